@@ -1,0 +1,83 @@
+import type { Logger } from "../observability/logger.ts";
+import type { DType } from "../tensor/dtype.ts";
+import type { Tensor, Tensors } from "../tensor/tensor.ts";
+import type { OptionTable } from "./option-table.ts";
+
+/**
+ * Knows how to load one model format and run it. A driver is written as if it were alone in its thread:
+ * it may block, and it never thinks about wires, hooks, batching or checks; `model-host/` gives it those.
+ */
+export interface Driver<Options = unknown> {
+  /** The name in `--driver NAME`, equal to the file's name. */
+  readonly name: string;
+  /** The `-o` keys it takes; parsed, validated and documented from this one table. */
+  readonly options: OptionTable<Options>;
+  /** `inline` = never blocks, runs in the main thread. Default `thread`. */
+  readonly placement?: "thread" | "inline";
+  /** Whether `--model-path` may be left out. Default false. */
+  readonly pathless?: boolean;
+  /** Whether it would load this path; lets `--driver` be left out. Looks at names only, never reads the model. */
+  detect?(path: string): boolean;
+  /** Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve. */
+  load(path: string, options: Options, host: DriverHost): Promise<Model>;
+}
+
+/** What the server lends a driver while it loads. */
+export interface DriverHost {
+  readonly log: Logger;
+}
+
+/** A loaded model: obtained from {@link Driver.load}, ready, until {@link Model.close}. */
+export interface Model {
+  /** By name; most models have only {@link DEFAULT_SIGNATURE}. */
+  readonly signatures: Readonly<Record<string, Signature>>;
+  /** Runs inference on inputs that were checked against the signature. Neither keeps nor changes their arrays. */
+  predict(inputs: Tensors, call: PredictCall): Promise<Tensors>;
+  /** How many predicts may overlap without blocking the thread; the rest queue. Default 1. */
+  readonly concurrency?: number;
+  /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
+  readonly hookArgs?: Readonly<Record<string, unknown>>;
+  /** Frees everything. Called once, after the last predict has settled. */
+  close(): Promise<void>;
+}
+
+/** How one predict is to be run. */
+export interface PredictCall {
+  /** A key of {@link Model.signatures}. */
+  readonly signature: string;
+  /** Output names wanted; absent = all. Only names that the signature has. */
+  readonly outputs?: readonly string[];
+  /** Aborts when the request is cancelled or its deadline passes. */
+  readonly signal: AbortSignal;
+  /** Milliseconds left, for runtimes that take a timeout. */
+  readonly deadlineMs?: number;
+}
+
+/** The signature that a request without a signature name gets. */
+export const DEFAULT_SIGNATURE = "serving_default";
+
+/** What a model (or a whole pipeline) takes and gives. */
+export interface Signature {
+  /** Absent = any names and dtypes. */
+  readonly inputs?: readonly TensorSpec[];
+  /** Absent = not known before a request. */
+  readonly outputs?: readonly TensorSpec[];
+}
+
+/** One input or output. */
+export interface TensorSpec {
+  readonly name: string;
+  readonly dtype: DType;
+  /** -1 = any size; a range bounds it; absent shape = any rank. */
+  readonly shape?: readonly Dimension[];
+  /** Used when a request leaves the input out. */
+  readonly default?: Tensor;
+}
+
+/** One dimension of a {@link TensorSpec}. */
+export type Dimension = number | { readonly min: number; readonly max: number };
+
+/** Types a driver's options; adds nothing at run time. */
+export function defineDriver<Options>(driver: Driver<Options>): Driver<Options> {
+  return driver;
+}

@@ -1,0 +1,23 @@
+import { createTensors, type Tensors } from "../tensor/tensor.ts";
+import { DEFAULT_SIGNATURE, defineDriver, type Model, type PredictCall } from "./driver.ts";
+
+/** Returns its inputs unchanged, so that hooks can be the whole service. Takes any names and needs no path. */
+export default defineDriver<Record<never, never>>({
+  name: "null",
+  options: {},
+  placement: "inline",
+  pathless: true,
+  load: async (): Promise<Model> => ({
+    signatures: { [DEFAULT_SIGNATURE]: {} },
+    concurrency: Number.POSITIVE_INFINITY,
+    hookArgs: { model_inputs: {}, model_outputs: [] },
+    predict: async (inputs, call) => wanted(inputs, call),
+    close: async () => {},
+  }),
+});
+
+function wanted(inputs: Tensors, call: PredictCall): Tensors {
+  const { outputs } = call;
+  if (outputs === undefined) return inputs;
+  return createTensors(Object.entries(inputs).filter(([name]) => outputs.includes(name)));
+}

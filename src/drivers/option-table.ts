@@ -1,0 +1,76 @@
+import { ServingError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+
+/** One `-o` key: how its text is read, what it means, what it is when left out. */
+export type OptionSpec = { readonly help: string } & (
+  | { readonly type: "string" | "integer" | "number" | "boolean"; readonly default?: string | number | boolean }
+  | { readonly type: "choice"; readonly choices: readonly string[]; readonly default?: string }
+  /** A family of keys `PREFIX.KEY` with free text values; the option's value is a record by KEY. */
+  | { readonly type: "prefix" }
+);
+
+/** The `-o` keys that a driver or a hook file takes. */
+export type OptionTable<Options = unknown> = { readonly [Key in keyof Options & string]: OptionSpec };
+
+/** Options as they come from the command line: key and text. */
+export type RawOptions = Readonly<Record<string, string>>;
+
+/** Whether a table takes a key. */
+export function takesOption(table: OptionTable, key: string): boolean {
+  return specFor(table, key) !== undefined;
+}
+
+/** Reads the keys that a table knows, and leaves the others alone; throws `invalid_argument` naming the key, what came and what is expected. */
+export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptions): Options {
+  const parsed: Record<string, unknown> = {};
+  for (const [name, spec] of Object.entries<OptionSpec>(table)) {
+    if (spec.type === "prefix") parsed[name] = prefixed(name, raw);
+    else if (Object.hasOwn(raw, name)) parsed[name] = parseOption(name, spec, raw[name] as string);
+    else if (spec.default !== undefined) parsed[name] = spec.default;
+  }
+  return parsed as Options;
+}
+
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  true: true,
+  "1": true,
+  yes: true,
+  on: true,
+  false: false,
+  "0": false,
+  no: false,
+  off: false,
+};
+
+function parseOption(name: string, spec: Exclude<OptionSpec, { type: "prefix" }>, text: string): unknown {
+  switch (spec.type) {
+    case "string":
+      return text;
+    case "boolean":
+      return BOOLEANS[text.toLowerCase()] ?? refuse(name, text, "true or false");
+    case "choice":
+      if (spec.choices.includes(text)) return text;
+      return refuse(name, text, `one of ${spec.choices.join(", ")}`, didYouMean(text, spec.choices));
+    case "integer":
+      return /^[+-]?\d+$/.test(text) ? Number(text) : refuse(name, text, "an integer");
+    case "number":
+      return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : refuse(name, text, "a number");
+  }
+}
+
+function refuse(name: string, text: string, expected: string, hint = ""): never {
+  throw new ServingError("invalid_argument", `Option "${name}" is "${text}"; expected ${expected}.${hint}`);
+}
+
+function specFor(table: OptionTable, key: string): OptionSpec | undefined {
+  const specs = table as Readonly<Record<string, OptionSpec>>;
+  if (Object.hasOwn(specs, key)) return specs[key]?.type === "prefix" ? undefined : specs[key];
+  const prefix = key.split(".", 1)[0] as string;
+  const spec = Object.hasOwn(specs, prefix) ? specs[prefix] : undefined;
+  return spec?.type === "prefix" && key.length > prefix.length + 1 ? spec : undefined;
+}
+
+function prefixed(prefix: string, raw: RawOptions): Record<string, string> {
+  const keys = Object.keys(raw).filter((key) => key.startsWith(`${prefix}.`));
+  return Object.fromEntries(keys.map((key) => [key.slice(prefix.length + 1), raw[key] as string]));
+}

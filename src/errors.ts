@@ -1,0 +1,68 @@
+/** Every way a request or a start can fail: gRPC's code names, with the numbers that the wires send. */
+export const STATUS = {
+  cancelled: { grpc: 1, http: 499 },
+  unknown: { grpc: 2, http: 500 },
+  invalid_argument: { grpc: 3, http: 400 },
+  deadline_exceeded: { grpc: 4, http: 504 },
+  not_found: { grpc: 5, http: 404 },
+  already_exists: { grpc: 6, http: 409 },
+  permission_denied: { grpc: 7, http: 403 },
+  resource_exhausted: { grpc: 8, http: 429 },
+  failed_precondition: { grpc: 9, http: 400 },
+  aborted: { grpc: 10, http: 409 },
+  out_of_range: { grpc: 11, http: 400 },
+  unimplemented: { grpc: 12, http: 501 },
+  internal: { grpc: 13, http: 500 },
+  unavailable: { grpc: 14, http: 503 },
+  data_loss: { grpc: 15, http: 500 },
+  unauthenticated: { grpc: 16, http: 401 },
+} as const;
+
+/** A key of {@link STATUS}. */
+export type ErrorCode = keyof typeof STATUS;
+
+/** Shared by every copy of this module in the process, so that a hook file's own copy of the package throws errors we recognise. */
+const BRAND = Symbol.for("kserving.ServingError");
+
+/**
+ * The only error that crosses a folder's edge.
+ * The message goes to the client, so it holds no stack and no path of the server; the cause goes to the log.
+ */
+export class ServingError extends Error {
+  override readonly name = "ServingError";
+  readonly code: ErrorCode;
+  readonly [BRAND] = true;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && BRAND in value;
+  }
+
+  /** Keeps a ServingError; an abort becomes `cancelled`, a timeout `deadline_exceeded`, anything else `internal` with the original as cause. */
+  static from(reason: unknown, message = "Internal error; the server's log has the cause."): ServingError {
+    if (reason instanceof ServingError) return reason;
+    if (reason instanceof Error && reason.name === "AbortError") {
+      return new ServingError("cancelled", "The request was cancelled.", { cause: reason });
+    }
+    if (reason instanceof Error && reason.name === "TimeoutError") {
+      return new ServingError("deadline_exceeded", "The request's deadline passed.", { cause: reason });
+    }
+    return new ServingError("internal", message, { cause: reason });
+  }
+}
+
+/** The code for a gRPC status number, `unknown` for a number that gRPC does not define. */
+export function fromGrpcStatus(status: number): ErrorCode {
+  const codes = Object.keys(STATUS) as ErrorCode[];
+  return codes.find((code) => STATUS[code].grpc === status) ?? "unknown";
+}
+
+/** The text of anything that was thrown, Error or not. */
+export function reasonText(reason: unknown): string {
+  if (reason instanceof Error) return reason.message || reason.name;
+  return typeof reason === "string" ? reason : String(reason);
+}

@@ -1,0 +1,160 @@
+import type { Signature, TensorSpec } from "../drivers/driver.ts";
+import type { OptionTable } from "../drivers/option-table.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { Values } from "../tensor/plain-value.ts";
+import type { Tensor, Tensors } from "../tensor/tensor.ts";
+
+/** A truthy value under this name, in what preprocess returns, means that stage's model is not run. */
+export const SKIP_KEY = "ml-serving-ignore";
+
+/**
+ * A hook file: every member is optional, and so is each function's later arguments.
+ * The names stay in snake_case because users bring them from Python.
+ */
+export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
+  /** Called once per hook thread before the first request; what it returns is later `ctx.global_ctx`. */
+  readonly init_hook?: (params: InitParams, ctx: InitContext) => unknown;
+  /** Before the model: one function for a single model, or one slot per model, `null` = nothing there. */
+  readonly preprocess?: HookSlots<State, Inputs>;
+  /** After the model, likewise. Runs also where the model was skipped, with the stage's inputs. */
+  readonly postprocess?: HookSlots<State, Inputs>;
+  /** Replaces the automatic chain: calls `ctx.drivers[i].predict` as it likes. `args` are the first stage's. */
+  readonly process?: Hook<State, Inputs>;
+  /** Called when these hooks are replaced or the server ends. */
+  readonly close_hook?: (global_ctx: unknown) => unknown;
+  /** What the pipeline takes, for metadata, checks and generated clients. */
+  readonly inputs?: readonly TensorSpec[];
+  /** What the pipeline gives. */
+  readonly outputs?: readonly TensorSpec[];
+  /** The `-o` keys that the hooks take; with it, unknown keys are refused. */
+  readonly options?: OptionTable<Record<string, unknown>>;
+}
+
+/**
+ * One step: receives what comes, returns what goes on. Returning `undefined` is an error.
+ * Over PredictJSON a hook receives plain JSON values in place of tensors.
+ */
+export type Hook<State extends object = AnyState, Inputs = Tensors> = (
+  values: Inputs,
+  ctx: HookContext<State>,
+  args: HookArgs,
+) => Values | Promise<Values>;
+
+/** A hook for the only model, or one slot per model. */
+export type HookSlots<State extends object = AnyState, Inputs = Tensors> =
+  | Hook<State, Inputs>
+  | readonly (Hook<State, Inputs> | null)[];
+
+/** What a driver gives to hooks (`session`, `model_inputs` …), and `driver`, the stage's own {@link StageHandle}. */
+export type HookArgs = Readonly<Record<string, Loose>> & { readonly driver: StageHandle };
+
+/** What only the user's own code knows the type of: undeclared attributes of `ctx`, a driver's handles. */
+// biome-ignore lint/suspicious/noExplicitAny: a hook that declares no types must be able to use such values without casts
+export type Loose = any;
+
+/** State of no declared type: any attribute. */
+export type AnyState = Record<string, Loose>;
+
+/** Every `-o` option as text, and where the models are. */
+export type InitParams = Readonly<Record<string, string>> & {
+  /** The first model's path. */
+  readonly model_path: string;
+  /** All paths, one per stage. */
+  readonly model_paths: readonly string[];
+};
+
+/** The second argument of `init_hook`. */
+export interface InitContext {
+  /** The stages' models, ready to predict. */
+  readonly drivers: readonly StageHandle[];
+  readonly log: Logger;
+  /** Loads one more model; equal driver, path and options share one copy. */
+  loadModel(driver: string, path: string, options?: Readonly<Record<string, string>>): Promise<LoadedModel>;
+}
+
+/** A stage's model as hooks see it. */
+export interface StageHandle {
+  /** The driver's name. */
+  readonly name: string;
+  /** Of the signature that this stage runs; undefined = any. */
+  readonly inputs: readonly TensorSpec[] | undefined;
+  readonly outputs: readonly TensorSpec[] | undefined;
+  readonly signatures: Readonly<Record<string, Signature>>;
+  /** What the driver gives to hooks. */
+  readonly args: HookArgs;
+  /** Runs the model. Plain values become tensors of the dtype that the input has. */
+  predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
+}
+
+/** Choices for {@link StageHandle.predict}. */
+export interface PredictOptions {
+  readonly signature?: string;
+  readonly outputs?: readonly string[];
+}
+
+/** A model that a hook loaded itself. */
+export interface LoadedModel extends StageHandle {
+  /** Gives it back; it is freed when nobody holds it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Belongs to one request and is shared by all its hooks; concurrent requests never see each other's.
+ * Besides these fields it takes any attribute: typed by `defineHooks<State>`.
+ */
+export type HookContext<State extends object = AnyState> = RequestContext & Partial<State>;
+
+/** The fields that every {@link HookContext} has. */
+export interface RequestContext {
+  /** The models, in `--driver` order. */
+  readonly drivers: readonly StageHandle[];
+  /** What `init_hook` returned. */
+  readonly global_ctx: Loose;
+  /** gRPC metadata or HTTP headers, names lower-cased. */
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly request: RequestInfo;
+  /** What to send beside the outputs. */
+  readonly response: ResponseInfo;
+  /** Aborts on the request's deadline, the client's disconnect, or shutdown. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Another server of ours or of the original: `ctx.remote("host:9000").predict(inputs)`. */
+  remote(address: string): RemoteHandle;
+}
+
+/** What was asked for. */
+export interface RequestInfo {
+  readonly id: string;
+  readonly model: string;
+  readonly version: bigint;
+  readonly signature: string;
+}
+
+/** What a hook adds to the answer. */
+export interface ResponseInfo {
+  /** gRPC initial metadata or HTTP headers to send; lower-case names. */
+  readonly metadata: Record<string, string>;
+  /** HTTP only: answer with the only output's bytes under this content type, instead of JSON. */
+  contentType?: string;
+}
+
+/** A client of another server. */
+export interface RemoteHandle {
+  predict(inputs: Values, options?: RemotePredictOptions): Promise<Tensors>;
+}
+
+/** Choices for {@link RemoteHandle.predict}. */
+export interface RemotePredictOptions extends PredictOptions {
+  readonly model?: string;
+  /** Default: what is left of this request's own deadline. */
+  readonly timeoutMs?: number;
+}
+
+/** Types a hook file: state on `ctx`, slots, returns. Adds nothing at run time. */
+export function defineHooks<State extends object = AnyState, Inputs = Tensors>(
+  hooks: Hooks<State, Inputs>,
+): Hooks<State, Inputs> {
+  return hooks;
+}
+
+export type { Tensor, TensorSpec, Tensors, Values };

@@ -1,0 +1,63 @@
+import { createWriteStream } from "node:fs";
+import { pino } from "pino";
+
+/** Log levels, most talkative first. */
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+/** One of {@link LOG_LEVELS}. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Writes one event: a message, with fields beside it. */
+type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
+
+/** What every part of the server, every driver and every hook logs to. */
+export interface Logger {
+  readonly trace: LogFunction;
+  readonly debug: LogFunction;
+  readonly info: LogFunction;
+  readonly warn: LogFunction;
+  /** Give the cause as field `err`: its stack and its own cause are logged. */
+  readonly error: LogFunction;
+  /** The same log, with these fields on every event. */
+  child(fields: Readonly<Record<string, unknown>>): Logger;
+}
+
+/** Where and how much to log. */
+export interface LoggerOptions {
+  /** Default `info`. */
+  readonly level?: LogLevel;
+  /** A file to append to; default standard output. */
+  readonly path?: string;
+}
+
+/** A logger that writes one JSON object a line. */
+export function createLogger(options: LoggerOptions = {}): Logger {
+  const destination = options.path === undefined ? process.stdout : createWriteStream(options.path, { flags: "a" });
+  const base = {
+    level: options.level ?? "info",
+    base: {},
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  return fromPino(pino({ ...base, timestamp: pino.stdTimeFunctions.isoTime }, destination));
+}
+
+/** A logger that writes nothing: for embedded servers and tests. */
+export function createSilentLogger(): Logger {
+  return fromPino(pino({ level: "silent" }));
+}
+
+type PinoLogger = ReturnType<typeof pino>;
+
+function fromPino(log: PinoLogger): Logger {
+  const at =
+    (level: Exclude<LogLevel, "silent">): LogFunction =>
+    (message, fields = {}) =>
+      log[level](fields, message);
+  return {
+    trace: at("trace"),
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: (fields) => fromPino(log.child(fields)),
+  };
+}

@@ -1,0 +1,47 @@
+const float32 = new Float32Array(1);
+const bits32 = new Uint32Array(float32.buffer);
+
+/** The number that a half-precision bit pattern stands for; exact. */
+export function fromFloat16(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 0x1f;
+  const fraction = bits & 0x3ff;
+  if (exponent === 0x1f) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+/** The half-precision bit pattern nearest to a number, ties to even; beyond 65504 it is infinity. */
+export function toFloat16(value: number): number {
+  if (Number.isNaN(value)) return 0x7e00;
+  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
+  const magnitude = Math.abs(value);
+  if (magnitude >= 65520) return sign | 0x7c00;
+  if (magnitude < 2 ** -14) return sign | roundToEven(magnitude * 2 ** 24);
+  const exponent = Math.floor(Math.log2(magnitude));
+  // log2 may round up at the edge of a power of two; the fraction then is below 1 and the carry below mends it.
+  const scaled = roundToEven(magnitude * 2 ** (10 - exponent));
+  return sign | (((exponent + 15) << 10) + (scaled - 1024));
+}
+
+/** The number that a bfloat16 bit pattern stands for; exact. */
+export function fromBfloat16(bits: number): number {
+  bits32[0] = bits << 16;
+  return float32[0] as number;
+}
+
+/** The bfloat16 bit pattern nearest to a number, ties to even. */
+export function toBfloat16(value: number): number {
+  if (Number.isNaN(value)) return 0x7fc0;
+  float32[0] = value;
+  const bits = bits32[0] as number;
+  const rounding = 0x7fff + ((bits >>> 16) & 1);
+  return (bits + rounding) >>> 16;
+}
+
+function roundToEven(value: number): number {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  if (rest > 0.5 || (rest === 0.5 && floor % 2 === 1)) return floor + 1;
+  return floor;
+}

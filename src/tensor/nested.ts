@@ -1,0 +1,33 @@
+import type { DType } from "./dtype.ts";
+import { fromBfloat16, fromFloat16 } from "./float16.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** One element of a tensor as a JavaScript value; complex numbers are pairs of real and imaginary part. */
+export type Element = number | bigint | boolean | Uint8Array | readonly [number, number];
+
+/** Reads the element at a row-major index. */
+export function elementAt(tensor: Tensor, index: number): Element {
+  switch (tensor.dtype) {
+    case "bool":
+      return tensor.data[index] !== 0;
+    case "float16":
+      return fromFloat16(tensor.data[index] as number);
+    case "bfloat16":
+      return fromBfloat16(tensor.data[index] as number);
+    case "complex64":
+    case "complex128":
+      return [tensor.data[2 * index] as number, tensor.data[2 * index + 1] as number];
+    default:
+      return tensor.data[index] as Exclude<Element, boolean>;
+  }
+}
+
+/** The tensor as arrays nested like its shape (rank 0: the bare element), each element passed through `leaf`. */
+export function toNested(tensor: Tensor, leaf: (element: Element, dtype: DType) => unknown): unknown {
+  let next = 0;
+  const build = (level: number): unknown => {
+    if (level === tensor.shape.length) return leaf(elementAt(tensor, next++), tensor.dtype);
+    return Array.from({ length: tensor.shape[level] as number }, () => build(level + 1));
+  };
+  return build(0);
+}

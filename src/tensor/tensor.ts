@@ -1,0 +1,80 @@
+import { ServingError } from "../errors.ts";
+import { type DType, type NumericData, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
+
+/**
+ * A typed n-dimensional array in row-major order; immutable by convention.
+ * Rank 0 is a scalar with one element; a dimension may be 0, and then `data` is empty.
+ */
+export type Tensor<D extends DType = DType> = {
+  readonly [K in D]: { readonly dtype: K; readonly shape: readonly number[]; readonly data: TensorData<K> };
+}[D];
+
+/** Tensors by name. A null-prototype record: names such as `__proto__` are data. */
+export type Tensors = Record<string, Tensor>;
+
+/** Builds a tensor; throws `invalid_argument` unless `data` has exactly the elements that `shape` claims. */
+export function createTensor<D extends DType>(dtype: D, shape: readonly number[], data: TensorData<D>): Tensor<D> {
+  const expected = elementCount(shape) * slotsOf(dtype);
+  if (data.length !== expected) {
+    throw new ServingError(
+      "invalid_argument",
+      `A ${dtype} tensor of shape [${shape}] has ${expected} values, but ${data.length} were given.`,
+    );
+  }
+  return { dtype, shape, data } as unknown as Tensor<D>;
+}
+
+/** An empty {@link Tensors} record, or one with the given entries. */
+export function createTensors(entries: Iterable<readonly [string, Tensor]> = []): Tensors {
+  const tensors: Tensors = Object.create(null);
+  for (const [name, tensor] of entries) tensors[name] = tensor;
+  return tensors;
+}
+
+/** Product of the dimensions, 1 for rank 0; throws `invalid_argument` for a negative, fractional or overflowing one. */
+export function elementCount(shape: readonly number[]): number {
+  let count = 1;
+  for (const dim of shape) {
+    if (!Number.isSafeInteger(dim) || dim < 0) {
+      throw new ServingError(
+        "invalid_argument",
+        `Shape [${shape}] has dimension ${dim}; expected an integer of 0 or more.`,
+      );
+    }
+    count *= dim;
+  }
+  if (!Number.isSafeInteger(count)) {
+    throw new ServingError("invalid_argument", `Shape [${shape}] has more elements than can be counted.`);
+  }
+  return count;
+}
+
+/** Bytes of the tensor's data; for `bytes` the sum over its elements. */
+export function byteSize(tensor: Tensor): number {
+  if (tensor.dtype !== "bytes") return tensor.data.byteLength;
+  return tensor.data.reduce((sum, element) => sum + element.byteLength, 0);
+}
+
+/** Views raw little-endian bytes as a tensor's data: in place when the address is aligned, else one copy. The length must fit whole elements. */
+export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): TensorData<D> {
+  const { array } = numericLayout(dtype);
+  const width = array.BYTES_PER_ELEMENT;
+  const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice();
+  return new array(aligned.buffer, aligned.byteOffset, aligned.byteLength / width) as TensorData<D>;
+}
+
+/** The bytes behind numeric data, without a copy. */
+export function toBytes(data: NumericData): Uint8Array {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+}
+
+/** Whether a value looks like a tensor: dtype, shape and data present. */
+export function isTensor(value: unknown): value is Tensor {
+  if (typeof value !== "object" || value === null) return false;
+  const { dtype, shape, data } = value as Partial<Tensor>;
+  return typeof dtype === "string" && Array.isArray(shape) && typeof data === "object" && data !== null;
+}
+
+function slotsOf(dtype: DType): number {
+  return dtype === "bytes" ? 1 : numericLayout(dtype).slots;
+}

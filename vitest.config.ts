@@ -1,0 +1,17 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  resolve: {
+    alias: {
+      "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
+      "kserving/drivers": new URL("./src/drivers/driver.ts", import.meta.url).pathname,
+      kserving: new URL("./src/index.ts", import.meta.url).pathname,
+    },
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    typecheck: { enabled: true, include: ["test/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+  },
+});
