@@ -10,7 +10,6 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
-    typecheck: { enabled: true, include: ["test/**/*.test-d.ts"], tsconfig: "./tsconfig.json" },
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

@@ -66,3 +66,14 @@ export function reasonText(reason: unknown): string {
   if (reason instanceof Error) return reason.message || reason.name;
   return typeof reason === "string" ? reason : String(reason);
 }
+
+/** A file's absolute path; names of a model's layers (`/conv1/Conv`) have no ending and stay. */
+const FILE_PATH = /(?:file:\/\/|[A-Za-z]:)?(?:[/\\][\w.@+~-]+)+\.\w{1,6}(?::\d+)*/g;
+
+/** What a client may see of a foreign error: its first line, without paths of the server. */
+export function publicText(reason: unknown): string {
+  const firstLine = reasonText(reason).split("\n", 1)[0] as string;
+  const { path } = (reason ?? {}) as { path?: unknown };
+  const withoutOwnPath = typeof path === "string" && path !== "" ? firstLine.replaceAll(path, "(path)") : firstLine;
+  return withoutOwnPath.replace(FILE_PATH, "(path)");
+}

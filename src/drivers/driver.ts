@@ -37,6 +37,8 @@ export interface Model {
   readonly concurrency?: number;
   /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
   readonly hookArgs?: Readonly<Record<string, unknown>>;
+  /** Whether it returns its inputs whatever they are. Plain JSON values then pass it by unchanged. Default false. */
+  readonly echoes?: boolean;
   /** Frees everything. Called once, after the last predict has settled. */
   close(): Promise<void>;
 }

@@ -10,6 +10,7 @@ export default defineDriver<Record<never, never>>({
   load: async (): Promise<Model> => ({
     signatures: { [DEFAULT_SIGNATURE]: {} },
     concurrency: Number.POSITIVE_INFINITY,
+    echoes: true,
     hookArgs: { model_inputs: {}, model_outputs: [] },
     predict: async (inputs, call) => wanted(inputs, call),
     close: async () => {},

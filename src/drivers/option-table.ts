@@ -3,7 +3,9 @@ import { didYouMean } from "../nearest.ts";
 
 /** One `-o` key: how its text is read, what it means, what it is when left out. */
 export type OptionSpec = { readonly help: string } & (
-  | { readonly type: "string" | "integer" | "number" | "boolean"; readonly default?: string | number | boolean }
+  | { readonly type: "string" | "boolean"; readonly default?: string | boolean }
+  | { readonly type: "integer" | "number"; readonly default?: number; readonly min?: number }
+  /** Upper and lower case are alike; the value is the choice as it is written here. */
   | { readonly type: "choice"; readonly choices: readonly string[]; readonly default?: string }
   /** A family of keys `PREFIX.KEY` with free text values; the option's value is a record by KEY. */
   | { readonly type: "prefix" }
@@ -31,31 +33,41 @@ export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptio
   return parsed as Options;
 }
 
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  true: true,
-  "1": true,
-  yes: true,
-  on: true,
-  false: false,
-  "0": false,
-  no: false,
-  off: false,
-};
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ...["true", "1", "yes", "on"].map((word) => [word, true] as const),
+  ...["false", "0", "no", "off"].map((word) => [word, false] as const),
+]);
 
 function parseOption(name: string, spec: Exclude<OptionSpec, { type: "prefix" }>, text: string): unknown {
   switch (spec.type) {
     case "string":
       return text;
     case "boolean":
-      return BOOLEANS[text.toLowerCase()] ?? refuse(name, text, "true or false");
+      return BOOLEANS.get(text.toLowerCase()) ?? refuse(name, text, "true or false");
     case "choice":
-      if (spec.choices.includes(text)) return text;
-      return refuse(name, text, `one of ${spec.choices.join(", ")}`, didYouMean(text, spec.choices));
+      return (
+        spec.choices.find((choice) => choice.toLowerCase() === text.toLowerCase()) ??
+        refuse(name, text, `one of ${spec.choices.join(", ")}`, didYouMean(text, spec.choices))
+      );
     case "integer":
-      return /^[+-]?\d+$/.test(text) ? Number(text) : refuse(name, text, "an integer");
     case "number":
-      return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : refuse(name, text, "a number");
+      return parseNumber(name, spec, text);
   }
+}
+
+const NUMBERS = {
+  integer: {
+    isValid: (text: string) => /^[+-]?\d+$/.test(text) && Number.isSafeInteger(Number(text)),
+    expected: "an integer",
+  },
+  number: { isValid: (text: string) => text.trim() !== "" && Number.isFinite(Number(text)), expected: "a number" },
+} as const;
+
+function parseNumber(name: string, spec: Extract<OptionSpec, { min?: number }>, text: string): number {
+  const { isValid, expected } = NUMBERS[spec.type];
+  const { min = Number.NEGATIVE_INFINITY } = spec;
+  if (isValid(text) && Number(text) >= min) return Number(text);
+  return refuse(name, text, spec.min === undefined ? expected : `${expected} of ${spec.min} or more`);
 }
 
 function refuse(name: string, text: string, expected: string, hint = ""): never {
@@ -71,6 +83,6 @@ function specFor(table: OptionTable, key: string): OptionSpec | undefined {
 }
 
 function prefixed(prefix: string, raw: RawOptions): Record<string, string> {
-  const keys = Object.keys(raw).filter((key) => key.startsWith(`${prefix}.`));
+  const keys = Object.keys(raw).filter((key) => key.startsWith(`${prefix}.`) && key.length > prefix.length + 1);
   return Object.fromEntries(keys.map((key) => [key.slice(prefix.length + 1), raw[key] as string]));
 }

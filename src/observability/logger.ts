@@ -1,10 +1,6 @@
-import { createWriteStream } from "node:fs";
 import { pino } from "pino";
-
-/** Log levels, most talkative first. */
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
-/** One of {@link LOG_LEVELS}. */
-export type LogLevel = (typeof LOG_LEVELS)[number];
+import { reasonText, ServingError } from "../errors.ts";
+import type { LogLevel } from "./log-level.ts";
 
 /** Writes one event: a message, with fields beside it. */
 type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
@@ -29,15 +25,26 @@ export interface LoggerOptions {
   readonly path?: string;
 }
 
-/** A logger that writes one JSON object a line. */
+/** A logger that writes one JSON object a line. Throws `failed_precondition` for a file that cannot be written. */
 export function createLogger(options: LoggerOptions = {}): Logger {
-  const destination = options.path === undefined ? process.stdout : createWriteStream(options.path, { flags: "a" });
+  const destination = options.path === undefined ? process.stdout : openLog(options.path);
   const base = {
     level: options.level ?? "info",
     base: {},
     formatters: { level: (label: string) => ({ level: label }) },
   };
   return fromPino(pino({ ...base, timestamp: pino.stdTimeFunctions.isoTime }, destination));
+}
+
+/** Writes before it returns, so that the last words of a process that kills itself are in the file. */
+function openLog(path: string) {
+  try {
+    return pino.destination({ dest: path, append: true, sync: true });
+  } catch (reason) {
+    throw new ServingError("failed_precondition", `The log file ${path} cannot be written: ${reasonText(reason)}`, {
+      cause: reason,
+    });
+  }
 }
 
 /** A logger that writes nothing: for embedded servers and tests. */

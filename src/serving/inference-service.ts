@@ -1,5 +1,5 @@
 import type { Signature } from "../drivers/driver.ts";
-import type { Tensors } from "../tensor/tensor.ts";
+import type { Payload } from "../pipeline/payload.ts";
 
 /**
  * All that a wire knows of what is served. `serving/` implements it over the catalog of servables,
@@ -64,15 +64,4 @@ export interface InferResponse {
   readonly contentType?: string;
 }
 
-/** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
-export type Payload = TensorPayload | JsonPayload;
-/** Named tensors. */
-export interface TensorPayload {
-  readonly kind: "tensors";
-  readonly tensors: Tensors;
-}
-/** The UTF-8 text of a JSON object; not parsed yet, so that parsing costs the main thread nothing. */
-export interface JsonPayload {
-  readonly kind: "json";
-  readonly json: Uint8Array;
-}
+export type { JsonPayload, Payload, TensorPayload } from "../pipeline/payload.ts";

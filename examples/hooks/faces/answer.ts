@@ -1,0 +1,31 @@
+/** What the face services answer: one row per face. */
+import { createTensor, type TensorSpec, type Tensors } from "kserving";
+import type { Face } from "./blazeface.ts";
+
+/** For `inputs` of the hooks: clients learn it from the metadata, and what does not fit is refused before any hook runs. */
+export const PHOTO: TensorSpec[] = [{ name: "image", dtype: "bytes" }];
+
+/** For `outputs` of the hooks; -1 is the number of faces. */
+export const FACES: TensorSpec[] = [
+  { name: "boxes", dtype: "float32", shape: [-1, 4] },
+  { name: "scores", dtype: "float32", shape: [-1] },
+  { name: "emotions", dtype: "bytes", shape: [-1] },
+];
+
+/** Boxes are left, top, right, bottom in pixels. */
+export function toAnswer(faces: readonly Face[], emotions: readonly string[]): Tensors {
+  const boxes = faces.flatMap(({ left, top, right, bottom }) => [left, top, right, bottom]);
+  return {
+    boxes: createTensor("float32", [faces.length, 4], Float32Array.from(boxes)),
+    scores: createTensor(
+      "float32",
+      [faces.length],
+      Float32Array.from(faces, ({ score }) => score),
+    ),
+    emotions: createTensor(
+      "bytes",
+      [faces.length],
+      emotions.map((name) => Buffer.from(name)),
+    ),
+  };
+}

@@ -1,0 +1,56 @@
+/** Serves one hook file under every supported Node line, in folders with and without `"type": "module"`. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { runCommand } from "./run-command.ts";
+import { askServedHooks } from "./served-null-pipeline.ts";
+
+const VERSIONS = [20, 22, 24];
+const bin = fileURLToPath(new URL("../bin/kserving.cjs", import.meta.url));
+
+const FILES: Readonly<Record<string, string>> = {
+  "hooks.ts": `import { defineHooks } from "kserving";
+import { double } from "./lib/double";
+import { offset } from "./offset.ts";
+import { name } from "a-package";
+enum Level { High = 3 }
+const late: number = await Promise.resolve(4);
+export default defineHooks({
+  preprocess: [(inputs) => inputs, null],
+  postprocess: [null, ({ x }) => ({ x: Array.from(x!.data as Int32Array, double), facts: [offset, Level.High, late], name })],
+});
+`,
+  "lib/double.ts": "export const double = (value: number): number => value * 2;\n",
+  "offset.ts": "export const offset: number = 1;\n",
+  "node_modules/a-package/package.json": '{ "name": "a-package", "main": "main.js" }\n',
+  "node_modules/a-package/main.js": 'exports.name = "installed";\n',
+};
+
+const folder = mkdtempSync(join(tmpdir(), "kserving-node-"));
+try {
+  for (const type of ["none", "commonjs", "module"]) {
+    const project = join(folder, type);
+    const own = type === "none" ? {} : { "package.json": JSON.stringify({ type }) };
+    for (const [name, text] of Object.entries({ ...FILES, ...own })) {
+      mkdirSync(dirname(join(project, name)), { recursive: true });
+      writeFileSync(join(project, name), text);
+    }
+  }
+  for (const version of VERSIONS) {
+    const node = ["npx", "-y", "-p", `node@${version}`, "node"];
+    const exact = runCommand(node[0] as string, [...node.slice(1), "-p", "process.version + ' ' + process.execPath"], {
+      cwd: folder,
+    })
+      .trim()
+      .split(" ");
+    for (const type of ["none", "commonjs", "module"]) {
+      const answer = await askServedHooks([exact[1] as string, bin], join(folder, type), "hooks.ts");
+      assert.deepEqual(answer, { outputs: { x: [2, 4, 6], facts: [1, 3, 4], name: "installed" } });
+      console.log(`Node ${exact[0]}, type ${type}: ok`);
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,46 @@
+/**
+ * Checks the package as its users get it: packed, linted, installed into an empty project, started there with a hook file,
+ * and type-checked from there.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { runCommand } from "./run-command.ts";
+import { askServedHooks } from "./served-null-pipeline.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const bin = (name: string) => join(root, "node_modules/.bin", name);
+const project = mkdtempSync(join(tmpdir(), "kserving-package-"));
+
+const hooks = `import { defineHooks } from "kserving";
+export default defineHooks({ preprocess: [(inputs) => inputs, null], postprocess: [null, (outputs) => ({ ...outputs, seen: true })] });
+`;
+
+try {
+  runCommand("npm", ["run", "build"], { cwd: root });
+  const [packed] = JSON.parse(
+    runCommand("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", project], { cwd: root }),
+  );
+  const tarball = join(project, packed.filename);
+  console.log(`packed ${packed.filename}: ${packed.files.length} files, ${Math.round(packed.size / 1024)} KB`);
+  console.log(runCommand(bin("publint"), [tarball, "--strict"], { cwd: root }).trim());
+  runCommand(bin("attw"), [tarball, "--profile", "esm-only"], { cwd: root });
+
+  writeFileSync(join(project, "package.json"), '{ "name": "empty", "private": true, "type": "module" }\n');
+  writeFileSync(join(project, "hooks.ts"), hooks);
+  runCommand("npm", ["install", "--no-audit", "--no-fund", tarball], { cwd: project });
+
+  const strict = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2022"];
+  runCommand(bin("tsc"), [...strict, "--typeRoots", join(root, "node_modules/@types"), "--types", "node", "hooks.ts"], {
+    cwd: project,
+  });
+  console.log("types resolve in an empty project");
+
+  const answer = await askServedHooks(["npx", "kserving"], project, "hooks.ts");
+  assert.deepEqual(answer, { outputs: { x: [1, 2, 3], seen: true } });
+  console.log("npx kserving serves a hook file in an empty project");
+} finally {
+  rmSync(project, { recursive: true, force: true });
+}

@@ -1,0 +1,41 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { createServer } from "../src/server.ts";
+import { createTensor, type Tensor } from "../src/tensor/tensor.ts";
+import { EXPECTED_FACES_PATH, PHOTO_PATHS, toFoundFaces } from "./demo-photos.ts";
+import { makeDemoModels } from "./make-demo-models.ts";
+
+// Look at the result (examples/hooks/draw-faces.ts) before committing it: from then on it is what the tests expect.
+const { blazeface, emotion } = await makeDemoModels();
+const server = await createServer({
+  models: [
+    { driver: "onnx", path: blazeface },
+    { driver: "onnx", path: emotion },
+  ],
+  hooks: fileURLToPath(new URL("../examples/hooks/faces-to-emotions.ts", import.meta.url)),
+});
+const recorded = await Promise.all(
+  Object.entries(PHOTO_PATHS).map(async ([name, path]) => [name, await findFaces(path)] as const),
+);
+await server.close();
+await writeFile(EXPECTED_FACES_PATH, `${JSON.stringify(Object.fromEntries(recorded), null, 2)}\n`);
+
+async function findFaces(path: string) {
+  const image = createTensor("bytes", [], [await readFile(path)]);
+  const { outputs } = await server.service.infer({
+    id: path,
+    model: "",
+    signature: "",
+    inputs: { kind: "tensors", tensors: { image } },
+    metadata: {},
+    signal: AbortSignal.timeout(10_000),
+  });
+  if (outputs.kind !== "tensors") throw new Error("The service answered no tensors.");
+  const { boxes, emotions } = outputs.tensors as { boxes: Tensor<"float32">; emotions: Tensor<"bytes"> };
+  const names = emotions.data.map((bytes) => Buffer.from(bytes).toString());
+  const pixels = Array.from(boxes.data, Math.round);
+  return toFoundFaces(
+    names.map((_, face) => pixels.slice(4 * face, 4 * face + 4)),
+    names,
+  );
+}

@@ -1,0 +1,27 @@
+/** What is handed over in place of an ONNX model: where its signature stands, the signature, and what to do about it. */
+const SIGNATURES: readonly (readonly [offset: number, signature: string, meaning: string])[] = [
+  [0, "version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
+  [0, "PK\x03\x04", "a zip archive, as PyTorch (.pt) and Keras (.keras) write; unpack it, or export the model to ONNX"],
+  [0, "\x89HDF", "an HDF5 file, as Keras (.h5) writes; export the model to ONNX"],
+  [0, "\x80\x02", "a Python pickle; export the model to ONNX"],
+  [0, "\x80\x04", "a Python pickle; export the model to ONNX"],
+  [0, "\x1f\x8b", "gzip; unpack it"],
+  [0, "GGUF", "a GGUF model, which ONNX Runtime does not run"],
+  [4, "TFL3", "a TensorFlow Lite model; convert it to ONNX"],
+  [8, '{"', "a safetensors file: weights without a model"],
+];
+
+/** The same for text files, by how their first characters read. */
+const TEXTS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
+  [/^\s*<(!doctype )?html/i, "a web page; the download probably failed"],
+  [/^\s*<\?xml[\s\S]*<net /, "an OpenVINO model; its driver is openvino"],
+  [/^\s*<\?xml/, "XML"],
+  [/^[\s\x20-\x7e]+$/, "plain text"],
+];
+
+/** Says what a file is by its first bytes, in words that can follow "it looks like"; undefined when it does not know. */
+export function describeFileKind(head: Uint8Array): string | undefined {
+  const text = Buffer.from(head).toString("latin1");
+  const signature = SIGNATURES.find(([offset, expected]) => text.startsWith(expected, offset));
+  return (signature ?? TEXTS.find(([pattern]) => pattern.test(text)))?.at(-1) as string | undefined;
+}

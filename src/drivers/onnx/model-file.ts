@@ -1,0 +1,143 @@
+import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
+import { ServingError } from "../../errors.ts";
+import { describeFileKind } from "./file-kind.ts";
+import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
+
+/** What a model file declares; read without its weights. */
+export interface ModelFile {
+  readonly inputs: readonly DeclaredValue[];
+  readonly outputs: readonly DeclaredValue[];
+  /** Names of the constants; an input of such a name has a value of its own. */
+  readonly initializers: ReadonlySet<string>;
+}
+
+/** One input or output as the file declares it. */
+export interface DeclaredValue {
+  readonly name: string;
+  readonly kind: "tensor" | "sequence" | "map" | "optional" | "sparse tensor" | "opaque";
+  /** Number of `TensorProto.DataType` for a tensor, else 0. */
+  readonly elementType: number;
+  /** Whether the rank is declared; ONNX Runtime reports a scalar and an unknown rank alike. */
+  readonly hasShape: boolean;
+}
+
+/** Bytes enough to tell one kind of file from another. */
+const HEAD_BYTES = 512;
+
+// Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+const MODEL = { graph: 7 };
+const GRAPH = { initializer: 5, input: 11, output: 12 };
+const INITIALIZER = { name: 8 };
+const VALUE = { name: 1, type: 2 };
+const TENSOR = { elementType: 1, shape: 2 };
+const KINDS: Readonly<Record<number, DeclaredValue["kind"]>> = {
+  1: "tensor",
+  4: "sequence",
+  5: "map",
+  7: "opaque",
+  8: "sparse tensor",
+  9: "optional",
+};
+
+/**
+ * Reads what a `.onnx` file declares; undefined for ONNX Runtime's own `.ort` format.
+ * Throws `failed_precondition` for a path that has no model, saying what is there instead.
+ */
+export function readModelFile(path: string): ModelFile | undefined {
+  const descriptor = openFile(path);
+  try {
+    return readOpenFile(path, descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function openFile(path: string): number {
+  try {
+    return openSync(path, "r");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const missing = code === "ENOENT" || code === "ENOTDIR";
+    throw refused(missing ? `No model file at "${path}".` : `The model file "${path}" cannot be read: ${code}.`, error);
+  }
+}
+
+function readOpenFile(path: string, descriptor: number): ModelFile | undefined {
+  const stat = fstatSync(descriptor);
+  if (stat.isDirectory()) throw refused(`"${path}" is a folder; expected a .onnx file.${modelsIn(path)}`);
+  if (stat.size === 0) throw refused(`The model file "${path}" is empty.`);
+  const file = new ProtobufFile(descriptor);
+  const head = file.bytes(0, HEAD_BYTES);
+  if (head.toString("latin1", 4, 8) === "ORTM") return undefined;
+  try {
+    return readModel(file, stat.size);
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw notAModel(path, stat.size, head, error);
+  }
+}
+
+function modelsIn(folder: string): string {
+  const models = readdirSync(folder)
+    .filter((name) => name.endsWith(".onnx"))
+    .sort();
+  return models.length === 0 ? "" : ` It holds ${models.slice(0, 5).join(", ")}.`;
+}
+
+function readModel(file: ProtobufFile, size: number): ModelFile {
+  for (const field of file.fields(0, size)) {
+    if (field.number === MODEL.graph && field.wireType === 2) return readGraph(file, field);
+  }
+  throw new ProtobufError("The message has no graph.");
+}
+
+function readGraph(file: ProtobufFile, graph: ProtobufField): ModelFile {
+  const inputs: DeclaredValue[] = [];
+  const outputs: DeclaredValue[] = [];
+  const initializers = new Set<string>();
+  for (const field of file.fields(graph.start, graph.end)) {
+    if (field.number === GRAPH.input) inputs.push(readValue(file, field));
+    if (field.number === GRAPH.output) outputs.push(readValue(file, field));
+    if (field.number === GRAPH.initializer) initializers.add(readName(file, field, INITIALIZER.name));
+  }
+  return { inputs, outputs, initializers };
+}
+
+function readValue(file: ProtobufFile, value: ProtobufField): DeclaredValue {
+  const type = findField(file, value, VALUE.type);
+  return { name: readName(file, value, VALUE.name), ...readType(file, type) };
+}
+
+function readName(file: ProtobufFile, message: ProtobufField, number: number): string {
+  const name = findField(file, message, number);
+  return name === undefined ? "" : file.text(name);
+}
+
+function findField(file: ProtobufFile, message: ProtobufField, number: number): ProtobufField | undefined {
+  for (const field of file.fields(message.start, message.end)) if (field.number === number) return field;
+  return undefined;
+}
+
+function readType(file: ProtobufFile, type: ProtobufField | undefined): Omit<DeclaredValue, "name"> {
+  const choice = type && [...file.fields(type.start, type.end)].find((field) => field.number in KINDS);
+  const kind = KINDS[choice?.number ?? 0] ?? "opaque";
+  if (choice === undefined || kind !== "tensor") return { kind, elementType: 0, hasShape: false };
+  return {
+    kind,
+    elementType: findField(file, choice, TENSOR.elementType)?.value ?? 0,
+    hasShape: findField(file, choice, TENSOR.shape) !== undefined,
+  };
+}
+
+function notAModel(path: string, size: number, head: Uint8Array, cause: ProtobufError): ServingError {
+  const { overlong } = cause;
+  if (overlong?.number === MODEL.graph && overlong.end > size) {
+    return refused(`The model file "${path}" is cut short: it has ${size} bytes of at least ${overlong.end}.`, cause);
+  }
+  const kind = describeFileKind(head);
+  return refused(`"${path}" is not an ONNX model${kind === undefined ? "." : `: it looks like ${kind}.`}`, cause);
+}
+
+function refused(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+}

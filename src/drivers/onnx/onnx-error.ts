@@ -1,0 +1,69 @@
+import { publicText, reasonText, ServingError } from "../../errors.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+
+/** Names of symbolic dimensions by input; an input without any may be absent. */
+export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
+
+/** What ONNX Runtime says when it refuses an input before it runs the model. */
+const REFUSED_INPUT = /^(Invalid rank for input|Got invalid dimensions for input|Unexpected input data type)/;
+const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status Message: (?<reason>[\s\S]*)/;
+/** A place in the runtime's C++ sources, with the function's signature. */
+const SOURCE_PLACE =
+  /\S+\.(?:cc|cpp|cu|h):\d+ (?:[\w:<>,*&~ ]+\((?:[^()]|\([^()]*\))*\)(?: const)?(?:::<lambda\(.*?\)>)? )?/g;
+
+/** The error for a model that ONNX Runtime does not load: `failed_precondition` with the runtime's own reason. */
+export function toLoadError(reason: unknown, path: string, backend: string): ServingError {
+  const text = withoutPlaces(reasonText(reason).replace(/^Load model from .*? failed:\s*/s, "")).replaceAll(path, "it");
+  const where = backend === "CPU" ? "" : ` with runtime_backend ${backend}`;
+  const message = `ONNX Runtime cannot load "${path}"${where}: ${publicText(text)}${hint(text)}`;
+  return new ServingError("failed_precondition", message, { cause: reason });
+}
+
+function hint(text: string): string {
+  if (!text.includes("Failed to load shared library")) return "";
+  return ". Its CUDA libraries come with the package's install script: npm install onnxruntime-node, without --onnxruntime-node-install=skip; CUDA and cuDNN must be there too.";
+}
+
+/** The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly what is wrong, else `internal`. */
+export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
+  const text = withoutPlaces(reasonText(reason));
+  if (REFUSED_INPUT.test(text)) return new ServingError("invalid_argument", oneLine(text), { cause: reason });
+  const conflict = findConflict(inputs, symbols);
+  if (conflict !== undefined) return new ServingError("invalid_argument", conflict, { cause: reason });
+  const { op, name, reason: why } = FAILED_NODE.exec(text)?.groups ?? {};
+  const what =
+    why === undefined
+      ? `ONNX Runtime failed: ${publicText(text)}`
+      : `The model failed in ${op} "${name}": ${publicText(why)}`;
+  return new ServingError("internal", what, { cause: reason });
+}
+
+/** Two inputs that give one symbolic dimension two sizes. Many models never notice, so it is looked for after a failure only. */
+function findConflict(inputs: Tensors, symbols: SymbolicShapes): string | undefined {
+  const sizes = new Map<string, { size: number; input: string }>();
+  for (const [input, axis, symbol] of symbolicAxes(symbols)) {
+    const size = inputs[input]?.shape[axis];
+    if (size === undefined) continue;
+    const other = sizes.get(symbol) ?? { size, input };
+    sizes.set(symbol, other);
+    if (other.size !== size) {
+      return `Dimension "${symbol}" is ${other.size} in input "${other.input}" and ${size} in input "${input}"; the model takes one size for both.`;
+    }
+  }
+  return undefined;
+}
+
+function* symbolicAxes(symbols: SymbolicShapes): Generator<readonly [input: string, axis: number, symbol: string]> {
+  for (const [input, shape] of symbols) {
+    for (const [axis, symbol] of shape.entries())
+      if (typeof symbol === "string" && symbol !== "") yield [input, axis, symbol];
+  }
+}
+
+function withoutPlaces(text: string): string {
+  return text.replace(SOURCE_PLACE, "");
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").replace(" Please fix either the inputs/outputs or the model.", ".").trim();
+}

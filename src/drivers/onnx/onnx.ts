@@ -1,0 +1,54 @@
+import { ServingError } from "../../errors.ts";
+import { DEFAULT_SIGNATURE, type DriverHost, defineDriver, type Model, type TensorSpec } from "../driver.ts";
+import { type ModelFile, readModelFile } from "./model-file.ts";
+import { importOnnxRuntime } from "./onnx-runtime.ts";
+import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
+import { checkDeclaredTypes, toTensorSpec } from "./onnx-spec.ts";
+import { createSessionHandle } from "./session-handle.ts";
+import { ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
+
+/** Runs `.onnx` and `.ort` models with onnxruntime-node, which is imported with the first model. */
+export default defineDriver<OnnxOptions>({
+  name: "onnx",
+  options: ONNX_OPTIONS,
+  detect: (path) => /\.(onnx|ort)$/i.test(path),
+  load: async (path, options, host) => {
+    const file = readModelFile(path);
+    if (file !== undefined) checkDeclaredTypes(file);
+    const session = await loadOnnxSession(await importOnnxRuntime(), path, options);
+    try {
+      return createModel(session, file, host);
+    } catch (reason) {
+      await session.close();
+      throw reason;
+    }
+  },
+});
+
+/** Runs one at a time: a run blocks its thread. */
+function createModel(session: OnnxSession, file: ModelFile | undefined, { log }: DriverHost): Model {
+  const inputs = session.inputMetadata.map((value) => toTensorSpec("Input", value, file?.inputs));
+  const outputs = session.outputMetadata.map((value) => toTensorSpec("Output", value, file?.outputs));
+  const fixed = file?.inputs.map(({ name }) => name).filter((name) => file.initializers.has(name));
+  if (fixed?.length) log.info("inputs with values in the model cannot be given in requests", { inputs: fixed });
+  return {
+    signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
+    hookArgs: {
+      session: createSessionHandle(session, inputs, outputs),
+      model_inputs: toShapes(inputs),
+      model_outputs: outputs.map(({ name }) => name),
+    },
+    predict: async (tensors, { outputs: wanted, signal }) => {
+      if (signal.aborted) throw ServingError.from(signal.reason);
+      return session.run(tensors, wanted);
+    },
+    close: () => session.close(),
+  };
+}
+
+/** Shapes by input name, -1 for any size; empty where the rank is not known either. */
+function toShapes(inputs: readonly TensorSpec[]): Record<string, readonly unknown[]> {
+  const shapes: Record<string, readonly unknown[]> = Object.create(null);
+  for (const { name, shape = [] } of inputs) shapes[name] = shape;
+  return shapes;
+}

@@ -1,0 +1,101 @@
+import { readSync } from "node:fs";
+
+/** Bytes read at a time; most models' inputs and outputs lie within a few of these. */
+const WINDOW_BYTES = 64 * 1024;
+
+/** One field of a protobuf message: its number, and where its content lies. */
+export interface ProtobufField {
+  readonly number: number;
+  /** Where the content begins and ends; for a varint and fixed widths the bytes of the value itself. */
+  readonly start: number;
+  readonly end: number;
+  /** 2 = a text, bytes or a message. */
+  readonly wireType: number;
+  /** The value of a varint, else 0. */
+  readonly value: number;
+}
+
+/** What is at a place of the file cannot be protobuf, or ends beyond its message. */
+export class ProtobufError extends Error {
+  override readonly name = "ProtobufError";
+  /** The field that is longer than its message, where that is what is wrong. */
+  readonly overlong: ProtobufField | undefined;
+
+  constructor(message: string, overlong?: ProtobufField) {
+    super(message);
+    this.overlong = overlong;
+  }
+}
+
+/** Walks protobuf messages in a file and reads only what is asked for, so that gigabytes of weights cost nothing. */
+export class ProtobufFile {
+  readonly #descriptor: number;
+  #window: Buffer = Buffer.alloc(0);
+  #windowStart = 0;
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /** The fields of the message between two places; throws {@link ProtobufError}. */
+  *fields(start: number, end: number): Generator<ProtobufField> {
+    for (let position = start; position < end; ) {
+      const field = this.#field(position);
+      if (field.end > end) throw new ProtobufError(`Field ${field.number} ends beyond its message.`, field);
+      yield field;
+      position = field.end;
+    }
+  }
+
+  /** A field's text. */
+  text(field: ProtobufField): string {
+    return this.bytes(field.start, field.end - field.start).toString();
+  }
+
+  /** The bytes at a place; fewer where the file ends. */
+  bytes(start: number, length: number): Buffer {
+    const bytes = Buffer.alloc(length);
+    return bytes.subarray(0, readSync(this.#descriptor, bytes, 0, length, start));
+  }
+
+  #field(position: number): ProtobufField {
+    const key = this.#varint(position);
+    const field = { number: Math.floor(key.value / 8), wireType: key.value % 8, start: key.end, value: 0 };
+    if (field.number === 0) throw new ProtobufError("Field 0 does not exist.");
+    switch (field.wireType) {
+      case 0:
+        return { ...field, ...this.#varint(key.end) };
+      case 1:
+        return { ...field, end: key.end + 8 };
+      case 2: {
+        const length = this.#varint(key.end);
+        return { ...field, start: length.end, end: length.end + length.value };
+      }
+      case 5:
+        return { ...field, end: key.end + 4 };
+      default:
+        throw new ProtobufError(`Wire type ${field.wireType} does not exist.`);
+    }
+  }
+
+  #varint(start: number): { value: number; end: number } {
+    let value = 0;
+    // Ten bytes hold 64 bits; a longer varint is malformed.
+    for (let index = 0; index < 10; index++) {
+      const byte = this.#byte(start + index);
+      value += (byte & 0x7f) * 2 ** (7 * index);
+      if (byte < 0x80) return { value, end: start + index + 1 };
+    }
+    throw new ProtobufError("A varint has more than ten bytes.");
+  }
+
+  #byte(position: number): number {
+    if (position < this.#windowStart || position >= this.#windowStart + this.#window.length) {
+      this.#window = this.bytes(position, WINDOW_BYTES);
+      this.#windowStart = position;
+    }
+    const byte = this.#window[position - this.#windowStart];
+    if (byte === undefined) throw new ProtobufError("The file ends within a field.");
+    return byte;
+  }
+}

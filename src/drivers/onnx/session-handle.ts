@@ -1,0 +1,47 @@
+import { ServingError } from "../../errors.ts";
+import { didYouMean } from "../../nearest.ts";
+import { toTensors, type Values } from "../../tensor/plain-value.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import type { TensorSpec } from "../driver.ts";
+import type { OnnxSession } from "./onnx-session.ts";
+
+/** What hooks receive as `session`: plain data and async functions only, so that it can be reached from another thread. */
+export interface SessionHandle {
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+  /** Runs the model; plain values become tensors of the dtype that the input has. Gives the outputs named, or all. */
+  run(feeds: Values, fetches?: readonly string[]): Promise<Tensors>;
+}
+
+/** The handle of a session whose inputs and outputs are known. */
+export function createSessionHandle(
+  session: OnnxSession,
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+): SessionHandle {
+  const inputNames = inputs.map(({ name }) => name);
+  const outputNames = outputs.map(({ name }) => name);
+  return {
+    inputNames,
+    outputNames,
+    run: async (feeds, fetches) => {
+      for (const name of Object.keys(feeds)) checkName("input", name, inputNames);
+      for (const name of fetches ?? []) checkName("output", name, outputNames);
+      const missing = inputNames.find((name) => !Object.hasOwn(feeds, name));
+      if (missing !== undefined)
+        throw invalid(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
+      const tensors = toTensors(feeds, (name) => inputs.find((input) => input.name === name)?.dtype);
+      return session.run(tensors, fetches);
+    },
+  };
+}
+
+/** The runtime would ignore an input that it does not know. */
+function checkName(role: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return;
+  throw invalid(`The model has no ${role} "${name}".${didYouMean(name, known)} It has ${known.join(", ")}.`);
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

@@ -1,0 +1,86 @@
+import type { InferenceSession } from "onnxruntime-node";
+import type { OptionTable } from "../option-table.ts";
+import { BACKENDS, type BackendName, findProvider, OTHER_BACKENDS } from "./backends.ts";
+import type { OnnxRuntime } from "./onnx-runtime.ts";
+
+/** The driver's options, parsed. */
+export interface OnnxOptions {
+  readonly runtime_backend: BackendName;
+  readonly device_id: number;
+  readonly intra_op_threads: number;
+  readonly inter_op_threads: number;
+  readonly execution_mode: "sequential" | "parallel";
+  readonly graph_optimization_level: "disabled" | "basic" | "extended" | "layout" | "all";
+  readonly ort_log_level: (typeof LOG_LEVELS)[number];
+  readonly session: Readonly<Record<string, string>>;
+  readonly ep: Readonly<Record<string, string>>;
+}
+
+/** ONNX Runtime's own names, in the order of their numbers. */
+const LOG_LEVELS = ["verbose", "info", "warning", "error", "fatal"] as const;
+
+/** The `-o` keys of the onnx driver. */
+export const ONNX_OPTIONS: OptionTable<OnnxOptions> = {
+  runtime_backend: {
+    type: "choice",
+    choices: [...BACKENDS, ...OTHER_BACKENDS],
+    default: "CPU",
+    help: "What runs the model. GPU is CUDA on Linux, DirectML on Windows, CoreML on macOS.",
+  },
+  device_id: { type: "integer", default: 0, min: 0, help: "Which GPU; nothing to the CPU." },
+  intra_op_threads: { type: "integer", default: 0, min: 0, help: "Threads within one operator; 0 = one per core." },
+  inter_op_threads: {
+    type: "integer",
+    default: 0,
+    min: 0,
+    help: "Operators side by side where execution_mode is parallel; 0 = one per core.",
+  },
+  execution_mode: {
+    type: "choice",
+    choices: ["sequential", "parallel"],
+    default: "sequential",
+    help: "Whether independent operators run side by side.",
+  },
+  graph_optimization_level: {
+    type: "choice",
+    choices: ["disabled", "basic", "extended", "layout", "all"],
+    default: "all",
+    help: "How much the model is rewritten while it loads.",
+  },
+  ort_log_level: {
+    type: "choice",
+    choices: LOG_LEVELS,
+    default: "fatal",
+    help: "What ONNX Runtime itself writes to standard error; its errors are in the server's log in any case.",
+  },
+  session: {
+    type: "prefix",
+    help: "A session configuration entry of ONNX Runtime, such as session.intra_op.allow_spinning=0. Entries that do not begin with session are given after it: session.optimization.KEY.",
+  },
+  ep: { type: "prefix", help: "An option of the execution provider, such as ep.preferredLayout=NHWC for WEBGPU." },
+};
+
+/** The first words of configuration entries outside `session`, by onnxruntime_session_options_config_keys.h. */
+const OTHER_FAMILIES = ["ep", "memory", "mlas", "optimization"];
+
+/** Session options as ONNX Runtime takes them; throws for a backend that this build does not have. */
+export function toSessionOptions(runtime: OnnxRuntime, options: OnnxOptions): InferenceSession.SessionOptions {
+  return {
+    executionProviders: [findProvider(runtime, options)],
+    intraOpNumThreads: options.intra_op_threads,
+    interOpNumThreads: options.inter_op_threads,
+    executionMode: options.execution_mode,
+    graphOptimizationLevel: options.graph_optimization_level,
+    logSeverityLevel: LOG_LEVELS.indexOf(options.ort_log_level) as 0 | 1 | 2 | 3 | 4,
+    extra: toConfigEntries(options.session),
+  };
+}
+
+function toConfigEntries(session: OnnxOptions["session"]): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(session).map(([key, value]) => {
+      const family = key.split(".", 1)[0] as string;
+      return [OTHER_FAMILIES.includes(family) ? key : `session.${key}`, value];
+    }),
+  );
+}

@@ -1,0 +1,31 @@
+import { randomUUID } from "node:crypto";
+import { ServingError } from "../errors.ts";
+import type { InferRequest } from "../serving/inference-service.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { createRemoteService, type RemoteService } from "./remote-service.ts";
+
+/** One predict on another server. */
+type RemoteCall = Pick<InferRequest, "model" | "signature" | "signal" | "outputs" | "deadline"> & {
+  readonly inputs: Tensors;
+};
+
+/** Connections to other servers by address, opened on first use and kept. */
+export class RemotePool {
+  readonly #services = new Map<string, RemoteService>();
+
+  /** Runs one predict on the server at `address` (host:port). */
+  async predict(address: string, { inputs, ...call }: RemoteCall): Promise<Tensors> {
+    const service = this.#services.get(address) ?? createRemoteService(address, {});
+    this.#services.set(address, service);
+    const payload = { kind: "tensors", tensors: inputs } as const;
+    const { outputs } = await service.infer({ ...call, id: randomUUID(), inputs: payload, metadata: {} });
+    if (outputs.kind === "tensors") return outputs.tensors;
+    throw new ServingError("internal", `${address} answered JSON to a tensor request.`);
+  }
+
+  /** Closes all connections. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#services.values()].map((service) => service.close()));
+    this.#services.clear();
+  }
+}

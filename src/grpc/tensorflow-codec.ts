@@ -1,0 +1,126 @@
+import { createTensors, type Tensors } from "../tensor/tensor.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
+import { ELEMENT_BYTES, TensorProtoFields } from "./tensor-proto-fields.ts";
+import { toTensor } from "./tensor-proto-reader.ts";
+import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
+import { WIRE, WireReader } from "./wire-reader.ts";
+import { encodeMessage, messageField, textElement, type WirePart } from "./wire-writer.ts";
+
+/** Field numbers of tensorflow.serving.PredictRequest and PredictResponse. */
+const REQUEST = { modelSpec: 1, inputs: 2, outputFilter: 3 } as const;
+const RESPONSE = { outputs: 1, modelSpec: 2 } as const;
+/** Every protobuf map is a list of entries with these two fields. */
+const ENTRY = { key: 1, value: 2 } as const;
+
+/** What a map entry costs while it is read, so that a message of empty entries cannot fill the memory. */
+const ENTRY_BYTES = 512;
+
+/** A tensorflow.serving.PredictRequest. */
+export interface PredictRequest extends ModelSpec {
+  readonly inputs: Tensors;
+  /** Empty = all outputs. */
+  readonly outputFilter: readonly string[];
+}
+
+/** A tensorflow.serving.PredictResponse. */
+export interface PredictResponse extends ModelSpec {
+  readonly outputs: Tensors;
+}
+
+/**
+ * Reads a PredictRequest; its tensors may view `bytes`. `maxBytes` bounds what they take once decoded.
+ * Throws `invalid_argument`, and nothing else, whatever the bytes are.
+ */
+export function decodePredictRequest(bytes: Uint8Array, maxBytes: number): PredictRequest {
+  const reader = new WireReader(bytes, "PredictRequest");
+  const inputs = new TensorMap(maxBytes);
+  const outputFilter: string[] = [];
+  let spec = NO_MODEL_SPEC;
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((REQUEST.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === ((REQUEST.inputs << 3) | WIRE.bytes)) inputs.read(reader.nested("PredictRequest.inputs"));
+    else if (tag === ((REQUEST.outputFilter << 3) | WIRE.bytes)) outputFilter.push(inputs.filterName(reader));
+    else reader.skip(tag);
+  }
+  return { ...spec, inputs: inputs.tensors(), outputFilter };
+}
+
+/** Reads a PredictResponse, likewise. */
+export function decodePredictResponse(bytes: Uint8Array, maxBytes: number): PredictResponse {
+  const reader = new WireReader(bytes, "PredictResponse");
+  const outputs = new TensorMap(maxBytes);
+  let spec = NO_MODEL_SPEC;
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((RESPONSE.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === ((RESPONSE.outputs << 3) | WIRE.bytes)) outputs.read(reader.nested("PredictResponse.outputs"));
+    else reader.skip(tag);
+  }
+  return { ...spec, outputs: outputs.tensors() };
+}
+
+/** Writes a PredictRequest; one that chooses nothing goes without a model_spec, as the original's clients send it. */
+export function encodePredictRequest(request: PredictRequest, encoding: TensorEncoding): Buffer {
+  const { inputs, outputFilter } = request;
+  return encodeMessage([
+    ...(choosesNothing(request) ? [] : [messageField(REQUEST.modelSpec, modelSpecParts(request))]),
+    ...mapFields(REQUEST.inputs, inputs, encoding),
+    ...outputFilter.map((name) => textElement(REQUEST.outputFilter, name)),
+  ]);
+}
+
+/** Writes a PredictResponse. */
+export function encodePredictResponse(response: PredictResponse, encoding: TensorEncoding): Buffer {
+  return encodeMessage([
+    ...mapFields(RESPONSE.outputs, response.outputs, encoding),
+    messageField(RESPONSE.modelSpec, modelSpecParts(response)),
+  ]);
+}
+
+function choosesNothing({ model, signature, version, label }: ModelSpec): boolean {
+  return model === "" && signature === "" && version === undefined && label === undefined;
+}
+
+function mapFields(field: number, tensors: Tensors, encoding: TensorEncoding): WirePart[] {
+  return Object.entries(tensors).map(([name, tensor]) => {
+    const value = messageField(ENTRY.value, tensorProtoParts(tensor, encoding));
+    return messageField(field, [textElement(ENTRY.key, name), value]);
+  });
+}
+
+/** A protobuf map of TensorProto while it is read: of entries with equal keys the last one counts. */
+class TensorMap {
+  readonly #entries = new Map<string, TensorProtoFields>();
+  readonly #budget: ByteBudget;
+
+  constructor(maxBytes: number) {
+    this.#budget = new ByteBudget(maxBytes);
+  }
+
+  read(entry: WireReader): void {
+    this.#budget.spend(ENTRY_BYTES, () => "one more map entry");
+    const fields = new TensorProtoFields(this.#budget);
+    let key = "";
+    while (entry.hasMore()) {
+      const tag = entry.tag();
+      if (tag === ((ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
+      else if (tag === ((ENTRY.value << 3) | WIRE.bytes)) fields.merge(entry.nested("TensorProto"));
+      else entry.skip(tag);
+    }
+    this.#entries.set(key, fields);
+  }
+
+  /** A name of output_filter, paid from the same budget. */
+  filterName(reader: WireReader): string {
+    this.#budget.spend(ELEMENT_BYTES, () => "one more output_filter");
+    return reader.text();
+  }
+
+  tensors(): Tensors {
+    const tensors = createTensors();
+    for (const [name, fields] of this.#entries) tensors[name] = toTensor(fields, name, this.#budget);
+    return tensors;
+  }
+}

@@ -1,0 +1,104 @@
+import { ServingError } from "../errors.ts";
+import { didYouMean, nearest } from "../nearest.ts";
+import type { Hook, Hooks } from "./hooks.ts";
+
+/** Hooks after all checks: one slot per stage, or a `process` that replaces the chain. */
+export interface HookSet {
+  readonly init?: Hooks["init_hook"];
+  readonly close?: Hooks["close_hook"];
+  readonly process?: Hook;
+  readonly preprocess: readonly (Hook | null)[];
+  readonly postprocess: readonly (Hook | null)[];
+  readonly inputs?: Hooks["inputs"];
+  readonly outputs?: Hooks["outputs"];
+  readonly options?: Hooks["options"];
+}
+
+const FUNCTIONS = ["init_hook", "process", "close_hook"] as const;
+const SLOTS = ["preprocess", "postprocess"] as const;
+const DATA = ["inputs", "outputs", "options"] as const;
+const MEMBERS: readonly string[] = [...FUNCTIONS, ...SLOTS, ...DATA];
+
+/** The hooks of an imported module: its default export if that is an object, else its named exports. */
+export function toHooks(exports: Readonly<Record<string, unknown>>, file: string): Hooks {
+  const { default: whole } = exports;
+  if (typeof whole === "object" && whole !== null) return whole as Hooks;
+  for (const name of Object.keys(exports)) {
+    const meant = MEMBERS.includes(name) ? undefined : nearest(name, MEMBERS);
+    // A module may export helpers of its own, but not under a hook's misspelt name.
+    if (meant !== undefined && !(meant in exports))
+      throw invalid(`${file} exports "${name}". Did you mean "${meant}"?`);
+  }
+  return exports as Hooks;
+}
+
+/** Checks hooks against the number of models; throws `failed_precondition` naming the member, what came and what is expected. */
+export function validateHooks(hooks: Hooks, stageCount: number, file: string): HookSet {
+  checkMembers(hooks, file);
+  const { init_hook, close_hook, process, inputs, outputs, options } = hooks;
+  return {
+    ...(init_hook && { init: init_hook }),
+    ...(close_hook && { close: close_hook }),
+    ...(process && { process }),
+    ...(inputs && { inputs }),
+    ...(outputs && { outputs }),
+    ...(options && { options }),
+    preprocess: toSlots("preprocess", hooks.preprocess, stageCount, file),
+    postprocess: toSlots("postprocess", hooks.postprocess, stageCount, file),
+  };
+}
+
+function checkMembers(hooks: Hooks, file: string): void {
+  const names = Object.keys(hooks);
+  const unknown = names.find((name) => !MEMBERS.includes(name));
+  const isModule = (hooks as object)[Symbol.toStringTag as never] === "Module";
+  if (unknown !== undefined && !isModule) {
+    throw invalid(
+      `${file} has no use for "${unknown}".${didYouMean(unknown, MEMBERS)} It takes ${MEMBERS.join(", ")}.`,
+    );
+  }
+  if (!names.some((name) => MEMBERS.includes(name))) {
+    throw invalid(`${file} exports no hooks; expected at least one of ${MEMBERS.slice(0, 5).join(", ")}.`);
+  }
+  for (const name of FUNCTIONS) {
+    const value: unknown = hooks[name];
+    if (value !== undefined && typeof value !== "function")
+      throw invalid(`${file}: ${name} is ${kindOf(value)}; expected a function.`);
+  }
+  if (hooks.process !== undefined && (hooks.preprocess !== undefined || hooks.postprocess !== undefined)) {
+    throw invalid(
+      `${file} has process beside preprocess or postprocess; process replaces the whole chain, so keep one of the two.`,
+    );
+  }
+}
+
+function toSlots(name: "preprocess" | "postprocess", slots: unknown, count: number, file: string): (Hook | null)[] {
+  if (slots === undefined || slots === null) return new Array(count).fill(null);
+  const models = count === 1 ? "1 model" : `${count} models`;
+  if (typeof slots === "function") {
+    if (count === 1) return [slots as Hook];
+    throw invalid(
+      `${file}: ${name} is one function, but there are ${models}; expected an array with one slot per model, null = no hook.`,
+    );
+  }
+  if (!Array.isArray(slots))
+    throw invalid(`${file}: ${name} is ${kindOf(slots)}; expected a function or an array of functions.`);
+  if (slots.length !== count) {
+    throw invalid(
+      `${file}: ${name} has ${slots.length} slots, but there are ${models}; expected one slot per model, null = no hook.`,
+    );
+  }
+  const wrong = slots.findIndex((slot) => slot !== null && typeof slot !== "function");
+  if (wrong === -1) return slots;
+  throw invalid(`${file}: ${name}[${wrong}] is ${kindOf(slots[wrong])}; expected a function or null.`);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("failed_precondition", message);
+}

@@ -1,0 +1,49 @@
+import { publicText, ServingError } from "../errors.ts";
+import type { Values } from "../tensor/plain-value.ts";
+import { isTensor, type Tensors } from "../tensor/tensor.ts";
+import type { Hook, HookArgs, HookContext } from "./hooks.ts";
+
+/** One hook at its place in the pipeline. */
+export interface PlacedHook {
+  readonly hook: Hook;
+  /** For messages: `preprocess`, `preprocess[1]`, `process`. */
+  readonly place: string;
+  readonly args: HookArgs;
+}
+
+/**
+ * Calls one hook and checks that it returned named values. What it throws becomes `internal` with the hook's own message,
+ * except a ServingError, which reaches the client as it is.
+ */
+export async function runHook(placed: PlacedHook, values: Values, ctx: HookContext): Promise<Values> {
+  const { hook, place, args } = placed;
+  let returned: unknown;
+  try {
+    returned = await hook(values as Tensors, ctx, args);
+  } catch (reason) {
+    throw hookError(place, reason, ctx.signal);
+  }
+  if (isNamedValues(returned)) return returned;
+  throw new ServingError(
+    "internal",
+    `The hook ${place} returned ${describe(returned)}; expected an object of values by name.`,
+  );
+}
+
+function hookError(place: string, reason: unknown, signal: AbortSignal): ServingError {
+  if (reason instanceof ServingError) return reason;
+  if (signal.aborted) return ServingError.from(signal.reason);
+  return new ServingError("internal", `The hook ${place} failed: ${publicText(reason)}`, { cause: reason });
+}
+
+function isNamedValues(value: unknown): value is Values {
+  if (typeof value !== "object" || value === null) return false;
+  return !Array.isArray(value) && !ArrayBuffer.isView(value) && !isTensor(value) && !(value instanceof Map);
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "undefined (is a return missing?)";
+  if (value === null) return "null";
+  if (isTensor(value)) return "a bare tensor";
+  return typeof value === "object" ? `a bare ${value.constructor?.name ?? "object"}` : `a ${typeof value}`;
+}

@@ -1,0 +1,39 @@
+export {
+  DEFAULT_SIGNATURE,
+  type Dimension,
+  type Driver,
+  type DriverHost,
+  defineDriver,
+  type Model,
+  type PredictCall,
+  type Signature,
+  type TensorSpec,
+} from "./drivers/driver.ts";
+export type { OptionSpec, OptionTable } from "./drivers/option-table.ts";
+export { type ErrorCode, ServingError, STATUS } from "./errors.ts";
+export {
+  defineHooks,
+  type Hook,
+  type HookArgs,
+  type HookContext,
+  type HookSlots,
+  type Hooks,
+  type InitContext,
+  type InitParams,
+  type LoadedModel,
+  type RemoteHandle,
+  type StageHandle,
+} from "./hooks/hooks.ts";
+export { cropImage } from "./media/crop-image.ts";
+export { decodeImage } from "./media/decode-image.ts";
+export { drawBoxes } from "./media/draw-boxes.ts";
+export { encodeImage } from "./media/encode-image.ts";
+export { resizeImage } from "./media/resize-image.ts";
+export { createLogger, type Logger } from "./observability/logger.ts";
+export type { ModelOptions } from "./repository/load-servable.ts";
+export { createServer, type Server, type ServerOptions } from "./server.ts";
+export type { DType, TensorData } from "./tensor/dtype.ts";
+export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
+export { toNested } from "./tensor/nested.ts";
+export type { PlainValue, Values } from "./tensor/plain-value.ts";
+export { createTensor, type Tensor, type Tensors } from "./tensor/tensor.ts";

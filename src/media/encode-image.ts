@@ -1,0 +1,27 @@
+import { ServingError } from "../errors.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { openImage } from "./image-tensor.ts";
+
+/** How to encode. */
+export interface EncodeOptions {
+  readonly format: "jpeg" | "png" | "webp";
+  /** 1 to 100, for JPEG and WebP; default 80. PNG loses nothing and has no quality. */
+  readonly quality?: number;
+}
+
+/** Encodes an image into a file's bytes. JPEG drops alpha. Throws `invalid_argument` for what is no image and for an impossible quality. */
+export async function encodeImage(image: Tensor, { format, quality = 80 }: EncodeOptions): Promise<Buffer> {
+  if (!Number.isInteger(quality) || quality < 1 || quality > 100) {
+    throw new ServingError("invalid_argument", `The image quality is ${quality}; expected an integer of 1 to 100.`);
+  }
+  const pipeline = openImage(image);
+  switch (format) {
+    case "jpeg":
+      return pipeline.jpeg({ quality }).toBuffer();
+    case "png":
+      return pipeline.png().toBuffer();
+    case "webp":
+      return pipeline.webp({ quality }).toBuffer();
+  }
+  throw new ServingError("invalid_argument", `Image format "${format}" is unknown; expected jpeg, png or webp.`);
+}

@@ -1,0 +1,62 @@
+import type { Dimension, TensorSpec } from "../drivers/driver.ts";
+import { ServingError } from "../errors.ts";
+import { didYouMean } from "../nearest.ts";
+import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
+
+/**
+ * Checks names, dtypes and shapes against a signature's inputs and fills in defaults; absent specs take anything.
+ * Throws `invalid_argument` naming the input, what came and what was expected.
+ */
+export function checkInputs(inputs: Tensors, specs: readonly TensorSpec[] | undefined): Tensors {
+  if (specs === undefined) return inputs;
+  const extra = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
+  if (extra !== undefined) {
+    const names = specs.map((spec) => spec.name);
+    throw invalid(`The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`);
+  }
+  const checked = createTensors();
+  for (const spec of specs) checked[spec.name] = checkInput(inputs[spec.name] ?? spec.default, spec, specs);
+  return checked;
+}
+
+function checkInput(tensor: Tensor | undefined, spec: TensorSpec, specs: readonly TensorSpec[]): Tensor {
+  if (tensor === undefined) throw invalid(`Input "${spec.name}" is missing; the model takes ${takes(specs)}.`);
+  if (tensor.dtype !== spec.dtype) {
+    throw invalid(`Input "${spec.name}" is ${tensor.dtype}; the model takes ${spec.dtype}.`);
+  }
+  if (spec.shape !== undefined && !fits(tensor.shape, spec.shape)) {
+    throw invalid(`Input "${spec.name}" has shape [${tensor.shape}]; the model takes ${formatShape(spec.shape)}.`);
+  }
+  return tensor;
+}
+
+function fits(shape: readonly number[], spec: readonly Dimension[]): boolean {
+  return (
+    shape.length === spec.length && spec.every((dimension, axis) => fitsDimension(shape[axis] as number, dimension))
+  );
+}
+
+function fitsDimension(size: number, dimension: Dimension): boolean {
+  if (typeof dimension === "number") return dimension === -1 || size === dimension;
+  return size >= dimension.min && size <= dimension.max;
+}
+
+/** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */
+export function formatShape(shape: readonly Dimension[] | undefined): string {
+  if (shape === undefined) return "[...]";
+  return `[${shape.map((dimension) => (typeof dimension === "number" ? dimension : `${dimension.min}..${dimension.max}`))}]`;
+}
+
+/** `x float32[-1,3], y int64[]`, for messages and tables. */
+export function formatSpecs(specs: readonly TensorSpec[] | undefined): string {
+  if (specs === undefined) return "any";
+  return specs.map((spec) => `${spec.name} ${spec.dtype}${formatShape(spec.shape)}`).join(", ");
+}
+
+function takes(specs: readonly TensorSpec[]): string {
+  return specs.length === 0 ? "no inputs" : formatSpecs(specs);
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

@@ -1,0 +1,50 @@
+import { publicText, ServingError } from "../errors.ts";
+import { SKIP_KEY } from "../hooks/hooks.ts";
+import { toJsonText } from "../tensor/json-text.ts";
+import { toTensors, type Values } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+
+/** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
+export type Payload = TensorPayload | JsonPayload;
+/** Named tensors. */
+export interface TensorPayload {
+  readonly kind: "tensors";
+  readonly tensors: Tensors;
+}
+/** The UTF-8 text of a JSON object, not parsed yet: parsing is the pipeline's work, not the wire's. */
+export interface JsonPayload {
+  readonly kind: "json";
+  readonly json: Uint8Array;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+const encoder = new TextEncoder();
+
+/** What a client sent, as the first hook receives it; throws `invalid_argument`. */
+export function openPayload(payload: Payload): Values {
+  const values = payload.kind === "json" ? parseJsonObject(payload.json) : payload.tensors;
+  if (Object.hasOwn(values, SKIP_KEY)) {
+    throw new ServingError("invalid_argument", `"${SKIP_KEY}" is for hooks; a client cannot skip a model.`);
+  }
+  return values;
+}
+
+/** What goes back, of the same kind as what came. */
+export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
+  if (kind === "json") return { kind, json: encoder.encode(toJsonText(values)) };
+  return { kind, tensors: toTensors(values) };
+}
+
+function parseJsonObject(json: Uint8Array): Values {
+  let value: unknown;
+  try {
+    value = JSON.parse(decoder.decode(json));
+  } catch (reason) {
+    throw new ServingError("invalid_argument", `The body is not JSON: ${publicText(reason)}`, { cause: reason });
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Values;
+  throw new ServingError(
+    "invalid_argument",
+    "The body is not a JSON object; expected one with an input under each name.",
+  );
+}

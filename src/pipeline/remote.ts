@@ -1,0 +1,40 @@
+import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
+import { toTensors } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import type { CallScope } from "./bound-stage.ts";
+
+/** Calls other servers for hooks; given by whoever builds the server, since a pipeline knows no wire. */
+export interface RemoteClient {
+  /** Runs one predict on the server at `address` (host:port). */
+  predict(address: string, call: RemoteCall): Promise<Tensors>;
+  /** Closes all connections. */
+  close(): Promise<void>;
+}
+
+/** One call of another server. */
+export interface RemoteCall extends CallScope {
+  readonly inputs: Tensors;
+  /** Empty = the remote server's only model. */
+  readonly model: string;
+  /** Empty = the default. */
+  readonly signature: string;
+  readonly outputs?: readonly string[];
+}
+
+/** `ctx.remote(address)`: calls that end with the request. */
+export function remoteHandle(client: RemoteClient, address: string, scope: CallScope): RemoteHandle {
+  return {
+    predict: async (inputs, { model = "", signature = "", outputs, timeoutMs }: RemotePredictOptions = {}) => {
+      const deadline =
+        timeoutMs === undefined ? scope.deadline : Math.min(Date.now() + timeoutMs, scope.deadline ?? Infinity);
+      return client.predict(address, {
+        inputs: toTensors(inputs),
+        model,
+        signature,
+        signal: scope.signal,
+        ...(outputs && { outputs }),
+        ...(deadline !== undefined && { deadline }),
+      });
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { JsonNumbers, type JsonObject, type JsonValue, type NumberStore } from "./json-value.ts";
+
+/** A block of numbers has at most so many dimensions; deeper lists are arrays of blocks. */
+const MAX_RANK = 64;
+/** The shape of a single number. */
+export const SCALAR: readonly number[] = [];
+
+/** A list that is being read. While all its elements are numbers of one shape they only lie in the store, one after another. */
+export class ArrayFrame {
+  readonly #store: NumberStore;
+  #start: number;
+  #count = 0;
+  /** What all elements so far have in common; meaningless once there are items. */
+  #elementShape = SCALAR;
+  /** The elements, once they are not numbers of one shape. */
+  #items: JsonValue[] | undefined;
+
+  constructor(store: NumberStore) {
+    this.#store = store;
+    this.#start = store.length;
+  }
+
+  /** Makes a closed frame the frame of a new list. */
+  reopen(): this {
+    this.#start = this.#store.length;
+    this.#count = 0;
+    this.#elementShape = SCALAR;
+    this.#items = undefined;
+    return this;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Whether a single number may simply be pushed to the store and counted. */
+  get takesNumbers(): boolean {
+    return this.#items === undefined && this.#elementShape.length === 0;
+  }
+
+  /** Counts numbers that were pushed to the store. */
+  countNumbers(count: number): void {
+    this.#count += count;
+  }
+
+  /** Takes a closed list's numbers as an element, if that keeps this list regular. */
+  absorb(child: ArrayFrame): boolean {
+    if (this.#items !== undefined || child.#items !== undefined || child.isEmpty) return false;
+    if (this.isEmpty && child.#elementShape.length + 1 < MAX_RANK) this.#elementShape = child.#shape();
+    else if (this.isEmpty || !child.#hasShape(this.#elementShape)) return false;
+    this.#count++;
+    return true;
+  }
+
+  /** Takes any other element. */
+  add(value: JsonValue): void {
+    this.#items ??= this.#toItems();
+    this.#items.push(value);
+    this.#count++;
+  }
+
+  /** The value of the closed list. */
+  close(): JsonValue {
+    if (this.#items !== undefined || this.isEmpty) return this.#items ?? EMPTY_LIST;
+    return new JsonNumbers(this.#store, this.#start, this.#shape());
+  }
+
+  #shape(): readonly number[] {
+    return [this.#count, ...this.#elementShape];
+  }
+
+  #hasShape(shape: readonly number[]): boolean {
+    const inner = this.#elementShape;
+    return shape.length === inner.length + 1 && shape[0] === this.#count && inner.every((dim, at) => dim === shape[at + 1]);
+  }
+
+  #toItems(): JsonValue[] {
+    const size = this.#elementShape.reduce((product, dim) => product * dim, 1);
+    return Array.from(
+      { length: this.#count },
+      (_, index) => new JsonNumbers(this.#store, this.#start + index * size, this.#elementShape),
+    );
+  }
+}
+
+const EMPTY_LIST: readonly JsonValue[] = Object.freeze([]);
+
+/** An object that is being read. */
+export class ObjectFrame {
+  readonly #members: Record<string, JsonValue> = Object.create(null);
+  #key = "";
+  isEmpty = true;
+
+  /** The key of the value that {@link add} gets next. */
+  expect(key: string): void {
+    this.#key = key;
+    this.isEmpty = false;
+  }
+
+  add(value: JsonValue): void {
+    this.#members[this.#key] = value;
+  }
+
+  /** The value of the closed object. */
+  close(): JsonObject {
+    return this.#members;
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * JSON as {@link parseJson} gives it: like JSON.parse, but a number, and a regular list of numbers nested to any depth, is
+ * one {@link JsonNumbers}. An empty list is an empty array.
+ */
+export type JsonValue = null | boolean | string | JsonNumbers | JsonList | JsonObject;
+/** A list that is not all numbers, or not regular. */
+export type JsonList = readonly JsonValue[];
+/** A null-prototype record: a key such as `__proto__` is data. Of equal keys the last one holds. */
+export type JsonObject = { readonly [key: string]: JsonValue };
+
+/** All numbers of a document, in its order. */
+export class NumberStore {
+  values: Float64Array;
+  /** 1 where the literal has a fraction or an exponent, is a word such as NaN, or does not fit 64 bits; else 0. */
+  fractions: Uint8Array;
+  /** The integer literals that a double does not hold, by index. */
+  readonly exact = new Map<number, bigint>();
+  length = 0;
+
+  constructor(capacity: number) {
+    this.values = new Float64Array(capacity);
+    this.fractions = new Uint8Array(capacity);
+  }
+
+  push(value: number, integral: boolean): void {
+    if (this.length === this.values.length) this.#grow();
+    this.values[this.length] = value;
+    if (!integral) this.fractions[this.length] = 1;
+    this.length++;
+  }
+
+  #grow(): void {
+    const { values, fractions } = this;
+    this.values = new Float64Array(2 * values.length);
+    this.values.set(values);
+    this.fractions = new Uint8Array(2 * values.length);
+    this.fractions.set(fractions);
+  }
+}
+
+/** One number (rank 0), or a regular nested list of numbers: a stretch of its document's {@link NumberStore}. */
+export class JsonNumbers {
+  readonly store: NumberStore;
+  /** Index of the first number in the store. */
+  readonly start: number;
+  readonly shape: readonly number[];
+  /** How many numbers. */
+  readonly size: number;
+
+  constructor(store: NumberStore, start: number, shape: readonly number[]) {
+    this.store = store;
+    this.start = start;
+    this.shape = shape;
+    this.size = shape.reduce((size, dim) => size * dim, 1);
+  }
+
+  /** The number at an index, as bigint where a double would not hold it. */
+  at(index: number): number | bigint {
+    const { store, start } = this;
+    return store.exact.get(start + index) ?? (store.values[start + index] as number);
+  }
+
+  /** Whether the literal at an index is an integer of at most 64 bits, without fraction or exponent. */
+  isInteger(index: number): boolean {
+    return this.store.fractions[this.start + index] === 0;
+  }
+
+  /** The element at an index of the first dimension. */
+  row(index: number): JsonNumbers {
+    const shape = this.shape.slice(1);
+    const size = this.size / (this.shape[0] as number);
+    return new JsonNumbers(this.store, this.start + index * size, shape);
+  }
+}
+
+/** Whether a value is a list that is not one block of numbers. */
+export function isJsonList(value: JsonValue): value is JsonList {
+  return Array.isArray(value);
+}
+
+/** Whether a value is an object. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof JsonNumbers);
+}
+
+/** The length of a value that is a list of either kind, else undefined. */
+export function listLength(value: JsonValue): number | undefined {
+  if (isJsonList(value)) return value.length;
+  return value instanceof JsonNumbers ? value.shape[0] : undefined;
+}

@@ -1,0 +1,46 @@
+import { ServingError } from "../errors.ts";
+import type { ModelOptions } from "./load-servable.ts";
+
+/** A `--driver` or `--model-path` as it stood on the command line. */
+export interface ModelFlag {
+  readonly flag: "driver" | "model-path";
+  readonly value: string;
+}
+
+/**
+ * Pairs drivers with paths. When both are given equally often the n-th belongs to the n-th; with no drivers at all each path is a stage.
+ * Else the order tells: a path belongs to the driver before it, and `null` does without. Throws `invalid_argument` naming what is left over.
+ */
+export function pairModels(flags: readonly ModelFlag[]): ModelOptions[] {
+  const drivers = flags.filter(({ flag }) => flag === "driver").map(({ value }) => value);
+  const paths = flags.filter(({ flag }) => flag === "model-path").map(({ value }) => value);
+  if (drivers.length === 0 && paths.length === 0) {
+    throw new ServingError(
+      "invalid_argument",
+      "No model is given; expected --model-path PATH, or --driver null for hooks alone.",
+    );
+  }
+  if (drivers.length === 0) return paths.map((path) => ({ path }));
+  if (drivers.length === paths.length)
+    return drivers.map((driver, index) => ({ driver, path: paths[index] as string }));
+  if (paths.length > drivers.length) {
+    throw new ServingError(
+      "invalid_argument",
+      `There are ${paths.length} --model-path but ${drivers.length} --driver; give each path its driver, or leave out all drivers.`,
+    );
+  }
+  return pairFewerPaths(drivers, paths);
+}
+
+/** Paths go in order to the drivers that need one. */
+function pairFewerPaths(drivers: readonly string[], paths: readonly string[]): ModelOptions[] {
+  const rest = [...paths];
+  const needing = drivers.filter((driver) => driver !== "null").length;
+  if (needing !== paths.length) {
+    throw new ServingError(
+      "invalid_argument",
+      `There are ${drivers.length} --driver, ${needing} of which need a --model-path, but ${paths.length} paths; only null does without.`,
+    );
+  }
+  return drivers.map((driver) => (driver === "null" ? { driver } : { driver, path: rest.shift() as string }));
+}

@@ -1,0 +1,46 @@
+import type { Hooks } from "../../src/hooks/hooks.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import type { Payload } from "../../src/pipeline/payload.ts";
+import type { PipelineResult } from "../../src/pipeline/pipeline.ts";
+import { type LoadedServable, loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
+import { toNested } from "../../src/tensor/nested.ts";
+import type { Values } from "../../src/tensor/plain-value.ts";
+import { toTensors } from "../../src/tensor/plain-value.ts";
+import type { Tensors } from "../../src/tensor/tensor.ts";
+
+const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
+
+/** Loads a pipeline as the server does, without any wire. */
+export function loadPipeline(source: Partial<ServableSource>): Promise<LoadedServable> {
+  const defaults = { name: "default", version: 1n, models: [{ driver: "null" }], options: {} };
+  return loadServable({ ...defaults, ...source }, { remote, log: createLogger({ level: "silent" }) });
+}
+
+/** One stage of the null driver for each slot. */
+export function nullModels(count: number): { driver: string }[] {
+  return Array.from({ length: count }, () => ({ driver: "null" }));
+}
+
+/** Runs one request through hooks and null models and returns the outputs as plain nested values. */
+export async function runPipeline(hooks: Hooks, inputs: Values, models = 1): Promise<Record<string, unknown>> {
+  const { servable } = await loadPipeline({ hooks, models: nullModels(models) });
+  const { outputs } = await run(servable, { kind: "tensors", tensors: toTensors(inputs) });
+  return outputs.kind === "tensors" ? plain(outputs.tensors) : JSON.parse(Buffer.from(outputs.json).toString());
+}
+
+/** Runs one payload through a servable. */
+export function run(
+  servable: LoadedServable["servable"],
+  inputs: Payload,
+  options: { signal?: AbortSignal; outputs?: string[]; metadata?: Record<string, string>; signature?: string } = {},
+): Promise<PipelineResult> {
+  const { signal = new AbortController().signal, metadata = {}, outputs, signature = "" } = options;
+  const info = { id: "1", model: servable.name, version: servable.version, signature };
+  return servable.run({ info, inputs, metadata, signal, ...(outputs && { outputs }) });
+}
+
+/** Tensors as nested arrays; bytes as text. */
+export function plain(tensors: Tensors): Record<string, unknown> {
+  const leaf = (element: unknown) => (element instanceof Uint8Array ? Buffer.from(element).toString() : element);
+  return Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, toNested(tensor, leaf)]));
+}

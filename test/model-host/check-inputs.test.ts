@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import type { TensorSpec } from "../../src/drivers/driver.ts";
+import { checkInputs } from "../../src/model-host/check-inputs.ts";
+import { toTensor, toTensors } from "../../src/tensor/plain-value.ts";
+
+const specs: readonly TensorSpec[] = [
+  { name: "image", dtype: "float32", shape: [-1, { min: 2, max: 8 }, 3] },
+  { name: "scale", dtype: "int32", shape: [], default: toTensor(7, "scale") },
+];
+const image = [
+  [
+    [0.5, 1, 1],
+    [0, 0, 1],
+  ],
+];
+const check = (values: Parameters<typeof toTensors>[0]) => () => checkInputs(toTensors(values), specs);
+
+test("what fits passes, and a default fills in", () => {
+  expect(Object.keys(check({ image })())).toEqual(["image", "scale"]);
+  expect(check({ image })().scale?.data).toEqual(Int32Array.of(7));
+});
+
+test("anything passes where no inputs are declared", () => {
+  const tensors = toTensors({ any: 1 });
+  expect(checkInputs(tensors, undefined)).toBe(tensors);
+});
+
+describe("what does not fit is refused by name", () => {
+  const takes = "image float32[-1,2..8,3], scale int32[]";
+  test.each([
+    ["missing", {}, `Input "image" is missing; the model takes ${takes}.`],
+    ["misnamed", { imag: image }, `The model has no input "imag". Did you mean "image"? It takes ${takes}.`],
+    [
+      "dtype",
+      {
+        image: [
+          [
+            [1, 2, 3],
+            [1, 2, 3],
+          ],
+        ],
+      },
+      'Input "image" is int32; the model takes float32.',
+    ],
+    ["rank", { image: [0.5] }, 'Input "image" has shape [1]; the model takes [-1,2..8,3].'],
+    ["dimension", { image: [[[0.5], [1]]] }, 'Input "image" has shape [1,2,1]; the model takes [-1,2..8,3].'],
+    ["range", { image: [[[0.5, 1, 1]]] }, 'Input "image" has shape [1,1,3]; the model takes [-1,2..8,3].'],
+  ])("%s", (_, values, message) => {
+    expect(check(values)).toThrow(message);
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { pairModels } from "../../src/repository/command-line.ts";
+
+/** `d:NAME` is a driver, `p:PATH` a path. */
+const flags = (text: string) =>
+  text
+    .split(" ")
+    .filter(Boolean)
+    .map((word) => ({ flag: word.startsWith("d:") ? "driver" : "model-path", value: word.slice(2) }) as const);
+
+describe("drivers and paths pair by position", () => {
+  test.each([
+    ["d:onnx p:a.onnx", [{ driver: "onnx", path: "a.onnx" }]],
+    [
+      "d:onnx d:null p:a.onnx p:any",
+      [
+        { driver: "onnx", path: "a.onnx" },
+        { driver: "null", path: "any" },
+      ],
+    ],
+    ["p:a.onnx p:b.onnx", [{ path: "a.onnx" }, { path: "b.onnx" }]],
+    ["d:null d:null", [{ driver: "null" }, { driver: "null" }]],
+    ["d:null d:onnx p:a.onnx", [{ driver: "null" }, { driver: "onnx", path: "a.onnx" }]],
+    ["p:a.onnx d:onnx d:null", [{ driver: "onnx", path: "a.onnx" }, { driver: "null" }]],
+  ])("%s", (text, models) => {
+    expect(pairModels(flags(text))).toEqual(models);
+  });
+});
+
+describe("what cannot be paired is refused with the counts", () => {
+  test.each([
+    ["", "No model is given; expected --model-path PATH, or --driver null for hooks alone."],
+    ["d:onnx p:a p:b", "There are 2 --model-path but 1 --driver;"],
+    ["d:onnx d:onnx p:a", "There are 2 --driver, 2 of which need a --model-path, but 1 paths; only null does without."],
+    ["d:onnx", "There are 1 --driver, 1 of which need a --model-path, but 0 paths;"],
+  ])("%s", (text, message) => {
+    expect(() => pairModels(flags(text))).toThrow(message);
+  });
+});

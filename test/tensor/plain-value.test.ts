@@ -1,0 +1,112 @@
+import { describe, expect, test } from "vitest";
+import { type PlainValue, toTensor, toTensors } from "../../src/tensor/plain-value.ts";
+import { createTensor } from "../../src/tensor/tensor.ts";
+
+const text = (value: string) => new TextEncoder().encode(value);
+
+describe("a plain value becomes a tensor", () => {
+  test.each<[string, PlainValue, string, number[], ArrayLike<unknown>]>([
+    ["an integer", 3, "int32", [], [3]],
+    ["a large integer", 2 ** 40, "int64", [], [2n ** 40n]],
+    ["a fraction", 0.5, "float32", [], [0.5]],
+    ["NaN", Number.NaN, "float32", [], [Number.NaN]],
+    ["a bigint", 5n, "int64", [], [5n]],
+    ["a bigint above int64", 2n ** 63n, "uint64", [], [2n ** 63n]],
+    ["a boolean", true, "bool", [], [1]],
+    ["a string", "né", "bytes", [], [text("né")]],
+    ["a Buffer", Buffer.from([1, 2]), "bytes", [], [Buffer.from([1, 2])]],
+    ["a plain object", { a: 1 }, "bytes", [], [text('{"a":1}')]],
+    ["objects in a list", [{ a: 1 }, {}], "bytes", [2], [text('{"a":1}'), text("{}")]],
+    ["a typed array", Float64Array.of(1, 2), "float64", [2], [1, 2]],
+    ["a clamped array", Uint8ClampedArray.of(1, 2), "uint8", [2], [1, 2]],
+    [
+      "nested integers",
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      "int32",
+      [2, 2],
+      [1, 2, 3, 4],
+    ],
+    ["one fraction among integers", [1, 2.5], "float32", [2], [1, 2.5]],
+    ["integers and a bigint", [1, 2n], "int64", [2], [1n, 2n]],
+    ["typed rows", [Float32Array.of(0.5), Float32Array.of(1)], "float32", [2, 1], [0.5, 1]],
+    ["strings", ["a", "b"], "bytes", [2], [text("a"), text("b")]],
+    ["an empty list", [], "float32", [0], []],
+    ["empty rows", [[], []], "float32", [2, 0], []],
+  ])("from %s", (_, value, dtype, shape, data) => {
+    const tensor = toTensor(value, "x");
+    expect({ dtype: tensor.dtype, shape: tensor.shape }).toEqual({ dtype, shape });
+    expect(Array.from(tensor.data)).toEqual(Array.from(data));
+  });
+
+  test.each([
+    ["float32", [1, 2], [1, 2]],
+    ["float16", [1, -2], [0x3c00, 0xc000]],
+    ["uint8", [0, 255], [0, 255]],
+    ["int64", [1, 2 ** 53 - 1], [1n, 2n ** 53n - 1n]],
+    ["float64", 0.1, [0.1]],
+  ] as const)("taking the model's %s where it fits exactly", (dtype, value, data) => {
+    const tensor = toTensor(value as PlainValue, "x", dtype);
+    expect(tensor.dtype).toBe(dtype);
+    expect(Array.from(tensor.data)).toEqual(data);
+  });
+
+  test.each([
+    ["uint8", 256, "int32"],
+    ["int32", 0.5, "float32"],
+    ["bool", 1, "int32"],
+    ["float32", "text", "bytes"],
+  ] as const)("keeping its own dtype where %s cannot hold it", (wanted, value, dtype) => {
+    expect(toTensor(value, "x", wanted).dtype).toBe(dtype);
+  });
+});
+
+describe("what is no tensor is refused by its place", () => {
+  test.each<[string, unknown, string]>([
+    ["a ragged list", [[1, 2], [3]], "x[1] has 1 elements, but its first neighbour has 2; a tensor cannot be ragged."],
+    [
+      "a value among lists",
+      [[1], 2],
+      "x[1] has one value, but its first neighbour has a list of 1; a tensor cannot be ragged.",
+    ],
+    [
+      "a list among values",
+      [1, [2]],
+      "x[1] has a list of 1, but its first neighbour has one value; a tensor cannot be ragged.",
+    ],
+    ["mixed types", [1, "a"], "x mixes number and string; a tensor has one type."],
+    ["bigint and fraction", [1n, 0.5], "x mixes bigint with fractions; a tensor has one type."],
+  ])("%s", (_, value, message) => {
+    expect(() => toTensor(value as PlainValue, "x")).toThrow(message);
+  });
+
+  test.each([
+    ["undefined", undefined, "x is undefined"],
+    ["null", [1, null], "x[1] is null"],
+    ["a Map", new Map(), "x is a Map"],
+    ["a function", () => 1, "x is () => 1"],
+    ["a Date", new Date(0), "x is a Date"],
+    ["a promise", Promise.resolve(), "Was an await forgotten?"],
+  ])("%s", (_, value, message) => {
+    expect(() => toTensor(value as PlainValue, "x")).toThrow(message);
+  });
+
+  test("a list that contains itself", () => {
+    const list: PlainValue[] = [];
+    list.push(list);
+    expect(() => toTensor(list, "x")).toThrow("x is nested more than 64 levels deep.");
+  });
+
+  test("a tensor whose data does not fill its shape", () => {
+    const tensor = { dtype: "float32", shape: [3], data: Float32Array.of(1) } as const;
+    expect(() => toTensor(tensor, "x")).toThrow("A float32 tensor of shape [3] has 3 values, but 1 were given.");
+  });
+});
+
+test("names such as __proto__ are data", () => {
+  const tensors = toTensors(JSON.parse('{"__proto__": 1, "constructor": 2, "": 3}'));
+  expect(Object.keys(tensors)).toEqual(["__proto__", "constructor", ""]);
+  expect(Object.entries(tensors)[0]?.[1]).toEqual(createTensor("int32", [], Int32Array.of(1)));
+});
