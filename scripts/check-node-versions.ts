@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { askServedHooks } from "./ask-served-hooks.ts";
 import { runCommand } from "./run-command.ts";
-import { askServedHooks } from "./served-null-pipeline.ts";
 
 const VERSIONS = [20, 22, 24];
 const bin = fileURLToPath(new URL("../bin/kserving.cjs", import.meta.url));

@@ -54,7 +54,9 @@ async function askAll(server: DemoServer, photos: readonly DemoPhoto[]): Promise
 }
 
 function emotionsText({ faces }: Timed): string {
-  return faces.length === 0 ? "(no face, so the second model was skipped)" : faces.map((face) => face.emotion).join(", ");
+  return faces.length === 0
+    ? "(no face, so the second model was skipped)"
+    : faces.map((face) => face.emotion).join(", ");
 }
 
 function duration({ ms }: Timed): string {

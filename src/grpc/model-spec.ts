@@ -1,5 +1,5 @@
-import { integerField, messageField, textElement, textField, type WirePart } from "./wire-writer.ts";
 import { WIRE, type WireReader } from "./wire-reader.ts";
+import { integerField, messageField, textElement, textField, type WirePart } from "./wire-writer.ts";
 
 /** Field numbers of tensorflow.serving.ModelSpec. */
 const MODEL_SPEC = { name: 1, version: 2, signature: 3, label: 4 } as const;

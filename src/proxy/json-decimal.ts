@@ -1,68 +1,50 @@
-/** Powers of ten that a double holds exactly. */
-const POWERS = Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
-/** Powers beyond are left to the slow way. */
-const MAX_POWER = 22;
+/** Powers of ten that a double holds exactly: up to 10^22. */
+const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
 /** Splits a double into two halves whose products are exact (Veltkamp). */
 const SPLITTER = 2 ** 27 + 1;
+const POWER_HIGHS = POWERS.map((power) => SPLITTER * power - (SPLITTER * power - power));
+const POWER_LOWS = POWERS.map((power, exponent) => power - (POWER_HIGHS[exponent] as number));
+const INVERSES = POWERS.map((power) => 1 / power);
 /** Far above the rounding errors of a correction, far below what decides a rounding in practice. */
 const SLACK = 2 ** -48;
 
-/** Digits in the head of a decimal, the first ones: so many fit 32-bit arithmetic. */
+/** Digits in the head of a decimal, the first ones: so many fit 32-bit arithmetic. The tail has as many. */
 export const HEAD_DIGITS = 9;
-/** Digits in head and tail together. */
-export const MAX_DIGITS = 18;
+/** Digits after the decimal point that {@link decimalToDouble} takes. */
+export const MAX_FRACTION = 22;
 
 /**
- * The double nearest to `(head · 10^tailDigits + tail) · 10^exponent`, or undefined where this arithmetic cannot decide:
- * then the text must be parsed the slow way. The head has up to nine digits (exactly nine where there is a tail), the tail
- * up to nine. Where the digits fit a double and the power is exact, one operation rounds once; beyond that the
- * operation's own rounding error is computed exactly (Dekker) and added back. Four numbers, not an object: it runs once
- * for every number of a request.
+ * The double nearest to `(head · 10^tailDigits + tail) / 10^fraction`, or NaN where this arithmetic cannot decide:
+ * then the text must be parsed the slow way. The head has up to nine digits, exactly nine where there is a tail.
+ * Up to 15 digits, digits and power are exact and one division rounds once; beyond that the division's own rounding
+ * error is computed exactly (Dekker) and added back. Four numbers, not an object: it runs for every number of a request.
  */
-export function decimalToDouble(head: number, tail: number, tailDigits: number, exponent: number): number | undefined {
-  if (exponent < -MAX_POWER || exponent > MAX_POWER) return head === 0 ? 0 : undefined;
-  const power = POWERS[Math.abs(exponent)] as number;
-  if (tailDigits <= 6) {
-    const digits = head * (POWERS[tailDigits] as number) + tail;
-    return exponent < 0 ? digits / power : digits * power;
-  }
+export function decimalToDouble(head: number, tail: number, tailDigits: number, fraction: number): number {
+  const power = POWERS[fraction] as number;
   const shift = POWERS[tailDigits] as number;
+  if (tailDigits <= 6) return (head * shift + tail) / power;
   const high = (head >>> 15) * 2 ** 15 * shift;
   const low = (head & 0x7fff) * shift + tail;
-  const sum = high + low;
-  const rest = low - (sum - high);
-  if (exponent === 0) return sum;
-  return exponent < 0 ? divide(sum, rest, power) : multiply(sum, rest, power);
+  const digits = high + low;
+  const digitsError = low - (digits - high);
+  const quotient = digits / power;
+  const remainder = digits - quotient * power - productError(quotient, fraction);
+  return rounded(quotient, (remainder + digitsError) * (INVERSES[fraction] as number));
 }
 
-/** (sum + rest) / power, rounded once. */
-function divide(sum: number, rest: number, power: number): number | undefined {
-  const quotient = sum / power;
-  const product = quotient * power;
-  const remainder = sum - product - productError(quotient, power, product);
-  const correction = (remainder + rest) / power;
-  return rounded(quotient, correction, Math.abs(correction) * SLACK);
+/** What rounding takes from `value · 10^exponent`; exact. */
+function productError(value: number, exponent: number): number {
+  const high = SPLITTER * value - (SPLITTER * value - value);
+  const low = value - high;
+  const powerHigh = POWER_HIGHS[exponent] as number;
+  const powerLow = POWER_LOWS[exponent] as number;
+  const product = value * (POWERS[exponent] as number);
+  return high * powerHigh - product + high * powerLow + low * powerHigh + low * powerLow;
 }
 
-/** (sum + rest) · power, rounded once. */
-function multiply(sum: number, rest: number, power: number): number | undefined {
-  const product = sum * power;
-  const error = productError(sum, power, product);
-  const restProduct = rest * power;
-  return rounded(product, error + restProduct, (Math.abs(error) + Math.abs(restProduct)) * SLACK);
-}
-
-/** What rounding took from a·b to make `product`; exact. */
-function productError(a: number, b: number, product: number): number {
-  const aHigh = SPLITTER * a - (SPLITTER * a - a);
-  const aLow = a - aHigh;
-  const bHigh = SPLITTER * b - (SPLITTER * b - b);
-  const bLow = b - bHigh;
-  return aHigh * bHigh - product + aHigh * bLow + aLow * bHigh + aLow * bLow;
-}
-
-/** `value + correction`, unless it lies so near to the middle between two doubles that `slack` decides. */
-function rounded(value: number, correction: number, slack: number): number | undefined {
+/** `value + correction`, or NaN where it lies so near to the middle between two doubles that the correction's error decides. */
+function rounded(value: number, correction: number): number {
+  const slack = Math.abs(correction) * SLACK;
   const low = value + (correction - slack);
-  return low === value + (correction + slack) ? low : undefined;
+  return low === value + (correction + slack) ? low : Number.NaN;
 }

@@ -1,5 +1,5 @@
 import type { JsonCursor } from "./json-cursor.ts";
-import { decimalToDouble, HEAD_DIGITS, MAX_DIGITS } from "./json-decimal.ts";
+import { decimalToDouble, HEAD_DIGITS, MAX_FRACTION } from "./json-decimal.ts";
 
 const ZERO = 0x30;
 const NINE = 0x39;
@@ -9,8 +9,6 @@ const POINT = 0x2e;
 /** Setting this bit makes an ASCII letter lower-case. */
 const LOWER = 0x20;
 const LETTER_E = 0x65;
-/** An integer of so many digits is exact in a double. */
-const SAFE_DIGITS = 15;
 /** The longest text of a 64-bit integer: 19 digits and a sign, or 20 digits. */
 const INT64_LENGTH = 20;
 const INT64_MIN = -(2n ** 63n);
@@ -21,7 +19,8 @@ const UINT64_MAX = 2n ** 64n - 1n;
  * `lenient` also takes NaN, Infinity, Inf and their negatives. Throws for anything else that is no JSON number, and for
  * one beyond the range of a double.
  *
- * Up to 18 digits without an exponent are read here, in one pass; all else, errors included, is left to {@link readOther}.
+ * What nearly all numbers are is read here, in one pass: up to nine digits before the point, up to 18 in all, no exponent.
+ * All else, errors included, is left to {@link readOther}.
  */
 export function readNumber(cursor: JsonCursor, lenient: boolean): number {
   const { bytes, pos: start } = cursor;
@@ -29,29 +28,48 @@ export function readNumber(cursor: JsonCursor, lenient: boolean): number {
   const first = negative ? start + 1 : start;
   let pos = first;
   let head = 0;
-  let tail = 0;
-  let digits = 0;
-  let point = -1;
-  let byte = bytes[pos] as number;
-  for (; ; byte = bytes[++pos] as number) {
-    if (byte >= ZERO && byte <= NINE) {
-      if (digits < HEAD_DIGITS) head = (Math.imul(head, 10) + byte - ZERO) | 0;
-      else if (digits < MAX_DIGITS) tail = (Math.imul(tail, 10) + byte - ZERO) | 0;
-      if (head !== 0) digits++;
-    } else if (byte === POINT && point < 0) point = pos;
-    else break;
+  let digit = digitAt(bytes, pos);
+  for (const limit = pos + HEAD_DIGITS; digit <= 9 && pos < limit; digit = digitAt(bytes, ++pos)) {
+    head = (Math.imul(head, 10) + digit) | 0;
   }
-  const whole = point < 0 ? pos - first : point - first;
-  const plain = whole === 1 || (whole > 1 && bytes[first] !== ZERO);
-  const limit = point < 0 ? SAFE_DIGITS : MAX_DIGITS;
-  if (!plain || point === pos - 1 || digits > limit || (byte | LOWER) === LETTER_E) return readOther(cursor, lenient);
-  const exponent = point < 0 ? 0 : point + 1 - pos;
-  const value = decimalToDouble(head, tail, Math.max(digits - HEAD_DIGITS, 0), exponent);
-  if (value === undefined) return readOther(cursor, lenient);
-  cursor.pos = pos;
-  cursor.integral = point < 0;
+  const wholeDigits = pos - first;
+  const irregular = wholeDigits !== 1 && (wholeDigits === 0 || bytes[first] === ZERO);
+  if (irregular || digit <= 9) return readOther(cursor, lenient);
+  if (bytes[pos] !== POINT) {
+    if (((bytes[pos] as number) | LOWER) === LETTER_E) return readOther(cursor, lenient);
+    return finish(cursor, pos, negative ? -head : head, true);
+  }
+  const point = pos;
+  digit = digitAt(bytes, ++pos);
+  let limit = pos + HEAD_DIGITS - wholeDigits;
+  if (head === 0) {
+    while (digit === 0) digit = digitAt(bytes, ++pos);
+    limit = pos + HEAD_DIGITS;
+  }
+  for (; digit <= 9 && pos < limit; digit = digitAt(bytes, ++pos)) head = (Math.imul(head, 10) + digit) | 0;
+  const split = pos;
+  let tail = 0;
+  for (limit = pos + HEAD_DIGITS; digit <= 9 && pos < limit; digit = digitAt(bytes, ++pos)) {
+    tail = (Math.imul(tail, 10) + digit) | 0;
+  }
+  const fraction = pos - point - 1;
+  if (digit <= 9 || fraction === 0 || fraction > MAX_FRACTION) return readOther(cursor, lenient);
+  if (((bytes[pos] as number) | LOWER) === LETTER_E) return readOther(cursor, lenient);
+  const value = decimalToDouble(head, tail, pos - split, fraction);
+  if (Number.isNaN(value)) return readOther(cursor, lenient);
+  return finish(cursor, pos, negative ? -value : value, false);
+}
+
+/** The value of a digit; above 9 for any other byte. */
+function digitAt(bytes: Buffer, pos: number): number {
+  return ((bytes[pos] as number) - ZERO) >>> 0;
+}
+
+function finish(cursor: JsonCursor, end: number, value: number, integral: boolean): number {
+  cursor.pos = end;
+  cursor.integral = integral;
   cursor.exact = undefined;
-  return negative ? -value : value;
+  return value;
 }
 
 /** The same without haste: long numbers, exponents, words, errors. */
@@ -65,10 +83,11 @@ function readOther(cursor: JsonCursor, lenient: boolean): number {
   const text = bytes.latin1Slice(start, end);
   const value = Number(text);
   if (!Number.isFinite(value)) throw cursor.error("Number too big to be stored in double.");
-  cursor.pos = end;
-  const integer = end === whole && text.length <= INT64_LENGTH ? BigInt(text) : undefined;
-  cursor.integral = integer !== undefined && integer >= INT64_MIN && integer <= UINT64_MAX;
-  cursor.exact = cursor.integral && !Number.isSafeInteger(value) ? integer : undefined;
+  if (end !== whole || text.length > INT64_LENGTH) return finish(cursor, end, value, false);
+  if (Number.isSafeInteger(value)) return finish(cursor, end, value, true);
+  const integer = BigInt(text);
+  finish(cursor, end, value, integer >= INT64_MIN && integer <= UINT64_MAX);
+  if (cursor.integral) cursor.exact = integer;
   return value;
 }
 
@@ -110,8 +129,5 @@ function readWord(cursor: JsonCursor, start: number, lenient: boolean): number {
   if (word === undefined) throw cursor.error("Invalid value.", start);
   const [text, value] = word;
   const negative = start > cursor.pos;
-  cursor.pos = start + text.length;
-  cursor.integral = false;
-  cursor.exact = undefined;
-  return negative ? -value : value;
+  return finish(cursor, start + text.length, negative ? -value : value, false);
 }

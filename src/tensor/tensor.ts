@@ -59,7 +59,7 @@ export function byteSize(tensor: Tensor): number {
 export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): TensorData<D> {
   const { array } = numericLayout(dtype);
   const width = array.BYTES_PER_ELEMENT;
-  const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice();
+  const aligned = bytes.byteOffset % width === 0 ? bytes : new Uint8Array(bytes);
   return new array(aligned.buffer, aligned.byteOffset, aligned.byteLength / width) as TensorData<D>;
 }
 

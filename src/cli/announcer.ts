@@ -1,0 +1,45 @@
+import type { Logger } from "../observability/logger.ts";
+import type { ModelOptions } from "../repository/load-servable.ts";
+import type { StageSummary } from "../server.ts";
+import type { InFlight } from "../serving/admission.ts";
+import { createLogAnnouncer } from "./log-announcer.ts";
+import { createTerminalAnnouncer } from "./terminal-announcer.ts";
+
+/** What a started program serves. */
+export interface ReadyFacts {
+  /** The model's name. */
+  readonly name: string;
+  /** As a client on this machine reaches it, never a wildcard. */
+  readonly grpcAddress: string;
+  /** As a client on this machine reaches it; absent where HTTP is off. */
+  readonly httpUrl?: string;
+  /** Empty where the models run elsewhere. */
+  readonly stages: readonly StageSummary[];
+  /** A shell line that sends a valid request. */
+  readonly example: string;
+}
+
+/** Tells whoever started the program how it fares. */
+export interface Announcer {
+  loading(models: readonly ModelOptions[]): void;
+  ready(facts: ReadyFacts): void;
+  /** Stopping has begun, with so many requests under way. */
+  draining(count: number): void;
+  stopped(): void;
+  /** Stopping failed: these requests are cut off. */
+  cutOff(requests: readonly InFlight[], why: string): void;
+}
+
+/** Tells a person at a terminal, or a log where nobody looks on; both where there is a terminal and the log is a file. */
+export function createAnnouncer(log: Logger, logPath: string | undefined): Announcer {
+  const terminal = process.stdout.isTTY ? [createTerminalAnnouncer(process.stdout)] : [];
+  const logs = terminal.length === 0 || logPath !== undefined ? [createLogAnnouncer(log)] : [];
+  const each = (tell: (announcer: Announcer) => void) => [...terminal, ...logs].forEach(tell);
+  return {
+    loading: (models) => each((announcer) => announcer.loading(models)),
+    ready: (facts) => each((announcer) => announcer.ready(facts)),
+    draining: (count) => each((announcer) => announcer.draining(count)),
+    stopped: () => each((announcer) => announcer.stopped()),
+    cutOff: (requests, why) => each((announcer) => announcer.cutOff(requests, why)),
+  };
+}

@@ -1,0 +1,60 @@
+import { Metadata } from "@grpc/grpc-js";
+
+/** Headers that belong to one connection or one message, never to be passed on. */
+const TRANSPORT_KEYS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "date",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "user-agent",
+]);
+
+/** Metadata as text by lower-case name: several values of one name joined with a comma, values of `-bin` names in base64. */
+export function fromMetadata(metadata: Metadata): Record<string, string> {
+  const record: Record<string, string> = Object.create(null);
+  for (const key of Object.keys(metadata.getMap())) {
+    record[key] = metadata.get(key).map(toText).join(", ");
+  }
+  return record;
+}
+
+/** The reverse of {@link fromMetadata}. Leaves out what gRPC forbids or sets itself. */
+export function toMetadata(record: Readonly<Record<string, string>>): Metadata {
+  const metadata = new Metadata();
+  for (const [key, value] of Object.entries(record)) {
+    if (isSendable(key.toLowerCase())) addIfLegal(metadata, key, value);
+  }
+  return metadata;
+}
+
+/** What a server's own metadata holds beside what gRPC and HTTP/2 added. */
+export function withoutTransport(record: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => isSendable(key)));
+}
+
+function isSendable(key: string): boolean {
+  return !TRANSPORT_KEYS.has(key) && !key.startsWith("grpc-") && !key.startsWith(":");
+}
+
+function addIfLegal(metadata: Metadata, key: string, value: string): void {
+  try {
+    metadata.set(key, key.toLowerCase().endsWith("-bin") ? Buffer.from(value, "base64") : value);
+  } catch {
+    // A hook's header that HTTP/2 cannot carry (a line break, a letter outside ASCII) must not cost the whole answer.
+  }
+}
+
+function toText(value: string | Buffer): string {
+  return typeof value === "string" ? value : value.toString("base64");
+}

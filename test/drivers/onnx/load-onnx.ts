@@ -1,0 +1,35 @@
+import { onTestFinished } from "vitest";
+import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../../src/drivers/driver.ts";
+import driver from "../../../src/drivers/onnx/onnx.ts";
+import type { OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
+import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
+import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
+
+/** The path of a file of test/fixtures/models. */
+export function modelPath(name: string): string {
+  return `test/fixtures/models/${name}`;
+}
+
+/** Loads a file of test/fixtures/models, or a path with a slash; the caller closes it. */
+export async function openOnnx(name: string, options: RawOptions = {}): Promise<Model> {
+  const path = name.includes("/") ? name : modelPath(name);
+  return driver.load(path, parseOptions<OnnxOptions>(driver.options, options), { log: createSilentLogger() });
+}
+
+/** The same, until the test ends. */
+export async function loadOnnx(name: string, options: RawOptions = {}): Promise<Model> {
+  const model = await openOnnx(name, options);
+  onTestFinished(() => model.close());
+  return model;
+}
+
+/** Runs the model on named tensors. */
+export function predict(
+  model: Model,
+  inputs: Readonly<Record<string, Tensor>>,
+  call: Partial<PredictCall> = {},
+): Promise<Tensors> {
+  const signal = new AbortController().signal;
+  return model.predict(createTensors(Object.entries(inputs)), { signature: DEFAULT_SIGNATURE, signal, ...call });
+}

@@ -1,0 +1,211 @@
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_SIGNATURE, type Model } from "../../../src/drivers/driver.ts";
+import driver from "../../../src/drivers/onnx/onnx.ts";
+import type { SessionHandle } from "../../../src/drivers/onnx/session-handle.ts";
+import type { DType, TensorData } from "../../../src/tensor/dtype.ts";
+import { toFloat16 } from "../../../src/tensor/float16.ts";
+import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+import { describeDriver } from "../driver-contract.ts";
+import { loadOnnx, modelPath, openOnnx, predict } from "./load-onnx.ts";
+
+const row = (...values: number[]) => createTensor("float32", [1, values.length], Float32Array.from(values));
+const list = (...values: number[]) => createTensor("float32", [values.length], Float32Array.from(values));
+const texts = (...values: string[]) =>
+  createTensor(
+    "bytes",
+    [values.length],
+    values.map((value) => Buffer.from(value)),
+  );
+
+await describeDriver({
+  driver,
+  file: fileURLToPath(new URL("../../../src/drivers/onnx/onnx.ts", import.meta.url)),
+  runtime: () => import("onnxruntime-node"),
+  modelPath: modelPath("split-two-outputs.onnx"),
+  options: { intra_op_threads: "1" },
+  samples: [
+    { inputs: { x: row(1, 2, 3, 4) }, expected: { left: row(1, 2), right: row(3, 4) } },
+    { inputs: { x: row(-1, 0, 5, 6) }, expected: { left: row(-1, 0), right: row(5, 6) } },
+  ],
+});
+
+describe("the onnx driver", () => {
+  it.each<[DType, TensorData]>([
+    ["bool", Uint8Array.of(1, 0)],
+    ["uint8", Uint8Array.of(0, 255)],
+    ["uint16", Uint16Array.of(0, 65535)],
+    ["uint32", Uint32Array.of(0, 2 ** 32 - 1)],
+    ["uint64", BigUint64Array.of(2n ** 53n + 1n, 2n ** 64n - 1n)],
+    ["int8", Int8Array.of(-128, 127)],
+    ["int16", Int16Array.of(-32768, 32767)],
+    ["int32", Int32Array.of(-(2 ** 31), 2 ** 31 - 1)],
+    ["int64", BigInt64Array.of(-(2n ** 63n), 2n ** 53n + 1n)],
+    ["float16", Uint16Array.of(toFloat16(-1.5), toFloat16(65504), toFloat16(Number.NaN))],
+    ["float32", Float32Array.of(-0, Number.NaN, Number.NEGATIVE_INFINITY, 1.5)],
+    ["float64", Float64Array.of(Number.MIN_VALUE, Number.MAX_VALUE, 0.1)],
+    ["bytes", [new Uint8Array(Buffer.from("größe")), new Uint8Array(Buffer.from("\ufeffmarked")), new Uint8Array()]],
+  ])("carries %s both ways, none of it included", async (dtype, data) => {
+    const model = await loadOnnx(`identity-${dtype === "bytes" ? "string" : dtype}.onnx`);
+    const full = createTensor(dtype, [data.length], data);
+    const empty = createTensor(dtype, [0], data.slice(0, 0));
+    expect((await predict(model, { x: full })).y).toEqual(full);
+    expect((await predict(model, { x: empty })).y).toEqual(empty);
+  });
+
+  it("gives each output a buffer of its own that holds nothing else, so that it can be transferred", async () => {
+    const model = await loadOnnx("split-two-outputs.onnx");
+    const { left, right } = (await predict(model, { x: row(1, 2, 3, 4) })) as Record<string, Tensor<"float32">>;
+    expect(left?.data.buffer.byteLength).toBe(8);
+    expect(left?.data.buffer).not.toBe(right?.data.buffer);
+  });
+
+  it("takes inputs in memory that threads share", async () => {
+    const shared = new Float32Array(new SharedArrayBuffer(8));
+    shared.set([1, 2]);
+    const model = await loadOnnx("identity-float32.onnx");
+    expect((await predict(model, { x: createTensor("float32", [2], shared) })).y?.data).toEqual(Float32Array.of(1, 2));
+  });
+
+  it("takes and gives scalars", async () => {
+    const model = await loadOnnx("scalar.onnx");
+    expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toEqual([{ name: "x", dtype: "float32", shape: [] }]);
+    const scalar = createTensor("float32", [], Float32Array.of(3));
+    expect((await predict(model, { x: scalar })).y).toEqual(createTensor("float32", [], Float32Array.of(-3)));
+  });
+
+  it("tells an input of any rank from a scalar", async () => {
+    const model = await loadOnnx("any-rank.onnx");
+    expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toEqual([{ name: "x", dtype: "float32" }]);
+    expect((await predict(model, { x: row(1, 2) })).y).toEqual(row(-1, -2));
+  });
+
+  it("shows symbolic and unknown dimensions as any size", async () => {
+    const model = await loadOnnx("symbolic-dims.onnx");
+    expect(model.signatures[DEFAULT_SIGNATURE]).toEqual({
+      inputs: [{ name: "image", dtype: "float32", shape: [-1, 3, -1, -1] }],
+      outputs: [{ name: "mean", dtype: "float32", shape: [-1, 3] }],
+    });
+  });
+
+  it("finds a model's data file beside it", async () => {
+    const model = await loadOnnx("external-data.onnx");
+    expect((await predict(model, { x: list(1, 2, 3) })).y).toEqual(list(11, 22, 33));
+  });
+
+  it("takes batches of any size where the model does", async () => {
+    const model = await loadOnnx("matmul-dynamic-batch.onnx");
+    const batch = createTensor("float32", [2, 3], Float32Array.of(1, 0, 0, 0, 0, 1));
+    expect((await predict(model, { x: batch })).y?.data).toEqual(Float32Array.of(1, 2, 5, 6));
+  });
+
+  it("treats names that objects inherit like any others", async () => {
+    const model = await loadOnnx("odd-names.onnx");
+    const { inputs = [], outputs = [] } = model.signatures[DEFAULT_SIGNATURE] ?? {};
+    const given = Object.fromEntries(inputs.map(({ name }, index) => [name, list(index)]));
+    const all = await predict(model, given);
+    expect(Object.keys(all)).toEqual(outputs.map(({ name }) => name));
+    expect(all.Größe).toEqual(list(-5));
+    expect(Object.keys(await predict(model, given, { outputs: ["output:0"] }))).toEqual(["output:0"]);
+  });
+
+  it("leaves inputs with values of their own to the model", async () => {
+    const model = await loadOnnx("default-input.onnx");
+    expect(model.signatures[DEFAULT_SIGNATURE]?.inputs?.map(({ name }) => name)).toEqual(["x"]);
+    expect((await predict(model, { x: list(1) })).y).toEqual(list(101));
+  });
+
+  it.each([
+    [
+      "not UTF-8",
+      createTensor("bytes", [2], [Buffer.from("a"), Buffer.from([0xff])]),
+      '"x" is not valid UTF-8 in element 1',
+    ],
+    ["text with a zero byte", texts("a\0b"), '"x" has a zero byte in element 0'],
+  ])("refuses %s where the model takes text", async (_what, x, message) => {
+    const model = await loadOnnx("identity-string.onnx");
+    const expected = { code: "invalid_argument", message: expect.stringContaining(message) };
+    await expect(predict(model, { x })).rejects.toMatchObject(expected);
+  });
+
+  it("blames the model, with the operator's name and reason, when it fails while it runs", async () => {
+    const model = await loadOnnx("fails-at-run.onnx");
+    const index = createTensor("int64", [1], BigInt64Array.of(3n));
+    await expect(predict(model, { index })).rejects.toMatchObject({
+      code: "internal",
+      message: expect.stringMatching(/^The model failed in Gather "pick": indices element out of data bounds, idx=3/),
+    });
+    const good = createTensor("int64", [1], BigInt64Array.of(2n));
+    expect((await predict(model, { index: good })).value).toEqual(list(30));
+  });
+
+  it("blames the inputs when two of them disagree about a dimension", async () => {
+    const model = await loadOnnx("add-two-inputs.onnx");
+    await expect(predict(model, { a: list(1, 2), b: list(1, 2, 3) })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'Dimension "N" is 2 in input "a" and 3 in input "b"; the model takes one size for both.',
+    });
+  });
+
+  it("refuses to run after it was closed", async () => {
+    const model = await openOnnx("half-plus-two.onnx");
+    await model.close();
+    await expect(predict(model, { x: list(1) })).rejects.toMatchObject({ code: "failed_precondition" });
+  });
+});
+
+describe("the session that hooks of an onnx model receive", () => {
+  it("runs the model on plain values and tensors, for all outputs or some", async () => {
+    const session = sessionOf(await loadOnnx("split-two-outputs.onnx"));
+    expect(session).toMatchObject({ inputNames: ["x"], outputNames: ["left", "right"] });
+    expect(await session.run({ x: [[1, 2, 3, 4]] })).toEqual({ left: row(1, 2), right: row(3, 4) });
+    expect(await session.run({ x: row(1, 2, 3, 4) }, ["right"])).toEqual({ right: row(3, 4) });
+  });
+
+  it("comes with the inputs' shapes and the outputs' names", async () => {
+    const { hookArgs } = await loadOnnx("split-two-outputs.onnx");
+    expect(hookArgs).toMatchObject({ model_inputs: { x: [-1, 4] }, model_outputs: ["left", "right"] });
+  });
+
+  it.each([
+    [
+      "an input that the model lacks",
+      { x: [[1, 2, 3, 4]], y: 1 },
+      undefined,
+      'The model has no input "y". Did you mean "x"? It has x.',
+    ],
+    [
+      "an output that the model lacks",
+      { x: [[1, 2, 3, 4]] },
+      ["rigth"],
+      'The model has no output "rigth". Did you mean "right"? It has left, right.',
+    ],
+    ["a missing input", {}, undefined, 'Input "x" is missing; session.run takes x.'],
+    ["a wrong rank", { x: [1, 2, 3, 4] }, undefined, "Invalid rank for input: x Got: 1 Expected: 2."],
+    [
+      "a wrong dimension",
+      { x: [[1, 2, 3]] },
+      undefined,
+      "Got invalid dimensions for input: x for the following indices index: 1 Got: 3 Expected: 4.",
+    ],
+    [
+      "a wrong dtype",
+      { x: [["text"]] },
+      undefined,
+      "Unexpected input data type. Actual: (tensor(string)) , expected: (tensor(float))",
+    ],
+    [
+      "a dtype that the runtime lacks",
+      { x: createTensor("bfloat16", [1, 4], new Uint16Array(4)) },
+      undefined,
+      'Input "x" is bfloat16, which ONNX Runtime\'s JavaScript API does not carry.',
+    ],
+  ])("refuses %s", async (_what, feeds, fetches, message) => {
+    const session = sessionOf(await loadOnnx("split-two-outputs.onnx"));
+    await expect(session.run(feeds as never, fetches)).rejects.toMatchObject({ code: "invalid_argument", message });
+  });
+});
+
+function sessionOf(model: Model): SessionHandle {
+  return model.hookArgs?.session as SessionHandle;
+}

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { fromGrpcStatus, publicText, STATUS, ServingError } from "../src/errors.ts";
+
+test("docs/errors.md lists every code with its numbers, and no other", () => {
+  const text = readFileSync(new URL("../docs/errors.md", import.meta.url), "utf8");
+  const rows = [...text.matchAll(/^\| `(\w+)` \| (\d+) \| (\d+) \|/gm)].map(([, code, grpc, http]) => [
+    code,
+    { grpc: Number(grpc), http: Number(http) },
+  ]);
+  expect(Object.fromEntries(rows)).toEqual(STATUS);
+});
+
+test("a gRPC status finds its code, an undefined one is unknown", () => {
+  expect([3, 5, 14, 99].map(fromGrpcStatus)).toEqual(["invalid_argument", "not_found", "unavailable", "unknown"]);
+});
+
+describe("anything thrown becomes a ServingError", () => {
+  test.each([
+    [new DOMException("x", "AbortError"), "cancelled"],
+    [new DOMException("x", "TimeoutError"), "deadline_exceeded"],
+    [new TypeError("x is not a function"), "internal"],
+    ["text", "internal"],
+    [undefined, "internal"],
+  ])("%s", (reason, code) => {
+    const error = ServingError.from(reason);
+    expect(error).toMatchObject({ code, cause: reason });
+    expect(error.message).not.toContain("x is not a function");
+  });
+
+  test("and a ServingError of another copy of the module stays what it is", () => {
+    const foreign = Object.assign(new Error("no such face"), { code: "not_found", [Symbol.for("kserving.ServingError")]: true });
+    expect(ServingError.from(foreign)).toBe(foreign);
+  });
+});
+
+describe("what a client may see", () => {
+  test.each([
+    ["open /srv/models/a.onnx failed", "open (path) failed"],
+    ["at file:///home/me/hooks.ts:3:4", "at (path)"],
+    ["node /conv1/Conv has no input", "node /conv1/Conv has no input"],
+    ["first\n    at /srv/app/index.js:1:1", "first"],
+    ["C:\\models\\a.onnx is gone", "(path) is gone"],
+  ])("of %j is %j", (text, shown) => {
+    expect(publicText(new Error(text))).toBe(shown);
+  });
+
+  test("of a failed file access is the failure, not the folder", () => {
+    const error = Object.assign(new Error("ENOENT: no such file or directory, open '/srv/models'"), { path: "/srv/models" });
+    expect(publicText(error)).toBe("ENOENT: no such file or directory, open '(path)'");
+  });
+});
