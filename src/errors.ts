@@ -33,18 +33,22 @@ export class ServingError extends Error {
   readonly code: ErrorCode;
   readonly [BRAND] = true;
 
+  /** JavaScript may pass any text as code; one that is no key of {@link STATUS} becomes `unknown`. */
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.code = code;
+    this.code = isErrorCode(code) ? code : "unknown";
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === "object" && value !== null && BRAND in value;
   }
 
-  /** Keeps a ServingError; an abort becomes `cancelled`, a timeout `deadline_exceeded`, anything else `internal` with the original as cause. */
+  /** Keeps a ServingError (one of another copy of this module whose code is none becomes `unknown`); an abort becomes `cancelled`, a timeout `deadline_exceeded`, anything else `internal` with the original as cause. */
   static from(reason: unknown, message = "Internal error; the server's log has the cause."): ServingError {
-    if (reason instanceof ServingError) return reason;
+    if (reason instanceof ServingError) {
+      const { code, message: own } = reason;
+      return isErrorCode(code) ? reason : new ServingError("unknown", String(own), { cause: reason });
+    }
     if (reason instanceof Error && reason.name === "AbortError") {
       return new ServingError("cancelled", "The request was cancelled.", { cause: reason });
     }
@@ -53,6 +57,10 @@ export class ServingError extends Error {
     }
     return new ServingError("internal", message, { cause: reason });
   }
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(STATUS, code);
 }
 
 /** The code for a gRPC status number, `unknown` for a number that gRPC does not define. */

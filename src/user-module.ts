@@ -51,13 +51,20 @@ let compiling = 0;
 export async function importUserModule(path: string): Promise<Readonly<Record<string, unknown>>> {
   const compiled = await compileUserModule(path);
   try {
-    return await import(compiled.url);
+    return await importCompiled(compiled.url, path);
+  } finally {
+    await compiled.dispose();
+  }
+}
+
+/** Imports a compiled module in this thread; `path` names its source in the error when it throws while loading. */
+export async function importCompiled(url: string, path: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return await import(url);
   } catch (reason) {
     throw new ServingError("failed_precondition", `${path} threw while it was loaded: ${reasonText(reason)}`, {
       cause: reason,
     });
-  } finally {
-    await compiled.dispose();
   }
 }
 
@@ -84,10 +91,22 @@ function buildOptions(entry: string): BuildOptions & { write: false; metafile: t
     logLevel: "silent",
     absWorkingDir: process.cwd(),
     banner: { js: require },
-    define: { "import.meta.url": "__moduleUrl" },
+    define: PLACE_NAMES,
     plugins: [packagesOutside],
   };
 }
+
+/**
+ * What {@link loadSource} defines in each file that asks for its place. Names of our own, because a file may well declare `__dirname` itself:
+ * esbuild replaces only those that are not declared.
+ */
+const PLACE_NAMES = {
+  "import.meta.url": "__kservingUrl",
+  "import.meta.dirname": "__kservingFolder",
+  "import.meta.filename": "__kservingFile",
+  __dirname: "__kservingFolder",
+  __filename: "__kservingFile",
+};
 
 /** Keeps packages out of the compiled file, as absolute URLs, so that it can live in a temporary folder. */
 const packagesOutside: Plugin = {
@@ -127,12 +146,16 @@ function ownModule(path: string): string | undefined {
   return built;
 }
 
+/** A file's first line, where it names an interpreter; nothing may stand before it. */
+const HASHBANG = /^(?:#!.*\r?\n)?/;
+
 /** Gives each file its own `import.meta.url`, `__filename` and `__dirname`, which bundling would lose. */
 async function loadSource(path: string): Promise<{ contents: string; loader: Loader; resolveDir: string }> {
   const source = await readFile(path, "utf8");
   const loader = extname(path).replace(/^\.[cm]?/, "") as Loader;
-  const names = `const __filename = ${JSON.stringify(path)}, __dirname = ${JSON.stringify(dirname(path))}, __moduleUrl = ${JSON.stringify(pathToFileURL(path).href)};`;
-  const contents = /__(dirname|filename)|import\.meta\.url/.test(source) ? names + source : source;
+  const names = `const __kservingFile = ${JSON.stringify(path)}, __kservingFolder = ${JSON.stringify(dirname(path))}, __kservingUrl = ${JSON.stringify(pathToFileURL(path).href)};`;
+  const asksForPlace = /__dirname|__filename|import\.meta/.test(source);
+  const contents = asksForPlace ? source.replace(HASHBANG, (line) => line + names) : source;
   return { contents, loader, resolveDir: dirname(path) };
 }
 
@@ -145,6 +168,7 @@ function compileError(path: string, reason: unknown): ServingError {
     });
   }
   const { location, text } = first;
-  const place = location === null ? path : `${relative("", location.file)}:${location.line}:${location.column + 1}`;
+  const file = location !== null && resolve(location.file) !== resolve(path) ? relative("", location.file) : path;
+  const place = location === null ? path : `${file}:${location.line}:${location.column + 1}`;
   return new ServingError("failed_precondition", `${place}: ${text}`, { cause: reason });
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { fromGrpcStatus, publicText, STATUS, ServingError } from "../src/errors.ts";
+import { fromGrpcStatus, publicText, ServingError, STATUS } from "../src/errors.ts";
 
 test("docs/errors.md lists every code with its numbers, and no other", () => {
   const text = readFileSync(new URL("../docs/errors.md", import.meta.url), "utf8");
@@ -28,8 +28,21 @@ describe("anything thrown becomes a ServingError", () => {
     expect(error.message).not.toContain("x is not a function");
   });
 
+  test("and a code that is none becomes unknown, thrown by this copy of the module or another", () => {
+    expect(new ServingError("teapot" as never, "short and stout").code).toBe("unknown");
+    expect(new ServingError("constructor" as never, "").code).toBe("unknown");
+    const foreign = Object.assign(new Error("short and stout"), {
+      code: "teapot",
+      [Symbol.for("kserving.ServingError")]: true,
+    });
+    expect(ServingError.from(foreign)).toMatchObject({ code: "unknown", message: "short and stout", cause: foreign });
+  });
+
   test("and a ServingError of another copy of the module stays what it is", () => {
-    const foreign = Object.assign(new Error("no such face"), { code: "not_found", [Symbol.for("kserving.ServingError")]: true });
+    const foreign = Object.assign(new Error("no such face"), {
+      code: "not_found",
+      [Symbol.for("kserving.ServingError")]: true,
+    });
     expect(ServingError.from(foreign)).toBe(foreign);
   });
 });
@@ -46,7 +59,9 @@ describe("what a client may see", () => {
   });
 
   test("of a failed file access is the failure, not the folder", () => {
-    const error = Object.assign(new Error("ENOENT: no such file or directory, open '/srv/models'"), { path: "/srv/models" });
+    const error = Object.assign(new Error("ENOENT: no such file or directory, open '/srv/models'"), {
+      path: "/srv/models",
+    });
     expect(publicText(error)).toBe("ENOENT: no such file or directory, open '(path)'");
   });
 });

@@ -50,6 +50,32 @@ describe.each([
     expect(module.place).toEqual(["lib", "lib/place.ts"]);
     expect(module.here).toMatch(/hooks\.ts$/);
   });
+
+  test("a file may declare __filename, __dirname and require itself, as ES modules do", async () => {
+    const module = await load({
+      ...base,
+      "hooks.ts": `
+        import { createRequire } from "node:module";
+        import { basename, dirname } from "node:path";
+        import { fileURLToPath } from "node:url";
+        export { place } from "./lib/place";
+        const __filename = fileURLToPath(import.meta.url);
+        const __dirname = dirname(__filename);
+        const require = createRequire(import.meta.url);
+        export const here = [basename(__filename), __dirname === import.meta.dirname, typeof require("fs").read];`,
+      "lib/place.ts": `import { basename } from "node:path"; export const place = [__dirname, import.meta.filename].map((path) => basename(path));`,
+    });
+    expect(module.here).toEqual(["hooks.ts", true, "function"]);
+    expect(module.place).toEqual(["lib", "place.ts"]);
+  });
+
+  test("a file may begin with the name of its interpreter", async () => {
+    const module = await load({
+      ...base,
+      "hooks.ts": "#!/usr/bin/env -S npx tsx\nexport const here = __filename.slice(-8);",
+    });
+    expect(module.here).toBe("hooks.ts");
+  });
 });
 
 test("plain JavaScript loads, CommonJS too", async () => {

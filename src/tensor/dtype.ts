@@ -36,6 +36,7 @@ interface NumericLayout {
 }
 
 interface NumericArrayConstructor {
+  readonly name: string;
   readonly BYTES_PER_ELEMENT: number;
   new (length: number): NumericData;
   new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): NumericData;

@@ -1,12 +1,16 @@
+import { ServingError } from "../errors.ts";
 import type { DType } from "./dtype.ts";
 import { fromBfloat16, fromFloat16 } from "./float16.ts";
 import type { Tensor } from "./tensor.ts";
+
+/** A shape without elements, such as [60000, 60000, 0], costs its sender nothing; more empty lists than this are nobody's data. */
+const MAX_EMPTY_LISTS = 2 ** 16;
 
 /** One element of a tensor as a JavaScript value; complex numbers are pairs of real and imaginary part. */
 export type Element = number | bigint | boolean | Uint8Array | readonly [number, number];
 
 /** Reads the element at a row-major index. */
-export function elementAt(tensor: Tensor, index: number): Element {
+function elementAt(tensor: Tensor, index: number): Element {
   switch (tensor.dtype) {
     case "bool":
       return tensor.data[index] !== 0;
@@ -22,12 +26,27 @@ export function elementAt(tensor: Tensor, index: number): Element {
   }
 }
 
-/** The tensor as arrays nested like its shape (rank 0: the bare element), each element passed through `leaf`. */
+/**
+ * The tensor as arrays nested like its shape (rank 0: the bare element), each element passed through `leaf`.
+ * Throws `invalid_argument` for a tensor without elements whose shape would make more than 65536 empty lists.
+ */
 export function toNested(tensor: Tensor, leaf: (element: Element, dtype: DType) => unknown): unknown {
+  checkEmptyLists(tensor);
   let next = 0;
   const build = (level: number): unknown => {
     if (level === tensor.shape.length) return leaf(elementAt(tensor, next++), tensor.dtype);
     return Array.from({ length: tensor.shape[level] as number }, () => build(level + 1));
   };
   return build(0);
+}
+
+function checkEmptyLists({ shape }: Tensor): void {
+  const end = shape.indexOf(0);
+  if (end === -1) return;
+  const lists = shape.slice(0, end).reduce((product, size) => product * size, 1);
+  if (lists <= MAX_EMPTY_LISTS) return;
+  throw new ServingError(
+    "invalid_argument",
+    `Shape [${shape}] has no elements, but ${lists} empty lists; expected ${MAX_EMPTY_LISTS} at most.`,
+  );
 }

@@ -1,7 +1,8 @@
-import { ServingError } from "../errors.ts";
+import { reasonText, ServingError } from "../errors.ts";
 import { type DType, type NumericData, type NumericDType, numericLayout } from "./dtype.ts";
-import { toBfloat16, toFloat16 } from "./float16.ts";
-import { createTensor, createTensors, isTensor, type Tensor, type Tensors } from "./tensor.ts";
+import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
+import { toJsonText } from "./json-text.ts";
+import { createTensor, createTensors, looksLikeTensor, type Tensor, type Tensors } from "./tensor.ts";
 
 /**
  * What a hook may return for one name, beside a {@link Tensor}:
@@ -11,11 +12,12 @@ import { createTensor, createTensors, isTensor, type Tensor, type Tensors } from
  * - array, nested to any depth, of the above: its elements get one dtype together; every level must be regular
  * - plain object, or an array of them: JSON text, one `bytes` element each
  *
- * Where the model's input has a dtype, a number, bigint or boolean takes that dtype instead, if it fits exactly.
+ * Where the model's input has a dtype, a number, bigint or boolean takes that dtype instead: an integer if the dtype holds it exactly, a fraction
+ * (and so a list with a fraction in it) any float dtype by rounding, unless it is beyond the dtype's range.
  */
 export type PlainValue = Scalar | ArrayBufferView | PlainObject | readonly PlainValue[];
 /** JSON data; becomes one `bytes` element of JSON text. */
-export type PlainObject = { readonly [key: string]: unknown };
+type PlainObject = { readonly [key: string]: unknown };
 /** Tensors and plain values by name: what a hook returns. */
 export type Values = { readonly [name: string]: Tensor | PlainValue };
 
@@ -33,7 +35,7 @@ export function toTensors(values: Values, dtypeOf: (name: string) => DType | und
 
 /** Turns one value into a tensor by the rules of {@link PlainValue}; throws `invalid_argument` naming the place of what does not fit. */
 export function toTensor(value: Tensor | PlainValue, place: string, wanted?: DType): Tensor {
-  if (isTensor(value)) return createTensor(value.dtype, value.shape, value.data);
+  if (looksLikeTensor(value)) return createTensor(value.dtype, value.shape, value.data);
   if (ArrayBuffer.isView(value) && !Buffer.isBuffer(value)) return fromTypedArray(value, place);
   const leaves: Leaf[] = [];
   const shape = shapeOf(value, place);
@@ -105,13 +107,22 @@ function toLeaf(value: unknown, place: string): Leaf {
       return value;
     case "object":
       if (Buffer.isBuffer(value)) return value;
-      if (isPlainObject(value)) return encoder.encode(JSON.stringify(value));
+      if (isPlainObject(value)) return encoder.encode(toJson(value, place));
   }
   throw unusable(value, place);
 }
 
+function toJson(value: PlainObject, place: string): string {
+  try {
+    return toJsonText(value);
+  } catch (reason) {
+    const message = `${place} cannot be written as JSON text: ${reasonText(reason)}`;
+    throw new ServingError("invalid_argument", message, { cause: reason });
+  }
+}
+
 function isPlainObject(value: object | null): value is PlainObject {
-  if (value === null || isTensor(value)) return false;
+  if (value === null || looksLikeTensor(value)) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
 }
@@ -163,11 +174,29 @@ function wantedFits(leaves: readonly Leaf[], wanted: DType | undefined): wanted 
   if (wanted === "bytes") return leaves.every((leaf) => typeof leaf === "string" || leaf instanceof Uint8Array);
   if (wanted === "bool") return leaves.every((leaf) => typeof leaf === "boolean");
   const range = RANGES[wanted];
+  if (range === undefined) return floatFits(leaves, FLOAT_ROUNDING[wanted as FloatDType]);
+  return leaves.every(
+    (leaf) => (typeof leaf === "bigint" || Number.isInteger(leaf)) && within(BigInt(leaf as bigint), range),
+  );
+}
+
+type FloatDType = "float16" | "bfloat16" | "float32" | "float64";
+
+/** The number that a float dtype holds in the place of a number. */
+const FLOAT_ROUNDING: Readonly<Record<FloatDType, (value: number) => number>> = {
+  float16: (value) => fromFloat16(toFloat16(value)),
+  bfloat16: (value) => fromBfloat16(toBfloat16(value)),
+  float32: Math.fround,
+  float64: (value) => value,
+};
+
+/** Integers alone must keep their value; where a fraction is among them, all may be rounded, but not to infinity. */
+function floatFits(leaves: readonly Leaf[], round: (value: number) => number): boolean {
+  const mayRound = leaves.some((leaf) => typeof leaf === "number" && !Number.isSafeInteger(leaf));
   return leaves.every((leaf) => {
-    if (typeof leaf === "number" && range === undefined) return true;
-    if (typeof leaf === "bigint" || (typeof leaf === "number" && Number.isInteger(leaf)))
-      return range !== undefined && within(BigInt(leaf), range);
-    return false;
+    if (typeof leaf !== "number") return false;
+    if (mayRound) return !Number.isFinite(leaf) || Number.isFinite(round(leaf));
+    return round(leaf) === leaf;
   });
 }
 

@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { type DType, type NumericData, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
+import { type DType, isDType, type NumericData, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
 
 /**
  * A typed n-dimensional array in row-major order; immutable by convention.
@@ -12,8 +12,9 @@ export type Tensor<D extends DType = DType> = {
 /** Tensors by name. A null-prototype record: names such as `__proto__` are data. */
 export type Tensors = Record<string, Tensor>;
 
-/** Builds a tensor; throws `invalid_argument` unless `data` has exactly the elements that `shape` claims. */
+/** Builds a tensor; throws `invalid_argument` unless `data` is what the dtype is carried in, with exactly the elements that `shape` claims. */
 export function createTensor<D extends DType>(dtype: D, shape: readonly number[], data: TensorData<D>): Tensor<D> {
+  checkCarrier(dtype, data);
   const expected = elementCount(shape) * slotsOf(dtype);
   if (data.length !== expected) {
     throw new ServingError(
@@ -58,9 +59,10 @@ export function byteSize(tensor: Tensor): number {
 /** Views raw little-endian bytes as a tensor's data: in place when the address is aligned, else one copy. The length must fit whole elements. */
 export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): TensorData<D> {
   const { array } = numericLayout(dtype);
-  const width = array.BYTES_PER_ELEMENT;
-  const aligned = bytes.byteOffset % width === 0 ? bytes : new Uint8Array(bytes);
-  return new array(aligned.buffer, aligned.byteOffset, aligned.byteLength / width) as TensorData<D>;
+  const { buffer, byteOffset, byteLength } = bytes;
+  if (byteOffset % array.BYTES_PER_ELEMENT !== 0)
+    return new array(buffer.slice(byteOffset, byteOffset + byteLength)) as TensorData<D>;
+  return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT) as TensorData<D>;
 }
 
 /** The bytes behind numeric data, without a copy. */
@@ -68,11 +70,37 @@ export function toBytes(data: NumericData): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** Whether a value looks like a tensor: dtype, shape and data present. */
+/** Whether a value is a tensor: a dtype's name, a shape, and data in what carries that dtype. Plain JSON with such members is none. */
 export function isTensor(value: unknown): value is Tensor {
+  return looksLikeTensor(value) && carries(value.dtype, value.data);
+}
+
+/** Whether a value has a tensor's members, whatever carries its data: a tensor, or what was meant as one. */
+export function looksLikeTensor(value: unknown): value is Tensor {
   if (typeof value !== "object" || value === null) return false;
-  const { dtype, shape, data } = value as Partial<Tensor>;
-  return typeof dtype === "string" && Array.isArray(shape) && typeof data === "object" && data !== null;
+  const { dtype, shape, data } = value as { dtype?: unknown; shape?: unknown; data?: unknown };
+  return typeof dtype === "string" && isDType(dtype) && Array.isArray(shape) && typeof data === "object" && !!data;
+}
+
+function carries(dtype: DType, data: unknown): boolean {
+  if (dtype === "bytes") return Array.isArray(data) && data.findIndex(isNoBytes) === -1;
+  return data instanceof numericLayout(dtype).array;
+}
+
+function isNoBytes(element: unknown): boolean {
+  return !(element instanceof Uint8Array);
+}
+
+function checkCarrier(dtype: DType, data: unknown): void {
+  if (carries(dtype, data)) return;
+  const came = dtype === "bytes" && Array.isArray(data) ? data.find(isNoBytes) : data;
+  const what = typeof came === "object" && came !== null ? `a ${came.constructor?.name ?? "object"}` : typeof came;
+  throw new ServingError(
+    "invalid_argument",
+    dtype === "bytes"
+      ? `A bytes tensor's data has ${what}; expected an array with one Uint8Array for each element.`
+      : `A ${dtype} tensor's data is ${what}; expected a ${numericLayout(dtype).array.name}.`,
+  );
 }
 
 function slotsOf(dtype: DType): number {

@@ -13,7 +13,9 @@ const remote = { predict: () => Promise.reject(new Error("no remote in this test
 /** Loads a pipeline as the server does, without any wire. */
 export function loadPipeline(source: Partial<ServableSource>): Promise<LoadedServable> {
   const defaults = { name: "default", version: 1n, models: [{ driver: "null" }], options: {} };
-  return loadServable({ ...defaults, ...source }, { remote, log: createLogger({ level: "silent" }) });
+  const thread = { hookTimeoutMs: 0, stallMs: 0, memoryMb: 512, inspect: false };
+  const log = createLogger({ level: "silent" });
+  return loadServable({ ...defaults, ...source }, { remote, log, workers: 1, instances: 1, modelStallMs: 0, thread });
 }
 
 /** One stage of the null driver for each slot. */

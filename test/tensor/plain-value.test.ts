@@ -16,6 +16,7 @@ describe("a plain value becomes a tensor", () => {
     ["a string", "né", "bytes", [], [text("né")]],
     ["a Buffer", Buffer.from([1, 2]), "bytes", [], [Buffer.from([1, 2])]],
     ["a plain object", { a: 1 }, "bytes", [], [text('{"a":1}')]],
+    ["an object with a bigint", { a: 2n ** 63n }, "bytes", [], [text('{"a":9223372036854775808}')]],
     ["objects in a list", [{ a: 1 }, {}], "bytes", [2], [text('{"a":1}'), text("{}")]],
     ["a typed array", Float64Array.of(1, 2), "float64", [2], [1, 2]],
     ["a clamped array", Uint8ClampedArray.of(1, 2), "uint8", [2], [1, 2]],
@@ -38,7 +39,7 @@ describe("a plain value becomes a tensor", () => {
   ])("from %s", (_, value, dtype, shape, data) => {
     const tensor = toTensor(value, "x");
     expect({ dtype: tensor.dtype, shape: tensor.shape }).toEqual({ dtype, shape });
-    expect(Array.from(tensor.data)).toEqual(Array.from(data));
+    expect([...tensor.data]).toEqual(Array.from(data));
   });
 
   test.each([
@@ -47,13 +48,30 @@ describe("a plain value becomes a tensor", () => {
     ["uint8", [0, 255], [0, 255]],
     ["int64", [1, 2 ** 53 - 1], [1n, 2n ** 53n - 1n]],
     ["float64", 0.1, [0.1]],
+    ["float32", 2 ** 24, [2 ** 24]],
+    ["float32", [Number.NaN, Infinity], [Number.NaN, Infinity]],
   ] as const)("taking the model's %s where it fits exactly", (dtype, value, data) => {
     const tensor = toTensor(value as PlainValue, "x", dtype);
     expect(tensor.dtype).toBe(dtype);
-    expect(Array.from(tensor.data)).toEqual(data);
+    expect([...tensor.data]).toEqual(data);
   });
 
   test.each([
+    ["float16", 0.1, [0x2e66]],
+    ["bfloat16", 0.1, [0x3dcd]],
+    ["float32", [0.5, 16777217], [0.5, 16777216]],
+    ["float32", 1e20, [Math.fround(1e20)]],
+  ] as const)("taking the model's %s by rounding where it is %o", (dtype, value, data) => {
+    const tensor = toTensor(value as PlainValue, "x", dtype);
+    expect(tensor.dtype).toBe(dtype);
+    expect([...tensor.data]).toEqual(data);
+  });
+
+  test.each([
+    ["float32", 16777217, "int32"],
+    ["float16", 70000, "int32"],
+    ["float16", 70000.5, "float32"],
+    ["bfloat16", 257, "int32"],
     ["uint8", 256, "int32"],
     ["int32", 0.5, "float32"],
     ["bool", 1, "int32"],
@@ -91,6 +109,21 @@ describe("what is no tensor is refused by its place", () => {
     ["a promise", Promise.resolve(), "Was an await forgotten?"],
   ])("%s", (_, value, message) => {
     expect(() => toTensor(value as PlainValue, "x")).toThrow(message);
+  });
+
+  test.each([
+    ["data of another dtype", { dtype: "float32", shape: [1], data: Float64Array.of(1) }, "expected a Float32Array."],
+    ["text as bytes", { dtype: "bytes", shape: [1], data: ["a"] }, "expected an array with one Uint8Array"],
+    ["a plain array as data", { dtype: "float32", shape: [1], data: [1] }, "expected a Float32Array."],
+    ["such a tensor in a list", [{ dtype: "float32", shape: [1], data: [1] }], "x[0] is a Object; expected a tensor"],
+  ])("a tensor with %s", (_, value, message) => {
+    expect(() => toTensor(value as PlainValue, "x")).toThrow(message);
+  });
+
+  test("an object that contains itself", () => {
+    const loop: Record<string, unknown> = {};
+    loop.self = loop;
+    expect(() => toTensor(loop, "x")).toThrow("x cannot be written as JSON text: ");
   });
 
   test("a list that contains itself", () => {

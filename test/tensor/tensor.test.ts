@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { byteSize, createTensor, elementCount, viewBytes } from "../../src/tensor/tensor.ts";
+import { byteSize, createTensor, elementCount, isTensor, looksLikeTensor, viewBytes } from "../../src/tensor/tensor.ts";
 
 describe("counting elements", () => {
   test.each([
@@ -32,4 +32,42 @@ test("aligned bytes are viewed in place and others copied once", () => {
   const moved = viewBytes("float32", buffer.subarray(3, 11));
   expect(moved.buffer).not.toBe(buffer.buffer);
   expect(moved).toHaveLength(2);
+});
+
+describe("a tensor", () => {
+  const bytes = [Buffer.from("a")];
+
+  test.each([
+    ["numbers in the array of their dtype", { dtype: "float32", shape: [1], data: Float32Array.of(1) }],
+    ["a Buffer of uint8", { dtype: "uint8", shape: [2], data: Buffer.from([1, 2]) }],
+    ["bytes", { dtype: "bytes", shape: [1], data: bytes }],
+  ])("is %s", (_, value) => {
+    expect(isTensor(value)).toBe(true);
+  });
+
+  test.each([
+    ["JSON numbers", { dtype: "float32", shape: [2], data: [1, 2] }],
+    ["JSON text", { dtype: "bytes", shape: [1], data: ["a"] }],
+    ["an array of another dtype", { dtype: "float32", shape: [1], data: Float64Array.of(1) }],
+    ["bytes with a hole", { dtype: "bytes", shape: [2], data: Object.assign(new Array(2), { 1: bytes[0] }) }],
+  ])("is not %s, which only looks like one", (_, value) => {
+    expect([isTensor(value), looksLikeTensor(value)]).toEqual([false, true]);
+  });
+
+  test.each([
+    ["an unknown dtype", { dtype: "f", shape: [60000, 60000], data: [] }],
+    ["a member of Object", { dtype: "constructor", shape: [], data: [] }],
+    ["null", null],
+  ])("is not %s, nor does it look like one", (_, value) => {
+    expect([isTensor(value), looksLikeTensor(value)]).toEqual([false, false]);
+  });
+
+  test.each([
+    ["float32", Float64Array.of(1), "A float32 tensor's data is a Float64Array; expected a Float32Array."],
+    ["int64", [1], "A int64 tensor's data is a Array; expected a BigInt64Array."],
+    ["bytes", ["a"], "A bytes tensor's data has string; expected an array with one Uint8Array for each element."],
+    ["bytes", Uint8Array.of(1), "A bytes tensor's data has a Uint8Array; expected an array with one Uint8Array"],
+  ] as const)("of %s is not built of %o", (dtype, data, message) => {
+    expect(() => createTensor(dtype, [1], data as never)).toThrow(message);
+  });
 });

@@ -1,0 +1,17 @@
+import type { Tensor } from "./tensor.ts";
+
+const given = new WeakSet<object>();
+
+/**
+ * Gives a tensor away: on its way to another thread its memory is handed over instead of copied, and the tensor is empty here
+ * afterwards. Worth it for large tensors that a hook made and does not look at again.
+ */
+export function transfer(tensor: Tensor): Tensor {
+  given.add(tensor.data);
+  return tensor;
+}
+
+/** Whether a tensor was given away. */
+export function isTransferred(tensor: Tensor): boolean {
+  return given.has(tensor.data);
+}
