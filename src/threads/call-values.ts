@@ -1,0 +1,96 @@
+import { ServingError } from "../errors.ts";
+import { toTensor } from "../tensor/plain-value.ts";
+import { createTensors, isTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
+
+/** Arguments or results of a handle's method, as a record carries them: JSON with the tensors and arrays taken out. */
+export interface PackedValues {
+  readonly json: unknown;
+  readonly tensors: Tensors;
+}
+
+/** What stands in JSON for a value that JSON has no word for. */
+type Marker =
+  | { readonly $tensor: number }
+  | { readonly $data: number }
+  | { readonly $bigint: string }
+  | { readonly $number: string }
+  | { readonly $undefined: true };
+
+/** Takes tensors, typed arrays and Buffers out of nested plain values; throws `invalid_argument` for what cannot cross threads: functions and instances of classes. */
+export function packValues(value: unknown): PackedValues {
+  const tensors = createTensors();
+  let count = 0;
+  const keep = (tensor: Tensor) => {
+    tensors[count] = tensor;
+    return count++;
+  };
+  const pack = (each: unknown): unknown => {
+    if (isTensor(each)) return { $tensor: keep(each) } satisfies Marker;
+    if (ArrayBuffer.isView(each)) return { $data: keep(toTensor(each, "value")) } satisfies Marker;
+    if (typeof each === "bigint") return { $bigint: String(each) } satisfies Marker;
+    if (each === undefined) return { $undefined: true } satisfies Marker;
+    if (typeof each === "number" && !isJsonNumber(each)) return { $number: numberText(each) } satisfies Marker;
+    if (typeof each === "function" || typeof each === "symbol") throw cannotCross(`a ${typeof each}`);
+    if (Array.isArray(each)) return Array.from(each, pack);
+    if (typeof each !== "object" || each === null) return each;
+    if (!isPlainObject(each)) throw cannotCross(`a ${each.constructor?.name ?? "class instance"}`);
+    return Object.fromEntries(Object.entries(each).map(([name, member]) => [escapeKey(name), pack(member)]));
+  };
+  return { json: pack(value), tensors };
+}
+
+/** The values that were packed. */
+export function unpackValues({ json, tensors }: PackedValues): unknown {
+  const unpack = (each: unknown): unknown => {
+    if (Array.isArray(each)) return each.map(unpack);
+    if (typeof each !== "object" || each === null) return each;
+    const marker = each as { [Key in "$tensor" | "$data"]?: number } & TextMarker & { $undefined?: true };
+    if (marker.$tensor !== undefined) return tensors[marker.$tensor];
+    if (marker.$data !== undefined) return dataOf(tensors[marker.$data] as Tensor);
+    if (marker.$bigint !== undefined) return BigInt(marker.$bigint);
+    if (marker.$number !== undefined) return Number(marker.$number);
+    if (marker.$undefined) return undefined;
+    return Object.fromEntries(Object.entries(each).map(([name, member]) => [unescapeKey(name), unpack(member)]));
+  };
+  return unpack(json);
+}
+
+type TextMarker = { readonly [Key in "$bigint" | "$number"]?: string };
+
+function isJsonNumber(value: number): boolean {
+  return Number.isFinite(value) && !Object.is(value, -0);
+}
+
+function numberText(value: number): string {
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+/** A marker's key begins with one `$`: a key of the caller's that does gets one more. */
+function escapeKey(name: string): string {
+  return name.startsWith("$") ? `$${name}` : name;
+}
+
+function unescapeKey(name: string): string {
+  return name.startsWith("$") ? name.slice(1) : name;
+}
+
+/** Of this realm or another: its prototype is an Object.prototype, or none. */
+function isPlainObject(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function cannotCross(what: string): ServingError {
+  const expected = "tensors, typed arrays, Buffers and plain data";
+  return new ServingError(
+    "invalid_argument",
+    `${what} cannot be passed between a hook and a model; expected ${expected}.`,
+  );
+}
+
+/** A Buffer travels as one `bytes` element. */
+function dataOf(tensor: Tensor): unknown {
+  if (tensor.dtype !== "bytes") return tensor.data;
+  const [{ buffer, byteOffset, byteLength }] = tensor.data as readonly [Uint8Array];
+  return Buffer.from(buffer, byteOffset, byteLength);
+}

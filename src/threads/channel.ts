@@ -1,0 +1,63 @@
+import type { Frame } from "./frame.ts";
+import { readFrame } from "./frame-reader.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import type { HostPort } from "./host-port.ts";
+import type { Record } from "./record.ts";
+
+/** When a channel posts what was sent: `soon` = with everything else of this turn of the event loop; `held` = when {@link Channel.flush} is called. */
+export type Flushing = "soon" | "held";
+
+/** One end of a line between two hosts: records are collected and posted as one frame. */
+export class Channel {
+  readonly #port: HostPort;
+  readonly #writer = new FrameWriter();
+  readonly #flushing: Flushing;
+  #scheduled = false;
+  #open = true;
+
+  constructor(port: HostPort, onRecord: (record: Record) => void, flushing: Flushing = "soon") {
+    this.#port = port;
+    this.#flushing = flushing;
+    port.onMessage((frame) => {
+      for (const record of readFrame(frame as Frame)) onRecord(record);
+    });
+    port.onClose(() => {
+      this.#open = false;
+    });
+  }
+
+  /** Whether the other side may still hear. */
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  /** Sends a record; with `give`, large tensors that own their buffers are handed over and gone from this side. */
+  send(record: Record, { give = false } = {}): void {
+    if (!this.#open) return;
+    this.#writer.write(record, give);
+    if (this.#flushing === "held" || this.#scheduled) return;
+    this.#scheduled = true;
+    // Not a microtask: those run before the next record of the same turn is sent, and would post one frame each.
+    setImmediate(() => this.flush());
+  }
+
+  /** Posts what was sent. */
+  flush(): void {
+    this.#scheduled = false;
+    if (this.#writer.isEmpty || !this.#open) return;
+    const { frame, transfer } = this.#writer.take();
+    this.#port.post(frame, transfer);
+  }
+
+  /** Calls back once the line is dead, from whichever side. */
+  onClose(listener: () => void): void {
+    this.#port.onClose(listener);
+  }
+
+  /** Posts what was sent, then ends the line. */
+  close(): void {
+    this.flush();
+    this.#open = false;
+    this.#port.close();
+  }
+}

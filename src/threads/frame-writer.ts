@@ -1,0 +1,181 @@
+import { ServingError } from "../errors.ts";
+import { numericLayout } from "../tensor/dtype.ts";
+import { elementCount, type Tensor, toBytes } from "../tensor/tensor.ts";
+
+import { isTransferred } from "../tensor/transfer.ts";
+import { align, DTYPE_INDEX, FRAME_HEADER_BYTES, type Frame, OWN_BUFFER_BYTES } from "./frame.ts";
+import type { Record } from "./record.ts";
+
+const FIRST_CAPACITY = 4096;
+
+/** Buffers that this thread has handed over, or is about to: none may go twice, on whatever channel. */
+const handedOver = new WeakSet<ArrayBufferLike>();
+const encoder = new TextEncoder();
+
+/** Packs records into one frame. */
+export class FrameWriter {
+  #memory = new ArrayBuffer(FIRST_CAPACITY);
+  #integers = new Int32Array(this.#memory);
+  #bytes = new Uint8Array(this.#memory);
+  #position = FRAME_HEADER_BYTES;
+  #records = 0;
+  #buffers: ArrayBuffer[] = [];
+
+  /** Whether nothing was written since the last {@link take}. */
+  get isEmpty(): boolean {
+    return this.#records === 0;
+  }
+
+  /**
+   * Adds a record. With `give`, a large tensor that has its buffer to itself is handed over and gone from this side once the frame is posted;
+   * otherwise its content is copied, so that the sender keeps it.
+   */
+  write(record: Record, give: boolean): void {
+    const start = this.#position;
+    const bufferCount = this.#buffers.length;
+    try {
+      this.#record(record, give);
+    } catch (reason) {
+      // Half a record would spoil all others of its frame.
+      this.#position = start;
+      for (const buffer of this.#buffers.splice(bufferCount)) handedOver.delete(buffer);
+      throw reason;
+    }
+    this.#records++;
+  }
+
+  #record({ kind, id, meta, tensors }: Record, give: boolean): void {
+    const metaText = meta === undefined ? "" : JSON.stringify(meta);
+    const entries = tensors === undefined ? [] : Object.entries(tensors);
+    this.#reserve(24 + 3 * metaText.length);
+    const start = this.#position >> 2;
+    this.#position += 16;
+    this.#integers[start] = kind;
+    this.#integers[start + 1] = id;
+    this.#integers[start + 2] = this.#text(metaText);
+    this.#integers[start + 3] = entries.length;
+    for (const [name, tensor] of entries) this.#tensor(name, tensor, give);
+  }
+
+  /** The frame so far, to be posted with the buffers to transfer; the writer is empty again. */
+  take(): { readonly frame: Frame; readonly transfer: ArrayBuffer[] } {
+    this.#integers[0] = this.#records;
+    this.#integers[1] = this.#position;
+    // Cloned, so that the writer's memory serves the next frame.
+    const frame = this.#memory.slice(0, align(this.#position, 8));
+    const transfer = this.#buffers;
+    this.#records = 0;
+    this.#position = FRAME_HEADER_BYTES;
+    this.#buffers = [];
+    return transfer.length === 0 ? { frame, transfer } : { frame: [frame, ...transfer], transfer };
+  }
+
+  #tensor(name: string, tensor: Tensor, give: boolean): void {
+    const { dtype, shape } = tensor;
+    const elements = tensor.dtype === "bytes" ? tensor.data : [];
+    checkTensor(name, tensor);
+    const content = tensor.dtype === "bytes" ? joined(tensor.data) : toBytes(tensor.data);
+    this.#reserve(
+      32 + 3 * name.length + 4 * (shape.length + elements.length) + Math.min(content.length, OWN_BUFFER_BYTES),
+    );
+    const start = this.#position >> 2;
+    this.#position += 16;
+    this.#integers[start] = this.#text(name);
+    this.#integers[start + 1] = ((DTYPE_INDEX.get(dtype) as number) << 8) | shape.length;
+    this.#integers[start + 2] = content.length;
+    for (const size of shape) this.#integer(checkedDimension(size, name));
+    let end = 0;
+    for (const element of elements) {
+      end += element.length;
+      this.#integer(end);
+    }
+    this.#integers[start + 3] = this.#content(content, give || tensor.dtype === "bytes" || isTransferred(tensor));
+  }
+
+  /** Writes content inline, or as a buffer of its own; returns its place. */
+  #content(content: Uint8Array, give: boolean): number {
+    if (content.length < OWN_BUFFER_BYTES) {
+      this.#position = align(this.#position, 8);
+      copyInto(this.#bytes, content, this.#position);
+      this.#position = align(this.#position + content.length, 4);
+      return -1;
+    }
+    const given = give && ownsBuffer(content) && !handedOver.has(content.buffer);
+    const bytes = given ? content : content.slice();
+    this.#integer(bytes.byteOffset);
+    handedOver.add(bytes.buffer);
+    return this.#buffers.push(bytes.buffer as ArrayBuffer) - 1;
+  }
+
+  #integer(value: number): void {
+    this.#integers[this.#position >> 2] = value;
+    this.#position += 4;
+  }
+
+  /** Writes UTF-8 and returns its length in bytes. */
+  #text(text: string): number {
+    const { written } = encoder.encodeInto(text, this.#bytes.subarray(this.#position));
+    this.#position = align(this.#position + written, 4);
+    return written;
+  }
+
+  #reserve(size: number): void {
+    const needed = this.#position + size;
+    if (needed <= this.#memory.byteLength) return;
+    const grown = new ArrayBuffer(align(Math.max(needed, 2 * this.#memory.byteLength), 8));
+    new Uint8Array(grown).set(this.#bytes.subarray(0, this.#position));
+    this.#memory = grown;
+    this.#integers = new Int32Array(grown);
+    this.#bytes = new Uint8Array(grown);
+  }
+}
+
+/** All elements of a `bytes` tensor behind each other, in a buffer that nobody else has. */
+function joined(elements: readonly Uint8Array[]): Uint8Array {
+  const size = elements.reduce((sum, element) => sum + element.length, 0);
+  const all = new Uint8Array(size);
+  let position = 0;
+  for (const element of elements) {
+    all.set(element, position);
+    position += element.length;
+  }
+  return all;
+}
+
+/** What a buffer may hold beside a content that owns it, in bytes: the rest of the message that brought it. */
+const MAX_SLACK_BYTES = 1024;
+
+/** A buffer that is pooled, or carries much beside this content, is never handed over: its other views would lose it. */
+function ownsBuffer({ buffer, byteLength }: Uint8Array): boolean {
+  return buffer instanceof ArrayBuffer && buffer.byteLength - byteLength <= MAX_SLACK_BYTES;
+}
+
+/** A call of `set` costs more than a short loop. */
+function copyInto(target: Uint8Array, content: Uint8Array, position: number): void {
+  if (content.length > 128) {
+    target.set(content, position);
+    return;
+  }
+  for (let index = 0; index < content.length; index++) target[position + index] = content[index] as number;
+}
+
+/** Ranks that fit the byte that a frame has for them. */
+const MAX_RANK = 255;
+
+/** A tensor that was handed over before, or was none to begin with, must not spoil a frame. */
+function checkTensor(name: string, { dtype, shape, data }: Tensor): void {
+  if (shape.length > MAX_RANK)
+    throw new ServingError("invalid_argument", `${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);
+  const slots = dtype === "bytes" ? 1 : numericLayout(dtype).slots;
+  if (data.length === elementCount(shape) * slots) return;
+  const why = data.length === 0 ? "; was it given away with transfer()?" : "";
+  throw new ServingError(
+    "internal",
+    `${name} has ${data.length} values, but its shape [${shape}] claims others${why}.`,
+  );
+}
+
+function checkedDimension(size: number, name: string): number {
+  if (size < 2 ** 31) return size;
+  throw new ServingError("invalid_argument", `${name} has a dimension of ${size}; expected less than 2^31.`);
+}

@@ -1,0 +1,37 @@
+/** How often a thread shows that its event loop turns, in milliseconds. */
+const BEAT_MS = 100;
+
+/** Counts the turns of this thread's event loop where another thread can see them. */
+export function startHeartbeat(memory: SharedArrayBuffer): void {
+  const beats = new Int32Array(memory);
+  setInterval(() => Atomics.add(beats, 0, 1), BEAT_MS).unref();
+}
+
+/** A thread's heartbeat, watched from another thread. */
+export class HeartbeatWatch {
+  /** To be passed to {@link startHeartbeat} in the watched thread. */
+  readonly memory: SharedArrayBuffer;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  /** Calls back once for each stretch of `stallMs` without a beat, from now on; 0 = never. */
+  constructor(stallMs: number, onStall: () => void, memory = new SharedArrayBuffer(4)) {
+    this.memory = memory;
+    if (stallMs === 0) return;
+    const beats = new Int32Array(this.memory);
+    let seen = -1;
+    let since = performance.now();
+    const check = () => {
+      const now = performance.now();
+      const count = Atomics.load(beats, 0);
+      const stalled = count === seen && now - since > stallMs;
+      if (count !== seen || stalled) [seen, since] = [count, now];
+      if (stalled) onStall();
+    };
+    this.#timer = setInterval(check, Math.max(BEAT_MS / 2, stallMs / 4));
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}

@@ -1,0 +1,24 @@
+import type { MessagePort } from "node:worker_threads";
+
+/**
+ * How one host talks to another: a worker thread's message port today; a child process may follow where a native crash
+ * must not take the server along. Messages arrive in order; what is sent to a closed port is lost without a word.
+ */
+export interface HostPort {
+  /** Sends a message; the buffers in `transfer` are gone from this side. */
+  post(message: unknown, transfer: readonly ArrayBuffer[]): void;
+  onMessage(listener: (message: unknown) => void): void;
+  /** Calls back once, when either side closed or the other side's thread ended. */
+  onClose(listener: () => void): void;
+  close(): void;
+}
+
+/** A worker thread's message port as a {@link HostPort}. */
+export function toHostPort(port: MessagePort): HostPort {
+  return {
+    post: (message, transfer) => port.postMessage(message, transfer),
+    onMessage: (listener) => port.on("message", listener),
+    onClose: (listener) => port.once("close", listener),
+    close: () => port.close(),
+  };
+}

@@ -1,0 +1,13 @@
+/** Calls back with each line of a stream, in order, and with what is left at its end. */
+export function passLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() as string;
+    for (const line of lines) onLine(line);
+  });
+  stream.on("end", () => {
+    if (rest !== "") onLine(rest);
+  });
+}

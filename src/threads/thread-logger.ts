@@ -1,0 +1,72 @@
+import { reasonText } from "../errors.ts";
+import { LOG_LEVELS, type LogLevel } from "../observability/log-level.ts";
+import type { Logger } from "../observability/logger.ts";
+
+/** One event of a thread's log, on its way to the main thread's. */
+export interface LogEvent {
+  readonly level: Exclude<LogLevel, "silent">;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A logger that sends its events to the main thread; `level` is the least one that is sent. */
+export function createThreadLogger(
+  level: LogLevel,
+  send: (event: LogEvent) => void,
+  bound: LogEvent["fields"] = {},
+): Logger {
+  const least = LOG_LEVELS.indexOf(level);
+  const at = (own: LogEvent["level"]) => {
+    if (LOG_LEVELS.indexOf(own) < least) return () => {};
+    return (message: string, fields: LogEvent["fields"] = {}) =>
+      send({ level: own, message, fields: toPlainFields({ ...bound, ...fields }) });
+  };
+  return {
+    level,
+    trace: at("trace"),
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: (fields) => createThreadLogger(level, send, { ...bound, ...fields }),
+  };
+}
+
+/** Writes a thread's event to the main thread's log. */
+export function logEvent(log: Logger, { level, message, fields }: LogEvent): void {
+  log[level](message, fields);
+}
+
+/** Fields that cannot cross threads (functions, class instances with secrets of their own) become text. */
+function toPlainFields(fields: LogEvent["fields"]): LogEvent["fields"] {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, toPlain(value)]));
+}
+
+function toPlain(value: unknown): unknown {
+  try {
+    return value instanceof Error ? toPlainError(value) : structuredClone(value);
+  } catch {
+    return toText(value);
+  }
+}
+
+/** Causes of causes beyond this depth become text; an error may be its own cause. */
+const MAX_CAUSES = 4;
+
+/** The error's texts alone: what else hangs on it may not cross threads, and posting it would then throw. */
+function toPlainError({ message, stack, cause }: Error, depth = 0): Error {
+  const plain = new Error(toText(message));
+  plain.stack = toText(stack ?? message);
+  if (cause === undefined) return plain;
+  plain.cause = cause instanceof Error && depth < MAX_CAUSES ? toPlainError(cause, depth + 1) : toText(cause);
+  return plain;
+}
+
+/** Never throws, though a value may do so when it is asked for its text. */
+function toText(value: unknown): string {
+  try {
+    return reasonText(value);
+  } catch {
+    return "(a value that has no text)";
+  }
+}
