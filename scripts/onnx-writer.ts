@@ -47,7 +47,8 @@ export interface OnnxGraph {
 /** One named input or output. */
 export interface ValueInfo {
   readonly name: string;
-  readonly type: ValueType;
+  /** Absent = to be inferred by whoever loads the model. */
+  readonly type?: ValueType;
 }
 
 /** Absent shape = any rank. A text is a symbolic dimension, an empty text one of unknown size and no name. */
@@ -143,7 +144,7 @@ function listFields(list: readonly (number | bigint | string)[]): Uint8Array[] {
 }
 
 function encodeValueInfo(value: ValueInfo): Uint8Array {
-  return message(text(1, value.name), bytes(2, encodeType(value.type)));
+  return message(text(1, value.name), ...(value.type === undefined ? [] : [bytes(2, encodeType(value.type))]));
 }
 
 function encodeType(type: ValueType): Uint8Array {

@@ -25,13 +25,18 @@ export interface Driver<Options = unknown> {
 /** What the server lends a driver while it loads. */
 export interface DriverHost {
   readonly log: Logger;
+  /** Threads that the runtime may use for one run, where an option does not say otherwise. */
+  readonly threads: number;
 }
 
 /** A loaded model: obtained from {@link Driver.load}, ready, until {@link Model.close}. */
 export interface Model {
   /** By name; most models have only {@link DEFAULT_SIGNATURE}. */
   readonly signatures: Readonly<Record<string, Signature>>;
-  /** Runs inference on inputs that were checked against the signature. Neither keeps nor changes their arrays. */
+  /**
+   * Runs inference on inputs that were checked against the signature. Neither keeps nor changes their arrays;
+   * the arrays of what it returns are the server's, which may hand them to another thread.
+   */
   predict(inputs: Tensors, call: PredictCall): Promise<Tensors>;
   /** How many predicts may overlap without blocking the thread; the rest queue. Default 1. */
   readonly concurrency?: number;

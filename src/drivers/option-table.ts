@@ -33,7 +33,8 @@ export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptio
   return parsed as Options;
 }
 
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+/** How a boolean may be written, in lower case. */
+export const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...["true", "1", "yes", "on"].map((word) => [word, true] as const),
   ...["false", "0", "no", "off"].map((word) => [word, false] as const),
 ]);

@@ -1,7 +1,7 @@
 import { basename, extname } from "node:path";
 import { ServingError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
-import { importUserModule } from "../user-module.ts";
+import { compileUserModule, importCompiled } from "../user-module.ts";
 import type { Driver } from "./driver.ts";
 
 /** Every driver by name. Adding one is one line here. */
@@ -20,26 +20,36 @@ const OTHER_FORMATS: readonly { readonly pattern: RegExp; readonly driver: strin
 /** The names that `--driver` takes, beside a path to a user's own driver file. */
 export const DRIVER_NAMES: readonly string[] = Object.keys(DRIVERS);
 
-/** Finds a driver by name, or by the path of a user's own file (`./my-driver.ts`); throws `failed_precondition` for an unknown one. */
-export async function findDriver(name: string): Promise<Driver> {
-  if (isDriverFile(name)) return loadDriverFile(name);
-  const load = Object.hasOwn(DRIVERS, name) ? DRIVERS[name] : undefined;
-  if (load !== undefined) return (await load()).default;
+/** Where a driver's code is, as plain data: any thread can import it from there. */
+export type DriverLocation = { readonly name: string } | { readonly url: string; readonly file: string };
+
+/** A driver and where its code is. */
+export interface FoundDriver {
+  readonly driver: Driver;
+  readonly location: DriverLocation;
+  /** Deletes what was compiled for it; the location is of no use then. */
+  dispose(): Promise<void>;
+}
+
+/** Finds a driver by name, or by the path of a user's own file (`./my-driver.ts`); throws `invalid_argument` for an unknown one. */
+export async function findDriver(name: string): Promise<FoundDriver> {
+  if (isDriverFile(name)) return compileDriver(name);
+  if (Object.hasOwn(DRIVERS, name)) return builtIn(name);
   const known = `It has ${DRIVER_NAMES.join(", ")}, and takes the path of your own (./my-driver.ts).`;
   if (OTHER_FORMATS.some(({ driver }) => driver === name)) {
     throw new ServingError("failed_precondition", `This version has no "${name}" driver. ${known}`);
   }
   throw new ServingError(
-    "failed_precondition",
+    "invalid_argument",
     `There is no driver "${name}".${didYouMean(name, DRIVER_NAMES)} This version has ${known.slice("It has ".length)}`,
   );
 }
 
 /** Finds the driver that says it loads a path; throws `failed_precondition` when none does. */
-export async function detectDriver(path: string): Promise<Driver> {
-  for (const load of Object.values(DRIVERS)) {
-    const driver = (await load()).default;
-    if (driver.detect?.(path)) return driver;
+export async function detectDriver(path: string): Promise<FoundDriver> {
+  for (const name of DRIVER_NAMES) {
+    const found = await builtIn(name);
+    if (found.driver.detect?.(path)) return found;
   }
   const format = OTHER_FORMATS.find(({ pattern }) => pattern.test(basename(path)));
   if (format !== undefined) return findDriver(format.driver);
@@ -49,12 +59,31 @@ export async function detectDriver(path: string): Promise<Driver> {
   );
 }
 
+async function builtIn(name: string): Promise<FoundDriver> {
+  const location = { name };
+  return { driver: await importDriver(location), location, dispose: async () => {} };
+}
+
+async function compileDriver(file: string): Promise<FoundDriver> {
+  const { url, dispose } = await compileUserModule(file);
+  const location = { url, file };
+  try {
+    return { driver: await importDriver(location), location, dispose };
+  } catch (reason) {
+    await dispose();
+    throw reason;
+  }
+}
+
 function isDriverFile(name: string): boolean {
   return /[/\\]/.test(name) || /^\.[cm]?[jt]s$/.test(extname(name));
 }
 
-async function loadDriverFile(path: string): Promise<Driver> {
-  const { default: driver } = await importUserModule(path);
+/** Imports a driver from where it was found; throws `failed_precondition` for a file that has none. */
+export async function importDriver(location: DriverLocation): Promise<Driver> {
+  if ("name" in location) return (await (DRIVERS[location.name] as () => Promise<{ default: Driver }>)()).default;
+  const { file: path, url } = location;
+  const { default: driver } = await importCompiled(url, path);
   if (isDriver(driver)) return driver;
   throw new ServingError(
     "failed_precondition",

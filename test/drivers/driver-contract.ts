@@ -1,5 +1,8 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { basename } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
+import { serialize } from "node:v8";
 import { describe, expect, it } from "vitest";
 import {
   DEFAULT_SIGNATURE,
@@ -9,70 +12,69 @@ import {
   type TensorSpec,
 } from "../../src/drivers/driver.ts";
 import { type OptionSpec, parseOptions, type RawOptions, takesOption } from "../../src/drivers/option-table.ts";
-import { ServingError } from "../../src/errors.ts";
+import { findDriver } from "../../src/drivers/registry.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { DTYPES } from "../../src/tensor/dtype.ts";
-import { createTensor, createTensors, type Tensor, type Tensors } from "../../src/tensor/tensor.ts";
+import type { Tensors } from "../../src/tensor/tensor.ts";
+import { copyTensors, expectTensors, overwriteTensors, type TensorRecord } from "./expect-tensors.ts";
+import { missingRuntime } from "./missing-runtime.ts";
 
 /** A driver, and a model on which it can be seen to keep what `Driver` promises. */
 export interface DriverSubject {
-  readonly driver: Driver;
-  /** The file whose default export it is, as a path. */
-  readonly file: string;
+  /** As `--driver` takes it: a name, or the path of a user's own driver. */
+  readonly name: string;
   /** Imports what the driver needs from outside; when that fails the suite is skipped and says why. */
   readonly runtime?: () => Promise<unknown>;
   readonly modelPath: string;
   readonly options?: RawOptions;
-  /** Two or more different ones. */
-  readonly samples: readonly Sample[];
+  /** The first is used throughout; all of them together show that answers are not mixed up. */
+  readonly samples: readonly [Sample, Sample, ...Sample[]];
   /** How far a number may be from the expected one. Default 0. */
   readonly tolerance?: number;
-  readonly skip?: readonly { readonly case: CaseName; readonly reason: string }[];
+  /** Promises that this driver has no occasion to keep, and why. */
+  readonly exempt?: readonly { readonly case: CaseName; readonly reason: string }[];
 }
 
 /** Inputs, and the outputs that they give. */
-export interface Sample {
-  readonly inputs: Readonly<Record<string, Tensor>>;
-  readonly expected: Readonly<Record<string, Tensor>>;
+interface Sample {
+  readonly inputs: TensorRecord;
+  readonly expected: TensorRecord;
 }
 
+type Subject = DriverSubject & { readonly driver: Driver };
 type CaseName = keyof typeof CASES;
 
-/** Runs the contract for one driver. Await it at the top of a test file. */
-export async function describeDriver(subject: DriverSubject): Promise<void> {
-  const missing = await subject.runtime?.().then(
-    () => undefined,
-    (reason) => String(reason),
-  );
-  if (missing !== undefined) process.stderr.write(`The ${subject.driver.name} driver is not tested: ${missing}\n`);
+/** Runs the contract for one driver and tells whether its runtime is there. Await it at the top of a test file. */
+export async function describeDriver(options: DriverSubject): Promise<boolean> {
+  const subject = { ...options, driver: (await findDriver(options.name)).driver };
+  const { runtime = async () => {}, exempt = [] } = options;
+  const missing = await missingRuntime(`The ${subject.driver.name} driver`, runtime);
   describe.skipIf(missing !== undefined)(`the ${subject.driver.name} driver keeps the contract of drivers: it`, () => {
     for (const name of Object.keys(CASES) as CaseName[]) {
-      const reason = subject.skip?.find((one) => one.case === name)?.reason;
-      it.skipIf(reason !== undefined)(reason === undefined ? name : `${name} (not here: it ${reason})`, () =>
-        CASES[name](subject),
-      );
+      if (!exempt.some((one) => one.case === name)) it(name, () => CASES[name](subject));
     }
   });
+  return missing === undefined;
 }
 
 const CASES = {
-  "is named after its file": async ({ driver, file }: DriverSubject) => {
-    expect(driver.name).toBe(basename(file, ".ts"));
-    expect((await import(pathToFileURL(file).href)).default).toBe(driver);
+  "is named after its file": async ({ name, driver }: Subject) => {
+    const files = [name, `src/drivers/${name}.ts`, `src/drivers/${name}/${name}.ts`].filter((file) => existsSync(file));
+    expect(files.map((file) => basename(file, ".ts"))).toEqual([driver.name]);
   },
-  "says what each option means": async ({ driver }: DriverSubject) => {
+  "says what each option means": async ({ driver }: Subject) => {
     for (const [name, spec] of optionsOf(driver)) {
       expect(name).toMatch(/^[a-z][a-z0-9_]*$/);
       expect(spec.help, name).toMatch(/^[A-Z].*\.$/);
     }
   },
-  "has defaults that its own table accepts": async ({ driver }: DriverSubject) => {
+  "has defaults that its own table accepts": async ({ driver }: Subject) => {
     const defaults = optionsOf(driver).flatMap(([name, spec]) =>
       "default" in spec && spec.default !== undefined ? [[name, String(spec.default)]] : [],
     );
     expect(parseOptions(driver.options, Object.fromEntries(defaults))).toEqual(parseOptions(driver.options, {}));
   },
-  "refuses a wrong value for each option that has wrong values": async ({ driver }: DriverSubject) => {
+  "refuses a wrong value for each option that has wrong values": async ({ driver }: Subject) => {
     for (const [name, spec] of optionsOf(driver)) {
       if (spec.type === "string" || spec.type === "prefix") continue;
       expect(() => parseOptions(driver.options, { [name]: "no such value" })).toThrow(
@@ -80,125 +82,133 @@ const CASES = {
       );
     }
   },
-  "does not know an option outside its table": async ({ driver }: DriverSubject) => {
+  "does not know an option outside its table": async ({ driver }: Subject) => {
     expect(takesOption(driver.options, "no_such_option")).toBe(false);
   },
-  "recognises its own model and not every file": async ({ driver, modelPath }: DriverSubject) => {
+  "recognises its own models and not every file": async ({ driver, modelPath }: Subject) => {
     expect(driver.detect?.(modelPath)).toBe(true);
     expect(driver.detect?.("notes.txt")).toBe(false);
   },
-  "names the path when there is no model": async (subject: DriverSubject) => {
-    const path = "no/such/model";
-    const error = await load({ ...subject, modelPath: path }).catch((reason) => reason);
-    expect(error).toBeInstanceOf(ServingError);
-    expect(error).toMatchObject({ code: "failed_precondition", message: expect.stringContaining(path) });
+  "names the path when there is no model": async (subject: Subject) => {
+    await expect(load({ ...subject, modelPath: "no/such/model" })).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("no/such/model"),
+    });
   },
-  "describes its inputs and outputs": async (subject: DriverSubject) => {
+  "describes its inputs and outputs": async (subject: Subject) => {
     await withModel(subject, async (model) => {
       const { inputs, outputs } = model.signatures[DEFAULT_SIGNATURE] ?? {};
-      for (const { inputs: given, expected } of subject.samples) {
-        expectDescribed(inputs, given);
-        expectDescribed(outputs, expected);
+      for (const sample of subject.samples) {
+        expectDescribed(inputs, sample.inputs);
+        expectDescribed(outputs, sample.expected);
       }
     });
   },
-  "predicts the samples": async (subject: DriverSubject) => {
-    await withModel(subject, async (model) => {
-      for (const sample of subject.samples)
-        expectTensors(await predict(model, sample), sample.expected, subject.tolerance);
-    });
-  },
-  "gives only the outputs that were asked for": async (subject: DriverSubject) => {
-    await withModel(subject, async (model) => {
-      const [sample] = subject.samples as [Sample];
-      for (const [name, tensor] of Object.entries(sample.expected)) {
-        expectTensors(await predict(model, sample, { outputs: [name] }), { [name]: tensor }, subject.tolerance);
-      }
-      expect(Object.keys(await predict(model, sample, { outputs: [] }))).toEqual([]);
-    });
-  },
-  "does not change its inputs": async (subject: DriverSubject) => {
+  "predicts the samples": async (subject: Subject) => {
     await withModel(subject, async (model) => {
       for (const sample of subject.samples) {
-        const inputs = copyOf(sample.inputs);
-        await predict(model, { ...sample, inputs });
-        expect(inputs).toEqual(copyOf(sample.inputs));
+        expectTensors(await predict(model, sample.inputs), sample.expected, subject.tolerance);
       }
     });
   },
-  "keeps nothing of its inputs": async (subject: DriverSubject) => {
+  "gives only the outputs that were asked for": async (subject: Subject) => {
+    const [{ inputs, expected }] = subject.samples;
     await withModel(subject, async (model) => {
-      const [sample] = subject.samples as [Sample];
-      const inputs = copyOf(sample.inputs);
-      const outputs = await predict(model, { ...sample, inputs });
-      for (const tensor of Object.values(inputs)) overwrite(tensor);
-      expectTensors(outputs, sample.expected, subject.tolerance);
+      for (const [name, tensor] of Object.entries(expected)) {
+        expectTensors(await predict(model, inputs, { outputs: [name] }), { [name]: tensor }, subject.tolerance);
+      }
     });
   },
-  "gives outputs of their own to each predict": async (subject: DriverSubject) => {
+  "does not change its inputs": async (subject: Subject) => {
     await withModel(subject, async (model) => {
-      const [sample] = subject.samples as [Sample];
-      const inputs = copyOf(sample.inputs);
-      for (const tensor of Object.values(await predict(model, { ...sample, inputs }))) overwrite(tensor);
-      expectTensors(await predict(model, sample), sample.expected, subject.tolerance);
+      for (const { inputs } of subject.samples) {
+        const given = copyTensors(inputs);
+        await predictOn(model, given);
+        expectTensors(given, inputs);
+      }
     });
   },
-  "answers overlapping predicts as it answers them one by one": async (subject: DriverSubject) => {
+  "keeps nothing of its inputs": async (subject: Subject) => {
+    const [{ inputs, expected }] = subject.samples;
+    await withModel(subject, async (model) => {
+      const given = copyTensors(inputs);
+      const outputs = await predictOn(model, given);
+      overwriteTensors(given);
+      expectTensors(outputs, expected, subject.tolerance);
+    });
+  },
+  "gives outputs of their own to each predict": async (subject: Subject) => {
+    const [{ inputs, expected }] = subject.samples;
+    await withModel(subject, async (model) => {
+      overwriteTensors(await predict(model, inputs));
+      expectTensors(await predict(model, inputs), expected, subject.tolerance);
+    });
+  },
+  "answers overlapping predicts as it answers them one by one": async (subject: Subject) => {
     await withModel(subject, async (model) => {
       const many = Array.from({ length: 8 }, () => subject.samples).flat();
-      const answers = await Promise.all(many.map((sample) => predict(model, sample)));
-      for (const [index, sample] of many.entries()) expectTensors(answers[index], sample.expected, subject.tolerance);
+      const answers = await Promise.all(many.map(({ inputs }) => predict(model, inputs)));
+      for (const [index, { expected }] of many.entries()) {
+        expectTensors(answers[index] as Tensors, expected, subject.tolerance);
+      }
     });
   },
-  "refuses a request that was cancelled before it began": async (subject: DriverSubject) => {
+  "refuses a request that was cancelled before it began": async (subject: Subject) => {
+    const [{ inputs }] = subject.samples;
     await withModel(subject, async (model) => {
-      const [sample] = subject.samples as [Sample];
       const codes = ["AbortError", "TimeoutError"].map((name) => {
         const signal = AbortSignal.abort(new DOMException("gone", name));
-        return predict(model, sample, { signal }).catch((reason) => reason.code);
+        return predict(model, inputs, { signal }).catch((reason) => reason.code);
       });
       expect(await Promise.all(codes)).toEqual(["cancelled", "deadline_exceeded"]);
     });
   },
-  "gives hooks only data and functions, which can cross threads": async (subject: DriverSubject) => {
+  "gives hooks only data and functions, which can cross threads": async (subject: Subject) => {
     await withModel(subject, async ({ hookArgs = {} }) => {
       for (const [name, value] of Object.entries(hookArgs)) {
-        const [data, functions] = splitHandle(value);
+        const data = withoutFunctions(value);
         expect(structuredClone(data), name).toEqual(data);
-        for (const one of functions) expect(one).toBeTypeOf("function");
       }
     });
   },
-  "leaves nothing open when it is closed": async (subject: DriverSubject) => {
-    const [sample] = subject.samples as [Sample];
-    await withModel(subject, (model) => predict(model, sample));
-    const before = process.getActiveResourcesInfo().sort();
-    await withModel(subject, (model) => predict(model, sample));
-    expect(process.getActiveResourcesInfo().sort()).toEqual(before);
-  },
-  "loads again after it was closed": async (subject: DriverSubject) => {
-    const [sample] = subject.samples as [Sample];
+  "loads again after it was closed": async (subject: Subject) => {
+    const [{ inputs, expected }] = subject.samples;
     for (let round = 0; round < 3; round++) {
-      await withModel(subject, async (model) =>
-        expectTensors(await predict(model, sample), sample.expected, subject.tolerance),
-      );
+      await withModel(subject, async (model) => {
+        expectTensors(await predict(model, inputs), expected, subject.tolerance);
+      });
     }
   },
-  "keeps two copies of a model apart": async (subject: DriverSubject) => {
+  "keeps two copies of a model apart": async (subject: Subject) => {
+    const [mine, other] = subject.samples;
     await withModel(subject, async (second) => {
-      await withModel(subject, async (first) => expect(first).not.toBe(second));
-      const [sample] = subject.samples as [Sample];
-      expectTensors(await predict(second, sample), sample.expected, subject.tolerance);
+      await withModel(subject, async (first) => {
+        const answers = await Promise.all([predict(second, mine.inputs), predict(first, other.inputs)]);
+        expectTensors(answers[0], mine.expected, subject.tolerance);
+        expectTensors(answers[1], other.expected, subject.tolerance);
+      });
+      expectTensors(await predict(second, mine.inputs), mine.expected, subject.tolerance);
     });
+  },
+  "leaves nothing open that would keep the process alive": async ({
+    name,
+    modelPath,
+    options = {},
+    samples,
+  }: Subject) => {
+    const program = fileURLToPath(new URL("run-once.ts", import.meta.url));
+    const input = serialize({ name, modelPath, options, inputs: { ...samples[0].inputs } });
+    const printed = execFileSync(process.execPath, ["--import", "tsx", program], { input, timeout: 15_000 });
+    expect(printed.toString()).toBe("closed");
   },
 };
 
 /** Loads the subject's model as the model host does. */
-async function load({ driver, modelPath, options = {} }: DriverSubject): Promise<Model> {
-  return driver.load(modelPath, parseOptions(driver.options, options), { log: createSilentLogger() });
+async function load({ driver, modelPath, options = {} }: Subject): Promise<Model> {
+  return driver.load(modelPath, parseOptions(driver.options, options), { log: createSilentLogger(), threads: 1 });
 }
 
-async function withModel(subject: DriverSubject, use: (model: Model) => Promise<unknown>): Promise<void> {
+async function withModel(subject: Subject, use: (model: Model) => Promise<unknown>): Promise<void> {
   const model = await load(subject);
   try {
     await use(model);
@@ -207,16 +217,21 @@ async function withModel(subject: DriverSubject, use: (model: Model) => Promise<
   }
 }
 
-function predict(model: Model, { inputs }: Sample, call: Partial<PredictCall> = {}): Promise<Tensors> {
-  const signal = new AbortController().signal;
-  return model.predict(createTensors(Object.entries(inputs)), { signature: DEFAULT_SIGNATURE, signal, ...call });
+/** Predicts on a copy of the sample's inputs, so that one case cannot spoil another. */
+function predict(model: Model, inputs: TensorRecord, call: Partial<PredictCall> = {}): Promise<Tensors> {
+  return predictOn(model, copyTensors(inputs), call);
+}
+
+function predictOn(model: Model, inputs: Tensors, call: Partial<PredictCall> = {}): Promise<Tensors> {
+  const { signal } = new AbortController();
+  return model.predict(inputs, { signature: DEFAULT_SIGNATURE, signal, ...call });
 }
 
 function optionsOf(driver: Driver): [string, OptionSpec][] {
   return Object.entries<OptionSpec>(driver.options);
 }
 
-function expectDescribed(specs: readonly TensorSpec[] | undefined, tensors: Sample["inputs"]): void {
+function expectDescribed(specs: readonly TensorSpec[] | undefined, tensors: TensorRecord): void {
   if (specs === undefined) return;
   expect(specs.map(({ name }) => name).sort()).toEqual(Object.keys(tensors).sort());
   for (const { name, dtype, shape } of specs) {
@@ -226,41 +241,8 @@ function expectDescribed(specs: readonly TensorSpec[] | undefined, tensors: Samp
   }
 }
 
-function expectTensors(actual: Tensors | undefined, expected: Sample["expected"], tolerance = 0): void {
-  expect(Object.keys(actual ?? {}).sort()).toEqual(Object.keys(expected).sort());
-  for (const [name, { dtype, shape, data }] of Object.entries(expected)) {
-    const tensor = actual?.[name] as Tensor;
-    expect({ name, dtype: tensor.dtype, shape: tensor.shape }).toEqual({ name, dtype, shape });
-    if (tolerance === 0) expect(copyOf({ name: tensor })).toEqual(copyOf({ name: expected[name] as Tensor }));
-    else for (const [index, value] of data.entries()) expectNear(tensor.data[index], value, tolerance);
-  }
-}
-
-function expectNear(actual: unknown, expected: unknown, tolerance: number): void {
-  if (typeof expected !== "number") expect(actual).toEqual(expected);
-  else expect(Math.abs((actual as number) - expected)).toBeLessThanOrEqual(tolerance);
-}
-
-/** The same tensors in memory of their own; a Buffer among the elements becomes a Uint8Array. */
-function copyOf(tensors: Sample["inputs"]): Tensors {
-  return createTensors(
-    Object.entries(tensors).map(([name, { dtype, shape, data }]) => {
-      const copy = dtype === "bytes" ? data.map((element) => new Uint8Array(element)) : data.slice();
-      return [name, createTensor(dtype, [...shape], copy as never)];
-    }),
-  );
-}
-
-/** Puts other values where the tensor's are. */
-function overwrite({ dtype, data }: Tensor): void {
-  if (dtype === "bytes") for (const element of data) element.fill(0x21);
-  else new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0x21);
-}
-
-/** What of a value is data, and the functions among its members. */
-function splitHandle(value: unknown): [data: unknown, functions: unknown[]] {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return [value, []];
-  const members = Object.entries(value);
-  const data = Object.fromEntries(members.filter(([, member]) => typeof member !== "function"));
-  return [data, members.map(([, member]) => member).filter((member) => typeof member === "function")];
+/** What of a value is data; functions are allowed among its members only. */
+function withoutFunctions(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => typeof member !== "function"));
 }

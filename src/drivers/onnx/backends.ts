@@ -2,7 +2,6 @@ import type { InferenceSession } from "onnxruntime-node";
 import { ServingError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
 import { type OptionTable, parseOptions, takesOption } from "../option-table.ts";
-import type { OnnxRuntime } from "./onnx-runtime.ts";
 
 /** What `runtime_backend` can name: GPU for whatever this build has for one, or an execution provider. */
 export const BACKENDS = ["CPU", "GPU", "CUDA", "TENSORRT", "DML", "COREML", "WEBGPU"] as const;
@@ -47,12 +46,11 @@ const PROVIDER_OPTIONS: Readonly<Record<string, OptionTable<Record<string, unkno
   },
 };
 
-/** The execution provider that the options ask for; throws `failed_precondition` when this build has none such, saying what it has. */
+/** The execution provider that the options ask for, of those offered; throws `failed_precondition` when there is none such, saying what there is. */
 export function findProvider(
-  runtime: OnnxRuntime,
+  offered: readonly string[],
   { runtime_backend, device_id, ep }: BackendOptions,
 ): InferenceSession.ExecutionProviderConfig {
-  const offered = runtime.listSupportedBackends().map(({ name }) => name);
   const wanted = runtime_backend === "GPU" ? GPU_PROVIDERS : [runtime_backend.toLowerCase()];
   const name = wanted.find((candidate) => offered.includes(candidate));
   if (name === undefined) throw notOffered(runtime_backend, offered);

@@ -14,8 +14,9 @@ export interface ModelFile {
 /** One input or output as the file declares it. */
 export interface DeclaredValue {
   readonly name: string;
-  readonly kind: "tensor" | "sequence" | "map" | "optional" | "sparse tensor" | "opaque";
-  /** Number of `TensorProto.DataType` for a tensor, else 0. */
+  /** Unknown where the file leaves the type to be inferred. */
+  readonly kind: "tensor" | "sequence" | "map" | "optional" | "sparse tensor" | "opaque value" | "unknown";
+  /** Number of `TensorProto.DataType` for a tensor of a declared type, else 0. */
   readonly elementType: number;
   /** Whether the rank is declared; ONNX Runtime reports a scalar and an unknown rank alike. */
   readonly hasShape: boolean;
@@ -34,7 +35,7 @@ const KINDS: Readonly<Record<number, DeclaredValue["kind"]>> = {
   1: "tensor",
   4: "sequence",
   5: "map",
-  7: "opaque",
+  7: "opaque value",
   8: "sparse tensor",
   9: "optional",
 };
@@ -120,7 +121,7 @@ function findField(file: ProtobufFile, message: ProtobufField, number: number): 
 
 function readType(file: ProtobufFile, type: ProtobufField | undefined): Omit<DeclaredValue, "name"> {
   const choice = type && [...file.fields(type.start, type.end)].find((field) => field.number in KINDS);
-  const kind = KINDS[choice?.number ?? 0] ?? "opaque";
+  const kind = KINDS[choice?.number ?? 0] ?? "unknown";
   if (choice === undefined || kind !== "tensor") return { kind, elementType: 0, hasShape: false };
   return {
     kind,

@@ -1,3 +1,4 @@
+import { dirname, resolve, sep } from "node:path";
 import { publicText, reasonText, ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 
@@ -7,13 +8,14 @@ export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
 /** What ONNX Runtime says when it refuses an input before it runs the model. */
 const REFUSED_INPUT = /^(Invalid rank for input|Got invalid dimensions for input|Unexpected input data type)/;
 const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status Message: (?<reason>[\s\S]*)/;
-/** A place in the runtime's C++ sources, with the function's signature. */
-const SOURCE_PLACE =
-  /\S+\.(?:cc|cpp|cu|h):\d+ (?:[\w:<>,*&~ ]+\((?:[^()]|\([^()]*\))*\)(?: const)?(?:::<lambda\(.*?\)>)? )?/g;
+/** A place in the runtime's C++ sources, with the function's signature or bare name; or the class of an error within another. */
+const NOISE =
+  /\S+\.(?:cc|cpp|cu|h):\d+ (?:[\w:<>,*&~ ]+\((?:[^()]|\([^()]*\))*\)(?: const)?(?:::<lambda\(.*?\)>)? |\w+ )?|\[ONNXRuntimeError\] : \d+ : \w+ : /g;
 
 /** The error for a model that ONNX Runtime does not load: `failed_precondition` with the runtime's own reason. */
 export function toLoadError(reason: unknown, path: string, backend: string): ServingError {
-  const text = withoutPlaces(reasonText(reason).replace(/^Load model from .*? failed:\s*/s, "")).replaceAll(path, "it");
+  const folder = dirname(resolve(path)) + sep;
+  const text = withoutNoise(reasonText(reason).replace(/^Load model from .*? failed:\s*/s, "")).replaceAll(folder, "");
   const where = backend === "CPU" ? "" : ` with runtime_backend ${backend}`;
   const message = `ONNX Runtime cannot load "${path}"${where}: ${publicText(text)}${hint(text)}`;
   return new ServingError("failed_precondition", message, { cause: reason });
@@ -26,7 +28,7 @@ function hint(text: string): string {
 
 /** The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly what is wrong, else `internal`. */
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
-  const text = withoutPlaces(reasonText(reason));
+  const text = withoutNoise(reasonText(reason));
   if (REFUSED_INPUT.test(text)) return new ServingError("invalid_argument", oneLine(text), { cause: reason });
   const conflict = findConflict(inputs, symbols);
   if (conflict !== undefined) return new ServingError("invalid_argument", conflict, { cause: reason });
@@ -60,8 +62,8 @@ function* symbolicAxes(symbols: SymbolicShapes): Generator<readonly [input: stri
   }
 }
 
-function withoutPlaces(text: string): string {
-  return text.replace(SOURCE_PLACE, "");
+function withoutNoise(text: string): string {
+  return text.replace(NOISE, "");
 }
 
 function oneLine(text: string): string {

@@ -58,7 +58,8 @@ export class OnnxSession {
 
 /** Loads a model; by its path, so that data files beside it are found. Throws `failed_precondition` with the runtime's reason. */
 export async function loadOnnxSession(runtime: OnnxRuntime, path: string, options: OnnxOptions): Promise<OnnxSession> {
-  const sessionOptions = toSessionOptions(runtime, options);
+  const offered = runtime.listSupportedBackends().map(({ name }) => name);
+  const sessionOptions = toSessionOptions(offered, options);
   runtime.env.logLevel = options.ort_log_level;
   try {
     return new OnnxSession(runtime, await runtime.InferenceSession.create(path, sessionOptions));

@@ -6,7 +6,7 @@ import { toDType } from "./onnx-tensor.ts";
 
 /** `TensorProto.DataType` by number, as far as it is known; the runtime's JavaScript API carries those marked true. */
 const ELEMENT_TYPES: readonly (readonly [name: string, carried: boolean])[] = [
-  ["undefined", false],
+  ["inferred", true],
   ["float32", true],
   ["uint8", true],
   ["int8", true],
@@ -39,7 +39,8 @@ function requiredInputs({ inputs, initializers }: ModelFile): readonly DeclaredV
 }
 
 function checkDeclared(role: string, { name, kind, elementType }: DeclaredValue): void {
-  if (kind !== "tensor") throw notCarried(role, name, `${kind === "optional" ? "an" : "a"} ${kind}`);
+  if (kind === "unknown") return;
+  if (kind !== "tensor") throw notCarried(role, name, `${/^o/.test(kind) ? "an" : "a"} ${kind}`);
   const [typeName, carried] = ELEMENT_TYPES[elementType] ?? [`of element type ${elementType}`, false];
   if (!carried) throw notCarried(role, name, typeName);
 }

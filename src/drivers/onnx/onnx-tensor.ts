@@ -30,13 +30,10 @@ export function toDType(type: OrtTensor.Type): DType | undefined {
   return DTYPES[type];
 }
 
-/** A tensor as ONNX Runtime takes it, viewing the same numbers; throws `invalid_argument` naming the input for what it cannot carry. */
+/** A tensor of a dtype that a model takes, viewing the same numbers; throws `invalid_argument` naming the input for bytes that are not text. */
 export function toOnnxTensor(runtime: OnnxRuntime, name: string, tensor: Tensor): OrtTensor {
   const dims = [...tensor.shape];
   if (tensor.dtype === "bytes") return new runtime.Tensor("string", toTexts(name, tensor.data), dims);
-  if (DTYPES[tensor.dtype] === undefined) {
-    throw invalid(`Input "${name}" is ${tensor.dtype}, which ONNX Runtime's JavaScript API does not carry.`);
-  }
   return new runtime.Tensor(tensor.dtype as "float32", unshared(tensor.data) as Float32Array, dims);
 }
 

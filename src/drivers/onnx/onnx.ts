@@ -15,7 +15,8 @@ export default defineDriver<OnnxOptions>({
   load: async (path, options, host) => {
     const file = readModelFile(path);
     if (file !== undefined) checkDeclaredTypes(file);
-    const session = await loadOnnxSession(await importOnnxRuntime(), path, options);
+    const threads = options.intra_op_threads || host.threads;
+    const session = await loadOnnxSession(await importOnnxRuntime(), path, { ...options, intra_op_threads: threads });
     try {
       return createModel(session, file, host);
     } catch (reason) {

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { didYouMean } from "../../nearest.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { TensorSpec } from "../driver.ts";
@@ -31,6 +32,7 @@ export function createSessionHandle(
       if (missing !== undefined)
         throw invalid(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
       const tensors = toTensors(feeds, (name) => inputs.find((input) => input.name === name)?.dtype);
+      for (const input of inputs) checkDType(input, tensors[input.name]?.dtype);
       return session.run(tensors, fetches);
     },
   };
@@ -40,6 +42,10 @@ export function createSessionHandle(
 function checkName(role: string, name: string, known: readonly string[]): void {
   if (known.includes(name)) return;
   throw invalid(`The model has no ${role} "${name}".${didYouMean(name, known)} It has ${known.join(", ")}.`);
+}
+
+function checkDType({ name, dtype }: TensorSpec, given: DType | undefined): void {
+  if (given !== dtype) throw invalid(`Input "${name}" is ${given}; the model takes ${dtype}.`);
 }
 
 function invalid(message: string): ServingError {

@@ -1,7 +1,6 @@
 import type { InferenceSession } from "onnxruntime-node";
 import type { OptionTable } from "../option-table.ts";
 import { BACKENDS, type BackendName, findProvider, OTHER_BACKENDS } from "./backends.ts";
-import type { OnnxRuntime } from "./onnx-runtime.ts";
 
 /** The driver's options, parsed. */
 export interface OnnxOptions {
@@ -28,7 +27,12 @@ export const ONNX_OPTIONS: OptionTable<OnnxOptions> = {
     help: "What runs the model. GPU is CUDA on Linux, DirectML on Windows, CoreML on macOS.",
   },
   device_id: { type: "integer", default: 0, min: 0, help: "Which GPU; nothing to the CPU." },
-  intra_op_threads: { type: "integer", default: 0, min: 0, help: "Threads within one operator; 0 = one per core." },
+  intra_op_threads: {
+    type: "integer",
+    default: 0,
+    min: 0,
+    help: "Threads within one operator; 0 = what --threads says.",
+  },
   inter_op_threads: {
     type: "integer",
     default: 0,
@@ -63,10 +67,10 @@ export const ONNX_OPTIONS: OptionTable<OnnxOptions> = {
 /** The first words of configuration entries outside `session`, by onnxruntime_session_options_config_keys.h. */
 const OTHER_FAMILIES = ["ep", "memory", "mlas", "optimization"];
 
-/** Session options as ONNX Runtime takes them; throws for a backend that this build does not have. */
-export function toSessionOptions(runtime: OnnxRuntime, options: OnnxOptions): InferenceSession.SessionOptions {
+/** Session options as ONNX Runtime takes them; throws for a backend that is not among the execution providers offered. */
+export function toSessionOptions(offered: readonly string[], options: OnnxOptions): InferenceSession.SessionOptions {
   return {
-    executionProviders: [findProvider(runtime, options)],
+    executionProviders: [findProvider(offered, options)],
     intraOpNumThreads: options.intra_op_threads,
     interOpNumThreads: options.inter_op_threads,
     executionMode: options.execution_mode,

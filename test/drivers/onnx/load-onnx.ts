@@ -14,7 +14,10 @@ export function modelPath(name: string): string {
 /** Loads a file of test/fixtures/models, or a path with a slash; the caller closes it. */
 export async function openOnnx(name: string, options: RawOptions = {}): Promise<Model> {
   const path = name.includes("/") ? name : modelPath(name);
-  return driver.load(path, parseOptions<OnnxOptions>(driver.options, options), { log: createSilentLogger() });
+  return driver.load(path, parseOptions<OnnxOptions>(driver.options, options), {
+    log: createSilentLogger(),
+    threads: 1,
+  });
 }
 
 /** The same, until the test ends. */

@@ -1,0 +1,80 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { OptionSpec } from "../../src/drivers/option-table.ts";
+import { DRIVER_NAMES, findDriver } from "../../src/drivers/registry.ts";
+import { HOST_OPTIONS } from "../../src/model-host/host-options.ts";
+import { createTensor } from "../../src/tensor/tensor.ts";
+import { describeDriver } from "./driver-contract.ts";
+
+const docs = readFileSync("docs/drivers.md", "utf8");
+
+describe("docs/drivers.md", () => {
+  it.each(DRIVER_NAMES)("has a section for the %s driver", (name) => {
+    expect(docs).toContain(`\n## ${name}\n`);
+  });
+
+  it.each(DRIVER_NAMES)("has the options of the %s driver as its table has them", async (name) => {
+    const options = Object.entries<OptionSpec>((await findDriver(name)).driver.options);
+    expect(rowsOf(name)).toEqual(options.map(([key, spec]) => toRow(key, spec)));
+  });
+
+  it("has the options of every driver as their table has them", () => {
+    const options = Object.entries<OptionSpec>(HOST_OPTIONS);
+    expect(rowsOf("every driver")).toEqual(options.map(([key, spec]) => toRow(key, spec)));
+  });
+});
+
+/** The rows of a section's options table. */
+function rowsOf(name: string): string[] {
+  const section = docs.split(`\n## ${name}\n`)[1]?.split("\n## ")[0] as string;
+  return section.split("\n").filter((line) => line.startsWith("| `"));
+}
+
+/** A row of an options table. */
+function toRow(key: string, spec: OptionSpec): string {
+  const name = spec.type === "prefix" ? `${key}.KEY` : key;
+  const initial = "default" in spec && spec.default !== undefined ? `\`${spec.default}\`` : "";
+  return `| \`${name}\` | ${toValues(spec)} | ${initial} | ${spec.help} |`;
+}
+
+function toValues(spec: OptionSpec): string {
+  if (spec.type === "choice") return spec.choices.map((choice) => `\`${choice}\``).join(", ");
+  if (spec.type === "prefix") return "text";
+  return "min" in spec && spec.min !== undefined ? `${spec.type}, ${spec.min} or more` : spec.type;
+}
+
+const folder = mkdtempSync(join(tmpdir(), "kserving-docs-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const example = docs.split("## How to write a driver")[1]?.match(/```ts\n([\s\S]*?)```/)?.[1] as string;
+writeFileSync(join(folder, "linear.ts"), example);
+writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
+writeFileSync(join(folder, "double.linear.json"), JSON.stringify({ weight: 2, bias: 1 }));
+
+describe("the driver in docs/drivers.md", () => {
+  it("satisfies the compiler", () => {
+    const compilerOptions = {
+      paths: { kserving: [resolve("dist/index.d.ts")] },
+      typeRoots: [resolve("node_modules/@types")],
+    };
+    const config = { extends: resolve("tsconfig.json"), compilerOptions, include: [], files: ["linear.ts"] };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+    const { stdout } = spawnSync(resolve("node_modules/.bin/tsc"), ["-p", folder]);
+    expect(stdout.toString()).toBe("");
+  });
+});
+
+const list = (...values: number[]) => createTensor("float32", [values.length], Float32Array.from(values));
+
+await describeDriver({
+  name: join(folder, "linear.ts"),
+  modelPath: join(folder, "double.linear.json"),
+  options: { digits: "1" },
+  samples: [
+    { inputs: { x: list(1, 2) }, expected: { y: list(3, 5) } },
+    { inputs: { x: list(0.26) }, expected: { y: list(1.5) } },
+  ],
+  exempt: [{ case: "refuses a request that was cancelled before it began", reason: "is done at once" }],
+});

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import { encodeModel } from "../../../scripts/onnx-writer.ts";
+import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { modelPath } from "./load-onnx.ts";
+
+describe("readModelFile", () => {
+  it("tells the kinds of inputs and outputs without a runtime", () => {
+    expect(readModelFile(modelPath("sequence-output.onnx"))).toEqual({
+      inputs: [{ name: "x", kind: "tensor", elementType: 1, hasShape: true }],
+      outputs: [{ name: "rows", kind: "sequence", elementType: 0, hasShape: false }],
+      initializers: new Set(),
+    });
+  });
+
+  it("tells a scalar from an unknown rank", () => {
+    const declared = ["scalar.onnx", "any-rank.onnx"].map(
+      (name) => readModelFile(modelPath(name))?.inputs[0]?.hasShape,
+    );
+    expect(declared).toEqual([true, false]);
+  });
+
+  it("tells which inputs have values of their own", () => {
+    expect(readModelFile(modelPath("default-input.onnx"))?.initializers).toEqual(new Set(["bias"]));
+  });
+
+  it("finds the inputs behind more weights than it reads at a time", () => {
+    const type = { elemType: "float32", shape: [2] } as const;
+    const weights = Array.from({ length: 3 }, (_, index) => `w${index}`).map((name) => {
+      return { name, dtype: "float32", shape: [100_000], data: new Float32Array(100_000) } as const;
+    });
+    const graph = { name: "g", inputs: [{ name: "x", type }], outputs: [{ name: "y", type }], nodes: [] };
+    const folder = tempFolder({ "big.onnx": encodeModel({ opset: 17, graph: { ...graph, initializers: weights } }) });
+    const file = readModelFile(`${folder}/big.onnx`);
+    expect(file?.inputs.map(({ name }) => name)).toEqual(["x"]);
+    expect(file?.initializers).toEqual(new Set(["w0", "w1", "w2"]));
+  });
+
+  it("leaves ONNX Runtime's own format to the runtime", () => {
+    const folder = tempFolder({ "model.ort": Buffer.from("\x18\0\0\0ORTM rest") });
+    expect(readModelFile(`${folder}/model.ort`)).toBeUndefined();
+  });
+
+  it.each([
+    ["no/such.onnx", 'No model file at "no/such.onnx".'],
+    ["package.json/model.onnx", 'No model file at "package.json/model.onnx".'],
+    ["test/fixtures/models/empty.onnx", 'The model file "test/fixtures/models/empty.onnx" is empty.'],
+    ["test/fixtures/models/truncated.onnx", "is cut short: it has 100 bytes of at least "],
+    ["test/fixtures/models/not-a-model.onnx", "is not an ONNX model: it looks like plain text."],
+    ["test/fixtures/models/lfs-pointer.onnx", 'a Git LFS pointer; run "git lfs pull"'],
+    ["test/fixtures/models", '"test/fixtures/models" is a folder; expected a .onnx file. It holds add-two-inputs.onnx'],
+    ["test/drivers", '"test/drivers" is a folder; expected a .onnx file.'],
+  ])("refuses %s and says why", (path, message) => {
+    expect(() => readModelFile(path)).toThrow(
+      expect.objectContaining({ code: "failed_precondition", message: expect.stringContaining(message) }),
+    );
+  });
+
+  it.each([
+    ["PK\x03\x04 archive", "a zip archive"],
+    ["\x89HDF\r\n\x1a\n", "an HDF5 file"],
+    ["\x80\x04\x95", "a Python pickle"],
+    ["\x1f\x8b\x08", "gzip"],
+    ["\x1c\0\0\0TFL3", "a TensorFlow Lite model"],
+    ['\x40\0\0\0\0\0\0\0{"w": {}}', "a safetensors file"],
+    ['<?xml version="1.0"?>\n<net name="face" version="11">', "an OpenVINO model; its driver is openvino"],
+    ["<!DOCTYPE html><html>Not found</html>", "a web page"],
+  ])("recognises %j as %s", (content, kind) => {
+    const folder = tempFolder({ "model.onnx": Buffer.from(content, "latin1") });
+    expect(() => readModelFile(`${folder}/model.onnx`)).toThrow(`is not an ONNX model: it looks like ${kind}`);
+  });
+
+  it.each([
+    ["bytes that mean nothing", [0xff, 0xfe, 0xfd]],
+    ["a number that never ends", Array(20).fill(0x80)],
+    ["a message without a graph", [0x08, 0x08]],
+    ["field number 0", [0x00, 0x00]],
+  ])("refuses %s", (_what, content) => {
+    const folder = tempFolder({ "model.onnx": Uint8Array.from(content) });
+    expect(() => readModelFile(`${folder}/model.onnx`)).toThrow(/is not an ONNX model\.$/);
+  });
+});
