@@ -42,13 +42,13 @@ function fitsDimension(size: number, dimension: Dimension): boolean {
 }
 
 /** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */
-export function formatShape(shape: readonly Dimension[] | undefined): string {
+function formatShape(shape: readonly Dimension[] | undefined): string {
   if (shape === undefined) return "[...]";
   return `[${shape.map((dimension) => (typeof dimension === "number" ? dimension : `${dimension.min}..${dimension.max}`))}]`;
 }
 
 /** `x float32[-1,3], y int64[]`, for messages and tables. */
-export function formatSpecs(specs: readonly TensorSpec[] | undefined): string {
+function formatSpecs(specs: readonly TensorSpec[] | undefined): string {
   if (specs === undefined) return "any";
   return specs.map((spec) => `${spec.name} ${spec.dtype}${formatShape(spec.shape)}`).join(", ");
 }

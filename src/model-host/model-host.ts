@@ -3,32 +3,54 @@ import { parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { assertBatchable, BatchPolicy, rowsOf } from "./batch-policy.ts";
 import { checkInputs } from "./check-inputs.ts";
-import { ConcurrencyGate } from "./concurrency-gate.ts";
-import type { ModelHandle } from "./model-handle.ts";
+import { flexibleBatch } from "./flexible-batch.ts";
+import { type HostChoices, parseHostOptions } from "./host-options.ts";
+import type { ModelCall, ModelHandle } from "./model-handle.ts";
+import { oneAtATime, RunQueue } from "./run-queue.ts";
 
 /** What to load. */
-export interface ModelSource {
+export interface LoadSource {
   readonly driver: Driver;
   /** Empty for a driver that needs none. */
   readonly path: string;
   readonly options: RawOptions;
+  /** Threads that the runtime may use. */
+  readonly threads: number;
 }
 
 /** Loads a model and gives it what drivers must not write again: checks, the concurrency gate, timing, error mapping, closing once. */
-export async function loadModel(source: ModelSource, log: Logger): Promise<ModelHandle> {
+export async function loadModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
   const { driver, path } = source;
   const started = performance.now();
-  const model = await openModel(source, log);
+  const choices = parseHostOptions(source.options);
+  const model = await openModel(source, choices, log);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
-  return hostModel(model, { driver: driver.name, path, loadMs, log });
+  return hostModel(model, { driver: driver.name, path, loadMs, log, choices });
 }
 
-async function openModel({ driver, path, options }: ModelSource, log: Logger): Promise<Model> {
+async function openModel(
+  source: LoadSource,
+  { batching, flexibleBatch: flexible }: HostChoices,
+  log: Logger,
+): Promise<Model> {
+  const loaded = await load(source, log);
+  try {
+    const model = flexible ? flexibleBatch(loaded) : loaded;
+    if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);
+    return model;
+  } catch (reason) {
+    await loaded.close();
+    throw reason;
+  }
+}
+
+async function load({ driver, path, options, threads }: LoadSource, log: Logger): Promise<Model> {
   const parsed = parseOptions(driver.options, options);
   try {
-    return await driver.load(path, parsed, { log });
+    return await driver.load(path, parsed, { log, threads });
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
     const message = `The ${driver.name} driver could not load ${path}: ${reasonText(reason)}`;
@@ -41,10 +63,14 @@ interface HostFacts {
   readonly path: string;
   readonly loadMs: number;
   readonly log: Logger;
+  readonly choices: HostChoices;
 }
 
 function hostModel(model: Model, facts: HostFacts): ModelHandle {
-  const gate = new ConcurrencyGate(model.concurrency ?? 1);
+  const { batching } = facts.choices;
+  const run = (inputs: Tensors, call: ModelCall) => predict(model, inputs, call, facts);
+  const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
+  const queue = new RunQueue(policy, model.concurrency ?? 1);
   let closed: Promise<void> | undefined;
   return {
     driver: facts.driver,
@@ -56,20 +82,23 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     echoes: model.echoes ?? false,
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
-      const checked = checkInputs(inputs, signatureOf(model, call.signature).inputs);
-      return gate.run(call.signal, () => predict(model, checked, call, facts)).catch(rethrow);
+      const signature = signatureOf(model, call.signature);
+      checkOutputs(call.outputs, signature);
+      const checked = checkInputs(inputs, signature.inputs);
+      if (batching !== undefined) rowsOf(checked);
+      return queue.push(checked, call).catch(rethrow);
     },
     close: () => {
-      closed ??= gate.idle().then(() => model.close());
+      closed ??= queue.idle().then(() => model.close());
       return closed;
     },
   };
 }
 
-async function predict(model: Model, inputs: Tensors, call: PredictCall, { driver, log }: HostFacts): Promise<Tensors> {
+async function predict(model: Model, inputs: Tensors, call: ModelCall, { driver, log }: HostFacts): Promise<Tensors> {
   const started = performance.now();
   try {
-    return await model.predict(inputs, call);
+    return await model.predict(inputs, toPredictCall(call));
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
     if (call.signal.aborted) throw call.signal.reason;
@@ -77,6 +106,23 @@ async function predict(model: Model, inputs: Tensors, call: PredictCall, { drive
   } finally {
     log.trace("predict", { driver, ms: performance.now() - started });
   }
+}
+
+/** What is left of the deadline now that the run's turn has come. */
+function toPredictCall({ signature, outputs, signal, deadline }: ModelCall): PredictCall {
+  const left = deadline !== undefined && { deadlineMs: Math.max(0, deadline - Date.now()) };
+  return { signature, signal, ...(outputs && { outputs }), ...left };
+}
+
+/** Throws `invalid_argument`, in TensorFlow Serving's words, for an output that the signature does not have. */
+function checkOutputs(wanted: readonly string[] | undefined, { outputs }: Signature): void {
+  const unknown = wanted?.find((name) => outputs?.every((output) => output.name !== name));
+  if (unknown === undefined) return;
+  const known = outputs?.map(({ name }) => name).sort();
+  throw new ServingError(
+    "invalid_argument",
+    `output tensor alias not found in signature: ${unknown} Outputs expected to be in the set {${known}}.`,
+  );
 }
 
 function defaultSignature(signatures: Model["signatures"]): string {

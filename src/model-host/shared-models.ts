@@ -1,25 +1,20 @@
-import type { Logger } from "../observability/logger.ts";
-import type { ModelHandle } from "./model-handle.ts";
-import { loadModel, type ModelSource } from "./model-host.ts";
+import type { ModelHost } from "./start-model.ts";
 
-/** Models that hooks load themselves: one copy for equal driver, path and options, freed when its last holder lets go. */
+/** Models that hooks load themselves: one copy for equal keys, closed when its last holder lets go. */
 export class SharedModels {
-  readonly #models = new Map<string, { readonly handle: Promise<ModelHandle>; holders: number }>();
-  readonly #log: Logger;
+  readonly #models = new Map<string, { readonly host: Promise<ModelHost>; holders: number }>();
 
-  constructor(log: Logger) {
-    this.#log = log;
-  }
-
-  /** Loads the model, or joins those who hold it; each caller closes what it got, once. */
-  async acquire(source: ModelSource): Promise<ModelHandle> {
-    const key = keyOf(source);
-    const shared = this.#models.get(key) ?? { handle: loadModel(source, this.#log), holders: 0 };
+  /** Starts the model, or joins those who hold it; each caller releases it once. */
+  async acquire(
+    key: string,
+    start: () => Promise<ModelHost>,
+  ): Promise<{ readonly host: ModelHost; release(): Promise<void> }> {
+    const shared = this.#models.get(key) ?? { host: start(), holders: 0 };
     this.#models.set(key, shared);
     shared.holders++;
     try {
-      const handle = await shared.handle;
-      return { ...handle, close: once(() => this.#release(key)) };
+      const host = await shared.host;
+      return { host, release: once(() => this.#release(key)) };
     } catch (reason) {
       this.#models.delete(key);
       throw reason;
@@ -32,12 +27,8 @@ export class SharedModels {
     shared.holders--;
     if (shared.holders > 0) return;
     this.#models.delete(key);
-    await (await shared.handle).close();
+    await (await shared.host).close();
   }
-}
-
-function keyOf({ driver, path, options }: ModelSource): string {
-  return JSON.stringify([driver.name, path, Object.entries(options).sort()]);
 }
 
 function once(task: () => Promise<void>): () => Promise<void> {

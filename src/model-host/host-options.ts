@@ -1,0 +1,77 @@
+import { type OptionTable, parseOptions, type RawOptions } from "../drivers/option-table.ts";
+import { ServingError } from "../errors.ts";
+import type { Batching } from "./batch-policy.ts";
+
+/** The `-o` keys that the host takes for every driver. */
+interface HostModelOptions {
+  max_batch_size: number;
+  batch_timeout_us: number;
+  allowed_batch_sizes?: string;
+  pad_variable_length_inputs: boolean;
+  flexible_batch_size: boolean;
+}
+
+/** The `-o` keys that work with every driver, since the server and not the runtime does what they say. */
+export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
+  max_batch_size: {
+    type: "integer",
+    min: 0,
+    default: 0,
+    help: "Rows of one run at most, put together from waiting requests; 0 = each request runs alone.",
+  },
+  batch_timeout_us: {
+    type: "integer",
+    min: 0,
+    default: 0,
+    help: "How long a batch that is not full waits for more, in microseconds; 0 = whatever waits goes together.",
+  },
+  allowed_batch_sizes: {
+    type: "string",
+    help: "Rows that a batch may have, ascending, separated by commas; smaller batches are padded; the last one equals max_batch_size.",
+  },
+  pad_variable_length_inputs: {
+    type: "boolean",
+    default: false,
+    help: "Batches requests that differ beyond the first dimension, padded to the largest with each input's own first element.",
+  },
+  flexible_batch_size: {
+    type: "boolean",
+    default: false,
+    help: "Lets a model with a fixed first dimension take multiples of it: it runs once per so many rows.",
+  },
+};
+
+/** How a model is hosted. */
+export interface HostChoices {
+  /** Absent = no batching. */
+  readonly batching?: Batching;
+  readonly flexibleBatch: boolean;
+}
+
+/** Reads the host's own keys; throws `invalid_argument`. */
+export function parseHostOptions(raw: RawOptions): HostChoices {
+  const options = parseOptions(HOST_OPTIONS, raw);
+  const { max_batch_size: maxRows, flexible_batch_size: flexible } = options;
+  if (maxRows === 0) return { flexibleBatch: flexible };
+  const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
+  const lingerMs = options.batch_timeout_us / 1000;
+  const batching = { maxRows, lingerMs, allowedRows, padVariableLength: options.pad_variable_length_inputs };
+  return { batching, flexibleBatch: flexible };
+}
+
+function parseAllowed(text: string, maxRows: number): number[] {
+  if (text === "") return [];
+  const allowed = text.split(",").map(Number);
+  const ascending = allowed.every((rows, index) => Number.isInteger(rows) && rows > (allowed[index - 1] ?? 0));
+  if (!ascending) {
+    throw new ServingError(
+      "invalid_argument",
+      `allowed_batch_sizes is "${text}"; expected ascending integers separated by commas.`,
+    );
+  }
+  if (allowed.at(-1) === maxRows) return allowed;
+  throw new ServingError(
+    "invalid_argument",
+    `Last entry in allowed_batch_sizes must match max_batch_size; last entry was ${allowed.at(-1)}; expected ${maxRows}`,
+  );
+}

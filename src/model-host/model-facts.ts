@@ -1,0 +1,15 @@
+import type { Signature } from "../drivers/driver.ts";
+
+/** What is known of a loaded model, as plain data that crosses threads. */
+export interface ModelFacts {
+  /** The driver's name. */
+  readonly driver: string;
+  readonly path: string;
+  readonly signatures: Readonly<Record<string, Signature>>;
+  /** The signature that runs where none is asked for. */
+  readonly defaultSignature: string;
+  /** Whether it returns its inputs whatever they are, so that they need not become tensors first. */
+  readonly echoes: boolean;
+  /** How long loading took, in milliseconds. */
+  readonly loadMs: number;
+}

@@ -1,0 +1,127 @@
+import { availableParallelism } from "node:os";
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+import type { RawOptions } from "../drivers/option-table.ts";
+import type { FoundDriver } from "../drivers/registry.ts";
+import type { Logger } from "../observability/logger.ts";
+import { toHostPort } from "../threads/host-port.ts";
+import { createModelClient } from "./model-client.ts";
+import type { ModelFacts } from "./model-facts.ts";
+import { factsOf, type ModelHandle } from "./model-handle.ts";
+import { loadModel } from "./model-host.ts";
+import { ModelServer } from "./serve-model.ts";
+import type { ModelThread } from "./start-model-thread.ts";
+import { SupervisedModel } from "./supervised-model.ts";
+
+/** What to load. */
+export interface ModelSource {
+  readonly found: FoundDriver;
+  /** Empty for a driver that needs none. */
+  readonly path: string;
+  readonly options: RawOptions;
+}
+
+/** How to host it. */
+export interface HostOptions {
+  /** Copies of the model, each in a thread of its own. */
+  readonly instances: number;
+  /** Threads that each copy's runtime may use; absent = the cores divided by the instances. */
+  readonly threads?: number;
+  /** Milliseconds of a still model thread after which it is replaced; 0 = never. */
+  readonly modelStallMs: number;
+  readonly log: Logger;
+}
+
+/** Told of a new line to an instance. */
+type ReconnectListener = (instance: number, port: MessagePort) => void;
+
+/** A loaded model: the main thread uses its handle, hook threads connect. */
+export interface ModelHost {
+  readonly facts: ModelFacts;
+  /** What hooks get, with markers for functions. */
+  readonly hookArgs: unknown;
+  readonly handle: ModelHandle;
+  /** New lines to the model, one per instance, for another thread. */
+  connect(): readonly MessagePort[];
+  /** Calls back when an instance was replaced, with a new line to it for another thread; returns how to stop that. */
+  onReconnect(listener: ReconnectListener): () => void;
+  /** Whether any instance can answer. */
+  isReady(): boolean;
+  /** Waits for the last predict, then frees the model and ends its threads. */
+  close(): Promise<void>;
+}
+
+/** Loads a model where its driver wants to be: in threads of its own, or inline in this thread. */
+export async function startModel(source: ModelSource, options: HostOptions): Promise<ModelHost> {
+  return source.found.driver.placement === "inline" ? startInline(source, options) : startThreads(source, options);
+}
+
+async function startThreads({ found, path, options: raw }: ModelSource, options: HostOptions): Promise<ModelHost> {
+  const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
+  const data = { driver: found.location, path, options: raw, logLevel: log.level, threads, stallMs };
+  const listeners = new Set<ReconnectListener>();
+  const onReplaced = (instance: number, { connect }: ModelThread) => {
+    for (const listener of listeners) listener(instance, connect());
+  };
+  const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, { data, log, onReplaced }));
+  const { facts, hookArgs } = (copies[0] as SupervisedModel).thread;
+  const connect = () => copies.map((copy) => copy.connect());
+  const handle = createModelClient({ facts, hookArgs, ports: connect().map(toHostPort) });
+  listeners.add((instance, port) => handle.reconnect(instance, toHostPort(port)));
+  return {
+    facts,
+    hookArgs,
+    handle,
+    connect,
+    onReconnect: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    isReady: () => copies.some((copy) => copy.isAlive),
+    close: async () => {
+      await handle.close();
+      await Promise.all(copies.map((copy) => copy.close()));
+    },
+  };
+}
+
+/** Each copy's runtime gets its share of the cores. */
+function defaultThreads(instances: number): number {
+  return Math.max(1, Math.floor(availableParallelism() / instances));
+}
+
+/** Starts one after the other, so that a model that does not load fails once. */
+async function startAll(
+  count: number,
+  start: (instance: number) => Promise<SupervisedModel>,
+): Promise<SupervisedModel[]> {
+  const started: SupervisedModel[] = [];
+  try {
+    while (started.length < count) started.push(await start(started.length));
+    return started;
+  } catch (reason) {
+    await Promise.all(started.map((copy) => copy.close()));
+    throw reason;
+  }
+}
+
+async function startInline(
+  { found, path, options: raw }: ModelSource,
+  { threads = 1, log }: HostOptions,
+): Promise<ModelHost> {
+  const handle = await loadModel({ driver: found.driver, path, options: raw, threads }, log);
+  const server = new ModelServer(handle);
+  const connect = () => {
+    const { port1, port2 } = new MessageChannel();
+    server.attach(toHostPort(port1));
+    return [port2];
+  };
+  return {
+    facts: factsOf(handle),
+    hookArgs: server.hookArgs,
+    handle,
+    connect,
+    onReconnect: () => () => {},
+    isReady: () => true,
+    close: () => handle.close(),
+  };
+}

@@ -1,0 +1,164 @@
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { RawOptions } from "../../src/drivers/option-table.ts";
+import { findDriver } from "../../src/drivers/registry.ts";
+import { type HostOptions, type ModelHost, startModel } from "../../src/model-host/start-model.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import { toNested } from "../../src/tensor/nested.ts";
+import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+/** Adds 1 to x; certain values of x make it misbehave. */
+const DRIVER = `
+import { createTensor, defineDriver } from "kserving";
+export default defineDriver({
+  name: "moody",
+  options: {},
+  pathless: true,
+  load: async () => ({
+    signatures: { serving_default: { inputs: [{ name: "x", dtype: "float32", shape: [-1] }], outputs: [{ name: "y", dtype: "float32", shape: [-1] }] } },
+    hookArgs: { count: 3, tools: { add: async (a, b) => a + b, tensor: async () => createTensor("int64", [1], BigInt64Array.of(7n)) } },
+    predict: async ({ x }) => {
+      const [first] = x.data;
+      if (first === -1) throw new Error("broken at /srv/models/a.bin");
+      if (first === -2) process.exit(3);
+      if (first === -3) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+      if (first === -4) await new Promise((resolve) => setTimeout(resolve, 200));
+      if (first === -5) setTimeout(() => { throw new Error("stray"); });
+      return { y: createTensor("float32", x.shape, x.data.map((value) => value + 1)) };
+    },
+    close: async () => {},
+  }),
+});`;
+
+async function start(options: Partial<HostOptions> = {}, raw: RawOptions = {}): Promise<ModelHost> {
+  const found = await findDriver(join(tempFolder({ "moody.ts": DRIVER }), "moody.ts"));
+  const log = createSilentLogger();
+  const host = await startModel({ found, path: "", options: raw }, { instances: 1, modelStallMs: 0, log, ...options });
+  onTestFinished(async () => {
+    await host.close().catch(() => {});
+    await found.dispose();
+  });
+  return host;
+}
+
+const predict = async (host: ModelHost, inputs: Values, signal = new AbortController().signal) => {
+  const { y } = await host.handle.predict(
+    toTensors(inputs, () => "float32"),
+    { signature: "serving_default", signal },
+  );
+  return y && toNested(y, (element) => element);
+};
+
+/** Asks until the model answers again. */
+async function predictOnceReplaced(host: ModelHost): Promise<unknown> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const answer = await predict(host, { x: [1] }).catch(() => undefined);
+    if (answer !== undefined) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error("the model was not replaced");
+}
+
+describe("a model in a thread", () => {
+  test("answers, many at once, each its own", async () => {
+    const host = await start();
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, x) => predict(host, { x: [x] })));
+    expect(answers).toEqual(Array.from({ length: 100 }, (_, x) => [x + 1]));
+  });
+
+  test("refuses inputs that do not fit, and says why", async () => {
+    const host = await start();
+    await expect(predict(host, { z: [1] })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/has no input "z".* It takes x float32\[-1\]/),
+    });
+  });
+
+  test("gives hooks data and functions, which cross threads with tensors", async () => {
+    const { handle } = await start();
+    const { count, tools } = handle.hookArgs as {
+      count: number;
+      tools: { add(a: number, b: number): Promise<number>; tensor(): Promise<object> };
+    };
+    expect(count).toBe(3);
+    expect(await tools.add(2, 3)).toBe(5);
+    expect(await tools.tensor()).toEqual({ dtype: "int64", shape: [1], data: BigInt64Array.of(7n) });
+  });
+
+  test("that throws fails that request alone, without paths", async () => {
+    const host = await start();
+    await expect(predict(host, { x: [-1] })).rejects.toMatchObject({
+      code: "internal",
+      message: "The moody model failed: broken at (path)",
+    });
+    expect(await predict(host, { x: [1] })).toEqual([2]);
+  });
+
+  test.each([
+    ["ends", -2],
+    ["throws where nobody catches", -5],
+  ])("that %s is replaced, and what was under way fails", async (_, x) => {
+    const host = await start();
+    const fatal = predict(host, { x: [x] }).catch((reason) => expect(reason.code).toBe("unavailable"));
+    await expect(predict(host, { x: [-4] })).rejects.toMatchObject({ code: "unavailable" });
+    await fatal;
+    expect(await predictOnceReplaced(host)).toEqual([2]);
+    expect(host.isReady()).toBe(true);
+  });
+
+  test("that stands still is left alone and replaced", async () => {
+    const host = await start({ modelStallMs: 300 });
+    const stuck = predict(host, { x: [-3] }).catch((reason) => reason.code);
+    expect(await stuck).toBe("unavailable");
+    expect(await predictOnceReplaced(host)).toEqual([2]);
+    await expect(host.close()).rejects.toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  test("finishes what is under way before it closes, and refuses more", async () => {
+    const host = await start();
+    const under = predict(host, { x: [-4] });
+    const closed = host.close();
+    expect(await under).toEqual([-3]);
+    await closed;
+    await expect(predict(host, { x: [1] })).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("with instances runs as many at once", async () => {
+    const host = await start({ instances: 2 });
+    const started = performance.now();
+    await Promise.all([predict(host, { x: [-4] }), predict(host, { x: [-4] })]);
+    const together = performance.now() - started;
+    await Promise.all([predict(host, { x: [-4] }), predict(host, { x: [-4] }), predict(host, { x: [-4] })]);
+    expect(performance.now() - started - together).toBeGreaterThan(together * 1.3);
+  });
+
+  test("batches what waits where that is wanted", async () => {
+    const host = await start({}, { max_batch_size: "64" });
+    const answers = await Promise.all([-4, 1, 2, 3].map((x) => predict(host, { x: [x] })));
+    expect(answers).toEqual([[-3], [2], [3], [4]]);
+  });
+});
+
+test("options that cannot work are refused while the model loads", async () => {
+  await expect(start({}, { max_batch_size: "4", allowed_batch_sizes: "1,2" })).rejects.toThrow(
+    "Last entry in allowed_batch_sizes must match max_batch_size; last entry was 2; expected 4",
+  );
+  await expect(start({}, { flexible_batch_size: "true" })).rejects.toThrow(
+    /flexible_batch_size needs inputs with one fixed first dimension/,
+  );
+});
+
+test("an output that the model does not have is the asker's fault", async () => {
+  const { handle } = await start();
+  const call = { signature: "serving_default", signal: new AbortController().signal, outputs: ["z"] };
+  await expect(
+    handle.predict(
+      toTensors({ x: [1] }, () => "float32"),
+      call,
+    ),
+  ).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: "output tensor alias not found in signature: z Outputs expected to be in the set {y}.",
+  });
+});
