@@ -13,13 +13,14 @@ export interface PlacedHook {
 
 /**
  * Calls one hook and checks that it returned named values. What it throws becomes `internal` with the hook's own message,
- * except a ServingError, which reaches the client as it is.
+ * except a ServingError, which reaches the client as it is. A promise is waited for until the request ends, or for `timeoutMs` (0 = no limit).
  */
-export async function runHook(placed: PlacedHook, values: Values, ctx: HookContext): Promise<Values> {
+export async function runHook(placed: PlacedHook, values: Values, ctx: HookContext, timeoutMs = 0): Promise<Values> {
   const { hook, place, args } = placed;
   let returned: unknown;
   try {
-    returned = await hook(values as Tensors, ctx, args);
+    returned = hook(values as Tensors, ctx, args);
+    if (returned instanceof Promise) returned = await settle(returned, { place, signal: ctx.signal, timeoutMs });
   } catch (reason) {
     throw hookError(place, reason, ctx.signal);
   }
@@ -30,8 +31,41 @@ export async function runHook(placed: PlacedHook, values: Values, ctx: HookConte
   );
 }
 
+interface Wait {
+  readonly place: string;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+/** Fails when the request ends or the time is over before the promise settles; its hook goes on, but its request does not wait for it. */
+async function settle(pending: Promise<unknown>, { place, signal, timeoutMs }: Wait): Promise<unknown> {
+  let stop = () => {};
+  const ended = new Promise<never>((_, reject) => {
+    const abort = () => reject(signal.reason);
+    const timer = timeoutMs === 0 ? undefined : setTimeout(() => reject(tooLate(place, timeoutMs)), timeoutMs);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort);
+    stop = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+    };
+  });
+  try {
+    return await Promise.race([pending, ended]);
+  } finally {
+    stop();
+  }
+}
+
+function tooLate(place: string, timeoutMs: number): ServingError {
+  return new ServingError(
+    "deadline_exceeded",
+    `The hook ${place} has not returned within ${timeoutMs} ms (--hook-timeout); does its promise ever settle?`,
+  );
+}
+
 function hookError(place: string, reason: unknown, signal: AbortSignal): ServingError {
-  if (reason instanceof ServingError) return reason;
+  if (reason instanceof ServingError) return ServingError.from(reason);
   if (signal.aborted) return ServingError.from(signal.reason);
   return new ServingError("internal", `The hook ${place} failed: ${publicText(reason)}`, { cause: reason });
 }

@@ -11,6 +11,10 @@ export interface CallScope {
   readonly signal: AbortSignal;
   /** Milliseconds since the epoch. */
   readonly deadline?: number;
+  /** 1 = highest; 0 (default) = none, after all others. */
+  readonly priority?: number;
+  /** How long a call may wait for its turn at a model, in milliseconds; 0 (default) = as long as it takes. */
+  readonly queueTimeoutMs?: number;
 }
 
 /** A stage's model as hooks see it, bound to one request: its calls end with the request. */
@@ -61,8 +65,8 @@ export class BoundStage implements StageHandle {
 }
 
 /** The limits of a request as a model's call takes them. */
-export function callLimits({ signal, deadline }: CallScope): { signal: AbortSignal; deadlineMs?: number } {
-  return deadline === undefined ? { signal } : { signal, deadlineMs: Math.max(0, deadline - Date.now()) };
+export function callLimits({ signal, deadline, priority = 0, queueTimeoutMs = 0 }: CallScope): CallScope {
+  return { signal, priority, queueTimeoutMs, ...(deadline !== undefined && { deadline }) };
 }
 
 /** The dtype that each of a signature's inputs takes. */

@@ -2,12 +2,12 @@ import { publicText, ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
-import type { Tensors } from "../tensor/tensor.ts";
+import { byteSize, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
 export type Payload = TensorPayload | JsonPayload;
 /** Named tensors. */
-export interface TensorPayload {
+interface TensorPayload {
   readonly kind: "tensors";
   readonly tensors: Tensors;
 }
@@ -19,6 +19,14 @@ export interface JsonPayload {
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
+
+/** What a payload weighs. */
+export function payloadBytes(payload: Payload): number {
+  if (payload.kind === "json") return payload.json.byteLength;
+  let bytes = 0;
+  for (const name in payload.tensors) bytes += byteSize(payload.tensors[name] as Tensor);
+  return bytes;
+}
 
 /** What a client sent, as the first hook receives it; throws `invalid_argument`. */
 export function openPayload(payload: Payload): Values {

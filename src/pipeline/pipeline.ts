@@ -1,9 +1,10 @@
+import { setMaxListeners } from "node:events";
 import type { Signature } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
 import { createContext } from "../hooks/context.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { HookContext, RequestInfo } from "../hooks/hooks.ts";
-import { runHook } from "../hooks/run-hook.ts";
+import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
 import { checkInputs } from "../model-host/check-inputs.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -40,6 +41,8 @@ export interface PipelineParts {
   readonly globalCtx?: unknown;
   readonly remote: RemoteClient;
   readonly log: Logger;
+  /** Milliseconds after which a hook's pending promise fails its request; 0 (default) = never. */
+  readonly hookTimeoutMs?: number;
 }
 
 /** Runs requests through pre1 → model1 → post1 → pre2 → … or through `process`. */
@@ -74,7 +77,7 @@ export class Pipeline {
     const values =
       hooks.process === undefined
         ? await this.#runStages(inputs, request, ctx)
-        : await runHook({ hook: hooks.process, place: "process", args: first.args }, inputs, ctx);
+        : await this.#runHook({ hook: hooks.process, place: "process", args: first.args }, inputs, ctx);
     return this.#seal(values, request, ctx);
   }
 
@@ -106,7 +109,11 @@ export class Pipeline {
     if (!hook || ctx === undefined) return step;
     const place = slots.length === 1 ? name : `${name}[${index}]`;
     const { args } = ctx.drivers[index] as BoundStage;
-    return { values: await runHook({ hook, place, args }, step.values, ctx), giver: `The hook ${place}` };
+    return { values: await this.#runHook({ hook, place, args }, step.values, ctx), giver: `The hook ${place}` };
+  }
+
+  #runHook(placed: PlacedHook, values: Values, ctx: HookContext): Promise<Values> {
+    return runHook(placed, values, ctx, this.#parts.hookTimeoutMs);
   }
 
   async #predict(
@@ -116,12 +123,18 @@ export class Pipeline {
     request: PipelineRequest,
   ): Promise<Values> {
     if (model.echoes && request.inputs.kind === "json") return values;
+    // Where no hook gave them, they are what a codec or a model made.
+    const areTensors = this.#parts.hooks === undefined && request.inputs.kind === "tensors";
     const signature = this.#stageSignature(model, request);
     const last = index === this.#parts.models.length - 1 && !this.#parts.hooks?.postprocess[index];
     const outputs = last && request.outputs !== undefined ? { outputs: request.outputs } : {};
     try {
-      const inputs = toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
-      return await model.predict(inputs, { signature, ...outputs, ...callLimits(request) });
+      const inputs = areTensors
+        ? (values as Tensors)
+        : toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
+      // Without hooks nobody else holds these tensors; a hook may have kept them.
+      const give = this.#parts.hooks === undefined;
+      return await model.predict(inputs, { signature, give, ...outputs, ...callLimits(request) });
     } catch (reason) {
       throw giver === undefined
         ? reason
@@ -143,13 +156,15 @@ export class Pipeline {
 
   #seal(values: Values, request: PipelineRequest, ctx: HookContext | undefined): PipelineResult {
     const { metadata, contentType } = ctx?.response ?? { metadata: {} };
-    const outputs = sealOutputs(values, request);
+    const outputs = sealOutputs(values, request, this.#parts.hooks !== undefined);
     return { outputs, metadata, ...(contentType !== undefined && { contentType }) };
   }
 
   #context(request: PipelineRequest): HookContext {
     const { models, globalCtx, remote, log } = this.#parts;
     const { info, metadata, signal } = request;
+    // A hook may start any number of calls that end with the request.
+    setMaxListeners(0, signal);
     return createContext({
       drivers: models.map((model, index) => new BoundStage(model, request, this.#place(index))),
       globalCtx,
@@ -172,15 +187,21 @@ interface Step {
   readonly giver: string | undefined;
 }
 
-function sealOutputs(values: Values, { inputs, outputs }: PipelineRequest): Payload {
-  let sealed: Payload;
+function sealOutputs(values: Values, { inputs, outputs }: PipelineRequest, hasHooks: boolean): Payload {
+  const sealed =
+    hasHooks || inputs.kind === "json"
+      ? sealValues(values, inputs.kind)
+      : { kind: inputs.kind, tensors: values as Tensors };
+  if (outputs === undefined || sealed.kind === "json") return sealed;
+  return { kind: "tensors", tensors: filterOutputs(sealed.tensors, outputs) };
+}
+
+function sealValues(values: Values, kind: Payload["kind"]): Payload {
   try {
-    sealed = sealPayload(values, inputs.kind);
+    return sealPayload(values, kind);
   } catch (reason) {
     throw blameHook(reason, "The last hook returned what cannot be sent");
   }
-  if (outputs === undefined || sealed.kind === "json") return sealed;
-  return { kind: "tensors", tensors: filterOutputs(sealed.tensors, outputs) };
 }
 
 function filterOutputs(tensors: Tensors, wanted: readonly string[]): Tensors {

@@ -1,7 +1,7 @@
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import type { CallScope } from "./bound-stage.ts";
+import { blameHook, type CallScope } from "./bound-stage.ts";
 
 /** Calls other servers for hooks; given by whoever builds the server, since a pipeline knows no wire. */
 export interface RemoteClient {
@@ -27,14 +27,18 @@ export function remoteHandle(client: RemoteClient, address: string, scope: CallS
     predict: async (inputs, { model = "", signature = "", outputs, timeoutMs }: RemotePredictOptions = {}) => {
       const deadline =
         timeoutMs === undefined ? scope.deadline : Math.min(Date.now() + timeoutMs, scope.deadline ?? Infinity);
-      return client.predict(address, {
-        inputs: toTensors(inputs),
-        model,
-        signature,
-        signal: scope.signal,
-        ...(outputs && { outputs }),
-        ...(deadline !== undefined && { deadline }),
-      });
+      try {
+        return await client.predict(address, {
+          inputs: toTensors(inputs),
+          model,
+          signature,
+          signal: scope.signal,
+          ...(outputs && { outputs }),
+          ...(deadline !== undefined && { deadline }),
+        });
+      } catch (reason) {
+        throw blameHook(reason, `A hook gave ${address} what it does not take`);
+      }
     },
   };
 }

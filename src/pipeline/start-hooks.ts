@@ -1,20 +1,21 @@
-import type { Driver } from "../drivers/driver.ts";
+import type { RawOptions } from "../drivers/option-table.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { InitContext, InitParams, LoadedModel } from "../hooks/hooks.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
-import { SharedModels } from "../model-host/shared-models.ts";
 import type { Logger } from "../observability/logger.ts";
 import { BoundStage } from "./bound-stage.ts";
 
 /** What starting hooks needs. */
 export interface StartParts {
   readonly models: readonly ModelHandle[];
-  readonly params: Readonly<Record<string, string | readonly string[]>>;
+  readonly params: InitParams;
   readonly log: Logger;
-  /** Finds the drivers that hooks name in `loadModel`. */
-  readonly findDriver: (name: string) => Promise<Driver>;
+  readonly loadMore: LoadMore;
 }
+
+/** Loads a model that hooks ask for by the name of its driver; equal ones are shared by whoever implements it. */
+export type LoadMore = (driver: string, path: string, options: RawOptions) => Promise<ModelHandle>;
 
 /** Hooks whose `init_hook` has returned. */
 export interface StartedHooks {
@@ -28,7 +29,7 @@ export async function startHooks(hooks: HookSet | undefined, parts: StartParts):
   const loaded: LoadedModel[] = [];
   const closeLoaded = () => Promise.all(loaded.map((model) => model.close()));
   try {
-    const globalCtx = await hooks?.init?.(parts.params as unknown as InitParams, initContext(parts, loaded));
+    const globalCtx = await hooks?.init?.(parts.params, initContext(parts, loaded));
     return {
       globalCtx,
       close: async () => {
@@ -52,14 +53,13 @@ async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Lo
   }
 }
 
-function initContext({ models, log, findDriver }: StartParts, loaded: LoadedModel[]): InitContext {
+function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModel[]): InitContext {
   const { signal } = new AbortController();
-  const shared = new SharedModels(log);
   return {
     drivers: models.map((model, index) => new BoundStage(model, { signal }, `model ${index + 1}`)),
     log,
     loadModel: async (driver, path, options = {}) => {
-      const handle = await shared.acquire({ driver: await findDriver(driver), path, options });
+      const handle = await loadMore(driver, path, options);
       const model = Object.assign(new BoundStage(handle, { signal }, `the model ${path}`), { close: handle.close });
       loaded.push(model);
       return model;

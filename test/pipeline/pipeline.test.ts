@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { HookContext } from "../../src/hooks/hooks.ts";
-import { toTensors } from "../../src/tensor/plain-value.ts";
+import { toTensor, toTensors } from "../../src/tensor/plain-value.ts";
 import { loadPipeline, nullModels, plain, run, runPipeline } from "../helpers/run-pipeline.ts";
 
 /** A hook that appends its name to the list under `trace`. */
@@ -259,7 +259,7 @@ describe("JSON requests", () => {
     const hooks = {
       postprocess: () => ({
         big: 2n ** 60n,
-        half: toTensors({ x: [0.5] }).x,
+        half: toTensor([0.5], "half"),
         raw: Buffer.from([0xff, 0x00]),
         nan: Number.NaN,
       }),

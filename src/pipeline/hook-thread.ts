@@ -1,0 +1,181 @@
+import type { MessagePort } from "node:worker_threads";
+import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
+import { createModelClient, type ModelClient } from "../model-host/model-client.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { Answer } from "../threads/exchange.ts";
+import { startHeartbeat } from "../threads/heartbeat.ts";
+import { toHostPort } from "../threads/host-port.ts";
+import type { Record } from "../threads/record.ts";
+import { Responder } from "../threads/responder.ts";
+import { createThreadLogger } from "../threads/thread-logger.ts";
+import { fromWireError, toWireError } from "../threads/wire-error.ts";
+import {
+  type HookCommand,
+  type HookEvent,
+  type HookThreadData,
+  type ModelLines,
+  payloadFromTensors,
+  payloadToTensors,
+  type RanMeta,
+  type RunMeta,
+} from "./hook-protocol.ts";
+import { Pipeline } from "./pipeline.ts";
+import type { RemoteClient } from "./remote.ts";
+import { type LoadMore, startHooks } from "./start-hooks.ts";
+
+type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
+
+/** Runs a hook thread: imports and checks the hooks, then, once the models are there, starts them and answers requests until told to close. */
+export async function runHookThread(control: MessagePort, data: HookThreadData, remote: RemoteClient): Promise<void> {
+  const say = (event: HookEvent) => control.postMessage(event);
+  const log = createThreadLogger(data.logLevel, (event) => say({ log: event }));
+  keepAlive(data.heartbeat, log);
+  const parent = new ParentModels(control);
+  try {
+    const hooks = validateHooks(toHooks(await importHooks(data), data.file), data.stageCount, data.file);
+    say({ declared: hooks.options === undefined ? {} : { options: hooks.options } });
+    const { start } = await nextCommand(control, "start");
+    const close = await startPipeline({
+      hooks,
+      start,
+      loadMore: parent.load,
+      remote,
+      log,
+      hookTimeoutMs: data.hookTimeoutMs,
+      say,
+      control,
+    });
+    await nextCommand(control, "close");
+    await close();
+    say({ closed: true });
+  } catch (reason) {
+    say({ failed: toWireError(reason) });
+  } finally {
+    await remote.close();
+    control.close();
+  }
+}
+
+async function importHooks({ url, file }: HookThreadData): Promise<Readonly<{ [name: string]: unknown }>> {
+  const { importCompiled } = await import("../user-module.ts");
+  return importCompiled(url, file);
+}
+
+interface PipelineStart {
+  readonly hooks: HookSet;
+  readonly start: Start;
+  readonly loadMore: LoadMore;
+  readonly remote: RemoteClient;
+  readonly log: Logger;
+  readonly hookTimeoutMs: number;
+  readonly say: (event: HookEvent) => void;
+  readonly control: MessagePort;
+}
+
+/** Returns how to end it. */
+async function startPipeline({
+  hooks,
+  start,
+  loadMore,
+  remote,
+  log,
+  hookTimeoutMs,
+  say,
+  control,
+}: PipelineStart): Promise<() => Promise<void>> {
+  const models = start.models.map(toHandle);
+  control.on("message", (command: HookCommand) => {
+    if (!("reconnect" in command)) return;
+    const { stage, instance, port } = command.reconnect;
+    models[stage]?.reconnect(instance, toHostPort(port));
+  });
+  const started = await startHooks(hooks, { models, params: start.params, log, loadMore });
+  const pipeline = new Pipeline({ models, hooks, globalCtx: started.globalCtx, remote, log, hookTimeoutMs });
+  const responder = new Responder(toHostPort(start.requests), {
+    answer: (question, signal) => answer(pipeline, question, signal),
+  });
+  say({ ready: { signatures: pipeline.signatures } });
+  return async () => {
+    responder.close();
+    await started.close();
+    for (const model of models) await model.close();
+  };
+}
+
+async function answer(
+  pipeline: Pipeline,
+  { meta, tensors = {} }: Record,
+  signal: AbortSignal,
+): Promise<Partial<Answer>> {
+  const { id, model, version, signature, kind, metadata, outputs, deadline, priority, queueTimeoutMs } =
+    meta as RunMeta;
+  const result = await pipeline.run({
+    info: { id, model, version: BigInt(version), signature },
+    inputs: payloadFromTensors(kind, tensors),
+    metadata,
+    signal,
+    priority,
+    queueTimeoutMs,
+    ...(outputs && { outputs }),
+    ...(deadline !== undefined && { deadline }),
+  });
+  const { contentType } = result;
+  const ran: RanMeta = { metadata: result.metadata, ...(contentType !== undefined && { contentType }) };
+  return { meta: ran, tensors: payloadToTensors(result.outputs) };
+}
+
+function toHandle({ facts, hookArgs, ports }: ModelLines): ModelClient {
+  return createModelClient({ facts, hookArgs, ports: ports.map(toHostPort) });
+}
+
+/** The next command of one kind; the others are not lost, their own listeners hear them. */
+function nextCommand<Key extends "start" | "close">(
+  control: MessagePort,
+  key: Key,
+): Promise<Extract<HookCommand, { readonly [K in Key]: unknown }>> {
+  return new Promise((resolve) => {
+    const listen = (command: HookCommand) => {
+      if (!(key in command)) return;
+      control.off("message", listen);
+      resolve(command as never);
+    };
+    control.on("message", listen);
+  });
+}
+
+/** Shows the main thread that the event loop turns, and keeps a stray rejection from ending the thread. */
+function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
+  startHeartbeat(heartbeat);
+  process.on("unhandledRejection", (reason) =>
+    log.error("a hook left a promise to itself, and it was rejected", { err: reason }),
+  );
+}
+
+/** Asks the main thread for the models that hooks load themselves. */
+class ParentModels {
+  readonly #control: MessagePort;
+  readonly #waiting = new Map<number, (command: HookCommand) => void>();
+  #lastId = 0;
+
+  constructor(control: MessagePort) {
+    this.#control = control;
+    control.on("message", (command: HookCommand) => {
+      if ("loadedModel" in command) this.#waiting.get(command.loadedModel.id)?.(command);
+    });
+  }
+
+  readonly load: LoadMore = async (driver, path, options) => {
+    const id = ++this.#lastId;
+    const answered = new Promise<HookCommand>((resolve) => this.#waiting.set(id, resolve));
+    this.#control.postMessage({ loadModel: { id, driver, path, options } } satisfies HookEvent);
+    const { loadedModel } = (await answered) as Extract<HookCommand, { readonly loadedModel: unknown }>;
+    this.#waiting.delete(id);
+    if (loadedModel.lines === undefined) throw fromWireError(loadedModel.failed as never);
+    const handle = toHandle(loadedModel.lines);
+    const close = async () => {
+      await handle.close();
+      this.#control.postMessage({ closeModel: id } satisfies HookEvent);
+    };
+    return { ...handle, close };
+  };
+}

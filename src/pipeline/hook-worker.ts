@@ -1,0 +1,237 @@
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import type { Signature } from "../drivers/driver.ts";
+import { reasonText, ServingError } from "../errors.ts";
+import type { InitParams } from "../hooks/hooks.ts";
+import type { Logger } from "../observability/logger.ts";
+import { createDeferred } from "../threads/deferred.ts";
+import { type Answer, Exchange, type Question } from "../threads/exchange.ts";
+import { HeartbeatWatch } from "../threads/heartbeat.ts";
+import { toHostPort } from "../threads/host-port.ts";
+import { passLines } from "../threads/pass-lines.ts";
+import { threadEntry } from "../threads/thread-entry.ts";
+import { logEvent } from "../threads/thread-logger.ts";
+import { fromWireError, toWireError } from "../threads/wire-error.ts";
+import { HookLoans, type LoanRequest, type ModelLender } from "./hook-loans.ts";
+import {
+  type DeclaredHooks,
+  type HookCommand,
+  type HookEvent,
+  type HookThreadData,
+  payloadFromTensors,
+  payloadToTensors,
+  type RanMeta,
+  RUN,
+  type RunMeta,
+} from "./hook-protocol.ts";
+import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
+
+/** How a hook thread is run. */
+export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat"> {
+  /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
+  readonly stallMs: number;
+  /** The JavaScript heap's limit, in megabytes. */
+  readonly memoryMb: number;
+  /** Lets a debugger attach; a stuck thread is then left alone. */
+  readonly inspect: boolean;
+}
+
+/** One hook thread, as the main thread sees it. */
+export class HookWorker {
+  /** Resolves once the hooks are imported and checked. */
+  readonly declared: Promise<DeclaredHooks>;
+  /** Resolves once the thread has ended, with why: undefined = it was told to. */
+  readonly ended: Promise<ServingError | undefined>;
+  /** Resolves once the thread has ended and every model that its hooks loaded is given back, which may take as long as a model's last predict. */
+  readonly returned: Promise<void>;
+  readonly #worker: Worker;
+  readonly #log: Logger;
+  readonly #declared = createDeferred<DeclaredHooks>();
+  readonly #ready = createDeferred<Readonly<Record<string, Signature>>>();
+  #loans: HookLoans | undefined;
+  #exchange: Exchange | undefined;
+  #hasAnswered = false;
+  #closing = false;
+  #isGone = false;
+
+  constructor(options: HookThreadOptions, log: Logger) {
+    const { stallMs, memoryMb, inspect, ...data } = options;
+    // A debugger stops the event loop on purpose.
+    const watch = new HeartbeatWatch(inspect ? 0 : stallMs, () => this.#replaceStalled(stallMs));
+    this.#log = log;
+    this.#worker = new Worker(threadEntry("hook-thread-entry"), {
+      workerData: { ...data, heartbeat: watch.memory } satisfies HookThreadData,
+      name: "hooks",
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+      execArgv: ["--enable-source-maps", ...(inspect ? ["--inspect"] : [])],
+    });
+    this.declared = this.#declared.promise;
+    this.ended = this.#whenEnded();
+    this.returned = this.ended.then(() => this.#loans?.settled());
+    this.#passOutputOn();
+    void this.ended.then(() => watch.stop());
+  }
+
+  /** Whether requests can be sent to it; false as soon as the thread is gone. */
+  get isOpen(): boolean {
+    return this.#exchange?.isOpen ?? false;
+  }
+
+  /** Whether it has answered a request. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** Requests that the thread works on; a cancelled one counts until the thread is done with it. */
+  get inFlight(): number {
+    return this.#exchange?.pending ?? 0;
+  }
+
+  /** Calls back when the thread is done with a cancelled request, and another can be sent. */
+  onFreed(listener: () => void): void {
+    this.#exchange?.onFreed(listener);
+  }
+
+  /**
+   * Connects the models, runs init_hook and resolves with the pipeline's signatures once requests can be run. Throws
+   * what init_hook threw, and `unavailable` for a thread that has ended.
+   */
+  async start(lender: ModelLender, params: InitParams): Promise<Readonly<Record<string, Signature>>> {
+    if (this.#isGone) return this.#ready.promise;
+    const loans = new HookLoans(lender, this.#log);
+    this.#loans = loans;
+    this.#worker.on("message", (event: HookEvent) => {
+      if ("closeModel" in event) loans.giveBack(event.closeModel);
+      else if ("loadModel" in event) void this.#lend(event.loadModel, loans);
+    });
+    const { port1, port2 } = new MessageChannel();
+    const models = lender.stages();
+    const stop = lender.onReconnect((stage, instance, port) =>
+      this.#say({ reconnect: { stage, instance, port } }, [port]),
+    );
+    void this.ended.then(stop);
+    this.#exchange = new Exchange(toHostPort(port1), "the hooks' thread");
+    const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
+    this.#say({ start: { models, params, requests: port2 } }, ports);
+    return this.#ready.promise;
+  }
+
+  /** Runs one request; throws `unavailable` when the thread ends before it answers. */
+  async run(request: PipelineRequest): Promise<PipelineResult> {
+    const { info, inputs, metadata, outputs, signal, deadline, priority = 0, queueTimeoutMs = 0 } = request;
+    const { id, model, version, signature } = info;
+    const meta: RunMeta = {
+      id,
+      model,
+      version: String(version),
+      signature,
+      kind: inputs.kind,
+      metadata,
+      priority,
+      queueTimeoutMs,
+      ...(outputs && { outputs }),
+      ...(deadline !== undefined && { deadline }),
+    };
+    const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, give: true };
+    const answer = await this.#ask(question);
+    return { ...(answer.meta as RanMeta), outputs: payloadFromTensors(inputs.kind, answer.tensors) };
+  }
+
+  /** Resolves once nothing that was sent waits for its answer. */
+  async idle(): Promise<void> {
+    await this.#exchange?.idle();
+  }
+
+  /** Lets close_hook run and the thread end by itself; one that does not within `graceMs` is terminated. */
+  async close(graceMs = 5000): Promise<void> {
+    this.#closing = true;
+    this.#say({ close: true });
+    const timer = setTimeout(() => void this.terminate(), graceMs);
+    await this.ended;
+    clearTimeout(timer);
+  }
+
+  /** Ends the thread at once, whatever its hooks do; it runs JavaScript only, so that is safe. Models on loan are not waited for: see {@link returned}. */
+  async terminate(): Promise<void> {
+    this.#closing = true;
+    await this.#worker.terminate();
+    await this.ended;
+  }
+
+  async #ask(question: Question): Promise<Answer> {
+    const answer = await (this.#exchange as Exchange).ask(question);
+    this.#hasAnswered = true;
+    return answer;
+  }
+
+  /** What is posted to an ended worker goes nowhere, its ports included: whoever is at their other end must hear of it. */
+  #say(command: HookCommand, transfer: readonly MessagePort[] = []): void {
+    if (this.#isGone) for (const port of transfer) port.close();
+    else this.#worker.postMessage(command, transfer);
+  }
+
+  async #whenEnded(): Promise<ServingError | undefined> {
+    const worker = this.#worker;
+    let failure: unknown;
+    worker.on("message", (event: HookEvent) => {
+      if ("log" in event) logEvent(this.#log, event.log);
+      else if ("declared" in event) this.#declared.resolve(event.declared);
+      else if ("ready" in event) this.#ready.resolve(event.ready.signatures);
+      else if ("failed" in event) failure = fromWireError(event.failed);
+    });
+    worker.once("error", (reason) => {
+      failure = reason;
+    });
+    worker.once("exit", () => this.#leave());
+    await new Promise((resolve) => worker.once("exit", resolve));
+    const reason = this.#closing ? undefined : endReason(failure);
+    const settled = reason ?? new ServingError("unavailable", "The hooks' thread was closed.");
+    this.#declared.reject(settled);
+    this.#ready.reject(settled);
+    return reason;
+  }
+
+  #leave(): void {
+    this.#isGone = true;
+    this.#exchange?.close();
+    this.#loans?.end();
+  }
+
+  async #lend(request: LoanRequest, loans: HookLoans): Promise<void> {
+    const { id } = request;
+    try {
+      const lines = await loans.lend(request);
+      this.#say({ loadedModel: { id, lines } }, lines.ports);
+    } catch (reason) {
+      loans.giveBack(id);
+      this.#say({ loadedModel: { id, failed: toWireError(reason) } });
+    }
+  }
+
+  /** It runs JavaScript only, so terminating it is safe. */
+  #replaceStalled(stallMs: number): void {
+    if (this.#closing) return;
+    this.#log.error("a hook does not return; its thread is replaced", { stallMs, inFlight: this.inFlight });
+    void this.#worker.terminate();
+  }
+
+  /** What hooks print comes out in order, as events of the log. */
+  #passOutputOn(): void {
+    const { stdout, stderr } = this.#worker;
+    passLines(stdout, (line) => this.#log.info(line, { from: "hooks" }));
+    passLines(stderr, (line) => this.#log.warn(line, { from: "hooks" }));
+  }
+}
+
+function endReason(failure: unknown): ServingError {
+  if (failure instanceof ServingError) return failure;
+  const { code } = (failure ?? {}) as { code?: string };
+  if (code === "ERR_WORKER_OUT_OF_MEMORY") {
+    return new ServingError("resource_exhausted", "The hooks used more memory than --hook-memory allows.", {
+      cause: failure,
+    });
+  }
+  const why = failure === undefined ? "The hooks' thread ended." : `The hooks' thread failed: ${reasonText(failure)}`;
+  return new ServingError("unavailable", why, { cause: failure });
+}

@@ -1,0 +1,17 @@
+import type { Signature } from "../drivers/driver.ts";
+import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
+
+/** Runs requests of one pipeline, in this thread or in hook threads. */
+export interface PipelineRunner {
+  readonly signatures: Readonly<Record<string, Signature>>;
+  /** Runs one request; throws only ServingError. */
+  run(request: PipelineRequest): Promise<PipelineResult>;
+  /** Whether requests can be run now: false while no hook thread is alive. */
+  isReady(): boolean;
+  /** Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the new ones fail. */
+  reload?(): Promise<void>;
+  /** The files that the hooks were made of, where {@link reload} is there. */
+  readonly sources?: readonly string[];
+  /** Ends the hooks. The models stay; they are closed by who loaded them. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,179 @@
+import { setMaxListeners } from "node:events";
+import { describe, expect, test } from "vitest";
+import { run } from "../helpers/run-pipeline.ts";
+import { ask, startHookThreads } from "../helpers/start-hook-threads.ts";
+
+/** A hook that does `body` for requests whose `x` is not 0, and returns its inputs for the others. */
+const faulty = (body: string) => `
+  export const preprocess = async (inputs: any, ctx: any) => {
+    const x = Number(inputs.x.data[0]);
+    if (x !== 0) { ${body} }
+    return inputs;
+  };`;
+
+const fault = async (body: string, options = {}) => {
+  const servable = await startHookThreads(faulty(body), { stallMs: 400, ...options });
+  const error = await ask(servable, { x: 1 }).catch((reason) => reason);
+  return { error, next: await ask(servable, { x: 0 }) };
+};
+
+describe("a hook that", () => {
+  test.each([
+    ["throws", `throw new Error("broken");`, "internal", "The hook preprocess failed: broken"],
+    ["throws what is no Error", `throw "text";`, "internal", "The hook preprocess failed: text"],
+    ["rejects", `await Promise.reject(new Error("late"));`, "internal", "The hook preprocess failed: late"],
+    ["spins forever", "for (;;);", "unavailable", /the hooks' thread has ended/],
+    ["ends its thread", "process.exit(1);", "unavailable", /the hooks' thread has ended/],
+    [
+      "throws where nobody catches",
+      `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {});`,
+      "unavailable",
+      /the hooks' thread has ended/,
+    ],
+    [
+      "allocates until its limit",
+      "const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()));",
+      "unavailable",
+      /the hooks' thread has ended/,
+    ],
+  ])("%s fails its request, and the next one is answered", async (_, body, code, message) => {
+    const { error, next } = await fault(body, { memoryMb: 64, stallMs: body.includes("all.push") ? 0 : 400 });
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(next).toEqual({ x: 0 });
+  });
+
+  test("never settles fails its request after the hook timeout", async () => {
+    const { error, next } = await fault("await new Promise(() => {});", { hookTimeoutMs: 50 });
+    expect(error).toMatchObject({
+      code: "deadline_exceeded",
+      message: expect.stringMatching(/has not returned within 50 ms/),
+    });
+    expect(next).toEqual({ x: 0 });
+  });
+
+  test("leaves a rejection unhandled, or a handle open, answers all the same", async () => {
+    const { error, next } = await fault(`void Promise.reject(new Error("stray")); setInterval(() => {}, 1e6);`);
+    expect([error, next]).toEqual([{ x: 1 }, { x: 0 }]);
+  });
+
+  test("changes its inputs, or returns one tensor under two names, disturbs nobody", async () => {
+    const servable = await startHookThreads(`
+      export const preprocess = (inputs: any) => { inputs.x.data[0] = 5; return { x: inputs.x, y: inputs.x }; };`);
+    expect(await ask(servable, { x: [1, 2] })).toEqual({ x: [5, 2], y: [5, 2] });
+  });
+});
+
+test("requests of other threads go on while one thread dies", async () => {
+  const servable = await startHookThreads(
+    faulty("await new Promise((resolve) => setTimeout(resolve, 20)); if (x === 13) process.exit(1);"),
+    { workers: 2 },
+  );
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 40 }, (_, index) => ask(servable, { x: index === 20 ? 13 : 1000 + index })),
+  );
+  const failed = outcomes.filter(({ status }) => status === "rejected");
+  expect(failed.length).toBeGreaterThan(0);
+  expect(failed.length).toBeLessThanOrEqual(20);
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status === "fulfilled") expect(outcome.value).toEqual({ x: 1000 + index });
+    else expect(outcome.reason).toMatchObject({ code: "unavailable" });
+  }
+  expect(await ask(servable, { x: 0 })).toEqual({ x: 0 });
+});
+
+test("more requests than a thread starts at once wait for their turn, and each gets its own answer", async () => {
+  const servable = await startHookThreads(`
+    let running = 0;
+    let most = 0;
+    export const preprocess = async (inputs: any) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      running--;
+      return { ...inputs, most };
+    };`);
+  const answers = await Promise.all(Array.from({ length: 100 }, (_, x) => ask(servable, { x })));
+  expect(answers.map(({ x }) => x)).toEqual(Array.from({ length: 100 }, (_, x) => x));
+  expect(Math.max(...answers.map(({ most }) => Number(most)))).toBe(32);
+});
+
+test("a cancelled request aborts ctx.signal, and one that waits leaves the queue", async () => {
+  const servable = await startHookThreads(`
+    let aborted = 0;
+    export const preprocess = async (inputs: any, ctx: any) => {
+      if (inputs.x.data[0] === 0) return { aborted };
+      await new Promise<void>((resolve) => ctx.signal.addEventListener("abort", () => { aborted++; resolve(); }));
+      return inputs;
+    };`);
+  const abort = new AbortController();
+  setMaxListeners(0, abort.signal);
+  const started = Array.from({ length: 40 }, () =>
+    ask(servable, { x: 1 }, abort.signal).catch((reason) => reason.code),
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  abort.abort();
+  expect(new Set(await Promise.all(started))).toEqual(new Set(["cancelled"]));
+  expect(await ask(servable, { x: 0 })).toEqual({ aborted: 32 });
+});
+
+test("hooks reach models, metadata, request and JSON as in the main thread", async () => {
+  const servable = await startHookThreads(
+    `
+    export const init_hook = async (params: any, ctx: any) => ({ more: await ctx.loadModel("null", "x"), paths: params.model_paths });
+    export const preprocess = [(values: any) => values, null];
+    export const postprocess = [null, async (values: any, ctx: any) => {
+      ctx.response.metadata.seen = ctx.metadata.asked;
+      const [own] = Object.values(await ctx.drivers[1].predict({ a: 2 })) as any[];
+      const [more] = Object.values(await ctx.global_ctx.more.predict({ a: 3 })) as any[];
+      return { own: own.data[0], more: more.data[0], drivers: ctx.drivers.length, id: ctx.request.id, paths: ctx.global_ctx.paths, got: values };
+    }];`,
+    { models: [{ driver: "null", path: "a" }, { driver: "null" }] },
+  );
+  const result = await run(
+    servable,
+    { kind: "json", json: Buffer.from('{"deep":{"list":[1]}}') },
+    { metadata: { asked: "yes" } },
+  );
+  expect(result.metadata).toEqual({ seen: "yes" });
+  expect(result.outputs.kind === "json" && JSON.parse(Buffer.from(result.outputs.json).toString())).toEqual({
+    own: 2,
+    more: 3,
+    drivers: 2,
+    id: "1",
+    paths: ["a", ""],
+    got: { deep: { list: [1] } },
+  });
+});
+
+describe("hooks that do not start", () => {
+  test.each([
+    [
+      "a throwing init_hook",
+      `export const init_hook = () => { throw new Error("no labels"); };`,
+      "init_hook failed: no labels",
+    ],
+    [
+      "a wrong number of slots",
+      "export const preprocess = [null, null];",
+      /preprocess has 2 slots, but there are 1 model/,
+    ],
+    ["a module that throws", `throw new Error("early");`, /threw while it was loaded: early/],
+  ])("say why: %s", async (_, source, message) => {
+    await expect(startHookThreads(source)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+test("close_hook runs when the pipeline ends", async () => {
+  const servable = await startHookThreads(`
+    import { writeFileSync } from "node:fs";
+    import { join } from "node:path";
+    export const init_hook = () => join(__dirname, "closed.txt");
+    export const close_hook = (file: string) => writeFileSync(file, "closed");
+    export const preprocess = (_: any, ctx: any) => ({ file: ctx.global_ctx });`);
+  const { file } = await ask(servable, {});
+  await servable.close();
+  const { readFileSync } = await import("node:fs");
+  expect(readFileSync(String(file), "utf8")).toBe("closed");
+});

@@ -1,0 +1,159 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { expect, onTestFinished, test } from "vitest";
+import type { InitParams } from "../../src/hooks/hooks.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import { openGeneration } from "../../src/pipeline/hook-generation.ts";
+import type { LentModel, ModelLender } from "../../src/pipeline/hook-loans.ts";
+import { HookPool } from "../../src/pipeline/hook-pool.ts";
+import { HookWorker } from "../../src/pipeline/hook-worker.ts";
+import { createDeferred } from "../../src/threads/deferred.ts";
+import { compileUserModule } from "../../src/user-module.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+const log = createSilentLogger();
+const params = { model_path: "", model_paths: [] } as unknown as InitParams;
+const facts = {
+  driver: "test",
+  path: "",
+  loadMs: 0,
+  signatures: {},
+  defaultSignature: "serving_default",
+  echoes: true,
+};
+const choices = {
+  stageCount: 1,
+  logLevel: "silent",
+  hookTimeoutMs: 0,
+  stallMs: 0,
+  memoryMb: 64,
+  inspect: false,
+} as const;
+const passing = "export const preprocess = (inputs: any) => inputs;";
+const exiting = "setTimeout(() => process.exit(1)); await new Promise(() => {});";
+
+const hookFile = (source: string) => join(tempFolder({ "hooks.ts": source }), "hooks.ts");
+
+const startWorker = async (source: string) => {
+  const file = hookFile(source);
+  const compiled = await compileUserModule(file);
+  const worker = new HookWorker({ ...choices, file, url: compiled.url }, log);
+  onTestFinished(async () => {
+    await worker.terminate();
+    await compiled.dispose();
+  });
+  return worker;
+};
+
+/** A line to a model, and a promise that its other end has heard of its end. */
+const line = () => {
+  const { port1, port2 } = new MessageChannel();
+  return { lines: { facts, hookArgs: {}, ports: [port2] }, port: port2, closed: once(port1, "close") };
+};
+
+/** Lends a model as the only stage, each time by a line of `stages`, and what `load` gives beside it; `listeners` hear of new lines to the stage. */
+const createLender = (load: () => Promise<LentModel>) => {
+  const stages: ReturnType<typeof line>[] = [];
+  const listeners = new Set<(stage: number, instance: number, port: MessagePort) => void>();
+  const lender: ModelLender = {
+    stages: () => {
+      stages.push(line());
+      return stages.slice(-1).map(({ lines }) => lines);
+    },
+    onReconnect: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    load,
+  };
+  return { lender, listeners, stages };
+};
+
+const nothingToLend = () => createLender(() => Promise.reject(new Error("nothing to lend")));
+
+test("a thread that has ended cannot be started, says why and keeps no line open", async () => {
+  const worker = await startWorker(`setTimeout(() => process.exit(1), 20); ${passing}`);
+  await worker.declared;
+  expect(await worker.ended).toMatchObject({ code: "unavailable" });
+  const { lender, listeners, stages } = nothingToLend();
+  await expect(worker.start(lender, params)).rejects.toMatchObject({
+    code: "unavailable",
+  });
+  await Promise.all(stages.map(({ closed }) => closed));
+  expect(listeners.size).toBe(0);
+});
+
+test("lines for a thread that has ended are closed, sent before or after", async () => {
+  const worker = await startWorker(passing);
+  await worker.declared;
+  const { lender, listeners, stages } = nothingToLend();
+  await worker.start(lender, params);
+  const [listener] = listeners;
+  await worker.terminate();
+  const late = line();
+  listener?.(0, 0, late.port);
+  await Promise.all([late.closed, stages[0]?.closed]);
+});
+
+test("a model that was still loading when the thread ended is given back", async () => {
+  const asked = createDeferred<void>();
+  const loaded = createDeferred<LentModel>();
+  const { lender } = createLender(() => {
+    asked.resolve();
+    return loaded.promise;
+  });
+  const worker = await startWorker(`export const init_hook = (_: any, ctx: any) => ctx.loadModel("test", "m");`);
+  await worker.declared;
+  worker.start(lender, params).catch(() => {});
+  await asked.promise;
+  await worker.terminate();
+  const back = createDeferred<void>();
+  const model = line();
+  loaded.resolve({ lines: model.lines, close: async () => back.resolve() });
+  await Promise.all([back.promise, model.closed, worker.returned]);
+});
+
+test.each([
+  ["stands still", () => new Promise<void>(() => {})],
+  ["cannot be freed", () => Promise.reject(new Error("stuck"))],
+])("a thread that dies is replaced though a model that its hooks loaded %s", async (_, closeModel) => {
+  let loads = 0;
+  const { lender } = createLender(async () => {
+    const isFirst = ++loads === 1;
+    return { lines: line().lines, close: isFirst ? closeModel : async () => {} };
+  });
+  const file = hookFile(
+    `
+    export const init_hook = (_: any, ctx: any) => ctx.loadModel("test", "m");
+    export const preprocess = async () => { ${exiting} };`,
+  );
+  const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, log, signal);
+  const generation = await open();
+  const pool = new HookPool({ generation, open, workers: 1, lender, params });
+  onTestFinished(() => generation.dispose());
+  await pool.start();
+  const info = { id: "1", model: "m", version: 1n, signature: "" };
+  const asked = pool.run({
+    info,
+    inputs: { kind: "tensors", tensors: {} },
+    metadata: {},
+    signal: new AbortController().signal,
+  });
+  await expect(asked).rejects.toMatchObject({ code: "unavailable" });
+  await expect.poll(() => pool.isReady(), { timeout: 5000 }).toBe(true);
+  expect(loads).toBe(2);
+});
+
+test("closing a pool ends a reload whose file never finishes to load", async () => {
+  let file = hookFile(passing);
+  const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, log, signal);
+  const { lender } = nothingToLend();
+  const generation = await open();
+  const pool = new HookPool({ generation, open, workers: 1, lender, params });
+  await pool.start();
+  file = hookFile("await new Promise(() => {});");
+  const reload = expect(pool.reload()).rejects.toMatchObject({ code: "unavailable" });
+  await pool.close();
+  await reload;
+});
