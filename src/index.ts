@@ -24,16 +24,18 @@ export {
   type RemoteHandle,
   type StageHandle,
 } from "./hooks/hooks.ts";
-export { cropImage } from "./media/crop-image.ts";
-export { decodeImage } from "./media/decode-image.ts";
-export { drawBoxes } from "./media/draw-boxes.ts";
-export { encodeImage } from "./media/encode-image.ts";
-export { resizeImage } from "./media/resize-image.ts";
+export { type CropBox, cropImage } from "./media/crop-image.ts";
+export { type DecodeOptions, decodeImage } from "./media/decode-image.ts";
+export { drawBoxes, type LabelledBox } from "./media/draw-boxes.ts";
+export { type EncodeOptions, encodeImage } from "./media/encode-image.ts";
+export type { ImageTensor } from "./media/image-tensor.ts";
+export { type ResizeOptions, resizeImage } from "./media/resize-image.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
-export type { ModelOptions } from "./repository/load-servable.ts";
+export type { ModelOptions } from "./repository/choose-stages.ts";
 export { createServer, type Server, type ServerOptions } from "./server.ts";
 export type { DType, TensorData } from "./tensor/dtype.ts";
 export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
 export { toNested } from "./tensor/nested.ts";
 export type { PlainValue, Values } from "./tensor/plain-value.ts";
 export { createTensor, type Tensor, type Tensors } from "./tensor/tensor.ts";
+export { transfer } from "./tensor/transfer.ts";

@@ -2,13 +2,17 @@ import type { TensorSpec } from "./drivers/driver.ts";
 import type { RawOptions } from "./drivers/option-table.ts";
 import { ServingError } from "./errors.ts";
 import type { Hooks } from "./hooks/hooks.ts";
-import type { ModelHandle } from "./model-host/model-handle.ts";
+import { LazyRemote } from "./lazy-remote.ts";
+import type { ModelFacts } from "./model-host/model-facts.ts";
 import { createSilentLogger, type Logger } from "./observability/logger.ts";
-import { loadServable, type ModelOptions } from "./repository/load-servable.ts";
+import { openWires, type WireOptions, type Wires } from "./open-wires.ts";
+import type { ModelOptions } from "./repository/choose-stages.ts";
+import { type LoadOptions, loadServable } from "./repository/load-servable.ts";
 import type { InFlight } from "./serving/admission.ts";
 import { Catalog } from "./serving/catalog.ts";
 import type { InferenceService } from "./serving/inference-service.ts";
 import { LocalService } from "./serving/local-service.ts";
+import type { Servable } from "./serving/servable.ts";
 
 /** What to serve, and where. */
 export interface ServerOptions {
@@ -24,12 +28,34 @@ export interface ServerOptions {
   readonly host?: string;
   /** gRPC port; 0 (default) picks a free one. */
   readonly port?: number;
-  /** Serves HTTP too; port 0 (default) picks a free one. */
+  /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
   readonly http?: { readonly port?: number };
   /** The largest message or body taken, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** Whether TensorFlow Serving answers carry raw `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
+  /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
+  readonly workers?: number;
+  /** Copies of each model, each in a thread of its own. Default 1. */
+  readonly instances?: number;
+  /** Threads that each copy's runtime may use. Default: the cores divided by the instances. */
+  readonly threads?: number;
+  /** After which a hook's pending promise fails its request; 0 = never. Default 60 s. */
+  readonly hookTimeoutMs?: number;
+  /** After which a hook thread whose event loop stands still is replaced; 0 = never. Default 10 s. */
+  readonly hookStallMs?: number;
+  /** After which a model thread whose event loop stands still is replaced; 0 = never. Default 60 s. */
+  readonly modelStallMs?: number;
+  /** The JavaScript heap of a hook thread, in megabytes. Default 2048. */
+  readonly hookMemoryMb?: number;
+  /** Lets a debugger attach to the hook threads. Default false. */
+  readonly inspectHooks?: boolean;
+  /** Requests under way at most, waiting or running; more are refused with `unavailable`. Default 1024. */
+  readonly maxQueue?: number;
+  /** Bytes of the requests under way at most. Default 512 MB. */
+  readonly maxQueueBytes?: number;
+  /** After which a request fails with `deadline_exceeded`, where its client sets no earlier deadline; 0 = never. Default 0. */
+  readonly requestTimeoutMs?: number;
   /** How long {@link Server.close} waits for requests under way. Default 25 s. */
   readonly drainTimeoutMs?: number;
   /** Default: silent. */
@@ -44,7 +70,11 @@ export interface Server {
   readonly httpUrl: string | undefined;
   readonly service: InferenceService;
   readonly stages: readonly StageSummary[];
-  /** The requests under way, oldest first. */
+  /** Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and keeps the old ones, when the new file fails. */
+  reloadHooks(): Promise<void>;
+  /** The files that the hooks were made of; empty where they do not run in threads. */
+  hookSources(): readonly string[];
+  /** The requests under way, oldest first; after a {@link Server.close} that was not in time, those that it cut off. */
   inFlight(): readonly InFlight[];
   /**
    * Takes no new requests, finishes those under way, frees the models.
@@ -66,6 +96,8 @@ export interface StageSummary {
 
 /** 256 MB: room for a batch of large images, far below what would hurt a machine. */
 const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
+/** As much again in flight beside the largest message as it takes itself. */
+const MAX_QUEUE_BYTES = 2 * MAX_MESSAGE_BYTES;
 /** Below the 30 s after which container platforms kill. */
 const DRAIN_TIMEOUT_MS = 25_000;
 
@@ -75,22 +107,24 @@ const DRAIN_TIMEOUT_MS = 25_000;
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const log = options.log ?? createSilentLogger();
-  const remote = await createRemote();
+  const remote = new LazyRemote();
   const { name = "default", models, hooks, options: raw = {} } = options;
   const source = { name, version: 1n, models, options: raw, ...(hooks !== undefined && { hooks }) };
-  const loaded = await loadServable(source, { remote, log });
+  const loaded = await loadServable(source, loadOptions(options, remote, log));
   const catalog = new Catalog();
   catalog.add(loaded.servable);
-  const service = new LocalService(catalog);
+  const { maxQueue = 1024, maxQueueBytes = MAX_QUEUE_BYTES, requestTimeoutMs = 0 } = options;
+  const service = new LocalService(catalog, { maxCount: maxQueue, maxBytes: maxQueueBytes, requestTimeoutMs });
   const closeModels = async () => {
     await loaded.servable.close();
     await remote.close();
   };
   try {
-    const wires = await openWires(service, options, log);
+    const wires = await openWires(service, wireOptions(options, log));
     return toServer({
       wires,
       service,
+      servable: loaded.servable,
       models: loaded.models,
       closeModels,
       drainTimeoutMs: options.drainTimeoutMs ?? DRAIN_TIMEOUT_MS,
@@ -101,55 +135,48 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-interface Wires {
-  readonly grpcAddress: string;
-  readonly httpUrl: string | undefined;
-  close(drainTimeoutMs: number): Promise<void>;
+function loadOptions(options: ServerOptions, remote: LazyRemote, log: Logger): LoadOptions {
+  const {
+    workers = 1,
+    instances = 1,
+    threads,
+    hookTimeoutMs = 60_000,
+    hookStallMs = 10_000,
+    hookMemoryMb = 2048,
+    modelStallMs = 60_000,
+  } = options;
+  const thread = {
+    hookTimeoutMs,
+    stallMs: hookStallMs,
+    memoryMb: hookMemoryMb,
+    inspect: options.inspectHooks ?? false,
+  };
+  return { workers, instances, modelStallMs, ...(threads !== undefined && { threads }), thread, remote, log };
 }
 
-async function createRemote() {
-  const { RemotePool } = await import("./grpc/remote-pool.ts");
-  return new RemotePool();
-}
-
-async function openWires(service: InferenceService, options: ServerOptions, log: Logger): Promise<Wires> {
+function wireOptions(options: ServerOptions, log: Logger): WireOptions {
   const { host = "127.0.0.1", port = 0, http, tensorContent = false, maxMessageBytes = MAX_MESSAGE_BYTES } = options;
-  const { createGrpcServer } = await import("./grpc/grpc-server.ts");
-  const grpc = await createGrpcServer(service, { host, port, maxMessageBytes, tensorContent, log });
-  if (http === undefined) return { grpcAddress: grpc.address, httpUrl: undefined, close: (ms) => grpc.close(ms) };
-  try {
-    const { createHttpServer } = await import("./proxy/http-server.ts");
-    const proxy = await createHttpServer(service, { host, port: http.port ?? 0, maxMessageBytes, log });
-    const close = async (ms: number) => {
-      await Promise.all([grpc.close(ms), proxy.close(ms)]);
-    };
-    return { grpcAddress: grpc.address, httpUrl: proxy.url, close };
-  } catch (reason) {
-    await grpc.close(0);
-    throw reason;
-  }
+  const httpPort = http && { httpPort: http.port ?? 0 };
+  return { host, port, ...httpPort, tensorContent, maxMessageBytes, log };
 }
 
 interface ServerParts {
   readonly wires: Wires;
   readonly service: LocalService;
-  readonly models: readonly ModelHandle[];
+  readonly servable: Servable;
+  readonly models: readonly ModelFacts[];
   readonly closeModels: () => Promise<void>;
   readonly drainTimeoutMs: number;
 }
 
-function toServer({ wires, service, models, closeModels, drainTimeoutMs }: ServerParts): Server {
+function toServer({ wires, service, servable, models, closeModels, drainTimeoutMs }: ServerParts): Server {
   let closed: Promise<void> | undefined;
+  let cutOff: readonly InFlight[] = [];
   const close = async () => {
     service.admission.close();
-    await wires.close(drainTimeoutMs);
-    const stuck = service.admission.list();
-    if (stuck.length > 0) {
-      throw new ServingError(
-        "deadline_exceeded",
-        `${stuck.length} requests were still under way after ${drainTimeoutMs} ms.`,
-      );
-    }
+    // Asked first, so that it sees who is still there before the wires cut them off.
+    [cutOff] = await Promise.all([service.admission.empty(drainTimeoutMs), wires.close(drainTimeoutMs)]);
+    if (cutOff.length > 0) throw stillUnderWay(cutOff.length, drainTimeoutMs);
     await closeModels();
   };
   return {
@@ -157,7 +184,9 @@ function toServer({ wires, service, models, closeModels, drainTimeoutMs }: Serve
     httpUrl: wires.httpUrl,
     service,
     stages: models.map(summarize),
-    inFlight: () => service.admission.list(),
+    reloadHooks: () => servable.reload(),
+    hookSources: () => servable.sources(),
+    inFlight: () => (cutOff.length > 0 ? cutOff : service.admission.list()),
     close: () => {
       closed ??= close();
       return closed;
@@ -165,8 +194,13 @@ function toServer({ wires, service, models, closeModels, drainTimeoutMs }: Serve
   };
 }
 
-function summarize(model: ModelHandle, index: number): StageSummary {
+function summarize(model: ModelFacts, index: number): StageSummary {
   const { driver, path, loadMs, signatures, defaultSignature } = model;
   const { inputs, outputs } = signatures[defaultSignature] ?? {};
   return { index: index + 1, driver, path, inputs, outputs, loadMs };
+}
+
+function stillUnderWay(count: number, afterMs: number): ServingError {
+  const requests = count === 1 ? "1 request was" : `${count} requests were`;
+  return new ServingError("deadline_exceeded", `${requests} still under way after ${afterMs} ms.`);
 }

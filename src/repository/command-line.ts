@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import type { ModelOptions } from "./load-servable.ts";
+import type { ModelOptions } from "./choose-stages.ts";
 
 /** A `--driver` or `--model-path` as it stood on the command line. */
 export interface ModelFlag {
@@ -26,7 +26,7 @@ export function pairModels(flags: readonly ModelFlag[]): ModelOptions[] {
   if (paths.length > drivers.length) {
     throw new ServingError(
       "invalid_argument",
-      `There are ${paths.length} --model-path but ${drivers.length} --driver; give each path its driver, or leave out all drivers.`,
+      `--model-path is given ${times(paths.length)}, --driver ${times(drivers.length)}; give each path its driver, or leave out all drivers.`,
     );
   }
   return pairFewerPaths(drivers, paths);
@@ -34,13 +34,19 @@ export function pairModels(flags: readonly ModelFlag[]): ModelOptions[] {
 
 /** Paths go in order to the drivers that need one. */
 function pairFewerPaths(drivers: readonly string[], paths: readonly string[]): ModelOptions[] {
+  // A driver that needs one says so itself when it is chosen.
+  if (paths.length === 0) return drivers.map((driver) => ({ driver }));
   const rest = [...paths];
   const needing = drivers.filter((driver) => driver !== "null").length;
   if (needing !== paths.length) {
     throw new ServingError(
       "invalid_argument",
-      `There are ${drivers.length} --driver, ${needing} of which need a --model-path, but ${paths.length} paths; only null does without.`,
+      `--driver is given ${times(drivers.length)} and needs ${needing} paths (only null does without), but --model-path is given ${times(paths.length)}.`,
     );
   }
   return drivers.map((driver) => (driver === "null" ? { driver } : { driver, path: rest.shift() as string }));
+}
+
+function times(count: number): string {
+  return count === 1 ? "once" : `${count} times`;
 }

@@ -1,28 +1,14 @@
-import type { Driver } from "../drivers/driver.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
-import { detectDriver, findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
-import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
-import type { Hooks } from "../hooks/hooks.ts";
-import type { ModelHandle } from "../model-host/model-handle.ts";
-import { loadModel } from "../model-host/model-host.ts";
-import type { Logger } from "../observability/logger.ts";
-import { Pipeline } from "../pipeline/pipeline.ts";
-import type { RemoteClient } from "../pipeline/remote.ts";
-import { startHooks } from "../pipeline/start-hooks.ts";
+import type { Hooks, InitParams } from "../hooks/hooks.ts";
+import type { ModelFacts } from "../model-host/model-facts.ts";
+import { type HostOptions, type ModelHost, startModel } from "../model-host/start-model.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
-import { importUserModule } from "../user-module.ts";
+import { chooseStage, type ModelOptions, type Stage } from "./choose-stages.ts";
+import { HostedModels } from "./hosted-models.ts";
+import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
 import { checkOptionKeys } from "./stage-options.ts";
-
-/** One stage as a user names it. */
-export interface ModelOptions {
-  /** A driver's name or the path of a user's own; left out = told by the path. */
-  readonly driver?: string;
-  /** A file or folder; left out for drivers that need none. */
-  readonly path?: string;
-  /** `-o` options for this stage alone; they win over the shared ones. */
-  readonly options?: RawOptions;
-}
+import { Undo } from "./undo.ts";
 
 /** A pipeline as a user describes it. */
 export interface ServableSource {
@@ -35,79 +21,68 @@ export interface ServableSource {
   readonly options: RawOptions;
 }
 
-/** A servable with its models, for the start table. */
+/** A servable and what is known of its models. */
 export interface LoadedServable {
   readonly servable: Servable;
-  readonly models: readonly ModelHandle[];
+  readonly models: readonly ModelFacts[];
 }
 
-/** What loading needs from its surroundings. */
-export interface LoadSurroundings {
-  readonly remote: RemoteClient;
-  readonly log: Logger;
-}
+/** How hooks and models are hosted. */
+export type LoadOptions = HostOptions & HookOptions;
 
 /** Checks and loads hooks and models, hooks first since they cost nothing; on failure frees what was loaded. */
-export async function loadServable(source: ServableSource, { remote, log }: LoadSurroundings): Promise<LoadedServable> {
-  const stages = await Promise.all(source.models.map(chooseStage));
-  const hooks = await loadHooks(source.hooks, stages.length);
-  checkOptionKeys(source.options, stages, hooks, log);
-  const models = await loadModels(stages, source.options, log);
-  const close = () => Promise.all(models.map((model) => model.close()));
+export async function loadServable(source: ServableSource, options: LoadOptions): Promise<LoadedServable> {
+  const undo = new Undo();
   try {
-    const started = await startHooks(hooks, { models, params: initParams(source), log, findDriver });
-    const { globalCtx } = started;
-    const pipeline = new Pipeline({ models, ...(hooks && { hooks }), globalCtx, remote, log });
-    const servable = createServable(source, pipeline, async () => {
-      await started.close();
-      await close();
-    });
-    return { servable, models };
+    const stages = await chooseStages(source.models, undo);
+    const hooks = await prepareHooks(source.hooks, stages.length, options);
+    undo.add(() => hooks.dispose());
+    checkOptionKeys(source.options, stages, hooks.declared, options.log);
+    const hosts = await startModels(stages, source.options, options, undo);
+    const runner = await hooks.start(new HostedModels(hosts, options), initParams(source));
+    undo.add(() => runner.close());
+    return {
+      servable: createServable(source, { runner, hosts, close: () => undo.run() }),
+      models: hosts.map(({ facts }) => facts),
+    };
   } catch (reason) {
-    await close();
+    await undo.run();
     throw reason;
   }
 }
 
-interface Stage {
-  readonly driver: Driver;
-  readonly path: string;
-  readonly options: RawOptions;
-}
-
-async function chooseStage({ driver: name, path = "", options = {} }: ModelOptions): Promise<Stage> {
-  const driver = name === undefined ? await detectDriver(path) : await findDriver(name);
-  if (path === "" && !driver.pathless) {
-    throw new ServingError(
-      "invalid_argument",
-      `The ${driver.name} driver needs a model; expected --model-path PATH with it.`,
-    );
+/** Waits for every driver even where one is not found, so that those that were compiled are freed. */
+async function chooseStages(models: readonly ModelOptions[], undo: Undo): Promise<Stage[]> {
+  if (models.length === 0) {
+    const message = 'No model is given; expected at least one, such as { driver: "null" } for hooks alone.';
+    throw new ServingError("invalid_argument", message);
   }
-  return { driver, path, options };
-}
-
-async function loadHooks(hooks: string | Hooks | undefined, stageCount: number): Promise<HookSet | undefined> {
-  if (hooks === undefined) return undefined;
-  if (typeof hooks !== "string") return validateHooks(hooks, stageCount, "The hooks object");
-  return validateHooks(toHooks(await importUserModule(hooks), hooks), stageCount, hooks);
+  const choices = await Promise.allSettled(models.map(chooseStage));
+  const stages = choices.flatMap((choice) => (choice.status === "fulfilled" ? [choice.value] : []));
+  for (const { found } of stages) undo.add(() => found.dispose());
+  const failed = choices.find((choice) => choice.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return stages;
 }
 
 /** Loads one after the other: each runtime takes all cores while it loads. */
-async function loadModels(stages: readonly Stage[], shared: RawOptions, log: Logger): Promise<ModelHandle[]> {
-  const models: ModelHandle[] = [];
-  try {
-    for (const { driver, path, options } of stages) {
-      models.push(await loadModel({ driver, path, options: { ...shared, ...options } }, log));
-    }
-    return models;
-  } catch (reason) {
-    await Promise.all(models.map((model) => model.close()));
-    throw reason;
+async function startModels(
+  stages: readonly Stage[],
+  shared: RawOptions,
+  options: HostOptions,
+  undo: Undo,
+): Promise<ModelHost[]> {
+  const hosts: ModelHost[] = [];
+  for (const { found, path, options: own } of stages) {
+    const host = await startModel({ found, path, options: { ...shared, ...own } }, options);
+    undo.add(() => host.close());
+    hosts.push(host);
   }
+  return hosts;
 }
 
 /** Every `-o` option as text, a stage's own as `2:key`, and the paths. */
-function initParams({ models, options }: ServableSource) {
+function initParams({ models, options }: ServableSource): InitParams {
   const scoped = models.flatMap(({ options: own = {} }, index) =>
     Object.entries(own).map(([key, value]) => [`${index + 1}:${key}`, value]),
   );

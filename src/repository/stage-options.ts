@@ -1,13 +1,15 @@
 import type { Driver } from "../drivers/driver.ts";
 import { type OptionTable, parseOptions, type RawOptions, takesOption } from "../drivers/option-table.ts";
+import type { FoundDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
-import type { HookSet } from "../hooks/hook-set.ts";
+import { HOST_OPTIONS } from "../model-host/host-options.ts";
 import { didYouMean } from "../nearest.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { DeclaredHooks } from "../pipeline/hook-protocol.ts";
 
 /** A stage's driver and the options meant for it alone. */
 export interface StageChoice {
-  readonly driver: Driver;
+  readonly found: FoundDriver;
   readonly options: RawOptions;
 }
 
@@ -18,14 +20,18 @@ export interface StageChoice {
 export function checkOptionKeys(
   shared: RawOptions,
   stages: readonly StageChoice[],
-  hooks: HookSet | undefined,
+  hooks: DeclaredHooks | undefined,
   log: Logger,
 ): void {
   for (const key of Object.keys(shared)) {
-    if (!stages.some(({ driver }) => takesOption(driver.options, key))) checkHookKey(key, stages, hooks, log);
+    const tables = [HOST_OPTIONS, ...stages.map(({ found }) => found.driver.options)];
+    if (!tables.some((table) => takesOption(table, key))) checkHookKey(key, stages, hooks, log);
   }
-  for (const [index, { driver, options }] of stages.entries()) {
-    const unknown = Object.keys(options).find((key) => !takesOption(driver.options, key));
+  for (const [index, { found, options }] of stages.entries()) {
+    const { driver } = found;
+    const unknown = Object.keys(options).find(
+      (key) => !takesOption(driver.options, key) && !takesOption(HOST_OPTIONS, key),
+    );
     if (unknown === undefined) continue;
     throw new ServingError(
       "invalid_argument",
@@ -35,8 +41,13 @@ export function checkOptionKeys(
   if (hooks?.options !== undefined) parseOptions(hooks.options, shared);
 }
 
-function checkHookKey(key: string, stages: readonly StageChoice[], hooks: HookSet | undefined, log: Logger): void {
-  const drivers = stages.map(({ driver }) => driver);
+function checkHookKey(
+  key: string,
+  stages: readonly StageChoice[],
+  hooks: DeclaredHooks | undefined,
+  log: Logger,
+): void {
+  const drivers = stages.map(({ found }) => found.driver);
   const table: OptionTable = hooks?.options ?? {};
   if (takesOption(table, key)) return;
   const known = [...drivers.flatMap(({ options }) => Object.keys(options)), ...Object.keys(table)];

@@ -39,6 +39,7 @@ export interface InferRequest extends ModelRef {
   readonly id: string;
   /** Empty = the default signature. */
   readonly signature: string;
+  /** Given away: large tensors may be handed to another thread, and are empty here afterwards. */
   readonly inputs: Payload;
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[];
@@ -48,6 +49,10 @@ export interface InferRequest extends ModelRef {
   readonly signal: AbortSignal;
   /** When the client stops waiting, in milliseconds since the epoch. */
   readonly deadline?: number;
+  /** 1 = highest; 0 (default) = none, after all others. */
+  readonly priority?: number;
+  /** How long it may wait for its turn at each model, in milliseconds; 0 (default) = as long as it takes. */
+  readonly queueTimeoutMs?: number;
 }
 
 /** What came back. */
@@ -64,4 +69,4 @@ export interface InferResponse {
   readonly contentType?: string;
 }
 
-export type { JsonPayload, Payload, TensorPayload } from "../pipeline/payload.ts";
+export type { JsonPayload } from "../pipeline/payload.ts";

@@ -20,6 +20,7 @@ describe("drivers and paths pair by position", () => {
     ],
     ["p:a.onnx p:b.onnx", [{ path: "a.onnx" }, { path: "b.onnx" }]],
     ["d:null d:null", [{ driver: "null" }, { driver: "null" }]],
+    ["d:./mine.ts", [{ driver: "./mine.ts" }]],
     ["d:null d:onnx p:a.onnx", [{ driver: "null" }, { driver: "onnx", path: "a.onnx" }]],
     ["p:a.onnx d:onnx d:null", [{ driver: "onnx", path: "a.onnx" }, { driver: "null" }]],
   ])("%s", (text, models) => {
@@ -30,9 +31,11 @@ describe("drivers and paths pair by position", () => {
 describe("what cannot be paired is refused with the counts", () => {
   test.each([
     ["", "No model is given; expected --model-path PATH, or --driver null for hooks alone."],
-    ["d:onnx p:a p:b", "There are 2 --model-path but 1 --driver;"],
-    ["d:onnx d:onnx p:a", "There are 2 --driver, 2 of which need a --model-path, but 1 paths; only null does without."],
-    ["d:onnx", "There are 1 --driver, 1 of which need a --model-path, but 0 paths;"],
+    ["d:onnx p:a p:b", "--model-path is given 2 times, --driver once; give each path its driver"],
+    [
+      "d:onnx d:onnx p:a",
+      "--driver is given 2 times and needs 2 paths (only null does without), but --model-path is given once.",
+    ],
   ])("%s", (text, message) => {
     expect(() => pairModels(flags(text))).toThrow(message);
   });

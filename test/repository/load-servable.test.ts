@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { loadPipeline, nullModels, plain, run } from "../helpers/run-pipeline.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -41,6 +43,18 @@ describe("options", () => {
     });
   });
 
+  test("a key that a driver or every driver knows is taken, with hooks that declare theirs and without", async () => {
+    const models = [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }];
+    for (const hooks of [{}, { hooks: declared }]) {
+      const { servable } = await loadPipeline({
+        models,
+        ...hooks,
+        options: { intra_op_threads: "1", max_batch_size: "4" },
+      });
+      await servable.close();
+    }
+  });
+
   test("an unknown key goes to hooks that declare none", async () => {
     let seen: unknown;
     const init_hook: Hooks["init_hook"] = (params) => {
@@ -74,6 +88,13 @@ describe("what does not load", () => {
     await expect(load({ models })).rejects.toThrow(message);
   });
 
+  test("a pipeline without any model", async () => {
+    await expect(load({ models: [], hooks: { process: (values) => values } })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("No model is given"),
+    });
+  });
+
   test("hooks of the wrong length, with both numbers", async () => {
     const folder = tempFolder({ "hooks.ts": "export const preprocess = [null, null, null];" });
     await expect(load({ hooks: join(folder, "hooks.ts"), models: nullModels(2) })).rejects.toThrow(
@@ -92,6 +113,7 @@ describe("what does not load", () => {
 
 describe("a user's own driver", () => {
   const source = `
+    import { writeFileSync } from "node:fs";
     import { defineDriver, DEFAULT_SIGNATURE, createTensor } from "kserving";
     export default defineDriver({
       name: "twice",
@@ -100,18 +122,65 @@ describe("a user's own driver", () => {
       load: async (path, options) => ({
         signatures: { [DEFAULT_SIGNATURE]: { inputs: [{ name: "x", dtype: "float32", shape: [-1] }] } },
         predict: async ({ x }) => ({ y: createTensor("float32", x.shape, x.data.map((v) => v * options.factor)) }),
-        close: async () => { globalThis.closedTwice = path; },
+        close: async () => writeFileSync(path, "closed"),
       }),
     });`;
 
   test("loads from its file, takes options, gets plain numbers as its dtype and is closed", async () => {
-    const driver = join(tempFolder({ "twice.ts": source }), "twice.ts");
+    const folder = tempFolder({ "twice.ts": source });
+    const model = { driver: join(folder, "twice.ts"), path: join(folder, "closed.txt") };
     const hooks: Hooks = { preprocess: () => ({ x: [1, 2] }) };
-    const { servable } = await loadPipeline({ models: [{ driver, path: "my-path" }], hooks, options: { factor: "3" } });
+    const { servable } = await loadPipeline({ models: [model], hooks, options: { factor: "3" } });
     const { outputs } = await run(servable, { kind: "tensors", tensors: {} });
     expect(outputs.kind === "tensors" && plain(outputs.tensors)).toEqual({ y: [3, 6] });
     await servable.close();
-    expect((globalThis as { closedTwice?: string }).closedTwice).toBe("my-path");
+    expect(readFileSync(model.path, "utf8")).toBe("closed");
+  });
+
+  describe("leaves nothing in the temporary folder", () => {
+    /** Its own folder, so that nobody else's files are counted. */
+    const ownTemp = () => {
+      const before = tmpdir();
+      process.env.TMPDIR = tempFolder();
+      onTestFinished(() => {
+        process.env.TMPDIR = before;
+      });
+      return () => readdirSync(tmpdir());
+    };
+
+    test("once a model that hooks loaded of it is given back, and not before", async () => {
+      const folder = tempFolder({ "twice.ts": source });
+      const left = ownTemp();
+      const init_hook: Hooks["init_hook"] = (_, ctx) =>
+        ctx.loadModel(join(folder, "twice.ts"), join(folder, "closed.txt"));
+      const { servable } = await loadPipeline({ hooks: { init_hook, ...identity } });
+      expect(left()).toHaveLength(1);
+      await servable.close();
+      expect(left()).toEqual([]);
+    });
+
+    test.each([
+      [
+        "a model of it that hooks load does not load",
+        "export default { name: 'x', options: {}, pathless: true, load: () => { throw new Error('no'); } };",
+        "model.bin",
+      ],
+      ["its path is missing", "export default { name: 'x', options: {}, load: () => ({}) };", ""],
+    ])("when %s", async (_, code, path) => {
+      const driver = join(tempFolder({ "broken.ts": code }), "broken.ts");
+      const left = ownTemp();
+      const init_hook: Hooks["init_hook"] = (__, ctx) => ctx.loadModel(driver, path);
+      const source = path === "" ? { models: [{ driver }] } : { hooks: { init_hook } };
+      await expect(load(source)).rejects.toThrow();
+      expect(left()).toEqual([]);
+    });
+
+    test("when another stage's driver is not found", async () => {
+      const driver = join(tempFolder({ "twice.ts": source }), "twice.ts");
+      const left = ownTemp();
+      await expect(load({ models: [{ driver }, { driver: "nope" }] })).rejects.toThrow(/no driver "nope"/);
+      expect(left()).toEqual([]);
+    });
   });
 
   test("without a driver as default export is refused", async () => {

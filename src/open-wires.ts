@@ -1,0 +1,72 @@
+import type { Logger } from "./observability/logger.ts";
+import type { InferenceService } from "./serving/inference-service.ts";
+
+/** Where and how to listen. */
+export interface WireOptions {
+  readonly host: string;
+  /** gRPC port; 0 picks a free one. */
+  readonly port: number;
+  /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
+  readonly httpPort?: number;
+  readonly maxMessageBytes: number;
+  readonly tensorContent: boolean;
+  readonly log: Logger;
+}
+
+/** What listens. */
+export interface Wires {
+  /** `host:port`. */
+  readonly grpcAddress: string;
+  /** `http://host:port`, where HTTP is served. */
+  readonly httpUrl: string | undefined;
+  /** Refuses new work, finishes what is under way within `drainTimeoutMs`, then cuts. */
+  close(drainTimeoutMs: number): Promise<void>;
+}
+
+/** Opens gRPC and, where wanted, HTTP; imported when needed, since each is heavy. Throws `unavailable` when a port cannot be had. */
+export async function openWires(service: InferenceService, options: WireOptions): Promise<Wires> {
+  const { port, httpPort } = options;
+  if (httpPort === undefined) return openGrpc(service, options);
+  return port !== 0 && port === httpPort ? openShared(service, options) : openBoth(service, options, httpPort);
+}
+
+async function openGrpc(service: InferenceService, options: WireOptions): Promise<Wires> {
+  const { createGrpcServer } = await import("./grpc/grpc-server.ts");
+  const grpc = await createGrpcServer(service, options);
+  return { grpcAddress: grpc.address, httpUrl: undefined, close: (ms) => grpc.close(ms) };
+}
+
+async function openBoth(service: InferenceService, options: WireOptions, httpPort: number): Promise<Wires> {
+  const grpc = await openGrpc(service, options);
+  try {
+    const { createHttpServer } = await import("./proxy/http-server.ts");
+    const http = await createHttpServer(service, { ...options, port: httpPort });
+    const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http.close(ms)]));
+    return { grpcAddress: grpc.grpcAddress, httpUrl: http.url, close };
+  } catch (reason) {
+    await grpc.close(0);
+    throw reason;
+  }
+}
+
+async function openShared(service: InferenceService, options: WireOptions): Promise<Wires> {
+  const [{ createGrpcServer }, { createHttpServer }, { listenShared }] = await Promise.all([
+    import("./grpc/grpc-server.ts"),
+    import("./proxy/http-server.ts"),
+    import("./shared-port.ts"),
+  ]);
+  const grpc = await createGrpcServer(service, { ...options, port: "shared" });
+  const http = await createHttpServer(service, { ...options, port: "shared" });
+  const users = { http1: http.accept, http2: grpc.accept };
+  const { host, port } = options;
+  const shared = await listenShared(host, port, users).catch(async (reason) => {
+    await Promise.all([grpc.close(0), http.close(0)]);
+    throw reason;
+  });
+  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const close = async (ms: number) => {
+    shared.close();
+    await Promise.all([grpc.close(ms), http.close(ms)]);
+  };
+  return { grpcAddress: address, httpUrl: `http://${address}`, close };
+}

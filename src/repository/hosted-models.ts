@@ -1,0 +1,70 @@
+import type { MessagePort } from "node:worker_threads";
+import type { RawOptions } from "../drivers/option-table.ts";
+import { findDriver } from "../drivers/registry.ts";
+import type { ModelHandle } from "../model-host/model-handle.ts";
+import { SharedModels } from "../model-host/shared-models.ts";
+import { type HostOptions, type ModelHost, startModel } from "../model-host/start-model.ts";
+import type { LentModel, ModelLender } from "../pipeline/hook-loans.ts";
+import type { ModelLines } from "../pipeline/hook-protocol.ts";
+
+/** Lends a servable's models to its hooks, and loads what hooks ask for beside them. */
+export class HostedModels implements ModelLender {
+  readonly #hosts: readonly ModelHost[];
+  readonly #shared = new SharedModels();
+  readonly #options: HostOptions;
+
+  constructor(hosts: readonly ModelHost[], options: HostOptions) {
+    this.#hosts = hosts;
+    this.#options = options;
+  }
+
+  /** The models as the main thread uses them. */
+  get handles(): readonly ModelHandle[] {
+    return this.#hosts.map(({ handle }) => handle);
+  }
+
+  stages(): readonly ModelLines[] {
+    return this.#hosts.map(linesTo);
+  }
+
+  onReconnect(listener: (stage: number, instance: number, port: MessagePort) => void): () => void {
+    const stops = this.#hosts.map((host, stage) =>
+      host.onReconnect((instance, port) => listener(stage, instance, port)),
+    );
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  async load(driver: string, path: string, options: RawOptions): Promise<LentModel> {
+    const { host, release } = await this.#acquire(driver, path, options);
+    return { lines: linesTo(host), close: release };
+  }
+
+  /** The same for hooks that run in the main thread. */
+  async loadHere(driver: string, path: string, options: RawOptions): Promise<ModelHandle> {
+    const { host, release } = await this.#acquire(driver, path, options);
+    return { ...host.handle, close: release };
+  }
+
+  #acquire(name: string, path: string, options: RawOptions) {
+    const key = JSON.stringify([name, path, Object.entries(options).sort()]);
+    return this.#shared.acquire(key, () => this.#start(name, path, options));
+  }
+
+  /** What was compiled for the driver is there as long as its model: a thread that is replaced imports it again. */
+  async #start(name: string, path: string, options: RawOptions): Promise<ModelHost> {
+    const found = await findDriver(name);
+    try {
+      const host = await startModel({ found, path, options }, this.#options);
+      return { ...host, close: () => host.close().finally(() => found.dispose()) };
+    } catch (reason) {
+      await found.dispose();
+      throw reason;
+    }
+  }
+}
+
+function linesTo({ facts, hookArgs, connect }: ModelHost): ModelLines {
+  return { facts, hookArgs, ports: connect() };
+}

@@ -1,0 +1,75 @@
+import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
+import type { Hooks, InitParams } from "../hooks/hooks.ts";
+import type { ModelHandle } from "../model-host/model-handle.ts";
+import type { Logger } from "../observability/logger.ts";
+import { type HookThreadChoices, openGeneration } from "../pipeline/hook-generation.ts";
+import { HookPool } from "../pipeline/hook-pool.ts";
+import type { DeclaredHooks } from "../pipeline/hook-protocol.ts";
+import { startLocalRunner } from "../pipeline/local-runner.ts";
+import type { RemoteClient } from "../pipeline/remote.ts";
+import type { PipelineRunner } from "../pipeline/runner.ts";
+import { importUserModule } from "../user-module.ts";
+import type { HostedModels } from "./hosted-models.ts";
+
+/** How hooks are run. */
+export interface HookOptions {
+  /** Hook threads; 0 = hooks run in the main thread. Hooks given as an object always do. */
+  readonly workers: number;
+  readonly thread: Omit<HookThreadChoices, "file" | "stageCount" | "logLevel">;
+  /** Calls of other servers, for hooks in the main thread. */
+  readonly remote: RemoteClient;
+  readonly log: Logger;
+}
+
+/** Hooks that are imported and checked, before any model is loaded. */
+export interface PreparedHooks {
+  /** What they declare; undefined = there are no hooks. */
+  readonly declared: DeclaredHooks | undefined;
+  /** Runs init_hook; resolves once requests can be run. */
+  start(models: HostedModels, params: InitParams): Promise<PipelineRunner>;
+  /** Frees what was compiled or started, also where {@link start} was never called. */
+  dispose(): Promise<void>;
+}
+
+/** Imports and checks hooks where they will run; throws `failed_precondition` for hooks that cannot work with so many models. */
+export async function prepareHooks(
+  hooks: string | Hooks | undefined,
+  stageCount: number,
+  options: HookOptions,
+): Promise<PreparedHooks> {
+  if (hooks === undefined) return prepareHere(undefined, options);
+  if (typeof hooks !== "string") return prepareHere(validateHooks(hooks, stageCount, "The hooks object"), options);
+  if (options.workers > 0) return prepareThreads(hooks, stageCount, options);
+  return prepareHere(validateHooks(toHooks(await importUserModule(hooks), hooks), stageCount, hooks), options);
+}
+
+function prepareHere(hooks: HookSet | undefined, { remote, log, thread }: HookOptions): PreparedHooks {
+  const { hookTimeoutMs } = thread;
+  return {
+    declared: hooks && (hooks.options === undefined ? {} : { options: hooks.options }),
+    start: (models, params) => {
+      const loadMore = (driver: string, path: string, raw: Readonly<Record<string, string>>) =>
+        models.loadHere(driver, path, raw);
+      const handles: readonly ModelHandle[] = models.handles;
+      const parts = { models: handles, ...(hooks && { hooks }), remote, log, hookTimeoutMs };
+      return startLocalRunner(parts, { params, loadMore });
+    },
+    dispose: async () => {},
+  };
+}
+
+async function prepareThreads(file: string, stageCount: number, options: HookOptions): Promise<PreparedHooks> {
+  const { workers, thread, log } = options;
+  const choices = { ...thread, file, stageCount, logLevel: log.level };
+  const open = (signal?: AbortSignal) => openGeneration(choices, log, signal);
+  const generation = await open();
+  return {
+    declared: generation.declared,
+    start: async (lender, params) => {
+      const pool = new HookPool({ generation, open, workers, lender, params });
+      await pool.start();
+      return pool;
+    },
+    dispose: () => generation.dispose(),
+  };
+}

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import type { Hooks } from "../../src/hooks/hooks.ts";
+import { Catalog } from "../../src/serving/catalog.ts";
+import { LocalService, type LocalServiceOptions } from "../../src/serving/local-service.ts";
+import { toTensors } from "../../src/tensor/plain-value.ts";
+import { loadPipeline } from "../helpers/run-pipeline.ts";
+
+async function serve(hooks: Hooks, options: Partial<LocalServiceOptions> = {}): Promise<LocalService> {
+  const catalog = new Catalog();
+  catalog.add((await loadPipeline({ hooks })).servable);
+  return new LocalService(catalog, { maxCount: 100, maxBytes: 1e6, requestTimeoutMs: 0, ...options });
+}
+
+const ask = (service: LocalService, signal = new AbortController().signal) =>
+  service.infer({
+    id: "1",
+    model: "",
+    signature: "",
+    inputs: { kind: "tensors", tensors: toTensors({ x: [1, 2, 3, 4] }) },
+    metadata: {},
+    signal,
+  });
+
+/** Hooks that wait until `open` is called. */
+function heldHooks() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const hooks: Hooks = { preprocess: (values) => opened.then(() => values) };
+  return { hooks, open };
+}
+
+const untilAborted: Hooks = {
+  preprocess: (_, ctx) =>
+    new Promise((_resolve, reject) => ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason))),
+};
+
+describe("more than the limits", () => {
+  test("of requests is refused at once", async () => {
+    const { hooks, open } = heldHooks();
+    const service = await serve(hooks, { maxCount: 2 });
+    const inside = [ask(service), ask(service)];
+    await expect(ask(service)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/2 requests.*--max-queue/),
+    });
+    open();
+    await Promise.all(inside);
+    await ask(service);
+  });
+
+  test("of bytes is refused at once, but one request alone is always let in", async () => {
+    const { hooks, open } = heldHooks();
+    const service = await serve(hooks, { maxBytes: 10 });
+    const inside = ask(service);
+    await expect(ask(service)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/hold 16 bytes/),
+    });
+    open();
+    await inside;
+    await ask(service);
+  });
+});
+
+describe("a request", () => {
+  test("that takes longer than the request timeout fails", async () => {
+    const service = await serve(untilAborted, { requestTimeoutMs: 20 });
+    await expect(ask(service)).rejects.toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  test("whose client is gone is told so, timeout or not", async () => {
+    const service = await serve(untilAborted, { requestTimeoutMs: 60_000 });
+    const abort = new AbortController();
+    const asked = ask(service, abort.signal);
+    abort.abort();
+    await expect(asked).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  test("that names a signature which is not there is told which are", async () => {
+    const service = await serve({ preprocess: (values) => values });
+    const request = {
+      id: "1",
+      model: "",
+      signature: "nope",
+      inputs: { kind: "tensors", tensors: {} },
+      metadata: {},
+    } as const;
+    await expect(service.infer({ ...request, signal: new AbortController().signal })).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: 'Serving signature key "nope" not found. There is serving_default.',
+    });
+  });
+});
+
+test("readiness is told at once and when the service closes", async () => {
+  const service = await serve({ preprocess: (values) => values });
+  const told: boolean[] = [];
+  service.onReadiness((ready) => told.push(ready));
+  service.admission.close();
+  expect(told).toEqual([true, false]);
+  await expect(ask(service)).rejects.toMatchObject({ code: "unavailable" });
+});
