@@ -1,8 +1,8 @@
 import { ServingError } from "../errors.ts";
 
 /**
- * Bytes that what is decoded from one message may take together: a short message can claim much
- * (a shape without values, one value to be repeated, a million empty texts), and is refused before any of it is allocated.
+ * Bytes that what is decoded from one message may take together, beside what views the message: a short one can claim
+ * much (a shape without values, one value to be repeated, a million empty texts), and is refused before it is allocated.
  */
 export class ByteBudget {
   readonly limitBytes: number;

@@ -1,18 +1,19 @@
+import type { Socket } from "node:net";
 import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
 import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { loadDescriptors } from "./descriptors.ts";
-import { createHealthService, type HealthService } from "./health-service.ts";
-import { widenWindows } from "./http2-windows.ts";
+import { HealthService } from "./health-service.ts";
+import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
+import { OpenCalls } from "./open-calls.ts";
 import { addReflection } from "./reflection.ts";
 import { addTensorflowService } from "./tensorflow-service.ts";
 
 /** Where and how to listen. */
 export interface GrpcServerOptions {
   readonly host: string;
-  /** 0 picks a free one. */
-  readonly port: number;
+  /** 0 picks a free one; `shared` = it does not listen, somebody else gives it connections. */
+  readonly port: number | "shared";
   /** The largest message taken, and what one request's tensors may take in memory. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
@@ -22,14 +23,20 @@ export interface GrpcServerOptions {
 
 /** A gRPC server that listens. */
 export interface GrpcServer {
-  /** `host:port`. */
+  /** `host:port`; of no use with a shared port. */
   readonly address: string;
   readonly port: number;
-  /** Health says NOT_SERVING, new calls are refused, those under way have `drainTimeoutMs` to finish, then connections are cut. */
+  /** Takes a connection that somebody else accepted: HTTP/2 without TLS. */
+  accept(socket: Socket): void;
+  /** Health says NOT_SERVING, new calls are refused, those under way have `drainTimeoutMs` to finish; the rest fails as unavailable. */
   close(drainTimeoutMs: number): Promise<void>;
 }
 
 const DEFAULT_MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
+/** Calls of one connection at once; its others wait at the client. What a client does not read stays in our memory, so it must have a bound. */
+const MAX_CONCURRENT_CALLS = 256;
+/** How long the answers of calls that were ended have to reach their clients. */
+const LAST_WORDS_MS = 200;
 
 /**
  * Serves tensorflow.serving.PredictionService, grpc.health.v1 and reflection.
@@ -38,28 +45,37 @@ const DEFAULT_MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
   const { host, log, tensorContent = false, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
   routeLibraryLog(log);
-  const server = new Server({
-    "grpc.max_receive_message_length": maxMessageBytes,
-    "grpc.max_send_message_length": -1,
-    "grpc.enable_channelz": 0,
-  });
-  if (!widenWindows(server))
-    log.debug("HTTP/2 windows stay at their defaults: this @grpc/grpc-js has no place for them");
-  const descriptors = loadDescriptors();
-  addTensorflowService(server, service, { maxMessageBytes, tensorContent, log });
-  addReflection(server, descriptors);
-  const port = await listen(server, host, options.port);
-  const health = createHealthService(service);
-  health.addTo(server, descriptors);
+  const server = newServer(maxMessageBytes);
+  const connections = tuneHttp2(server);
+  if (connections === undefined) log.debug("HTTP/2 is not tuned: this version of @grpc/grpc-js has no place for it");
+  const openCalls = new OpenCalls();
+  addTensorflowService(server, service, { maxMessageBytes, tensorContent, log, openCalls });
+  addReflection(server);
+  const injector =
+    options.port === "shared" ? server.createConnectionInjector(ServerCredentials.createInsecure()) : undefined;
+  const port = options.port === "shared" ? 0 : await listen(server, host, options.port);
+  const health = new HealthService(service);
+  health.addTo(server);
   let closed: Promise<void> | undefined;
   return {
     address: hostPort(host, port),
     port,
-    close: (drainTimeoutMs) => {
-      closed ??= close(server, health, drainTimeoutMs);
+    accept: (socket) => injector?.injectConnection(socket),
+    close(drainTimeoutMs) {
+      injector?.drain(drainTimeoutMs);
+      closed ??= close({ server, health, openCalls, connections }, drainTimeoutMs);
       return closed;
     },
   };
+}
+
+function newServer(maxMessageBytes: number): Server {
+  // channelz stays on: without it grpc-js forgets its sessions, and forceShutdown() cuts none of them.
+  return new Server({
+    "grpc.max_receive_message_length": maxMessageBytes,
+    "grpc.max_send_message_length": -1,
+    "grpc.max_concurrent_streams": MAX_CONCURRENT_CALLS,
+  });
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {
@@ -78,12 +94,34 @@ function cannotListen(address: string, cause: Error): ServingError {
   return new ServingError("unavailable", `Cannot listen on ${address}: ${why}.`, { cause });
 }
 
-async function close(server: Server, health: HealthService, drainTimeoutMs: number): Promise<void> {
+interface Closing {
+  readonly server: Server;
+  readonly health: HealthService;
+  readonly openCalls: OpenCalls;
+  readonly connections: Connections | undefined;
+}
+
+async function close(parts: Closing, drainTimeoutMs: number): Promise<void> {
+  const { server, health, openCalls, connections } = parts;
   health.shutDown();
   const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-  const cut = setTimeout(() => server.forceShutdown(), drainTimeoutMs);
-  await drained;
-  clearTimeout(cut);
+  connections?.cutEnded();
+  if (await settlesWithin(drained, drainTimeoutMs)) return;
+  openCalls.endAll();
+  if (await settlesWithin(drained, LAST_WORDS_MS)) return;
+  server.forceShutdown();
+  connections?.cutAll();
+  await settlesWithin(drained, LAST_WORDS_MS);
+}
+
+async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  const settled = await Promise.race([promise.then(() => true), late]);
+  clearTimeout(timer);
+  return settled;
 }
 
 function hostPort(host: string, port: number): string {

@@ -6,82 +6,80 @@ import {
   type ServiceDefinition,
   status,
 } from "@grpc/grpc-js";
-import type { PackageDefinition } from "@grpc/proto-loader";
+import { ServingError } from "../errors.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import { byteMethod } from "./byte-method.ts";
+import { toGrpcStatus } from "./grpc-errors.ts";
+import {
+  decodeHealthRequest,
+  encodeHealthList,
+  encodeHealthResponse,
+  HEALTH_STATUS,
+  type HealthStatus,
+} from "./health-codec.ts";
 import { PREDICTION_SERVICE } from "./tensorflow-service.ts";
+
+const DEFINITION: ServiceDefinition = {
+  Check: byteMethod("/grpc.health.v1.Health/Check"),
+  List: byteMethod("/grpc.health.v1.Health/List"),
+  Watch: byteMethod("/grpc.health.v1.Health/Watch", "serverStream"),
+};
 
 /** "" = the whole server; the last one is the name that TensorFlow Serving's own health service uses. */
 const NAMES: readonly string[] = ["", PREDICTION_SERVICE, "PredictionService"];
 
-type ServingStatus = "SERVING" | "NOT_SERVING" | "SERVICE_UNKNOWN";
-interface HealthRequest {
-  readonly service: string;
-}
-interface HealthAnswer {
-  readonly status: ServingStatus;
-}
-type Watcher = ServerWritableStream<HealthRequest, HealthAnswer>;
+/** Tells clients by grpc.health.v1 whether a service is ready. */
+export class HealthService {
+  #status: HealthStatus = HEALTH_STATUS.notServing;
+  /** Open streams; false for those of unknown names, which have nothing to hear. */
+  readonly #watchers = new Map<ServerWritableStream<Buffer, Buffer>, boolean>();
+  readonly #stopListening: () => void;
 
-/** grpc.health.v1 of a server. */
-export interface HealthService {
-  addTo(server: Server, descriptors: PackageDefinition): void;
+  constructor(service: InferenceService) {
+    this.#stopListening = service.onReadiness((ready) =>
+      this.#change(ready ? HEALTH_STATUS.serving : HEALTH_STATUS.notServing),
+    );
+  }
+
+  addTo(server: Server): void {
+    server.addService(DEFINITION, { Check: this.#check, List: this.#list, Watch: this.#watch });
+  }
+
   /** From now on NOT_SERVING; tells the watchers and ends their streams, which would keep the server from draining. */
-  shutDown(): void;
-}
+  shutDown(): void {
+    this.#stopListening();
+    this.#change(HEALTH_STATUS.notServing);
+    const ending = { code: status.UNAVAILABLE, details: "The server is shutting down." };
+    for (const watcher of this.#watchers.keys()) watcher.emit("error", ending);
+  }
 
-/** A health service that says SERVING while `service` is ready. */
-export function createHealthService(service: InferenceService): HealthService {
-  const watchers = new Set<Watcher>();
-  let current: ServingStatus = "NOT_SERVING";
-  const statusOf = (name: string) => (NAMES.includes(name) ? current : "SERVICE_UNKNOWN");
-  const change = (next: ServingStatus) => {
-    if (next === current) return;
-    current = next;
-    for (const watcher of watchers) watcher.write({ status: current });
+  #change(next: HealthStatus): void {
+    if (next === this.#status) return;
+    this.#status = next;
+    for (const [watcher, isKnown] of this.#watchers) if (isKnown) watcher.write(encodeHealthResponse(next));
+  }
+
+  readonly #check: handleUnaryCall<Buffer, Buffer> = ({ request }, respond) => {
+    try {
+      const name = decodeHealthRequest(request);
+      if (!NAMES.includes(name)) throw new ServingError("not_found", `There is no service "${name}".`);
+      respond(null, encodeHealthResponse(this.#status));
+    } catch (reason) {
+      respond(toGrpcStatus(reason));
+    }
   };
-  const stopListening = service.onReadiness((ready) => change(ready ? "SERVING" : "NOT_SERVING"));
-  return {
-    addTo(server, descriptors) {
-      const definition = descriptors["grpc.health.v1.Health"] as ServiceDefinition;
-      server.addService(definition, {
-        Check: checkHandler(statusOf),
-        List: listHandler(statusOf),
-        Watch: watchHandler(statusOf, watchers),
-      });
-    },
-    shutDown() {
-      stopListening();
-      change("NOT_SERVING");
-      for (const watcher of watchers) watcher.emit("error", { code: status.UNAVAILABLE, details: "Shutting down." });
-    },
-  };
-}
 
-type StatusOf = (name: string) => ServingStatus;
+  readonly #list: handleUnaryCall<Buffer, Buffer> = (_call, respond) =>
+    respond(null, encodeHealthList(NAMES, this.#status));
 
-function checkHandler(statusOf: StatusOf): handleUnaryCall<HealthRequest, HealthAnswer> {
-  return ({ request }, respond) => {
-    const found = statusOf(request.service);
-    if (found !== "SERVICE_UNKNOWN") respond(null, { status: found });
-    else respond({ code: status.NOT_FOUND, details: `Unknown service "${request.service}".` });
-  };
-}
-
-function listHandler(statusOf: StatusOf): handleUnaryCall<unknown, { statuses: Record<string, HealthAnswer> }> {
-  return (_call, respond) => {
-    const statuses = Object.fromEntries(NAMES.map((name) => [name, { status: statusOf(name) }]));
-    respond(null, { statuses });
-  };
-}
-
-function watchHandler(
-  statusOf: StatusOf,
-  watchers: Set<Watcher>,
-): handleServerStreamingCall<HealthRequest, HealthAnswer> {
-  return (call) => {
-    // Watchers of unknown names are kept open, as the protocol asks, but have nothing to hear.
-    if (NAMES.includes(call.request.service)) watchers.add(call);
-    call.on("cancelled", () => watchers.delete(call));
-    call.write({ status: statusOf(call.request.service) });
+  readonly #watch: handleServerStreamingCall<Buffer, Buffer> = (call) => {
+    try {
+      const isKnown = NAMES.includes(decodeHealthRequest(call.request));
+      call.write(encodeHealthResponse(isKnown ? this.#status : HEALTH_STATUS.serviceUnknown));
+      this.#watchers.set(call, isKnown);
+      call.on("cancelled", () => this.#watchers.delete(call));
+    } catch (reason) {
+      call.emit("error", toGrpcStatus(reason));
+    }
   };
 }

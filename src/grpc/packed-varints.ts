@@ -63,8 +63,7 @@ export function wideVarintsSize(values: WideIntegers): number {
   const words = wordsOf(values);
   let size = 0;
   for (let index = 0; index < words.length; index += 2) {
-    const high = words[index + 1] as number;
-    size += high === 0 ? varintSize(words[index] as number) : Math.ceil((64 - Math.clz32(high)) / 7);
+    size += wideVarintSize(words[index] as number, words[index + 1] as number);
   }
   return size;
 }
@@ -98,10 +97,16 @@ export function varintSize(value: number): number {
   return value < 0x10000000 ? 4 : 5;
 }
 
+/** Bytes of one 64-bit integer, given as two unsigned words, as a varint. */
+export function wideVarintSize(low: number, high: number): number {
+  return high === 0 ? varintSize(low) : Math.ceil((64 - Math.clz32(high)) / 7);
+}
+
 /** Writes one 64-bit varint given as two words and returns where it ends. */
 export function writeVarint(low: number, high: number, target: Uint8Array, position: number): number {
   let at = position;
-  let [rest, restHigh] = [low >>> 0, high >>> 0];
+  let rest = low >>> 0;
+  let restHigh = high >>> 0;
   while (restHigh !== 0) {
     target[at++] = (rest & 0x7f) | 0x80;
     rest = ((rest >>> 7) | (restHigh << 25)) >>> 0;

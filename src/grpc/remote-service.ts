@@ -1,9 +1,12 @@
-import { Client, connectivityState, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { setMaxListeners } from "node:events";
+import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { DEFAULT_SIGNATURE } from "../drivers/driver.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import type { InferenceService, InferRequest, InferResponse, JsonPayload } from "../serving/inference-service.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { isConnected, watchConnection } from "./client-readiness.ts";
 import { fromServiceError } from "./grpc-errors.ts";
+import { CONNECTION_WINDOW_BYTES } from "./http2-tuning.ts";
 import { decodePredictJson, encodePredictJson } from "./kibernetika-codec.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
 import type { VersionEncoding } from "./model-spec.ts";
@@ -38,17 +41,18 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
+    "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
     "grpc.enable_channelz": 0,
   });
-  client.getChannel().getConnectivityState(true);
+  isConnected(client);
   return {
     describe: async ({ model, version = 0n }) => ({ model, version, signatures: {} }),
     infer: (request) => {
       if (request.inputs.kind === "json") return inferJson(client, request, request.inputs);
       return inferTensors(client, request, { tensors: request.inputs.tensors, versionEncoding, maxMessageBytes });
     },
-    isReady: () => isReady(client),
-    onReadiness: (listener) => watchReadiness(client, listener),
+    isReady: () => isConnected(client),
+    onReadiness: (listener) => watchConnection(client, listener),
     close: async () => client.close(),
   };
 }
@@ -63,11 +67,11 @@ async function inferTensors(client: Client, request: InferRequest, call: TensorC
   const { model, version, label, signature, outputs = [] } = request;
   const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
   const spec = { model, signature, ...chosen, versionEncoding: call.versionEncoding };
-  const message = encodePredictRequest({ ...spec, inputs: call.tensors, outputFilter: outputs }, "content");
+  const message = encodePredictRequest({ spec, inputs: call.tensors, outputFilter: outputs }, "content");
   const answer = await callUnary(client, PREDICT_PATH, { message, request });
   const decoded = readAnswer(() => decodePredictResponse(answer.message, call.maxMessageBytes));
   return {
-    ...resolved(request, decoded),
+    ...resolved(request, decoded.spec),
     outputs: { kind: "tensors", tensors: decoded.outputs },
     metadata: answer.metadata,
   };
@@ -113,6 +117,8 @@ function callUnary(client: Client, path: string, { message, request }: OutgoingC
   const { signal, deadline } = request;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(ServingError.from(signal.reason));
+    // One request may lead to any number of calls at once, as a hook's loop over the faces of a photo does.
+    setMaxListeners(0, signal);
     let metadata: Record<string, string> = {};
     const cancel = () => call.cancel();
     const settle = (error: ServiceError | null, answer?: Buffer) => {
@@ -133,28 +139,4 @@ function callUnary(client: Client, path: string, { message, request }: OutgoingC
 
 function asIs(bytes: Buffer): Buffer {
   return bytes;
-}
-
-function isReady(client: Client): boolean {
-  return client.getChannel().getConnectivityState(true) === connectivityState.READY;
-}
-
-function watchReadiness(client: Client, listener: (ready: boolean) => void): () => void {
-  const channel = client.getChannel();
-  let known: boolean | undefined;
-  let isStopped = false;
-  const look = () => {
-    const state = channel.getConnectivityState(true);
-    const ready = state === connectivityState.READY;
-    if (ready !== known) listener(ready);
-    known = ready;
-    if (state === connectivityState.SHUTDOWN) return;
-    channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, () => {
-      if (!isStopped) look();
-    });
-  };
-  look();
-  return () => {
-    isStopped = true;
-  };
 }

@@ -10,6 +10,9 @@ export const MAX_RANK = 254;
 /** What a Uint8Array costs beside its bytes. */
 export const ELEMENT_BYTES = 64;
 
+/** No bytes. */
+export const EMPTY = new Uint8Array(0);
+
 const STRING_VAL = 8;
 
 /** The wire type of one value of each typed field that holds numbers; packed ones come as bytes instead. */
@@ -39,10 +42,11 @@ export class TensorProtoFields {
   rank = 0;
   hasUnknownRank = false;
   /** `tensor_content`; empty = none. */
-  content: Uint8Array = new Uint8Array(0);
+  content: Uint8Array = EMPTY;
   /** `string_val`. */
   readonly strings: Uint8Array[] = [];
-  readonly #values = new Map<number, ByteList>();
+  /** Typed fields of numbers by their number; most messages have none or one. */
+  #values: Map<number, ByteList> | undefined;
   readonly #budget: ByteBudget;
 
   constructor(budget: ByteBudget) {
@@ -51,7 +55,7 @@ export class TensorProtoFields {
 
   /** The values of a typed field of numbers as one packed block; empty = none. */
   valuesOf(field: number): Uint8Array {
-    return this.#values.get(field)?.contents() ?? new Uint8Array(0);
+    return this.#values?.get(field)?.contents() ?? EMPTY;
   }
 
   /** Reads a TensorProto into these fields, by protobuf's rules for merging. */
@@ -95,6 +99,7 @@ export class TensorProtoFields {
   }
 
   #append(field: number, block: Uint8Array): void {
+    this.#values ??= new Map();
     const list = this.#values.get(field) ?? new ByteList();
     list.append(block);
     this.#values.set(field, list);
@@ -113,7 +118,7 @@ export class TensorProtoFields {
     let size = 0;
     while (reader.hasMore()) {
       const tag = reader.tag();
-      if (tag === ((TENSOR_SHAPE.dimSize << 3) | WIRE.varint)) size = Number(reader.int64());
+      if (tag === ((TENSOR_SHAPE.dimSize << 3) | WIRE.varint)) size = reader.integer();
       else reader.skip(tag);
     }
     this.rank++;

@@ -14,43 +14,51 @@ const RESPONSE = { outputs: 1, modelSpec: 2 } as const;
 const ENTRY = { key: 1, value: 2 } as const;
 
 /** What a map entry costs while it is read, so that a message of empty entries cannot fill the memory. */
-const ENTRY_BYTES = 512;
+const ENTRY_BYTES = 256;
 
 /** A tensorflow.serving.PredictRequest. */
-export interface PredictRequest extends ModelSpec {
+export interface PredictRequest {
+  readonly spec: ModelSpec;
   readonly inputs: Tensors;
   /** Empty = all outputs. */
   readonly outputFilter: readonly string[];
 }
 
 /** A tensorflow.serving.PredictResponse. */
-export interface PredictResponse extends ModelSpec {
+export interface PredictResponse {
+  readonly spec: ModelSpec;
   readonly outputs: Tensors;
 }
 
 /**
- * Reads a PredictRequest; its tensors may view `bytes`. `maxBytes` bounds what they take once decoded.
+ * Reads a PredictRequest; its tensors may view `bytes`. `maxBytes` bounds what they take beyond it.
  * Throws `invalid_argument`, and nothing else, whatever the bytes are.
  */
 export function decodePredictRequest(bytes: Uint8Array, maxBytes: number): PredictRequest {
   const reader = new WireReader(bytes, "PredictRequest");
-  const inputs = new TensorMap(maxBytes);
+  const budget = new ByteBudget(maxBytes);
+  const inputs = new TensorMap(budget);
   const outputFilter: string[] = [];
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === ((REQUEST.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
     else if (tag === ((REQUEST.inputs << 3) | WIRE.bytes)) inputs.read(reader.nested("PredictRequest.inputs"));
-    else if (tag === ((REQUEST.outputFilter << 3) | WIRE.bytes)) outputFilter.push(inputs.filterName(reader));
+    else if (tag === ((REQUEST.outputFilter << 3) | WIRE.bytes)) outputFilter.push(readName(reader, budget));
     else reader.skip(tag);
   }
-  return { ...spec, inputs: inputs.tensors(), outputFilter };
+  return { spec, inputs: inputs.tensors(), outputFilter };
+}
+
+function readName(reader: WireReader, budget: ByteBudget): string {
+  budget.spend(ELEMENT_BYTES, () => "one more output_filter");
+  return reader.text();
 }
 
 /** Reads a PredictResponse, likewise. */
 export function decodePredictResponse(bytes: Uint8Array, maxBytes: number): PredictResponse {
   const reader = new WireReader(bytes, "PredictResponse");
-  const outputs = new TensorMap(maxBytes);
+  const outputs = new TensorMap(new ByteBudget(maxBytes));
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
@@ -58,24 +66,24 @@ export function decodePredictResponse(bytes: Uint8Array, maxBytes: number): Pred
     else if (tag === ((RESPONSE.outputs << 3) | WIRE.bytes)) outputs.read(reader.nested("PredictResponse.outputs"));
     else reader.skip(tag);
   }
-  return { ...spec, outputs: outputs.tensors() };
+  return { spec, outputs: outputs.tensors() };
 }
 
 /** Writes a PredictRequest; one that chooses nothing goes without a model_spec, as the original's clients send it. */
 export function encodePredictRequest(request: PredictRequest, encoding: TensorEncoding): Buffer {
-  const { inputs, outputFilter } = request;
+  const { spec, inputs, outputFilter } = request;
   return encodeMessage([
-    ...(choosesNothing(request) ? [] : [messageField(REQUEST.modelSpec, modelSpecParts(request))]),
+    ...(choosesNothing(spec) ? [] : [messageField(REQUEST.modelSpec, modelSpecParts(spec))]),
     ...mapFields(REQUEST.inputs, inputs, encoding),
     ...outputFilter.map((name) => textElement(REQUEST.outputFilter, name)),
   ]);
 }
 
 /** Writes a PredictResponse. */
-export function encodePredictResponse(response: PredictResponse, encoding: TensorEncoding): Buffer {
+export function encodePredictResponse({ spec, outputs }: PredictResponse, encoding: TensorEncoding): Buffer {
   return encodeMessage([
-    ...mapFields(RESPONSE.outputs, response.outputs, encoding),
-    messageField(RESPONSE.modelSpec, modelSpecParts(response)),
+    ...mapFields(RESPONSE.outputs, outputs, encoding),
+    messageField(RESPONSE.modelSpec, modelSpecParts(spec)),
   ]);
 }
 
@@ -95,8 +103,8 @@ class TensorMap {
   readonly #entries = new Map<string, TensorProtoFields>();
   readonly #budget: ByteBudget;
 
-  constructor(maxBytes: number) {
-    this.#budget = new ByteBudget(maxBytes);
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
   }
 
   read(entry: WireReader): void {
@@ -110,12 +118,6 @@ class TensorMap {
       else entry.skip(tag);
     }
     this.#entries.set(key, fields);
-  }
-
-  /** A name of output_filter, paid from the same budget. */
-  filterName(reader: WireReader): string {
-    this.#budget.spend(ELEMENT_BYTES, () => "one more output_filter");
-    return reader.text();
   }
 
   tensors(): Tensors {

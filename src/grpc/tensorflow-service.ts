@@ -1,11 +1,12 @@
-import type { MethodDefinition, Server, ServiceDefinition } from "@grpc/grpc-js";
+import type { Server, ServiceDefinition } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
-import type { Logger } from "../observability/logger.ts";
 import type { InferenceService, ModelRef } from "../serving/inference-service.ts";
+import { byteMethod } from "./byte-method.ts";
 import { decodePredictJson, encodePredictJson } from "./kibernetika-codec.ts";
-import { decodePredictRequest, encodePredictResponse, type PredictRequest } from "./tensorflow-codec.ts";
+import type { ModelSpec } from "./model-spec.ts";
+import { decodePredictRequest, encodePredictResponse } from "./tensorflow-codec.ts";
 import { checkRequest } from "./tensorflow-signature.ts";
-import { toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
+import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
 
 /** The service that TensorFlow Serving's clients and the original kserving's clients call. */
 export const PREDICTION_SERVICE = "tensorflow.serving.PredictionService";
@@ -15,12 +16,11 @@ export const PREDICT_PATH = `/${PREDICTION_SERVICE}/Predict`;
 export const PREDICT_JSON_PATH = `/${PREDICTION_SERVICE}/PredictJSON`;
 
 /** How the service reads and answers. */
-export interface TensorflowServiceOptions {
+export interface TensorflowServiceOptions extends HandlerContext {
   /** What one request's tensors may take in memory. */
   readonly maxMessageBytes: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. */
   readonly tensorContent: boolean;
-  readonly log: Logger;
 }
 
 /** Adds tensorflow.serving.PredictionService, with the methods Predict and PredictJSON, to a server. */
@@ -34,8 +34,8 @@ export function addTensorflowService(
     PredictJSON: byteMethod(PREDICT_JSON_PATH),
   };
   server.addService(definition, {
-    Predict: toUnaryHandler(predictMethod(service, options), options.log),
-    PredictJSON: toUnaryHandler(predictJsonMethod(service), options.log),
+    Predict: toUnaryHandler(predictMethod(service, options), options),
+    PredictJSON: toUnaryHandler(predictJsonMethod(service), options),
   });
 }
 
@@ -43,20 +43,19 @@ function predictMethod(service: InferenceService, options: TensorflowServiceOpti
   const encoding = options.tensorContent ? "content" : "typed";
   return async (message, call) => {
     const request = decodePredictRequest(message, options.maxMessageBytes);
-    const { inputs, outputFilter, signature, versionEncoding } = request;
-    const ref = refOf(request);
+    const { spec, inputs, outputFilter } = request;
+    const ref = refOf(spec);
     checkRequest(request, await service.describe(ref));
-    const answer = await service.infer({
+    const { model, version, signature, outputs, metadata } = await service.infer({
       ...call,
       ...ref,
-      signature,
+      signature: spec.signature,
       inputs: { kind: "tensors", tensors: inputs },
       ...(outputFilter.length > 0 && { outputs: outputFilter }),
     });
-    if (answer.outputs.kind !== "tensors") throw wrongKind("tensors", answer.outputs.kind);
-    const { model, version, outputs, metadata } = answer;
-    const resolved = { model, version, signature: answer.signature, versionEncoding };
-    return { message: encodePredictResponse({ ...resolved, outputs: outputs.tensors }, encoding), metadata };
+    if (outputs.kind !== "tensors") throw wrongKind("tensors", outputs.kind);
+    const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
+    return { message: encodePredictResponse({ spec: resolved, outputs: outputs.tensors }, encoding), metadata };
   };
 }
 
@@ -72,23 +71,10 @@ function predictJsonMethod(service: InferenceService): UnaryMethod {
   };
 }
 
-function refOf({ model, version, label }: PredictRequest): ModelRef {
+function refOf({ model, version, label }: ModelSpec): ModelRef {
   return { model, ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
 }
 
 function wrongKind(expected: string, came: string): ServingError {
   return new ServingError("internal", `The service answered a request of kind ${expected} with ${came}.`);
-}
-
-function byteMethod(path: string): MethodDefinition<Buffer, Buffer> {
-  const asIs = (bytes: Buffer) => bytes;
-  return {
-    path,
-    requestStream: false,
-    responseStream: false,
-    requestSerialize: asIs,
-    requestDeserialize: asIs,
-    responseSerialize: asIs,
-    responseDeserialize: asIs,
-  };
 }

@@ -8,7 +8,7 @@ import type { PredictRequest } from "./tensorflow-codec.ts";
  * assert on. What a servable does not tell is not checked, and neither are dtypes and shapes.
  */
 export function checkRequest(request: PredictRequest, servable: ServableDescription): void {
-  const signature = signatureOf(request.signature, servable);
+  const signature = signatureOf(request.spec.signature, servable);
   if (signature === undefined) return;
   if (signature.inputs !== undefined) checkInputNames(Object.keys(request.inputs), signature.inputs);
   checkOutputFilter(request.outputFilter, signature.outputs);

@@ -5,34 +5,45 @@ import type { Logger } from "../observability/logger.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import { fromMetadata, toMetadata } from "./metadata-record.ts";
+import type { OpenCalls } from "./open-calls.ts";
 
 /** What every call brings along beside its message. */
-export type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline">;
+type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline">;
 
 /** A method over bytes: codecs are called inside it, so that a malformed message gets a status that says what is wrong. */
 export type UnaryMethod = (message: Uint8Array, call: CallInfo) => Promise<UnaryAnswer>;
 
 /** An encoded message, and metadata to send before it. */
-export interface UnaryAnswer {
+interface UnaryAnswer {
   readonly message: Buffer;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
 type ByteCall = ServerUnaryCall<Buffer, Buffer>;
+type ByteHandler = handleUnaryCall<Buffer, Buffer>;
+
+/** What the handlers of one server share. */
+export interface HandlerContext {
+  readonly log: Logger;
+  readonly openCalls: OpenCalls;
+}
+
+const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting down.");
 
 /** Makes a method what grpc-js calls: signal, deadline and metadata in, metadata and status out. */
-export function toUnaryHandler(method: UnaryMethod, log: Logger): handleUnaryCall<Buffer, Buffer> {
+export function toUnaryHandler(method: UnaryMethod, { log, openCalls }: HandlerContext): ByteHandler {
   return (call, respond) => {
-    runMethod(method, call).then(
-      ({ message, metadata }) => {
+    const close = openCalls.add(() => respond(toGrpcStatus(SHUTTING_DOWN)));
+    runMethod(method, call)
+      .then(({ message, metadata }) => {
         if (Object.keys(metadata).length > 0) call.sendMetadata(toMetadata(metadata));
         respond(null, message);
-      },
-      (reason: unknown) => {
+      })
+      .catch((reason: unknown) => {
         logFailure(reason, call, log);
         respond(toGrpcStatus(reason));
-      },
-    );
+      })
+      .finally(close);
   };
 }
 

@@ -8,6 +8,15 @@ const MAX_GROUP_DEPTH = 100;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** A part of a byte array. */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Texts up to this long are looked at byte by byte; a TextDecoder only pays for longer ones. */
+const SHORT_TEXT_BYTES = 24;
+
 /**
  * Reads one protobuf message in place. Every value that would reach past the message, and every other malformed thing,
  * is an `invalid_argument` that names the message and what was wrong.
@@ -15,16 +24,21 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export class WireReader {
   readonly #bytes: Uint8Array;
   readonly #message: string;
+  readonly #start: number;
   readonly #end: number;
   #position: number;
+  /** The halves of the varint read last. */
+  #low = 0;
+  #high = 0;
 
   /** `message` is the message's type name, for errors. */
-  constructor(bytes: Uint8Array, message: string) {
-    // A Buffer's slice and subarray stay Buffers, whose slice() does not copy: everything downstream gets plain arrays.
-    this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  constructor(bytes: Uint8Array, message: string, range: ByteRange = { start: 0, end: bytes.length }) {
+    // A Buffer's subarrays stay Buffers, whose slice() does not copy; everything downstream gets plain arrays.
+    this.#bytes = Buffer.isBuffer(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length) : bytes;
     this.#message = message;
-    this.#position = 0;
-    this.#end = bytes.byteLength;
+    this.#start = range.start;
+    this.#end = range.end;
+    this.#position = range.start;
   }
 
   /** Whether a field is left. */
@@ -41,27 +55,25 @@ export class WireReader {
 
   /** A varint's low 32 bits. */
   uint32(): number {
-    const bytes = this.#bytes;
-    let byte = this.#byte();
-    let value = byte & 0x7f;
-    for (let shift = 7; byte >= 0x80; shift += 7) {
-      if (shift >= 70) throw this.malformed("a varint is longer than 10 bytes");
-      if (this.#position >= this.#end) throw this.malformed("it ends inside a varint");
-      byte = bytes[this.#position++] as number;
-      if (shift < 32) value |= (byte & 0x7f) << shift;
+    const byte = this.#bytes[this.#position] as number;
+    if (byte < 0x80 && this.#position < this.#end) {
+      this.#position++;
+      return byte;
     }
-    return value >>> 0;
+    this.#readVarint();
+    return this.#low;
   }
 
   /** A varint as a signed 64-bit integer. */
   int64(): bigint {
-    let value = 0n;
-    for (let shift = 0; ; shift += 7) {
-      if (shift >= 70) throw this.malformed("a varint is longer than 10 bytes");
-      const byte = this.#byte();
-      value |= BigInt(byte & 0x7f) << BigInt(shift);
-      if (byte < 0x80) return BigInt.asIntN(64, value);
-    }
+    this.#readVarint();
+    return BigInt.asIntN(64, (BigInt(this.#high) << 32n) | BigInt(this.#low));
+  }
+
+  /** A varint as a signed 64-bit integer, rounded where a number cannot hold it. */
+  integer(): number {
+    this.#readVarint();
+    return (this.#high | 0) * 2 ** 32 + this.#low;
   }
 
   /** A length-delimited field's bytes: a view, not a copy. */
@@ -72,15 +84,14 @@ export class WireReader {
   /** The next `length` bytes: a view, not a copy. */
   take(length: number): Uint8Array {
     const start = this.#position;
-    const left = this.#end - start;
-    if (length > left) throw this.malformed(`a field claims ${length} bytes, ${left} are left`);
-    this.#position = start + length;
+    this.#advance(length);
     return this.#bytes.subarray(start, this.#position);
   }
 
   /** A length-delimited field as text; refuses what is not UTF-8. */
   text(): string {
     const bytes = this.bytes();
+    if (bytes.length <= SHORT_TEXT_BYTES && isAscii(bytes)) return String.fromCharCode.apply(null, bytes as never);
     try {
       return decoder.decode(bytes);
     } catch (cause) {
@@ -90,7 +101,10 @@ export class WireReader {
 
   /** A length-delimited field as a nested message. */
   nested(message: string): WireReader {
-    return new WireReader(this.bytes(), message);
+    const length = this.uint32();
+    const start = this.#position;
+    this.#advance(length);
+    return new WireReader(this.#bytes, message, { start, end: this.#position });
   }
 
   /** The bytes of one value that is not length-delimited: a varint's, or a fixed 4 or 8. */
@@ -109,7 +123,7 @@ export class WireReader {
 
   /** The error for this message, saying what is wrong with it. */
   malformed(what: string, cause?: unknown): ServingError {
-    const place = `byte ${this.#position} of ${this.#end}`;
+    const place = `byte ${this.#position - this.#start} of ${this.#end - this.#start}`;
     return new ServingError("invalid_argument", `Malformed ${this.#message}: ${what} (${place}).`, { cause });
   }
 
@@ -119,13 +133,13 @@ export class WireReader {
         this.uint32();
         return;
       case WIRE.fixed64:
-        this.take(8);
+        this.#advance(8);
         return;
       case WIRE.bytes:
-        this.bytes();
+        this.#advance(this.uint32());
         return;
       case WIRE.fixed32:
-        this.take(4);
+        this.#advance(4);
         return;
       case WIRE.group:
         this.#skipGroup(tag, depth + 1);
@@ -141,8 +155,30 @@ export class WireReader {
     for (let tag = this.tag(); tag !== close; tag = this.tag()) this.#skip(tag, depth);
   }
 
-  #byte(): number {
-    if (this.#position >= this.#end) throw this.malformed("it ends inside a varint");
-    return this.#bytes[this.#position++] as number;
+  #advance(length: number): void {
+    const left = this.#end - this.#position;
+    if (length > left) throw this.malformed(`a field claims ${length} bytes, ${left} are left`);
+    this.#position += length;
   }
+
+  #readVarint(): void {
+    let [low, high] = [0, 0];
+    for (let shift = 0; ; shift += 7) {
+      if (shift >= 70) throw this.malformed("a varint is longer than 10 bytes");
+      if (this.#position >= this.#end) throw this.malformed("it ends inside a varint");
+      const byte = this.#bytes[this.#position++] as number;
+      const bits = byte & 0x7f;
+      if (shift < 32) low |= bits << shift;
+      if (shift >= 32) high |= bits << (shift - 32);
+      else if (shift > 25) high |= bits >>> (32 - shift);
+      if (byte < 0x80) break;
+    }
+    this.#low = low >>> 0;
+    this.#high = high >>> 0;
+  }
+}
+
+function isAscii(bytes: Uint8Array): boolean {
+  for (let index = 0; index < bytes.length; index++) if ((bytes[index] as number) >= 0x80) return false;
+  return true;
 }

@@ -1,4 +1,4 @@
-import { varintSize, writeVarint } from "./packed-varints.ts";
+import { varintSize, wideVarintSize, writeVarint } from "./packed-varints.ts";
 import { WIRE } from "./wire-reader.ts";
 
 /** A piece of a message that knows its exact size and how to write itself; returns where it ended. */
@@ -41,14 +41,22 @@ export function bytesField(field: number, bytes: Uint8Array): WirePart {
 
 /** An integer of up to 64 bits; nothing if 0, which proto3 readers take for the same. */
 export function integerField(field: number, value: number | bigint): WirePart {
-  const bits = BigInt.asUintN(64, BigInt(value));
-  if (bits === 0n) return NOTHING;
-  const [low, high] = [Number(bits & 0xffffffffn), Number(bits >> 32n)];
+  const [low, high] = typeof value === "number" ? wordsOfNumber(value) : wordsOfBigInt(value);
+  if (low === 0 && high === 0) return NOTHING;
   const tag = (field << 3) | WIRE.varint;
   return {
-    size: varintSize(tag) + (high === 0 ? varintSize(low) : Math.ceil((64 - Math.clz32(high)) / 7)),
+    size: varintSize(tag) + wideVarintSize(low, high),
     write: (target, position) => writeVarint(low, high, target, writeVarint(tag, 0, target, position)),
   };
+}
+
+/** Of a safe integer, in two's complement. */
+function wordsOfNumber(value: number): [low: number, high: number] {
+  return [value >>> 0, Math.floor(value / 2 ** 32) >>> 0];
+}
+
+function wordsOfBigInt(value: bigint): [low: number, high: number] {
+  return [Number(BigInt.asUintN(32, value)), Number(BigInt.asUintN(32, value >> 32n))];
 }
 
 /** A length-delimited field whose content of `size` bytes `writeContent` writes. */
