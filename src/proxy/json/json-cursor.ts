@@ -1,27 +1,30 @@
-import { ServingError } from "../errors.ts";
+import { ServingError } from "../../errors.ts";
 
 const NUL = 0;
-const CLOSING = new Set([...'}]"'].map((character) => character.charCodeAt(0)));
+/** Bytes that no number goes on with: what a text usually ends with. */
+const STOPS = new Set([...'}]" \n\r\t'].map((character) => character.charCodeAt(0)));
 
-/** Where a reader of JSON text stands, and what it has learnt about the number it read last. */
+/** Where a reader of JSON text stands. */
 export class JsonCursor {
   /**
-   * The text. Its last byte is a closing bracket, brace or quote, or a NUL that was appended,
-   * so that scanning a number never runs past the end: a read out of bounds would slow the whole scan down.
+   * The text. Its last byte is none that a number goes on with, if need be a NUL that was appended: so scanning a number
+   * never runs past the end, which would slow all scans down for good.
    */
   readonly bytes: Buffer;
   /** Length of the text without an appended NUL. */
   readonly end: number;
   pos = 0;
-  /** Whether the last number was an integer literal (no fraction, no exponent) that fits 64 bits. */
-  integral = false;
-  /** The last number exactly, where it is an integer literal that a double does not hold. */
-  exact: bigint | undefined;
 
   constructor(text: Uint8Array) {
     const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
     this.end = bytes.length;
-    this.bytes = CLOSING.has(bytes.at(-1) ?? NUL) ? bytes : Buffer.concat([bytes, Buffer.of(NUL)]);
+    this.bytes = STOPS.has(bytes.at(-1) ?? NUL) ? bytes : Buffer.concat([bytes, Buffer.of(NUL)]);
+  }
+
+  /** Moves past the mark that some Windows programs put before UTF-8 text. */
+  skipByteOrderMark(): void {
+    const { bytes } = this;
+    if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) this.pos = 3;
   }
 
   /** Moves past spaces, tabs and line ends. */

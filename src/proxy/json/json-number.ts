@@ -1,5 +1,6 @@
 import type { JsonCursor } from "./json-cursor.ts";
 import { decimalToDouble, HEAD_DIGITS, MAX_FRACTION } from "./json-decimal.ts";
+import type { NumberStore } from "./json-value.ts";
 
 const ZERO = 0x30;
 const NINE = 0x39;
@@ -15,14 +16,19 @@ const INT64_MIN = -(2n ** 63n);
 const UINT64_MAX = 2n ** 64n - 1n;
 
 /**
- * Reads the number at the cursor: exactly the double that JSON.parse gives, and `integral` and `exact` on the cursor.
- * `lenient` also takes NaN, Infinity, Inf and their negatives. Throws for anything else that is no JSON number, and for
- * one beyond the range of a double.
- *
- * What nearly all numbers are is read here, in one pass: up to nine digits before the point, up to 18 in all, no exponent.
- * All else, errors included, is left to {@link readOther}.
+ * Moves the number at the cursor to the store: exactly the double that JSON.parse gives, and beside it the integer where
+ * a double does not hold it. `lenient` also takes NaN, Infinity, Inf and their negatives. Throws for anything else that
+ * is no JSON number, and for one beyond the range of a double.
  */
-export function readNumber(cursor: JsonCursor, lenient: boolean): number {
+export function readNumber(cursor: JsonCursor, store: NumberStore, lenient: boolean): void {
+  if (!readPlain(cursor, store)) readOther(cursor, store, lenient);
+}
+
+/**
+ * Reads what nearly all numbers are, in one pass: up to nine digits before the point, up to 18 in all, no exponent.
+ * Leaves everything else, errors included, to {@link readOther}: then it answers false and changes nothing.
+ */
+function readPlain(cursor: JsonCursor, store: NumberStore): boolean {
   const { bytes, pos: start } = cursor;
   const negative = bytes[start] === MINUS;
   const first = negative ? start + 1 : start;
@@ -34,10 +40,12 @@ export function readNumber(cursor: JsonCursor, lenient: boolean): number {
   }
   const wholeDigits = pos - first;
   const irregular = wholeDigits !== 1 && (wholeDigits === 0 || bytes[first] === ZERO);
-  if (irregular || digit <= 9) return readOther(cursor, lenient);
+  if (irregular || digit <= 9) return false;
   if (bytes[pos] !== POINT) {
-    if (((bytes[pos] as number) | LOWER) === LETTER_E) return readOther(cursor, lenient);
-    return finish(cursor, pos, negative ? -head : head, true);
+    if (((bytes[pos] as number) | LOWER) === LETTER_E) return false;
+    cursor.pos = pos;
+    store.push(negative ? -head : head, true);
+    return true;
   }
   const point = pos;
   digit = digitAt(bytes, ++pos);
@@ -53,11 +61,13 @@ export function readNumber(cursor: JsonCursor, lenient: boolean): number {
     tail = (Math.imul(tail, 10) + digit) | 0;
   }
   const fraction = pos - point - 1;
-  if (digit <= 9 || fraction === 0 || fraction > MAX_FRACTION) return readOther(cursor, lenient);
-  if (((bytes[pos] as number) | LOWER) === LETTER_E) return readOther(cursor, lenient);
+  if (digit <= 9 || fraction === 0 || fraction > MAX_FRACTION) return false;
+  if (((bytes[pos] as number) | LOWER) === LETTER_E) return false;
   const value = decimalToDouble(head, tail, pos - split, fraction);
-  if (Number.isNaN(value)) return readOther(cursor, lenient);
-  return finish(cursor, pos, negative ? -value : value, false);
+  if (Number.isNaN(value)) return false;
+  cursor.pos = pos;
+  store.push(negative ? -value : value, false);
+  return true;
 }
 
 /** The value of a digit; above 9 for any other byte. */
@@ -65,30 +75,29 @@ function digitAt(bytes: Buffer, pos: number): number {
   return ((bytes[pos] as number) - ZERO) >>> 0;
 }
 
-function finish(cursor: JsonCursor, end: number, value: number, integral: boolean): number {
-  cursor.pos = end;
-  cursor.integral = integral;
-  cursor.exact = undefined;
-  return value;
-}
-
 /** The same without haste: long numbers, exponents, words, errors. */
-function readOther(cursor: JsonCursor, lenient: boolean): number {
+function readOther(cursor: JsonCursor, store: NumberStore, lenient: boolean): void {
   const { bytes, pos: start } = cursor;
   const first = bytes[start] === MINUS ? start + 1 : start;
-  if (!isDigit(bytes[first])) return readWord(cursor, first, lenient);
+  if (!isDigit(bytes[first])) {
+    store.push(readWord(cursor, first, lenient), false);
+    return;
+  }
   const whole = bytes[first] === ZERO ? first + 1 : skipDigits(bytes, first);
-  const fraction = skipFraction(cursor, whole);
-  const end = skipExponent(cursor, fraction);
-  const text = bytes.latin1Slice(start, end);
+  const end = skipExponent(cursor, skipFraction(cursor, whole));
+  const text = bytes.toString("latin1", start, end);
   const value = Number(text);
   if (!Number.isFinite(value)) throw cursor.error("Number too big to be stored in double.");
-  if (end !== whole || text.length > INT64_LENGTH) return finish(cursor, end, value, false);
-  if (Number.isSafeInteger(value)) return finish(cursor, end, value, true);
-  const integer = BigInt(text);
-  finish(cursor, end, value, integer >= INT64_MIN && integer <= UINT64_MAX);
-  if (cursor.integral) cursor.exact = integer;
-  return value;
+  cursor.pos = end;
+  const mayBeInteger = end === whole && text.length <= INT64_LENGTH;
+  if (mayBeInteger && !Number.isSafeInteger(value)) pushBigInteger(store, value, BigInt(text));
+  else store.push(value, mayBeInteger);
+}
+
+function pushBigInteger(store: NumberStore, value: number, integer: bigint): void {
+  const fits = integer >= INT64_MIN && integer <= UINT64_MAX;
+  if (fits) store.exact.set(store.length, integer);
+  store.push(value, fits);
 }
 
 function isDigit(byte: number | undefined): boolean {
@@ -125,9 +134,12 @@ const WORDS: readonly (readonly [string, number])[] = [
 ];
 
 function readWord(cursor: JsonCursor, start: number, lenient: boolean): number {
-  const word = lenient ? WORDS.find(([text]) => cursor.bytes.latin1Slice(start, start + text.length) === text) : undefined;
+  const word = lenient
+    ? WORDS.find(([text]) => cursor.bytes.toString("latin1", start, start + text.length) === text)
+    : undefined;
   if (word === undefined) throw cursor.error("Invalid value.", start);
   const [text, value] = word;
   const negative = start > cursor.pos;
-  return finish(cursor, start + text.length, negative ? -value : value, false);
+  cursor.pos = start + text.length;
+  return negative ? -value : value;
 }

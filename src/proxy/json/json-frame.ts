@@ -71,7 +71,9 @@ export class ArrayFrame {
 
   #hasShape(shape: readonly number[]): boolean {
     const inner = this.#elementShape;
-    return shape.length === inner.length + 1 && shape[0] === this.#count && inner.every((dim, at) => dim === shape[at + 1]);
+    return (
+      shape.length === inner.length + 1 && shape[0] === this.#count && inner.every((dim, at) => dim === shape[at + 1])
+    );
   }
 
   #toItems(): JsonValue[] {

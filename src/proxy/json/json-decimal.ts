@@ -1,17 +1,12 @@
-/** Powers of ten that a double holds exactly: up to 10^22. */
-const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
-/** Splits a double into two halves whose products are exact (Veltkamp). */
-const SPLITTER = 2 ** 27 + 1;
-const POWER_HIGHS = POWERS.map((power) => SPLITTER * power - (SPLITTER * power - power));
-const POWER_LOWS = POWERS.map((power, exponent) => power - (POWER_HIGHS[exponent] as number));
-const INVERSES = POWERS.map((power) => 1 / power);
+import { POWERS, productError } from "./exact-product.ts";
+
 /** Far above the rounding errors of a correction, far below what decides a rounding in practice. */
 const SLACK = 2 ** -48;
 
 /** Digits in the head of a decimal, the first ones: so many fit 32-bit arithmetic. The tail has as many. */
 export const HEAD_DIGITS = 9;
-/** Digits after the decimal point that {@link decimalToDouble} takes. */
-export const MAX_FRACTION = 22;
+/** Digits after the decimal point that {@link decimalToDouble} takes: so many have an exact power. */
+export const MAX_FRACTION = POWERS.length - 1;
 
 /**
  * The double nearest to `(head · 10^tailDigits + tail) / 10^fraction`, or NaN where this arithmetic cannot decide:
@@ -28,18 +23,9 @@ export function decimalToDouble(head: number, tail: number, tailDigits: number, 
   const digits = high + low;
   const digitsError = low - (digits - high);
   const quotient = digits / power;
-  const remainder = digits - quotient * power - productError(quotient, fraction);
-  return rounded(quotient, (remainder + digitsError) * (INVERSES[fraction] as number));
-}
-
-/** What rounding takes from `value · 10^exponent`; exact. */
-function productError(value: number, exponent: number): number {
-  const high = SPLITTER * value - (SPLITTER * value - value);
-  const low = value - high;
-  const powerHigh = POWER_HIGHS[exponent] as number;
-  const powerLow = POWER_LOWS[exponent] as number;
-  const product = value * (POWERS[exponent] as number);
-  return high * powerHigh - product + high * powerLow + low * powerHigh + low * powerLow;
+  const product = quotient * power;
+  const remainder = digits - product - productError(quotient, power, product);
+  return rounded(quotient, (remainder + digitsError) / power);
 }
 
 /** `value + correction`, or NaN where it lies so near to the middle between two doubles that the correction's error decides. */

@@ -20,13 +20,13 @@ export function readString(cursor: JsonCursor): string {
   const plainEnd = skipPlain(bytes, start);
   if (bytes[plainEnd] === QUOTE) {
     cursor.pos = plainEnd + 1;
-    return bytes.latin1Slice(start, plainEnd);
+    return bytes.toString("latin1", start, plainEnd);
   }
   const end = findEnd(cursor, plainEnd);
   if (!isUtf8(bytes.subarray(plainEnd, end))) throw cursor.error("Invalid encoding in string.", plainEnd);
   cursor.pos = end + 1;
   // Checked above for all that JSON.parse would refuse, and for what it would let through.
-  return JSON.parse(bytes.utf8Slice(start - 1, end + 1)) as string;
+  return JSON.parse(bytes.toString("utf8", start - 1, end + 1)) as string;
 }
 
 function skipPlain(bytes: Buffer, start: number): number {
@@ -59,8 +59,9 @@ function skipEscape(cursor: JsonCursor, start: number): number {
   return start + 12;
 }
 
-function readHex(cursor: JsonCursor, start: number, escape: number): number {
-  const digits = cursor.bytes.latin1Slice(start, start + 4);
-  if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw cursor.error("Incorrect hex digit after \\u escape in string.", escape);
+function readHex(cursor: JsonCursor, start: number, backslash: number): number {
+  const digits = cursor.bytes.toString("latin1", start, start + 4);
+  if (!/^[0-9a-fA-F]{4}$/.test(digits))
+    throw cursor.error("Incorrect hex digit after \\u escape in string.", backslash);
   return Number.parseInt(digits, 16);
 }

@@ -1,19 +1,25 @@
 import { JsonCursor } from "./json-cursor.ts";
 import { ArrayFrame, ObjectFrame, SCALAR } from "./json-frame.ts";
 import { readNumber } from "./json-number.ts";
+import { isNumberStart, readNumberRun } from "./json-number-run.ts";
 import { readString } from "./json-string.ts";
 import { JsonNumbers, type JsonValue, NumberStore } from "./json-value.ts";
 
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
 const COLON = 0x3a;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+
+/** By first byte. */
+const LITERALS: ReadonlyMap<number, readonly [string, JsonValue]> = new Map<number, readonly [string, JsonValue]>([
+  [0x6e, ["null", null]],
+  [0x74, ["true", true]],
+  [0x66, ["false", false]],
+]);
 
 /** Lists and objects inside one another; each open one costs memory. */
 const MAX_DEPTH = 1_000_000;
@@ -62,6 +68,7 @@ class JsonReader {
 
   read(): JsonValue {
     const cursor = this.#cursor;
+    cursor.skipByteOrderMark();
     cursor.skipSpace();
     if (!this.#atValue()) throw cursor.error("The document is empty.");
     this.#readValue();
@@ -83,79 +90,61 @@ class JsonReader {
   /** Reads a whole scalar, or the opening of a list or object. */
   #readValue(): void {
     const cursor = this.#cursor;
-    switch (cursor.bytes[cursor.pos]) {
-      case QUOTE:
-        return this.#add(readString(cursor));
-      case OPEN_LIST:
-        return this.#push(this.#spare?.reopen() ?? new ArrayFrame(this.#numbers));
-      case OPEN_OBJECT:
-        return this.#push(new ObjectFrame());
-      case 0x6e:
-        return this.#readLiteral("null", null);
-      case 0x74:
-        return this.#readLiteral("true", true);
-      case 0x66:
-        return this.#readLiteral("false", false);
-      default:
-        return this.#readScalarNumber();
-    }
+    const byte = cursor.bytes[cursor.pos];
+    const literal = LITERALS.get(byte ?? 0);
+    if (byte === QUOTE) this.#add(readString(cursor));
+    else if (byte === OPEN_LIST) this.#push(this.#takeFrame());
+    else if (byte === OPEN_OBJECT) this.#push(new ObjectFrame());
+    else if (literal !== undefined) this.#readLiteral(literal);
+    else this.#readScalarNumber();
   }
 
   /** Reads one element of an open list, a run of numbers, or its end. */
   #readElement(frame: ArrayFrame): void {
     const cursor = this.#cursor;
     cursor.skipSpace();
-    if (cursor.bytes[cursor.pos] === CLOSE_LIST) return this.#closeList(frame);
+    if (cursor.bytes[cursor.pos] === CLOSE_LIST) {
+      this.#closeList(frame);
+      return;
+    }
     if (!frame.isEmpty) this.#skipComma("Missing a comma or ']' after an array element.");
     if (frame.takesNumbers && isNumberStart(cursor.bytes[cursor.pos])) this.#readNumbers(frame);
     else this.#readValue();
   }
 
-  /** Reads numbers as long as nothing else comes between the commas. */
+  /** Reads numbers as long as nothing comes between them but commas and the ends of rows. */
   #readNumbers(frame: ArrayFrame): void {
+    const cursor = this.#cursor;
     const numbers = this.#numbers;
-    const before = numbers.length;
-    do this.#pushNumber();
-    while (this.#skipToNumber());
-    frame.countNumbers(numbers.length - before);
+    const lenient = this.#lenientNumbers;
+    do {
+      const before = numbers.length;
+      readNumberRun(cursor, numbers, lenient);
+      frame.countNumbers(numbers.length - before);
+    } while (this.#skipToRow(frame));
   }
 
-  #pushNumber(): void {
-    const cursor = this.#cursor;
-    const value = readNumber(cursor, this.#lenientNumbers);
-    if (cursor.exact !== undefined) this.#numbers.exact.set(this.#numbers.length, cursor.exact);
-    this.#numbers.push(value, cursor.integral);
+  /** Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays regular. */
+  #skipToRow(frame: ArrayFrame): boolean {
+    const { bytes, pos } = this.#cursor;
+    if (bytes[pos] !== CLOSE_LIST || bytes[pos + 1] !== COMMA) return false;
+    const next = bytes[pos + 2] === SPACE ? pos + 3 : pos + 2;
+    if (bytes[next] !== OPEN_LIST || !isNumberStart(bytes[next + 1])) return false;
+    const parent = this.#open.at(-2);
+    if (!(parent instanceof ArrayFrame && parent.absorb(frame))) return false;
+    this.#cursor.pos = next + 1;
+    frame.reopen();
+    return true;
   }
 
-  /** Moves over a comma to the number behind it; stays where it is if something else follows. */
-  #skipToNumber(): boolean {
-    const cursor = this.#cursor;
-    const { bytes, pos } = cursor;
-    if (bytes[pos] === COMMA) {
-      if (isNumberStart(bytes[pos + 1])) cursor.pos = pos + 1;
-      else if (isNumberStart(bytes[pos + 2]) && bytes[pos + 1] === 0x20) cursor.pos = pos + 2;
-      else return this.#skipFarToNumber();
-      return true;
-    }
-    return this.#skipFarToNumber();
-  }
-
-  #skipFarToNumber(): boolean {
-    const cursor = this.#cursor;
-    cursor.skipSpace();
-    const { bytes, pos } = cursor;
-    if (bytes[pos] !== COMMA) return false;
-    cursor.pos++;
-    cursor.skipSpace();
-    if (isNumberStart(bytes[cursor.pos])) return true;
-    cursor.pos = pos;
-    return false;
-  }
-
+  /** Reads one member of an open object up to its value, the value if it is a scalar, or the object's end. */
   #readMember(frame: ObjectFrame): void {
     const cursor = this.#cursor;
     cursor.skipSpace();
-    if (cursor.bytes[cursor.pos] === CLOSE_OBJECT) return this.#close(frame.close());
+    if (cursor.bytes[cursor.pos] === CLOSE_OBJECT) {
+      this.#close(frame.close());
+      return;
+    }
     if (!frame.isEmpty) this.#skipComma("Missing a comma or '}' after an object member.");
     if (cursor.bytes[cursor.pos] !== QUOTE) throw cursor.error("Missing a name for object member.");
     frame.expect(readString(cursor));
@@ -173,25 +162,28 @@ class JsonReader {
     cursor.skipSpace();
   }
 
-  #readLiteral(text: string, value: JsonValue): void {
-    const cursor = this.#cursor;
+  #readLiteral([text, value]: readonly [string, JsonValue]): void {
+    const { bytes, pos } = this.#cursor;
     for (let index = 1; index < text.length; index++) {
-      if (cursor.bytes[cursor.pos + index] !== text.charCodeAt(index)) {
-        throw cursor.error("Invalid value.", cursor.pos + index);
-      }
+      if (bytes[pos + index] !== text.charCodeAt(index)) throw this.#cursor.error("Invalid value.", pos + index);
     }
-    cursor.pos += text.length;
+    this.#cursor.pos += text.length;
     this.#add(value);
   }
 
   #readScalarNumber(): void {
-    this.#pushNumber();
+    readNumber(this.#cursor, this.#numbers, this.#lenientNumbers);
     this.#add(new JsonNumbers(this.#numbers, this.#numbers.length - 1, SCALAR));
+  }
+
+  #takeFrame(): ArrayFrame {
+    const frame = this.#spare?.reopen() ?? new ArrayFrame(this.#numbers);
+    this.#spare = undefined;
+    return frame;
   }
 
   #push(frame: ArrayFrame | ObjectFrame): void {
     if (this.#open.length === MAX_DEPTH) throw this.#cursor.error(`More than ${MAX_DEPTH} levels of nesting.`);
-    if (frame === this.#spare) this.#spare = undefined;
     this.#cursor.pos++;
     this.#open.push(frame);
   }
@@ -199,7 +191,10 @@ class JsonReader {
   #closeList(frame: ArrayFrame): void {
     this.#spare = frame;
     const parent = this.#open.at(-2);
-    if (!(parent instanceof ArrayFrame && parent.absorb(frame))) return this.#close(frame.close());
+    if (!(parent instanceof ArrayFrame && parent.absorb(frame))) {
+      this.#close(frame.close());
+      return;
+    }
     this.#open.pop();
     this.#cursor.pos++;
   }
@@ -211,13 +206,10 @@ class JsonReader {
   }
 
   #add(value: JsonValue): void {
-    if (++this.#values > MAX_VALUES) throw this.#cursor.error(`More than ${MAX_VALUES} values outside lists of numbers.`);
+    if (++this.#values > MAX_VALUES)
+      throw this.#cursor.error(`More than ${MAX_VALUES} values outside lists of numbers.`);
     const frame = this.#open.at(-1);
     if (frame === undefined) this.#root = value;
     else frame.add(value);
   }
-}
-
-function isNumberStart(byte: number | undefined): boolean {
-  return byte !== undefined && ((byte >= ZERO && byte <= NINE) || byte === MINUS);
 }

@@ -57,7 +57,8 @@ export class JsonNumbers {
   /** The number at an index, as bigint where a double would not hold it. */
   at(index: number): number | bigint {
     const { store, start } = this;
-    return store.exact.get(start + index) ?? (store.values[start + index] as number);
+    const value = store.values[start + index] as number;
+    return store.exact.size === 0 ? value : (store.exact.get(start + index) ?? value);
   }
 
   /** Whether the literal at an index is an integer of at most 64 bits, without fraction or exponent. */
@@ -65,11 +66,15 @@ export class JsonNumbers {
     return this.store.fractions[this.start + index] === 0;
   }
 
+  /** One number as a value of its own. */
+  scalar(index: number): JsonNumbers {
+    return new JsonNumbers(this.store, this.start + index, []);
+  }
+
   /** The element at an index of the first dimension. */
   row(index: number): JsonNumbers {
-    const shape = this.shape.slice(1);
     const size = this.size / (this.shape[0] as number);
-    return new JsonNumbers(this.store, this.start + index * size, shape);
+    return new JsonNumbers(this.store, this.start + index * size, this.shape.slice(1));
   }
 }
 

@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ErrorRequestHandler } from "express";
+import { type ErrorCode, ServingError, STATUS } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+
+/** How long a client that still sends gets to read why it is refused. */
+const LINGER_MS = 1000;
+/** When a client may try again where the server has no room or restarts a thread, in seconds. */
+const RETRY_AFTER_S = "1";
+/** Codes that are the server's fault, whose cause somebody should read. */
+const SERVER_FAULTS: readonly ErrorCode[] = ["internal", "unknown", "data_loss"];
+
+/** A refusal that HTTP has a status of its own for; all others are {@link ServingError}. */
+export class HttpError extends Error {
+  override readonly name = "HttpError";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** The last middleware: answers whatever was thrown. */
+export function createErrorMiddleware(log: Logger): ErrorRequestHandler {
+  return (reason, request, response, _next) => {
+    sendError(reason, { request, response, log });
+  };
+}
+
+/** A request that failed, and how to tell. */
+export interface FailedRequest {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly log: Logger;
+}
+
+/** Answers with `{"error": message}` and the status of the error; the cause goes to the log only. */
+export function sendError(reason: unknown, { request, response, log }: FailedRequest): void {
+  const { status, message, headers } = toHttpError(reason);
+  logFailure(reason, status, { request, response, log });
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const body = errorBody(message);
+  response.writeHead(status, {
+    ...headers,
+    "content-type": "application/json",
+    "content-length": body.length,
+    ...(!request.complete && { connection: "close" }),
+  });
+  if (request.complete) response.end(body);
+  else endUnread(body, request, response);
+}
+
+/** The one form that errors have. */
+export function errorBody(message: string): Buffer {
+  return Buffer.from(JSON.stringify({ error: message }, null, 4));
+}
+
+function toHttpError(reason: unknown): HttpError {
+  if (reason instanceof HttpError) return reason;
+  const { code, message } = ServingError.from(reason);
+  const headers = code === "unavailable" ? { "retry-after": RETRY_AFTER_S } : {};
+  return new HttpError(STATUS[code].http, message, headers);
+}
+
+/**
+ * Answers a request whose body was not read to its end. Closing at once would reset the connection, and a client that still
+ * sends would lose the answer; so the rest is thrown away for a while.
+ */
+function endUnread(body: Buffer, request: IncomingMessage, response: ServerResponse): void {
+  response.write(body);
+  const end = () => response.end();
+  const timer = setTimeout(end, LINGER_MS);
+  request.once("close", () => {
+    clearTimeout(timer);
+    end();
+  });
+  request.resume();
+}
+
+function logFailure(reason: unknown, status: number, { request, log }: FailedRequest): void {
+  const { method, url } = request;
+  const isFault = !(reason instanceof HttpError) && SERVER_FAULTS.includes(ServingError.from(reason).code);
+  if (isFault) log.error("request failed", { method, url, status, err: reason });
+  else log.debug("request refused", { method, url, status, reason: (reason as Error).message });
+}

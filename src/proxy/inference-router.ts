@@ -1,0 +1,43 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Exchange } from "./exchange.ts";
+import { sendError } from "./http-errors.ts";
+import type { HttpDependencies, RouteHandler } from "./http-route.ts";
+import { createKibernetikaRoutes } from "./kibernetika-routes.ts";
+import { sendAnswer } from "./send-answer.ts";
+import { createTensorflowRoutes } from "./tensorflow-routes.ts";
+
+/** Answers a request if it is for one of the inference protocols, and says whether it is. */
+export type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/**
+ * The routes of all inference protocols. They need nothing of Express, which costs several times what a small request
+ * takes, so that a server may ask this router first.
+ */
+export function createInferenceRouter(dependencies: HttpDependencies): InferenceRouter {
+  const protocols = [createKibernetikaRoutes(dependencies), createTensorflowRoutes(dependencies)];
+  return (request, response) => {
+    const { method = "", url = "" } = request;
+    for (const routes of protocols) {
+      const handler = routes(method, url);
+      if (handler === undefined) continue;
+      void answer(handler, { request, response }, dependencies);
+      return true;
+    }
+    return false;
+  };
+}
+
+interface RequestPair {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+async function answer(handler: RouteHandler, pair: RequestPair, dependencies: HttpDependencies): Promise<void> {
+  const { request, response } = pair;
+  const { maxMessageBytes, log } = dependencies;
+  try {
+    sendAnswer(response, await handler(new Exchange(request, response, maxMessageBytes)), log);
+  } catch (reason) {
+    sendError(reason, { request, response, log });
+  }
+}

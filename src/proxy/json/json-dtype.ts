@@ -1,0 +1,43 @@
+import type { DType } from "../../tensor/dtype.ts";
+import { isJsonList, JsonNumbers, type JsonValue } from "./json-value.ts";
+
+const INT32_MIN = -(2 ** 31);
+const INT32_MAX = 2 ** 31 - 1;
+const INT64_MAX = 2n ** 63n - 1n;
+
+/**
+ * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or uint64
+ * above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are float32; strings and encoded bytes are
+ * `bytes`, true and false `bool`. The first element says which of these it is; others must follow it.
+ */
+export function inferDType(values: readonly JsonValue[]): DType {
+  let dtype: DType | undefined;
+  const pending = [...values].reverse();
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    if (value instanceof JsonNumbers) dtype = widest(dtype, numberDType(value));
+    else if (isJsonList(value)) for (let index = value.length; index-- > 0; ) pending.push(value[index] as JsonValue);
+    else if (dtype === undefined) return scalarDType(value);
+    if (dtype === "float32") return dtype;
+  }
+  return dtype ?? "float32";
+}
+
+const WIDENING: readonly DType[] = ["int32", "int64", "uint64", "float32"];
+
+function widest(first: DType | undefined, second: DType): DType {
+  return first !== undefined && WIDENING.indexOf(first) > WIDENING.indexOf(second) ? first : second;
+}
+
+function scalarDType(value: JsonValue): DType {
+  if (value === null) return "float32";
+  return typeof value === "boolean" ? "bool" : "bytes";
+}
+
+function numberDType(numbers: JsonNumbers): DType {
+  const { store, start, size } = numbers;
+  if (store.fractions.subarray(start, start + size).includes(1)) return "float32";
+  const values = store.values.subarray(start, start + size);
+  if (values.every((value) => value >= INT32_MIN && value <= INT32_MAX)) return "int32";
+  const isAbove = values.some((_, index) => numbers.at(index) > INT64_MAX);
+  return isAbove ? "uint64" : "int64";
+}

@@ -1,0 +1,41 @@
+import type { JsonCursor } from "./json-cursor.ts";
+import { readNumber } from "./json-number.ts";
+import type { NumberStore } from "./json-value.ts";
+
+const SPACE = 0x20;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+
+/** Moves the number at the cursor to the store, and those that follow it as long as only commas come between. */
+export function readNumberRun(cursor: JsonCursor, store: NumberStore, lenient: boolean): void {
+  do readNumber(cursor, store, lenient);
+  while (skipToNumber(cursor));
+}
+
+/** Moves over a comma to the number behind it; stays where it is if something else follows. */
+function skipToNumber(cursor: JsonCursor): boolean {
+  const { bytes, pos } = cursor;
+  if (bytes[pos] !== COMMA) return skipSpaceToNumber(cursor);
+  const next = bytes[pos + 1] === SPACE ? pos + 2 : pos + 1;
+  if (!isNumberStart(bytes[next])) return skipSpaceToNumber(cursor);
+  cursor.pos = next;
+  return true;
+}
+
+function skipSpaceToNumber(cursor: JsonCursor): boolean {
+  cursor.skipSpace();
+  const comma = cursor.pos;
+  if (cursor.bytes[comma] !== COMMA) return false;
+  cursor.pos++;
+  cursor.skipSpace();
+  if (isNumberStart(cursor.bytes[cursor.pos])) return true;
+  cursor.pos = comma;
+  return false;
+}
+
+/** Whether a byte is the first of a number; words such as NaN aside. */
+export function isNumberStart(byte: number | undefined): boolean {
+  return byte !== undefined && ((byte >= ZERO && byte <= NINE) || byte === MINUS);
+}

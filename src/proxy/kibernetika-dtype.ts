@@ -1,0 +1,42 @@
+import { type DType, isDType } from "../tensor/dtype.ts";
+
+/** Numbers of tensorflow.DataType. Complex numbers have no form in JSON. */
+const BY_NUMBER: ReadonlyMap<number, DType> = new Map<number, DType>([
+  [1, "float32"],
+  [2, "float64"],
+  [3, "int32"],
+  [4, "uint8"],
+  [5, "int16"],
+  [6, "int8"],
+  [7, "bytes"],
+  [9, "int64"],
+  [10, "bool"],
+  [14, "bfloat16"],
+  [17, "uint16"],
+  [19, "float16"],
+  [22, "uint32"],
+  [23, "uint64"],
+]);
+
+/** Names that are not ours: TensorFlow's and the original tool's. `int` has 64 bits there. */
+const ALIASES: ReadonlyMap<string, DType> = new Map<string, DType>([
+  ["float", "float32"],
+  ["double", "float64"],
+  ["half", "float16"],
+  ["int", "int64"],
+  ["string", "bytes"],
+  ["byte", "bytes"],
+  ["strings", "bytes"],
+]);
+
+/** The dtype with a number of tensorflow.DataType. */
+export function dtypeOfNumber(number: number): DType | undefined {
+  return BY_NUMBER.get(number);
+}
+
+/** The dtype with a name of any case: `float32`, `float`, `DT_FLOAT`, `int` (64 bits), `string` … */
+export function dtypeOfName(name: string): DType | undefined {
+  const plain = name.toLowerCase().replace(/^dt_/, "");
+  const dtype = ALIASES.get(plain) ?? (isDType(plain) ? plain : undefined);
+  return dtype?.startsWith("complex") ? undefined : dtype;
+}

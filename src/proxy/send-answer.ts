@@ -1,0 +1,39 @@
+import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
+import type { Logger } from "../observability/logger.ts";
+import type { HttpAnswer } from "./http-route.ts";
+
+/** Headers that belong to the connection or the body: no hook may set them. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "date",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Sends a successful answer, with the headers of hooks that HTTP can carry. */
+export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Logger): void {
+  for (const [name, value] of Object.entries(answer.headers ?? {})) {
+    if (isSendable(name, value)) response.setHeader(name, value);
+    else log.warn("a hook's response header was left out", { header: name });
+  }
+  response.writeHead(200, { "content-type": answer.contentType, "content-length": answer.body.length });
+  response.end(answer.body);
+}
+
+function isSendable(name: string, value: string): boolean {
+  if (OWN_HEADERS.has(name.toLowerCase()) || name.startsWith(":")) return false;
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,89 @@
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../drivers/driver.ts";
+import { ServingError } from "../errors.ts";
+import type { ServableDescription } from "../serving/inference-service.ts";
+import { createTensors, type Tensors } from "../tensor/tensor.ts";
+import { inferDType } from "./json/json-dtype.ts";
+import { dumpJson } from "./json/json-dump.ts";
+import { parseJson } from "./json/json-reader.ts";
+import { toJsonTensor } from "./json/json-tensor.ts";
+import { isJsonObject, type JsonObject, type JsonValue, listLength } from "./json/json-value.ts";
+import { isBase64Object, tensorflowDialect } from "./tensorflow-dialect.ts";
+import { readInstances, UNNAMED_INPUT } from "./tensorflow-rows.ts";
+
+/** A predict request's JSON, before the model is known. */
+export interface PredictBody {
+  readonly root: JsonObject;
+  /** Empty = the default signature. */
+  readonly signature: string;
+}
+
+/** Parses the body of a predict request. */
+export function parsePredictBody(body: Uint8Array): PredictBody {
+  if (body.length === 0) throw refusal("JSON Parse error: The document is empty");
+  const root = parseJson(body, { lenientNumbers: true, ignoreTrailing: true });
+  if (!isJsonObject(root)) throw refusal(`JSON Value: ${dumpJson(root)} Is not object`);
+  const { signature_name: signature = "" } = root;
+  if (typeof signature === "string") return { root, signature };
+  throw refusal(`JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`);
+}
+
+/** The signature that a request names; undefined where the service does not tell its signatures. */
+export function findSignature(name: string, { signatures }: ServableDescription): Signature | undefined {
+  const known = Object.values(signatures);
+  if (known.length === 0) return undefined;
+  if (name === "") return signatures[DEFAULT_SIGNATURE] ?? known[0];
+  if (Object.hasOwn(signatures, name)) return signatures[name];
+  throw refusal(`Serving signature name: "${name}" not found in signature def`);
+}
+
+/** `row` = a list of instances in, a list of predictions out; `column` = whole tensors in and out. */
+export type PredictFormat = "row" | "column";
+
+/** A request's tensors, and the form that they came in, in which the answer goes back. */
+export interface PredictInputs {
+  readonly format: PredictFormat;
+  readonly inputs: Tensors;
+}
+
+/** Reads the tensors; without `specs` their names and dtypes are what the JSON says. */
+export function readInputs({ root, signature }: PredictBody, specs: readonly TensorSpec[] | undefined): PredictInputs {
+  if (specs?.length === 0) throw refusal(`Failed to get input map for signature: ${signature || "DEFAULT"}`);
+  const { instances, inputs } = root;
+  if (instances !== undefined && inputs !== undefined) {
+    throw refusal(
+      `JSON Value: ${dumpJson(root)} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist `,
+    );
+  }
+  if (inputs !== undefined) return { format: "column", inputs: readColumns(inputs, specs) };
+  if (instances === undefined) throw refusal("Missing 'inputs' or 'instances' key");
+  const length = listLength(instances);
+  if (length === undefined) throw refusal(`JSON Value: ${dumpJson(root)} Expecting 'instances' to be an list/array`);
+  if (length === 0) throw refusal(`JSON Value: ${dumpJson(root)} No values in 'instances' array`);
+  return { format: "row", inputs: readInstances(instances, specs) };
+}
+
+function readColumns(value: JsonValue, specs: readonly TensorSpec[] | undefined): Tensors {
+  if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, specs);
+  if (specs !== undefined && specs.length > 1) {
+    throw refusal(
+      "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map",
+    );
+  }
+  const { name, dtype } = specs?.[0] ?? { name: UNNAMED_INPUT, dtype: inferDType([value]) };
+  return createTensors([[name, toJsonTensor(value, dtype, tensorflowDialect)]]);
+}
+
+function readNamedColumns(columns: JsonObject, specs: readonly TensorSpec[] | undefined): Tensors {
+  const known = specs ?? Object.entries(columns).map(([name, value]) => ({ name, dtype: inferDType([value]) }));
+  const tensors = createTensors();
+  for (const spec of known) {
+    const value = columns[spec.name];
+    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, tensorflowDialect);
+    else if (!("default" in spec)) throw refusal(`Missing named input: ${spec.name} in 'inputs' object.`);
+  }
+  return tensors;
+}
+
+function refusal(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

@@ -1,0 +1,85 @@
+import { describe, expect, test } from "vitest";
+import type { TensorSpec } from "../../src/drivers/driver.ts";
+import { defineHooks } from "../../src/hooks/hooks.ts";
+import { Random } from "../grpc/random.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { randomJson } from "./random-json.ts";
+
+const MUTATIONS = 2000;
+/** What a client's mistakes may lead to; anything else would be the server's own failure. */
+const ALLOWED = [200, 400, 404, 415];
+
+const SPECS: readonly TensorSpec[] = [
+  { name: "x", dtype: "float32" },
+  { name: "s", dtype: "bytes" },
+  { name: "n", dtype: "int64" },
+];
+
+const ROWS =
+  '{"signature_name": "serving_default", "instances": [{"x": [1, 2.5], "s": "é", "n": 9007199254740993}, {"x": [NaN, -3e2], "s": {"b64": "/w=="}, "n": -1}]}';
+const COLUMNS = '{"inputs": {"x": [[1, 2.5], [3, 4]], "s": ["a\\n", {"b64": "aGVsbG8="}], "n": [1, 2]}}';
+const PLAIN = '{"instances": [[[1, 2, 3], [4, 5, 6]], [[7, 8, 9], [0.5, 1e-3, -0]]]}';
+const PROXY =
+  '{"inputs": {"x": {"dtype": 1, "data": [[1, null], [3, 4]]}, "s": {"dtype": "string", "data": "aGVsbG8="}, "n": {"dtype": 9, "data": [1]}}, "out_filter": ["x"], "out_mime_type": ""}';
+const FORM =
+  '--b\r\nContent-Disposition: form-data; name="float_x"\r\n\r\n1,2.5\r\n--b\r\nContent-Disposition: form-data; name="byte_s"; filename="f"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n--b\r\nContent-Disposition: form-data; name="int_n"\r\n\r\n7\r\n--b--\r\n';
+
+/** One to three bytes, or stretches of bytes, changed, left out, doubled or replaced with something of JSON. */
+function mutate(original: Buffer, random: Random): Buffer {
+  let bytes = original;
+  for (let times = 1 + random.below(3); times > 0; times--) {
+    const at = random.below(bytes.length + 1);
+    const end = Math.min(bytes.length, at + random.pick([0, 1, 1, 2, random.below(40)]));
+    const piece = random.pick([
+      Buffer.alloc(0),
+      Buffer.from(random.bytes(1 + random.below(3))),
+      Buffer.from(
+        random.pick([
+          ...'[]{},:"\\0-.eNI\r\n',
+          "null",
+          "1e999",
+          '"\\ud800"',
+          "[[[[",
+          "-Infinity",
+          "18446744073709551616",
+        ]),
+      ),
+      bytes.subarray(at, end),
+      Buffer.from(randomJson(random, 3)),
+    ]);
+    bytes = Buffer.concat([bytes.subarray(0, at), piece, random.pick([bytes.subarray(end), bytes.subarray(at)])]);
+  }
+  return bytes;
+}
+
+describe("mutated bodies", () => {
+  test.each([
+    ["rows", "/v1/models/default:predict", ROWS, "application/json"],
+    ["columns", "/v1/models/default:predict", COLUMNS, "application/json"],
+    ["a plain list", "/v1/models/default:predict", PLAIN, "application/json"],
+    ["the original's JSON", "/predict", PROXY, "application/json"],
+    ["a form", "/predict", FORM, "multipart/form-data; boundary=b"],
+  ])("of %s never make the server fail, with and without a signature", async (_, path, text, type) => {
+    const declared = defineHooks({ inputs: SPECS, process: (inputs) => inputs });
+    const servers = [
+      await startServer({ models: [{ driver: "null" }] }),
+      await startServer({ models: [{ driver: "null" }], hooks: declared }),
+    ];
+    const random = new Random(text.length);
+    const seen = new Set<number>();
+    for (let round = 0; round < MUTATIONS / servers.length; round++) {
+      const body = mutate(Buffer.from(text, path === "/predict" ? "latin1" : "utf8"), random);
+      for (const { httpUrl } of servers) {
+        const response = await fetch(httpUrl + path, { method: "POST", body, headers: { "content-type": type } });
+        const answer = await response.text();
+        seen.add(response.status);
+        if (!ALLOWED.includes(response.status)) {
+          expect.fail(`${response.status} ${answer} for ${JSON.stringify(body.toString("latin1"))}`);
+        }
+        if (response.status !== 200) expect(JSON.parse(answer)).toEqual({ error: expect.any(String) });
+      }
+    }
+    expect(seen).toContain(200);
+    expect(seen).toContain(400);
+  });
+});
