@@ -1,5 +1,5 @@
 import type { Logger } from "../observability/logger.ts";
-import type { ModelOptions } from "../repository/load-servable.ts";
+import type { ModelOptions } from "../repository/choose-stages.ts";
 import type { StageSummary } from "../server.ts";
 import type { InFlight } from "../serving/admission.ts";
 import { createLogAnnouncer } from "./log-announcer.ts";
@@ -7,16 +7,16 @@ import { createTerminalAnnouncer } from "./terminal-announcer.ts";
 
 /** What a started program serves. */
 export interface ReadyFacts {
-  /** The model's name. */
-  readonly name: string;
+  /** The model's name; absent where the models run elsewhere. */
+  readonly name?: string;
   /** As a client on this machine reaches it, never a wildcard. */
   readonly grpcAddress: string;
   /** As a client on this machine reaches it; absent where HTTP is off. */
   readonly httpUrl?: string;
   /** Empty where the models run elsewhere. */
   readonly stages: readonly StageSummary[];
-  /** A shell line that sends a valid request. */
-  readonly example: string;
+  /** A shell line that sends a valid request; absent where the inputs are not known. */
+  readonly example?: string;
 }
 
 /** Tells whoever started the program how it fares. */

@@ -47,6 +47,7 @@ export function createCommand(name: CommandName, onListed: (flag: ListedFlag) =>
       "after",
       `\nEvery flag is also an environment variable: --http-port is KSERVING_HTTP_PORT.\n${EPILOGUES[name]}`,
     )
+    .configureHelp({ optionDescription: (option) => option.description })
     .allowExcessArguments()
     .configureOutput({ outputError: () => {} })
     .exitOverride();
@@ -70,5 +71,5 @@ function toOption(flag: string, setting: Setting, onListed: (flag: ListedFlag) =
 function describe(setting: Setting): string {
   const choices = setting.type === "choice" ? `; ${setting.choices.join(", ")}` : "";
   const isTold = "default" in setting && setting.type !== "boolean" && setting.default !== undefined;
-  return `${setting.help}${choices}${isTold ? ` (default ${setting.default})` : ""}`;
+  return `${setting.help}${choices}${isTold ? ` (default: ${setting.default})` : ""}`;
 }

@@ -18,13 +18,16 @@ export function fromEnvironment(name: SettingName, setting: Setting, env: Enviro
 export function misspeltVariables(env: Environment): string[] {
   const known = (Object.keys(SETTINGS) as SettingName[]).map(envOf);
   return Object.keys(env).flatMap((name) => {
-    if (!name.startsWith("KSERVING_") || known.includes(name)) return [];
+    if (!name.startsWith("KSERVING_") || known.includes(name) || SERVICE_LINK_NAME.test(name)) return [];
     const meant = nearest(name, known);
     return meant === undefined ? [] : [`The environment variable ${name} is no setting. Did you mean ${meant}?`];
   });
 }
 
-/** Kubernetes sets KSERVING_PORT=tcp://10.0.0.1:9000 in every pod beside a service that is called kserving. */
+/** What Kubernetes tells every pod beside a service that is called kserving, except for KSERVING_PORT. */
+const SERVICE_LINK_NAME = /^KSERVING_(SERVICE_(HOST|PORT)|PORT_\d)/;
+
+/** Kubernetes sets KSERVING_PORT=tcp://10.0.0.1:9000 in such a pod. */
 function isServiceLink(text: string): boolean {
   return /^(tcp|udp|sctp):\/\//.test(text);
 }

@@ -1,19 +1,20 @@
 import { inspect } from "node:util";
-import { reasonText } from "../errors.ts";
+import { reasonText, ServingError } from "../errors.ts";
 
-/** A failed start as one line; with `causes` also what led to it, one paragraph for each, with stacks. */
+/** A failed start as one line; with `causes` also what led to it, one paragraph for each, with stacks. An error that nobody foresaw is its own cause. */
 export function toErrorText(reason: unknown, { causes }: { readonly causes: boolean }): string {
   const line = `kserving: ${reasonText(reason)
     .replace(/\s*\n\s*/g, " ")
     .trim()}`;
-  const chain = causes ? causeChain(reason).map((cause) => `  caused by: ${indent(inspectCause(cause))}`) : [];
-  return `${[line, ...chain].join("\n")}\n`;
+  const chain = reason instanceof ServingError ? causeChain(reason) : [reason, ...causeChain(reason)];
+  const paragraphs = causes ? chain.map((cause) => `  caused by: ${indent(inspectCause(cause))}`) : [];
+  return `${[line, ...paragraphs].join("\n")}\n`;
 }
 
 function causeChain(reason: unknown): unknown[] {
   const chain: unknown[] = [];
   let cause = causeOf(reason);
-  while (cause !== undefined && !chain.includes(cause)) {
+  while (cause !== undefined && cause !== reason && !chain.includes(cause)) {
     chain.push(cause);
     cause = causeOf(cause);
   }

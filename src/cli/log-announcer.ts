@@ -1,6 +1,7 @@
 import type { TensorSpec } from "../drivers/driver.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { StageSummary } from "../server.ts";
+import type { InFlight } from "../serving/admission.ts";
 import type { Announcer } from "./announcer.ts";
 
 /** Tells a log: `loading`, `ready`, `draining`, `stopped`, one event each. */
@@ -11,7 +12,7 @@ export function createLogAnnouncer(log: Logger): Announcer {
       log.info("ready", { name, grpc: grpcAddress, http: httpUrl, stages: stages.map(toFields) }),
     draining: (count) => log.info("draining", { requests: count }),
     stopped: () => log.info("stopped"),
-    cutOff: (requests, why) => log.error("requests cut off", { why, requests }),
+    cutOff: (requests, why) => log.error("requests cut off", { why, requests: requests.map(withRoundAge) }),
   };
 }
 
@@ -22,6 +23,10 @@ function toFields({ inputs, outputs, loadMs, ...stage }: StageSummary) {
     outputs: outputs?.map(withoutDefault),
     loadMs: Math.round(loadMs),
   };
+}
+
+function withRoundAge({ id, model, ageMs }: InFlight) {
+  return { id, model, ageMs: Math.round(ageMs) };
 }
 
 /** A default may be a large tensor. */

@@ -1,3 +1,4 @@
+import { BOOLEANS } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
 import { didYouMean } from "../nearest.ts";
 import type { Setting } from "./settings.ts";
@@ -8,17 +9,6 @@ export interface GivenText {
   readonly text: string;
 }
 
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  true: true,
-  "1": true,
-  yes: true,
-  on: true,
-  false: false,
-  "0": false,
-  no: false,
-  off: false,
-};
-
 /** Reads one setting's text; throws `invalid_argument` naming the source, what came and what is expected. */
 export function readSetting(setting: Setting, given: GivenText): string | number | boolean | readonly string[] {
   const { text } = given;
@@ -26,7 +16,7 @@ export function readSetting(setting: Setting, given: GivenText): string | number
     case "text":
       return text === "" ? refuse(given, "a text that is not empty") : text;
     case "boolean":
-      return BOOLEANS[text.toLowerCase()] ?? refuse(given, "true or false");
+      return BOOLEANS.get(text.toLowerCase()) ?? refuse(given, "true or false");
     case "choice":
       return setting.choices.includes(text)
         ? text
@@ -35,6 +25,10 @@ export function readSetting(setting: Setting, given: GivenText): string | number
       return /^\d+$/.test(text) && Number(text) <= 65535
         ? Number(text)
         : refuse(given, "an integer from 0 to 65535 (0 picks a free port)");
+    case "count":
+      return /^\d+$/.test(text) && Number(text) >= setting.min && Number.isSafeInteger(Number(text))
+        ? Number(text)
+        : refuse(given, `an integer of ${setting.min} or more`);
     case "seconds":
       return /^\d+(\.\d+)?s?$/.test(text)
         ? Number.parseFloat(text)

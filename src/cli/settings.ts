@@ -1,3 +1,4 @@
+import { DRIVER_NAMES } from "../drivers/registry.ts";
 import { LOG_LEVELS } from "../observability/log-level.ts";
 
 /** What the program can be told to do. */
@@ -17,8 +18,9 @@ export type Setting = {
   | { readonly type: "text"; readonly default?: string }
   | { readonly type: "boolean"; readonly default: boolean }
   | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string }
-  /** `port`: 0 to 65535. `bytes`: with an optional unit. `seconds`: may have decimals. */
+  /** `port`: 0 to 65535. `bytes`: with an optional unit. `seconds`: may have decimals. `count`: an integer from `min` on. */
   | { readonly type: "port" | "bytes" | "seconds"; readonly default: number }
+  | { readonly type: "count"; readonly min: number; readonly default?: number }
   /** A flag that may be repeated; the separator is what stands between entries in the environment variable. */
   | { readonly type: "list"; readonly separator: "," | ";" }
 );
@@ -36,7 +38,7 @@ export const SETTINGS = {
     type: "list",
     separator: ",",
     placeholder: "NAME",
-    help: "runtime of a model: null, onnx or a path to a driver of your own (./my-driver.ts); repeatable, the n-th driver takes the n-th model path; may be left out where the path's ending tells",
+    help: `runtime of a model: ${DRIVER_NAMES.join(", ")} or a path to a driver of your own (./my-driver.ts); repeatable, the n-th driver takes the n-th model path; may be left out where the path's ending tells`,
     commands: SERVE,
   },
   modelPath: {
@@ -112,6 +114,92 @@ export const SETTINGS = {
     help: "answer TensorFlow Serving clients with raw tensor_content instead of typed fields",
     commands: SERVE,
   },
+  workers: {
+    type: "count",
+    min: 0,
+    placeholder: "COUNT",
+    default: 1,
+    help: "threads that run the hook file; 0 runs hooks in the main thread, for debugging",
+    commands: SERVE,
+  },
+  hookTimeout: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: 60,
+    help: "after which a hook's pending promise fails its request; 0 = never",
+    commands: SERVE,
+  },
+  hookStall: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: 10,
+    help: "after which a hook thread that does not return is replaced; 0 = never",
+    commands: SERVE,
+  },
+  hookMemory: {
+    type: "count",
+    min: 16,
+    placeholder: "MEGABYTES",
+    default: 2048,
+    help: "JavaScript heap of a hook thread; one that needs more is replaced",
+    commands: SERVE,
+  },
+  inspectHooks: {
+    type: "boolean",
+    default: false,
+    help: "let a debugger attach to the hook threads",
+    commands: SERVE,
+  },
+  watch: {
+    type: "boolean",
+    default: false,
+    help: "load the hook file anew when it or a file it imports changes, as SIGHUP does",
+    commands: SERVE,
+  },
+  instances: {
+    type: "count",
+    min: 1,
+    placeholder: "COUNT",
+    default: 1,
+    help: "copies of each model, each in a thread of its own",
+    commands: SERVE,
+  },
+  threads: {
+    type: "count",
+    min: 1,
+    placeholder: "COUNT",
+    help: "threads that each copy's runtime may use; left out, the cores divided by the instances",
+    commands: SERVE,
+  },
+  modelStall: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: 60,
+    help: "after which a model thread that does not return is replaced; 0 = never",
+    commands: SERVE,
+  },
+  maxQueue: {
+    type: "count",
+    min: 1,
+    placeholder: "COUNT",
+    default: 1024,
+    help: "requests under way at most, waiting or running; more are refused at once",
+    commands: SERVE,
+  },
+  maxQueueBytes: {
+    type: "bytes",
+    placeholder: "SIZE",
+    default: 512 * 1024 * 1024,
+    help: "bytes of the requests under way at most; more are refused at once",
+    commands: SERVE,
+  },
+  requestTimeout: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: 0,
+    help: "after which a request fails where its client sets no earlier deadline; 0 = never",
+    commands: SERVE,
+  },
   drainTimeout: {
     type: "seconds",
     placeholder: "SECONDS",
@@ -146,13 +234,14 @@ interface ValueByType {
   readonly port: number;
   readonly bytes: number;
   readonly seconds: number;
+  readonly count: number;
   readonly list: readonly string[];
 }
 
 type ValueOf<S extends Setting> = S extends { choices: readonly (infer Choice)[] }
   ? Choice
   : S extends { type: keyof ValueByType }
-    ? ValueByType[S["type"]] | (S extends { type: "text" } & { default?: never } ? undefined : never)
+    ? ValueByType[S["type"]] | (S extends { type: "text" | "count" } & { default?: never } ? undefined : never)
     : never;
 
 /** The settings of one command, read and complete; undefined = not given, and there is no default. */

@@ -3,6 +3,7 @@ import type { StageSummary } from "../server.ts";
 
 const HEADINGS = ["#", "Driver", "Model", "Inputs → outputs", "Loaded in"] as const;
 const GAP = "  ";
+const FIRM_SPACE = "\u00a0";
 
 /** The stages as a table for a terminal of so many columns; too long lists of inputs and outputs go on in further lines. */
 export function toStartTable(stages: readonly StageSummary[], columns: number): string {
@@ -14,11 +15,6 @@ export function toStartTable(stages: readonly StageSummary[], columns: number): 
   return rows.flatMap((row) => toLines(row, widths)).join("\n");
 }
 
-/** `input_1 float32[?,64,64,1]`. */
-export function specText({ name, dtype, shape }: TensorSpec): string {
-  return `${name} ${dtype}${shape === undefined ? "" : `[${shape.map(dimensionText).join()}]`}`;
-}
-
 function toCells({ index, driver, path, inputs, outputs, loadMs }: StageSummary): readonly string[] {
   const flow = `${sideText(inputs)} → ${sideText(outputs)}`;
   return [String(index), driver, path === "" ? "-" : path, flow, `${Math.round(loadMs)} ms`];
@@ -26,6 +22,11 @@ function toCells({ index, driver, path, inputs, outputs, loadMs }: StageSummary)
 
 function sideText(specs: readonly TensorSpec[] | undefined): string {
   return specs === undefined ? "any" : specs.map(specText).join(", ");
+}
+
+/** `input_1 float32[?,64,64,1]`, with a space at which no line is broken. */
+function specText({ name, dtype, shape }: TensorSpec): string {
+  return `${name}${FIRM_SPACE}${dtype}${shape === undefined ? "" : `[${shape.map(dimensionText).join()}]`}`;
 }
 
 function dimensionText(dimension: Dimension): string {
@@ -37,7 +38,9 @@ function toLines(row: readonly string[], widths: readonly number[]): string[] {
   const [first = "", ...more] = wrap(row[3] ?? "", widths[3] ?? 0);
   const line = [...row.slice(0, 3), first, ...row.slice(4)].map((cell, column) => cell.padEnd(widths[column] ?? 0));
   const indent = " ".repeat(widths.slice(0, 3).reduce((sum, width) => sum + width + GAP.length, 0));
-  return [line.join(GAP), ...more.map((text) => indent + text)].map((text) => `${GAP}${text}`.trimEnd());
+  return [line.join(GAP), ...more.map((text) => indent + text)].map((text) =>
+    `${GAP}${text.replaceAll(FIRM_SPACE, " ")}`.trimEnd(),
+  );
 }
 
 /** Breaks between words; a word longer than the width stands alone. */

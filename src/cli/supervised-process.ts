@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { ServingError } from "../errors.ts";
+import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 
 /** What to run. */
@@ -12,7 +12,7 @@ export interface ProcessSource {
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 10_000;
-/** A process that lived this long was well; its next restart is quick again. */
+/** A program that lived this long was well; its next restart is quick again. */
 const HEALTHY_MS = 10_000;
 
 /** Another program that is started again, with growing delays, whenever it ends. Its output goes where ours goes. */
@@ -30,19 +30,21 @@ export class SupervisedProcess {
 
   /** Resolves once the program runs; throws `failed_precondition` when it cannot be started. */
   async start(): Promise<void> {
-    const { argv, env } = this.#source;
+    const { argv, env, log } = this.#source;
     const [program, ...args] = argv;
     const startedAt = performance.now();
-    const child = spawn(program, args, { env, stdio: ["ignore", "inherit", "inherit"] });
+    // A process group of its own keeps the terminal's Ctrl-C from it, which would cut the requests that we still want to finish.
+    const child = spawn(program, args, { env, stdio: ["ignore", "inherit", "inherit"], detached: true });
+    child.on("error", (err) => log.debug("http server command", { err }));
+    this.#child = child;
+    child.once("exit", (code, signal) => this.#onExit({ code, signal, livedMs: performance.now() - startedAt }));
     try {
       await once(child, "spawn");
     } catch (reason) {
-      throw new ServingError("failed_precondition", `${program} could not be started; is it installed?`, {
-        cause: reason,
-      });
+      this.#child = undefined;
+      const message = `The HTTP server command ${program} could not be started: ${reasonText(reason)}`;
+      throw new ServingError("failed_precondition", message, { cause: reason });
     }
-    this.#child = child;
-    child.once("exit", (code, signal) => this.#onExit({ code, signal, livedMs: performance.now() - startedAt }));
   }
 
   /** Asks the program to end, kills it when it has not after `graceMs`; resolves once it is gone. */
@@ -54,28 +56,34 @@ export class SupervisedProcess {
     if (child === undefined) return;
     const gone = once(child, "exit");
     child.kill("SIGTERM");
-    const kill = setTimeout(this.kill, graceMs);
+    const patience = setTimeout(this.kill, graceMs);
     await gone;
-    clearTimeout(kill);
+    clearTimeout(patience);
   }
 
-  /** Ends the program without asking. */
+  /** Ends the program, and what it has started, without asking. */
   readonly kill = (): void => {
-    this.#child?.kill("SIGKILL");
+    const pid = this.#child?.pid;
+    if (pid === undefined) return;
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch (reason) {
+      this.#source.log.debug("http server command is gone already", { err: reason });
+    }
   };
 
   #onExit({ livedMs, ...how }: { code: number | null; signal: string | null; livedMs: number }): void {
     this.#child = undefined;
     if (this.#isClosing) return;
     if (livedMs >= HEALTHY_MS) this.#delayMs = FIRST_DELAY_MS;
-    this.#source.log.warn("the HTTP server command ended; it is started again", { ...how, afterMs: this.#delayMs });
+    this.#source.log.warn("the HTTP server command ended", { ...how, restartInMs: this.#delayMs });
     this.#startLater();
   }
 
   #startLater(): void {
     this.#restart = setTimeout(() => {
       this.start().catch((reason) => {
-        this.#source.log.error("the HTTP server command could not be started again", { err: reason });
+        this.#source.log.error("the HTTP server command is not back", { err: reason });
         this.#startLater();
       });
     }, this.#delayMs);

@@ -24,20 +24,11 @@ export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
 }
 
 function toReadyText({ name, grpcAddress, httpUrl, stages, example }: ReadyFacts, columns: number): string {
+  const facts = { Name: name, HTTP: httpUrl, gRPC: grpcAddress };
+  const lines = Object.entries(facts).flatMap(([label, fact]) => (fact === undefined ? [] : [`  ${label}  ${fact}`]));
   const table = stages.length === 0 ? [] : [toStartTable(stages, columns), ""];
-  const http = httpUrl === undefined ? [] : [`  HTTP  ${httpUrl}`];
-  return [
-    "",
-    ...table,
-    `  Name  ${name}`,
-    ...http,
-    `  gRPC  ${grpcAddress}`,
-    "",
-    "Try it:",
-    "",
-    `  ${example}`,
-    "",
-  ].join("\n");
+  const hint = example === undefined ? [] : ["Try it:", "", `  ${example}`, ""];
+  return ["", ...table, ...lines, "", ...hint].join("\n");
 }
 
 function requestCount(count: number): string {

@@ -7,6 +7,8 @@ type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>)
 
 /** What every part of the server, every driver and every hook logs to. */
 export interface Logger {
+  /** Events below it are not written. */
+  readonly level: LogLevel;
   readonly trace: LogFunction;
   readonly debug: LogFunction;
   readonly info: LogFunction;
@@ -60,6 +62,7 @@ function fromPino(log: PinoLogger): Logger {
     (message, fields = {}) =>
       log[level](fields, message);
   return {
+    level: log.level as LogLevel,
     trace: at("trace"),
     debug: at("debug"),
     info: at("info"),

@@ -1,0 +1,42 @@
+import { CommanderError } from "commander";
+import { COMMAND_NAMES } from "./command.ts";
+import type { Environment } from "./environment.ts";
+import { toErrorText } from "./error-text.ts";
+import { EXIT, toExitCode } from "./exit-codes.ts";
+import { parseSettings } from "./parse-settings.ts";
+import type { CommandName } from "./settings.ts";
+
+/** Runs a command line (without the program's name) to its end; resolves with the exit code and never rejects. */
+export async function main(argv: readonly string[], env: Environment): Promise<number> {
+  try {
+    await run(argv, env);
+    return EXIT.ok;
+  } catch (reason) {
+    // Help or the version was asked for, and is printed.
+    if (reason instanceof CommanderError && reason.exitCode === 0) return EXIT.ok;
+    process.stderr.write(toErrorText(reason, { causes: wantsCauses(argv, env) }));
+    return toExitCode(reason);
+  }
+}
+
+/** Commands are imported when they run, so that help does not wait for gRPC and Express. */
+async function run(argv: readonly string[], env: Environment): Promise<void> {
+  const [first] = argv;
+  const command = COMMAND_NAMES.find((name) => name === first);
+  const rest = command === undefined ? argv : argv.slice(1);
+  const name: CommandName = command ?? "serve";
+  if (name === "proxy") {
+    const parsed = parseSettings(name, rest, env);
+    const { proxy } = await import("./proxy-command.ts");
+    return proxy(parsed, env);
+  }
+  const parsed = parseSettings(name, rest, env);
+  const { serve } = await import("./serve-command.ts");
+  return serve(parsed, env);
+}
+
+/** Settings may be the very thing that could not be read, so this looks at the bare words. */
+function wantsCauses(argv: readonly string[], env: Environment): boolean {
+  const level = argv.join("=").match(/--log-level=(\w+)/)?.[1] ?? env.KSERVING_LOG_LEVEL ?? env.LOG_LEVEL;
+  return level === "debug" || level === "trace";
+}

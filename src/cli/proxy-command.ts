@@ -1,0 +1,27 @@
+import { createLogger } from "../observability/logger.ts";
+import { createHttpServer } from "../proxy/http-server.ts";
+import { createAnnouncer } from "./announcer.ts";
+import { type Environment, misspeltVariables } from "./environment.ts";
+import type { ParsedCommandLine } from "./parse-settings.ts";
+import { ProxyTargets } from "./proxy-targets.ts";
+import { toReachableAddress } from "./reachable-address.ts";
+import { endOnSignal, runUntilSignal } from "./shutdown.ts";
+
+/** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
+export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
+  const { host, httpPort, maxMessageBytes, grpcAddress, logPath } = settings;
+  const log = createLogger({ level: settings.logLevel, ...(logPath && { path: logPath }) });
+  for (const warning of misspeltVariables(env)) log.warn(warning);
+  const announcer = createAnnouncer(log, logPath);
+  const releaseSignals = endOnSignal();
+  const targets = new ProxyTargets(settings);
+  const server = await createHttpServer(targets.toService(), { host, port: httpPort, maxMessageBytes, log });
+  announcer.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
+  const close = async () => {
+    await server.close(settings.drainTimeout * 1000);
+    await targets.close();
+  };
+  const stopped = runUntilSignal({ inFlight: () => targets.inFlight(), close }, announcer);
+  releaseSignals();
+  await stopped;
+}

@@ -1,0 +1,66 @@
+import { createLogger, type Logger } from "../observability/logger.ts";
+import type { Server } from "../server.ts";
+import { createAnnouncer, type ReadyFacts } from "./announcer.ts";
+import { type Environment, misspeltVariables } from "./environment.ts";
+import { exampleRequest } from "./example-request.ts";
+import { findFreePort } from "./free-port.ts";
+import { startHttpServerCommand } from "./http-server-command.ts";
+import type { ParsedCommandLine } from "./parse-settings.ts";
+import { toReachableAddress } from "./reachable-address.ts";
+import { reloadOnRequest } from "./reload-on-request.ts";
+import { toServerOptions } from "./server-options.ts";
+import type { Settings } from "./settings.ts";
+import { endOnSignal, type Running, runUntilSignal } from "./shutdown.ts";
+
+/** `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. */
+export async function serve(commandLine: ParsedCommandLine<"serve">, env: Environment): Promise<void> {
+  const { settings } = commandLine;
+  const options = await toServerOptions(commandLine);
+  const log = createLogger({ level: settings.logLevel, ...(settings.logPath && { path: settings.logPath }) });
+  for (const warning of misspeltVariables(env)) log.warn(warning);
+  const announcer = createAnnouncer(log, settings.logPath);
+  announcer.loading(options.models);
+  const releaseSignals = endOnSignal();
+  const { createServer } = await import("../server.ts");
+  const server = await createServer({ ...options, log });
+  const { httpUrl, ...running } = await openFront(server, settings, log);
+  announcer.ready(await toFacts(server, httpUrl, settings.name));
+  const stopReloading = reloadOnRequest(server, { watch: settings.watch, log });
+  const stopped = runUntilSignal(running, announcer).finally(stopReloading);
+  releaseSignals();
+  process.on("unhandledRejection", (err) => log.error("a hook left a promise to itself, and it was rejected", { err }));
+  await stopped;
+}
+
+interface Front extends Running {
+  readonly httpUrl: string | undefined;
+}
+
+/** The server, with another program before it where one is asked for. */
+async function openFront(server: Server, settings: Settings<"serve">, log: Logger): Promise<Front> {
+  const inFlight = () => server.inFlight();
+  if (settings.httpServerCommand === undefined) {
+    return { httpUrl: server.httpUrl, inFlight, close: () => server.close() };
+  }
+  const httpPort = settings.httpPort === 0 ? await findFreePort(settings.host) : settings.httpPort;
+  const grpcAddress = toReachableAddress(server.grpcAddress, "127.0.0.1");
+  const program = startHttpServerCommand(settings.httpServerCommand, { grpcAddress, httpPort, log });
+  const front = await program.catch(async (reason) => {
+    await server.close();
+    throw reason;
+  });
+  const close = async () => {
+    await Promise.all([front.close(settings.drainTimeout * 1000), server.close()]);
+  };
+  return { httpUrl: `http://${settings.host}:${httpPort}`, inFlight, close, abandon: front.kill };
+}
+
+async function toFacts(server: Server, boundHttpUrl: string | undefined, name: string): Promise<ReadyFacts> {
+  const grpcAddress = toReachableAddress(server.grpcAddress);
+  const http = boundHttpUrl === undefined ? {} : { httpUrl: toReachableAddress(boundHttpUrl) };
+  const { signatures } = await server.service.describe({ model: name });
+  // Which requests another program understands is not known here.
+  const own = server.httpUrl === undefined ? {} : http;
+  const example = exampleRequest({ name, signatures, grpcAddress, ...own });
+  return { name, grpcAddress, ...http, stages: server.stages, example };
+}

@@ -1,0 +1,172 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { availableParallelism } from "node:os";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { runKserving, startKserving, writeTestFile } from "./start-kserving.ts";
+
+const NULL = ["--driver", "null", "--port", "0"];
+const model = (name: string) => new URL(`../fixtures/models/${name}`, import.meta.url).pathname;
+
+/** Exactly one line, with the program's name before it and no stack behind it. */
+function oneLine(stderr: string): string {
+  expect(stderr).toMatch(/^kserving: [^\n]+\n$/);
+  return stderr.slice("kserving: ".length).trim();
+}
+
+describe("a usage error ends with 2 and one line", () => {
+  test.each([
+    [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
+    [["prxy"], 'There is no command "prxy". Did you mean "proxy"? Expected serve or proxy.'],
+    [["proxy", "--port", "1"], "unknown option '--port' (Did you mean --host?); kserving --help lists the flags."],
+    [[], "No model is given; expected --model-path PATH, or --driver null for hooks alone."],
+    [[...NULL, "-o", "device"], '-o is "device"; expected [STAGE:]KEY=VALUE'],
+    [[...NULL, "-o", "2:a=b"], '-o is "2:a=b", but there is 1 stage'],
+    [[...NULL, "-o", "a=b"], 'No driver has the option "a".'],
+    [["--model-path", "x.onnx", "-o", "intra_op_thread=2"], 'Did you mean "intra_op_threads"?'],
+  ])("kserving %j", async (args, message) => {
+    const { code, stderr } = await runKserving(args);
+    expect(oneLine(stderr)).toContain(message);
+    expect(code).toBe(2);
+  });
+});
+
+describe("what cannot be had ends with 1 and one line", () => {
+  test("a model path that does not exist", async () => {
+    const { code, stderr } = await runKserving(["--port", "0", "--model-path", "nowhere.onnx"]);
+    expect(oneLine(stderr)).toContain("nowhere.onnx");
+    expect(code).toBe(1);
+  });
+
+  test("a model file that is none", async () => {
+    const { code, stderr } = await runKserving(["--port", "0", "--model-path", model("not-a-model.onnx")]);
+    expect(oneLine(stderr)).toContain("not-a-model.onnx");
+    expect(code).toBe(1);
+  });
+
+  test("a misspelt driver, whether it has a path or not", async () => {
+    for (const [name, meant] of [
+      ["nul", "null"],
+      ["onx", "onnx"],
+    ]) {
+      const { stderr } = await runKserving(["--driver", String(name)]);
+      expect(oneLine(stderr)).toContain(`There is no driver "${name}". Did you mean "${meant}"?`);
+    }
+  });
+
+  test("a path whose ending no driver knows", async () => {
+    const { code, stderr } = await runKserving(["--port", "0", "--model-path", "model.bin"]);
+    expect(oneLine(stderr)).toContain("No driver recognises model.bin by its name; say which one with --driver");
+    expect(code).toBe(1);
+  });
+
+  test("a hook file with a syntax error, by file, line and column", async () => {
+    const hooks = await writeTestFile("hooks.ts", "export const preprocess =\n  (inputs) => { return ];\n");
+    const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    expect(oneLine(stderr)).toMatch(/hooks\.ts:2:24: Unexpected "\]"$/);
+    expect(code).toBe(1);
+  });
+
+  test("a hook file with a misspelt hook", async () => {
+    const hooks = await writeTestFile("hooks.ts", "export const preproces = (inputs) => inputs;");
+    const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    expect(oneLine(stderr)).toMatch(/exports "preproces"\. Did you mean "preprocess"\?$/);
+    expect(code).toBe(1);
+  });
+
+  test("an init_hook that throws", async () => {
+    const hooks = await writeTestFile(
+      "hooks.ts",
+      'export const init_hook = () => { throw new Error("no\\nlabels"); };',
+    );
+    const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    expect(oneLine(stderr)).toBe("init_hook failed: no labels");
+    expect(code).toBe(1);
+  });
+
+  test("a port in use", async () => {
+    const port = await takePort();
+    const { code, stderr } = await runKserving(["--driver", "null", "--host", "127.0.0.1", "--port", String(port)]);
+    expect(oneLine(stderr)).toContain(`127.0.0.1:${port}: the port is in use`);
+    expect(code).toBe(1);
+  });
+
+  test("a log file that cannot be written", async () => {
+    const { code, stderr } = await runKserving([...NULL, "--log-path", "/dev/null/kserving.log"]);
+    expect(oneLine(stderr)).toContain("The log file /dev/null/kserving.log cannot be written");
+    expect(code).toBe(1);
+  });
+});
+
+test("at log level debug the causes follow, with their stacks", async () => {
+  const hooks = await writeTestFile("hooks.ts", 'export const init_hook = () => { throw new Error("no labels"); };');
+  for (const level of [["--log-level", "debug"], ["--log-level=trace"]]) {
+    const { stderr } = await runKserving([...NULL, "--hooks", hooks, ...level]);
+    expect(stderr).toMatch(/^kserving: init_hook failed: no labels\n {2}caused by: Error: no labels\n {6}at /);
+  }
+});
+
+describe("--help and --version end with 0", () => {
+  test("help of serve names every flag with its default, and the other command", async () => {
+    const { code, stdout, stderr } = await runKserving(["--help"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/-o, --option <\[STAGE:\]KEY=VALUE>/);
+    expect(stdout.replace(/\s+/g, " ")).toContain("--port <PORT> gRPC port; 0 picks a free one (default: 9000)");
+    expect(stdout).toContain("kserving proxy --help");
+    expect((await runKserving(["serve", "-h"])).stdout).toBe(stdout);
+  });
+
+  test("help of proxy has its own flags", async () => {
+    const { code, stdout } = await runKserving(["proxy", "--help"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("--grpc-address <HOST:PORT>");
+    expect(stdout).not.toContain("--model-path");
+  });
+
+  test("the version is the package's", async () => {
+    const manifest = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
+    expect(await runKserving(["--version"])).toMatchObject({ code: 0, stdout: `${manifest.version}\n` });
+  });
+});
+
+test("the thread pool is larger than the number of cores, unless the environment says its size", async () => {
+  const hooks = await writeTestFile(
+    "hooks.ts",
+    'export const init_hook = () => { throw new Error("pool of " + process.env.UV_THREADPOOL_SIZE); };',
+  );
+  const [own, given] = await Promise.all([
+    runKserving([...NULL, "--hooks", hooks], { UV_THREADPOOL_SIZE: undefined }),
+    runKserving([...NULL, "--hooks", hooks], { UV_THREADPOOL_SIZE: "3" }),
+  ]);
+  expect(own.stderr).toContain(`pool of ${availableParallelism() + 4}`);
+  expect(given.stderr).toContain("pool of 3");
+});
+
+test("a signal while models load ends the program at once, as that signal does", async () => {
+  const hooks = await writeTestFile(
+    "hooks.ts",
+    'export const init_hook = () => { console.log("stuck"); return new Promise((resolve) => setInterval(resolve.call, 1e6)); };',
+  );
+  const program = startKserving([...NULL, "--hooks", hooks]);
+  await program.output(/stuck/);
+  program.kill("SIGTERM");
+  expect(await program.ended()).toMatchObject({ code: null, signal: "SIGTERM" });
+});
+
+/** A port that somebody else listens on. */
+async function takePort(): Promise<number> {
+  const holder = createServer();
+  await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void holder.close());
+  return (holder.address() as { port: number }).port;
+}
+
+test("without its build the program says how to make one", async () => {
+  const bin = new URL("../../bin/kserving.cjs", import.meta.url);
+  const copy = await writeTestFile("kserving.cjs", await readFile(bin, "utf8"));
+  await expect(promisify(execFile)(process.execPath, [copy])).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^kserving: .* is missing; run "npm run build" first\.\n$/),
+  });
+});

@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, watch as watchChanges, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+const PROGRAM = fileURLToPath(new URL("../../bin/kserving.cjs", import.meta.url));
+
+/** A line of the program's JSON log. */
+export interface LogEvent {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** How a program ended. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A started program. */
+export interface StartedProgram {
+  readonly kill: ChildProcess["kill"];
+  /** Types at the program's terminal. */
+  type(keys: string): void;
+  /** Resolves with the first event of the log that has this message; rejects when the program ends without. */
+  event(msg: string): Promise<LogEvent>;
+  /** Resolves with the first match in standard output. */
+  output(pattern: RegExp): Promise<RegExpExecArray>;
+  ended(): Promise<Ended>;
+}
+
+/** Settings of whoever runs the tests must not reach the program. */
+function cleanEnv(): NodeJS.ProcessEnv {
+  const names = Object.keys(process.env).filter((name) => !/^(KSERVING_|LOG_)/.test(name));
+  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+}
+
+/** Starts the real program on pipes; it is killed when the test ends. */
+export function startKserving(args: readonly string[], env: NodeJS.ProcessEnv = {}): StartedProgram {
+  return watch(spawn(process.execPath, [PROGRAM, ...args], { env: { ...cleanEnv(), ...env } }));
+}
+
+/** Starts the real program at a terminal of 100 columns, which `script` makes. */
+export function startAtTerminal(args: readonly string[]): StartedProgram {
+  const command = ["stty cols 100; exec", process.execPath, PROGRAM, ...args].join(" ");
+  return watch(spawn("/usr/bin/script", ["-qec", command, "/dev/null"], { env: { ...cleanEnv(), SHELL: "/bin/sh" } }));
+}
+
+/** Runs the real program to its end. */
+export async function runKserving(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return startKserving(args, env).ended();
+}
+
+function watch(child: ChildProcess): StartedProgram {
+  const text = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name]?.setEncoding("utf8").on("data", (chunk: string) => {
+      text[name] += chunk;
+    });
+  }
+  const end = once(child, "close").then(([code, signal]) => ({ code, signal, ...text }) as Ended);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await end;
+  });
+  const output = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const match = pattern.exec(text.stdout);
+        if (match !== null) resolve(match);
+      };
+      child.stdout?.on("data", look);
+      look();
+      end.then((how) => reject(new Error(`ended without ${pattern}: ${JSON.stringify(how)}`)), reject);
+    });
+  const event = async (msg: string) => JSON.parse((await output(new RegExp(`^\\{.*"msg":"${msg}".*\\}$`, "m")))[0]);
+  return {
+    kill: (signal) => child.kill(signal),
+    type: (keys) => child.stdin?.write(keys),
+    event,
+    output,
+    ended: () => end,
+  };
+}
+
+/** Writes a file that is gone after the test; returns its path. */
+export async function writeTestFile(name: string, text: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "kserving-test-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+/** Resolves with the first event of a log file that has this message. */
+export async function loggedEvent(path: string, msg: string): Promise<LogEvent> {
+  for await (const _ of watchFile(path)) {
+    const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line.includes(`"msg":"${msg}"`));
+    if (lines[0] !== undefined) return JSON.parse(lines[0]);
+  }
+  throw new Error("unreachable");
+}
+
+/** Yields once at once, then after each change. */
+async function* watchFile(path: string): AsyncGenerator<void> {
+  const changes = watchChanges(path);
+  yield;
+  for await (const _ of changes) yield;
+}
