@@ -3,8 +3,9 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
+const require = createRequire(import.meta.url);
 const OWN_PHOTOS = fileURLToPath(new URL("../examples/photos", import.meta.url));
-const FACE_API = dirname(createRequire(import.meta.url).resolve("@vladmandic/face-api/package.json"));
+const FACE_API = dirname(require.resolve("@vladmandic/face-api/package.json"));
 
 /** Where `record-faces.ts` writes, and {@link loadDemoPhotos} reads, what is in the photos. */
 export const EXPECTED_FACES_PATH = join(OWN_PHOTOS, "expected-faces.json");

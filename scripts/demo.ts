@@ -1,77 +1,104 @@
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { askOverGrpc, askOverHttp, type Timed } from "./demo-clients.ts";
+import { type Answer, createGrpcClient, createHttpClient, type DemoClient } from "./demo-clients.ts";
 import { type DemoPhoto, faceMismatch, loadDemoPhotos } from "./demo-photos.ts";
-import { type DemoServer, startDemoServer } from "./demo-server.ts";
 import { makeDemoModels } from "./make-demo-models.ts";
+import { type StartedCommand, startCommand } from "./start-command.ts";
 
 const HELP = `Serves a chain of two real models (faces, then the emotion of each) and asks it over gRPC and HTTP.
 
-  npm run demo              shows what came back, then keeps serving until Ctrl-C
-  npm run demo -- --once    shows what came back and ends; fails unless it is as expected`;
+  npm run demo              shows what came back, then serves until Ctrl-C
+  npm run demo -- --once    shows what came back and ends; fails unless all is as expected`;
 
 const { values: flags } = parseArgs({ options: { once: { type: "boolean" }, help: { type: "boolean" } } });
-process.exitCode = flags.help ? showHelp() : await runDemo();
+if (flags.help) console.log(HELP);
+else process.exitCode = await runDemo();
 
-function showHelp(): number {
-  console.log(HELP);
-  return 0;
-}
-
-/** The process's exit code: 0 when every photo was answered as expected on both wires. */
+/** Gives the process's exit code: 0 when every photo was answered as expected on both wires. */
 async function runDemo(): Promise<number> {
-  const models = await makeDemoModels();
-  const server = await startDemoServer([
-    ...["--driver", "onnx", "--model-path", models.blazeface],
-    ...["--driver", "onnx", "--model-path", models.emotion],
-    ...["--hooks", fileURLToPath(new URL("../examples/hooks/faces-to-emotions.ts", import.meta.url))],
-  ]);
+  const interrupted = Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+  console.log("Making the models and starting the server ...\n");
+  const server = await startCommand([process.execPath, ...(await serverCommand())]);
   try {
     const failures = await askAll(server, await loadDemoPhotos());
-    console.log(failures === 0 ? "\nAll as expected." : `\n${failures} answers are not as expected.`);
-    if (!flags.once) await serveOn(server);
+    console.log(
+      failures === 0 ? "\nAll as expected, on both wires." : `\nPhotos that are not as expected: ${failures}.`,
+    );
+    if (!flags.once) await serveUntil(interrupted, server);
     return failures === 0 ? 0 : 1;
   } finally {
-    await server.close();
+    if (isRunning(server)) await server.stop();
   }
 }
 
-/** Sends each photo over both wires and prints a row for it; gives the number of rows that are wrong. */
-async function askAll(server: DemoServer, photos: readonly DemoPhoto[]): Promise<number> {
-  const askGrpc = askOverGrpc(server.grpcAddress);
-  const askHttp = askOverHttp(server.httpUrl);
+/** The command line that README shows, on free ports. */
+async function serverCommand(): Promise<string[]> {
+  const { blazeface, emotion } = await makeDemoModels();
+  return [
+    fromRoot("bin/kserving.cjs"),
+    ...["--driver", "onnx", "--model-path", blazeface],
+    ...["--driver", "onnx", "--model-path", emotion],
+    ...["--hooks", fromRoot("examples/hooks/faces-to-emotions.ts")],
+    ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
+  ];
+}
+
+function fromRoot(path: string): string {
+  return fileURLToPath(new URL(`../${path}`, import.meta.url));
+}
+
+/** Sends every photo over both wires and prints a row for each; gives the number of rows that are wrong. */
+async function askAll(server: StartedCommand, photos: readonly DemoPhoto[]): Promise<number> {
+  const grpc = createGrpcClient(server.grpc);
+  const http = createHttpClient(server.http);
   let failures = 0;
-  printRow("photo", "faces", "emotions", "gRPC", "HTTP");
+  printRow(["photo", "faces", "emotions", "gRPC", "HTTP"]);
   for (const photo of photos) {
-    const grpc = await askGrpc(photo.bytes);
-    const http = await askHttp(photo.bytes);
-    const wrong = faceMismatch(grpc.faces, photo.faces) ?? faceMismatch(http.faces, grpc.faces);
+    const wrong = await askBoth(photo, grpc, http);
     if (wrong !== undefined) failures++;
-    printRow(photo.name, String(grpc.faces.length), emotionsText(grpc), duration(grpc), duration(http), wrong);
   }
-  await askGrpc.close();
+  await grpc.close();
   return failures;
 }
 
-function emotionsText({ faces }: Timed): string {
-  return faces.length === 0
-    ? "(no face, so the second model was skipped)"
-    : faces.map((face) => face.emotion).join(", ");
+/** Gives what is wrong, if anything is. */
+async function askBoth(photo: DemoPhoto, grpc: DemoClient, http: DemoClient): Promise<string | undefined> {
+  const overGrpc = await grpc.ask(photo.bytes);
+  const overHttp = await http.ask(photo.bytes);
+  const wrong = faceMismatch(overGrpc.faces, photo.faces) ?? faceMismatch(overHttp.faces, overGrpc.faces);
+  const faces = String(overGrpc.faces.length);
+  printRow([photo.name, faces, emotionsText(overGrpc), duration(overGrpc), duration(overHttp)], wrong);
+  return wrong;
 }
 
-function duration({ ms }: Timed): string {
+function emotionsText({ faces }: Answer): string {
+  return faces.length === 0 ? "(second model skipped)" : faces.map(({ emotion }) => emotion).join(", ");
+}
+
+function duration({ ms }: Answer): string {
   return `${ms.toFixed(0)} ms`;
 }
 
-function printRow(photo: string, faces: string, emotions: string, grpc: string, http: string, wrong = ""): void {
-  const cells = [photo.padEnd(14), faces.padStart(5), emotions.padEnd(44), grpc.padStart(7), http.padStart(7), wrong];
+function printRow([photo = "", faces = "", emotions = "", grpc = "", http = ""]: string[], wrong = ""): void {
+  const cells = [photo.padEnd(14), faces.padStart(5), emotions.padEnd(40), grpc.padStart(7), http.padStart(7), wrong];
   console.log(cells.join("  ").trimEnd());
 }
 
-async function serveOn(server: DemoServer): Promise<void> {
+async function serveUntil(interrupted: Promise<unknown>, server: StartedCommand): Promise<void> {
   console.log(`
-Serving on gRPC ${server.grpcAddress} and ${server.httpUrl} until Ctrl-C. Try:
+Serving gRPC on ${server.grpc} and HTTP on ${server.http} until Ctrl-C. Try:
 
-  curl ${server.httpUrl}/predict -F bytes_image=@examples/photos/portrait.jpg`);
-  await server.ended();
+  curl ${server.http}/predict -F bytes_image=@examples/photos/portrait.jpg
+`);
+  const exited = once(server.child, "exit");
+  await Promise.race([interrupted, exited]);
+  // A terminal's Ctrl-C reaches the server by itself, and a second signal would cut it off; a signal to this process alone does not reach it.
+  const nudge = setTimeout(() => server.child.kill("SIGINT"), 1000);
+  await exited;
+  clearTimeout(nudge);
+}
+
+function isRunning({ child }: StartedCommand): boolean {
+  return child.exitCode === null && child.signalCode === null;
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { access, mkdir, rename, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -27,7 +28,7 @@ export async function makeDemoModels(): Promise<DemoModels> {
 async function makeModel(name: string): Promise<string> {
   const path = join(TARGET, `${name}.onnx`);
   if (await exists(path)) return path;
-  const draft = `${path}.${process.pid}`;
+  const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, await convertToOnnx(join(SOURCE, `${name}.json`)));
   await rename(draft, path);
   return path;

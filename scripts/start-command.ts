@@ -21,6 +21,8 @@ export async function startCommand(
   const [program, ...args] = command;
   const child = spawn(program as string, args, { ...options, stdio: ["ignore", "pipe", "inherit"] });
   const { grpc, http } = await readyEvent(child);
+  // The rest of its log is not read; an unread pipe would block it.
+  child.stdout.resume();
   return { grpc, http, child, stop: () => stop(child) };
 }
 
@@ -30,13 +32,11 @@ async function readyEvent(child: ChildProcess): Promise<{ grpc: string; http: st
     if (event.level === "warn" || event.level === "error") console.error(line);
     if (event.msg === "ready") return event;
   }
-  throw new Error("the server ended before it was ready");
+  throw new Error("the server ended before it was ready; what it said is above");
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  // The rest of its log is not read; an unread pipe would block it.
-  child.stdout?.resume();
-  const exited = child.exitCode === null ? once(child, "exit") : [child.exitCode];
+  const exited = child.exitCode === null && child.signalCode === null ? once(child, "exit") : [child.exitCode];
   child.kill("SIGINT");
   const [code] = await exited;
   if (code !== 0) throw new Error(`the server exited with ${code}`);

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import { type Attribute, encodeModel, type Initializer, type OnnxNode, type ValueInfo } from "./onnx-writer.ts";
+import { attribute, loadTfjsModel, spatial, type TfNode, text, texts, type Weight } from "./tfjs-model.ts";
 
 /**
  * Converts a TensorFlow.js graph model (`model.json` with its weight files beside it) into the bytes of an ONNX model.
@@ -8,133 +7,72 @@ import { type Attribute, encodeModel, type Initializer, type OnnxNode, type Valu
  * It knows the operators of the demo's two models; for any other it throws, naming it.
  */
 export async function convertToOnnx(modelPath: string): Promise<Uint8Array> {
-  const model: TfjsModel = JSON.parse(await readFile(modelPath, "utf8"));
-  const graph = createGraph(await loadWeights(model, dirname(modelPath)));
-  const nodes = model.modelTopology.node;
-  for (const node of nodes) convertNode(node, graph);
-  const outputs = nodes.filter((node) => isOutput(node, nodes)).map(({ name }) => toValueInfo(name));
-  const { inputs, initializers } = graph;
-  return encodeModel({ opset: 13, graph: { name: "graph", inputs, outputs, initializers, nodes: graph.nodes } });
-}
-
-interface TfjsModel {
-  readonly modelTopology: { readonly node: readonly TfNode[] };
-  readonly weightsManifest: readonly { readonly paths: readonly string[]; readonly weights: readonly WeightSpec[] }[];
-}
-
-interface TfNode {
-  readonly name: string;
-  readonly op: string;
-  readonly input?: readonly string[];
-  readonly attr?: Readonly<Record<string, TfAttribute>>;
-}
-
-/** protobuf's JSON form: 64-bit integers as text, bytes as base64. */
-interface TfAttribute {
-  readonly s?: string;
-  readonly b?: boolean;
-  readonly list?: { readonly i?: readonly string[]; readonly s?: readonly string[] };
-  readonly shape?: { readonly dim: readonly { readonly size: string }[] };
-}
-
-interface WeightSpec {
-  readonly name: string;
-  readonly shape: readonly number[];
-  readonly dtype: string;
-  readonly quantization?: unknown;
-}
-
-interface Weight {
-  readonly shape: readonly number[];
-  readonly data: Float32Array | Int32Array;
+  const { nodes: tfNodes, weights } = await loadTfjsModel(modelPath);
+  const graph = new Graph(weights);
+  for (const node of tfNodes) convertNode(node, graph);
+  const outputs = tfNodes.filter((node) => isOutput(node, tfNodes)).map(({ name }) => toValueInfo(name));
+  const { inputs, nodes, initializers } = graph;
+  return encodeModel({ opset: 13, graph: { name: "graph", inputs, outputs, initializers, nodes } });
 }
 
 /** The ONNX graph in the making. */
-interface Graph {
-  readonly inputs: ValueInfo[];
-  readonly nodes: OnnxNode[];
-  readonly initializers: Initializer[];
-  /** Adds an operator and gives its output's name. */
-  add(
-    op: string,
-    inputs: readonly string[],
-    options?: { output?: string; attributes?: OnnxNode["attributes"] },
-  ): string;
+class Graph {
+  readonly inputs: ValueInfo[] = [];
+  readonly nodes: OnnxNode[] = [];
+  readonly initializers: Initializer[] = [];
+  readonly #weights: ReadonlyMap<string, Weight>;
+  #unnamed = 0;
+
+  constructor(weights: ReadonlyMap<string, Weight>) {
+    this.#weights = weights;
+  }
+
+  /** Adds an operator and gives its output's name, a new one unless told. */
+  add(op: string, inputs: readonly string[], options: { output?: string; attributes?: Attributes } = {}): string {
+    const { output = this.#newName(), attributes = {} } = options;
+    this.nodes.push({ op, inputs, outputs: [output], attributes });
+    return output;
+  }
+
   /** The ONNX name of a node's input; a weight becomes an initializer when it is first used. */
-  operand(tfName: string): string;
-  weight(tfName: string): Weight;
-  floats(shape: readonly number[], data: Float32Array): string;
-  integers(values: readonly number[]): string;
-}
-
-async function loadWeights(model: TfjsModel, folder: string): Promise<Map<string, Weight>> {
-  const weights = new Map<string, Weight>();
-  for (const group of model.weightsManifest) {
-    const bytes = Buffer.concat(await Promise.all(group.paths.map((path) => readFile(join(folder, path)))));
-    let offset = 0;
-    for (const spec of group.weights) {
-      const weight = readWeight(spec, bytes, offset);
-      offset += weight.data.byteLength;
-      weights.set(spec.name, weight);
-    }
+  operand(tfName: string): string {
+    const name = baseName(tfName);
+    const weight = this.#weights.get(name);
+    if (weight === undefined || this.initializers.some((initializer) => initializer.name === name)) return name;
+    return this.#addConstant(weight.data instanceof Int32Array ? "int32" : "float32", weight.shape, weight.data, name);
   }
-  return weights;
-}
 
-function readWeight({ name, shape, dtype, quantization }: WeightSpec, bytes: Buffer, offset: number): Weight {
-  if (quantization !== undefined || (dtype !== "float32" && dtype !== "int32")) {
-    throw new Error(`Weight ${name} is ${dtype}${quantization ? ", quantized" : ""}; expected plain float32 or int32.`);
+  /** A node's input that must be known at conversion. */
+  constant(tfName: string): Weight {
+    const weight = this.#weights.get(baseName(tfName));
+    if (weight !== undefined) return weight;
+    throw new Error(`${tfName} is not a constant; only constant shapes and filters are known.`);
   }
-  const count = shape.reduce((product, dimension) => product * dimension, 1);
-  const copy = Uint8Array.from(bytes.subarray(offset, offset + 4 * count)).buffer;
-  return { shape, data: dtype === "int32" ? new Int32Array(copy) : new Float32Array(copy) };
+
+  floats(shape: readonly number[], data: Float32Array): string {
+    return this.#addConstant("float32", shape, data);
+  }
+
+  integers(values: readonly number[]): string {
+    return this.#addConstant("int64", [values.length], BigInt64Array.from(values, BigInt));
+  }
+
+  #addConstant(
+    dtype: Initializer["dtype"],
+    shape: readonly number[],
+    data: ArrayBufferView,
+    name = this.#newName(),
+  ): string {
+    this.initializers.push({ name, dtype, shape, data });
+    return name;
+  }
+
+  #newName(): string {
+    return `value_${this.#unnamed++}`;
+  }
 }
 
-function createGraph(weights: ReadonlyMap<string, Weight>): Graph {
-  const inputs: ValueInfo[] = [];
-  const nodes: OnnxNode[] = [];
-  const initializers: Initializer[] = [];
-  const used = new Set<string>();
-  let unnamed = 0;
-  const addInitializer = (initializer: Initializer): string => {
-    initializers.push(initializer);
-    return initializer.name;
-  };
-  const weight = (tfName: string): Weight => {
-    const found = weights.get(baseName(tfName));
-    if (found === undefined)
-      throw new Error(`${tfName} is not a constant; only constant shapes and filters are known.`);
-    return found;
-  };
-  return {
-    inputs,
-    nodes,
-    initializers,
-    weight,
-    add: (op, operands, { output = `value_${unnamed++}`, attributes = {} } = {}) => {
-      nodes.push({ op, inputs: operands, outputs: [output], attributes });
-      return output;
-    },
-    operand: (tfName) => {
-      const name = baseName(tfName);
-      if (!weights.has(name) || used.has(name)) return name;
-      used.add(name);
-      const { shape, data } = weight(name);
-      return addInitializer({ name, dtype: data instanceof Int32Array ? "int32" : "float32", shape, data });
-    },
-    floats: (shape, data) => addInitializer({ name: `constant_${unnamed++}`, dtype: "float32", shape, data }),
-    integers: (values) => {
-      const data = BigInt64Array.from(values, BigInt);
-      return addInitializer({ name: `constant_${unnamed++}`, dtype: "int64", shape: [values.length], data });
-    },
-  };
-}
-
-/** `name:0` names a node's first output, which ONNX calls by the node's name. */
-function baseName(tfName: string): string {
-  return tfName.replace(/:0$/, "");
-}
-
+type Attributes = Readonly<Record<string, Attribute>>;
 type Converter = (node: TfNode, inputs: readonly string[], graph: Graph) => void;
 
 const CONVERTERS: Readonly<Record<string, Converter>> = {
@@ -144,8 +82,8 @@ const CONVERTERS: Readonly<Record<string, Converter>> = {
   AddV2: same("Add"),
   Relu: same("Relu"),
   Softmax: same("Softmax", { axis: -1 }),
-  _FusedConv2D: (node, inputs, graph) => convertConvolution(node, inputs, graph),
-  DepthwiseConv2dNative: (node, inputs, graph) => convertConvolution(node, inputs, graph),
+  _FusedConv2D: convertConvolution,
+  DepthwiseConv2dNative: convertConvolution,
   MaxPool: convertMaxPool,
   Mean: convertMean,
   Pad: convertPad,
@@ -153,19 +91,21 @@ const CONVERTERS: Readonly<Record<string, Converter>> = {
 };
 
 function convertNode(node: TfNode, graph: Graph): void {
-  const convert = CONVERTERS[node.op];
+  const convert = Object.hasOwn(CONVERTERS, node.op) ? CONVERTERS[node.op] : undefined;
   if (convert === undefined) {
-    throw new Error(
-      `Operator ${node.op} (node ${node.name}) is not known; known: ${Object.keys(CONVERTERS).join(", ")}.`,
-    );
+    const known = Object.keys(CONVERTERS).join(", ");
+    throw new Error(`Operator ${node.op} (node ${node.name}) is not known; known: ${known}.`);
   }
-  const inputs = (node.input ?? []).filter((name) => !name.startsWith("^"));
-  convert(node, inputs, graph);
+  const isData = (name: string) => !name.startsWith("^");
+  convert(node, (node.input ?? []).filter(isData), graph);
 }
 
 /** An operator that ONNX has too. */
-function same(op: string, attributes: Readonly<Record<string, Attribute>> = {}): Converter {
-  return ({ name }, inputs, graph) => graph.add(op, inputs.map(graph.operand), { output: name, attributes });
+function same(op: string, attributes: Attributes = {}): Converter {
+  return ({ name }, inputs, graph) => {
+    const operands = inputs.map((input) => graph.operand(input));
+    graph.add(op, operands, { output: name, attributes });
+  };
 }
 
 const TO_NCHW = { perm: [0, 3, 1, 2] };
@@ -180,54 +120,44 @@ function addSpatial(node: TfNode, image: string, graph: Graph, build: (image: st
   graph.add("Transpose", [build(input)], { output: node.name, attributes: TO_NHWC });
 }
 
+/** A depthwise filter is [height, width, channels, multiplier], any other [height, width, channels, outputs]. */
 function convertConvolution(node: TfNode, [image = "", filter = "", bias = ""]: readonly string[], graph: Graph): void {
   const fused = fusedOperators(node);
-  const [height = 1, width = 1, channels = 1, last = 1] = graph.weight(filter).shape;
+  const [height = 1, width = 1, channels = 1, last = 1] = graph.constant(filter).shape;
   const depthwise = node.op === "DepthwiseConv2dNative";
   const shape = depthwise ? [channels * last, 1, height, width] : [last, channels, height, width];
-  const weights = transposeFilter(graph.weight(filter), depthwise ? [2, 3, 0, 1] : [3, 2, 0, 1]);
-  const attributes = {
-    ...windowAttributes(node),
-    kernel_shape: [height, width],
-    dilations: spatial(node, "dilations"),
-    group: depthwise ? channels : 1,
-  };
+  const weights = transpose(graph.constant(filter), depthwise ? [2, 3, 0, 1] : [3, 2, 0, 1]);
+  const group = depthwise ? channels : 1;
+  const window = { ...windowAttributes(node), kernel_shape: [height, width], dilations: spatial(node, "dilations") };
   addSpatial(node, image, graph, (input) => {
     const operands = [input, graph.floats(shape, weights), ...(fused.includes("BiasAdd") ? [graph.operand(bias)] : [])];
-    const convolved = graph.add("Conv", operands, { attributes });
+    const convolved = graph.add("Conv", operands, { attributes: { ...window, group } });
     return fused.includes("Relu") ? graph.add("Relu", [convolved]) : convolved;
   });
 }
 
-function fusedOperators(node: TfNode): readonly string[] {
-  const fused = (node.attr?.fused_ops?.list?.s ?? []).map(fromBase64);
+function fusedOperators(node: TfNode): string[] {
+  const fused = texts(node, "fused_ops");
   const unknown = fused.find((name) => name !== "BiasAdd" && name !== "Relu");
   if (unknown !== undefined) throw new Error(`Operator ${unknown}, fused into node ${node.name}, is not known.`);
   return fused;
 }
 
-/** Reorders the four axes of a filter. */
-function transposeFilter({ shape, data }: Weight, order: readonly [number, number, number, number]): Float32Array {
-  const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((product, dimension) => product * dimension, 1));
-  const [a, b, c, d] = order.map((axis) => ({ size: shape[axis] as number, stride: strides[axis] as number })) as [
-    Axis,
-    Axis,
-    Axis,
-    Axis,
-  ];
+/** Reorders the axes of a tensor. */
+function transpose({ shape, data }: Weight, order: readonly number[]): Float32Array {
+  const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((product, size) => product * size, 1));
   const result = new Float32Array(data.length);
   let next = 0;
-  for (let i = 0; i < a.size; i++)
-    for (let j = 0; j < b.size; j++)
-      for (let k = 0; k < c.size; k++)
-        for (let l = 0; l < d.size; l++)
-          result[next++] = data[i * a.stride + j * b.stride + k * c.stride + l * d.stride] as number;
+  const copy = (level: number, offset: number): void => {
+    const axis = order[level];
+    if (axis === undefined) {
+      result[next++] = data[offset] as number;
+      return;
+    }
+    for (let i = 0; i < (shape[axis] as number); i++) copy(level + 1, offset + i * (strides[axis] as number));
+  };
+  copy(0, 0);
   return result;
-}
-
-interface Axis {
-  readonly size: number;
-  readonly stride: number;
 }
 
 function convertMaxPool(node: TfNode, [image = ""]: readonly string[], graph: Graph): void {
@@ -237,48 +167,39 @@ function convertMaxPool(node: TfNode, [image = ""]: readonly string[], graph: Gr
 
 function convertMean(node: TfNode, [input = "", axes = ""]: readonly string[], graph: Graph): void {
   const keepdims = attribute(node, "keep_dims").b ? 1 : 0;
-  const attributes = { axes: [...graph.weight(axes).data], keepdims };
+  const attributes = { axes: [...graph.constant(axes).data], keepdims };
   graph.add("ReduceMean", [graph.operand(input)], { output: node.name, attributes });
 }
 
 /** TensorFlow pairs begin and end per axis; ONNX lists all begins, then all ends. */
 function convertPad(node: TfNode, [input = "", paddings = ""]: readonly string[], graph: Graph): void {
-  const pairs = [...graph.weight(paddings).data];
+  const pairs = [...graph.constant(paddings).data];
   const pads = [...pairs.filter((_, at) => at % 2 === 0), ...pairs.filter((_, at) => at % 2 === 1)];
   graph.add("Pad", [graph.operand(input), graph.integers(pads)], { output: node.name });
 }
 
 function convertReshape(node: TfNode, [input = "", shape = ""]: readonly string[], graph: Graph): void {
-  const wanted = graph.integers([...graph.weight(shape).data]);
+  const wanted = graph.integers([...graph.constant(shape).data]);
   graph.add("Reshape", [graph.operand(input), wanted], { output: node.name });
 }
 
-function windowAttributes(node: TfNode): Readonly<Record<string, Attribute>> {
-  const padding = fromBase64(attribute(node, "padding").s ?? "");
-  return { strides: spatial(node, "strides"), auto_pad: padding === "SAME" ? "SAME_UPPER" : "VALID" };
+function windowAttributes(node: TfNode): Attributes {
+  const isSame = text(node, "padding") === "SAME";
+  return { strides: spatial(node, "strides"), auto_pad: isSame ? "SAME_UPPER" : "VALID" };
 }
 
-/** Height and width of an NHWC list such as `strides`. */
-function spatial(node: TfNode, name: string): number[] {
-  return (attribute(node, name).list?.i ?? []).slice(1, 3).map(Number);
+/** Every input and output of these models is float32. */
+function toValueInfo(name: string, tfShape?: { readonly dim: readonly { readonly size: string }[] }): ValueInfo {
+  const shape = tfShape?.dim.map(({ size }) => (Number(size) < 0 ? "N" : Number(size)));
+  return { name, type: { elemType: "float32", ...(shape && { shape }) } };
 }
 
-function attribute(node: TfNode, name: string): TfAttribute {
-  const value = node.attr?.[name];
-  if (value === undefined) throw new Error(`Node ${node.name} has no attribute ${name}.`);
-  return value;
-}
-
-function toValueInfo(name: string, shape?: TfAttribute["shape"]): ValueInfo {
-  if (shape === undefined) return { name, type: { elemType: "float32" } };
-  const dimensions = shape.dim.map(({ size }) => (Number(size) < 0 ? "N" : Number(size)));
-  return { name, type: { elemType: "float32", shape: dimensions } };
-}
-
+/** What no other node takes. */
 function isOutput(node: TfNode, nodes: readonly TfNode[]): boolean {
   return node.op !== "Const" && !nodes.some(({ input = [] }) => input.map(baseName).includes(node.name));
 }
 
-function fromBase64(text: string): string {
-  return Buffer.from(text, "base64").toString();
+/** `name:0` is a node's first output, which ONNX calls by the node's name. */
+function baseName(tfName: string): string {
+  return tfName.replace(/:0$/, "");
 }

@@ -2,7 +2,7 @@
  * The smallest hooks: what comes goes on unchanged. Copy it and fill in your own steps.
  *
  *     kserving --driver null --hooks examples/hooks/pass-through.ts --http-enable
- *     curl http://localhost:9001/predict -F floats_x=1,2,3
+ *     curl http://localhost:9001/predict -F float_x=1,2,3
  */
 import type { Tensors } from "kserving";
 

@@ -3,7 +3,7 @@
  * It gives the model numbers around 0 with deviation 1, and brings what the model answers back to the client's scale.
  *
  *     kserving --driver null --hooks examples/hooks/typed-state.ts --http-enable
- *     curl http://localhost:9001/predict -F floats_x=10,20,30
+ *     curl http://localhost:9001/predict -F float_x=10,20,30
  */
 import { createTensor, defineHooks, ServingError, type Tensor } from "kserving";
 
@@ -13,33 +13,21 @@ interface State {
 }
 
 export default defineHooks<State>({
-  preprocess(inputs, ctx) {
-    const x = toNumbers(inputs.x);
-    const mean = average(x.data);
-    const deviation = Math.sqrt(average(x.data.map((value) => (value - mean) ** 2))) || 1;
+  preprocess({ x }, ctx) {
+    const { shape, data } = toNumbers(x);
+    const mean = average(data);
+    const deviation = Math.sqrt(average(data.map((value) => (value - mean) ** 2))) || 1;
     Object.assign(ctx, { mean, deviation });
-    return {
-      x: createTensor(
-        "float32",
-        x.shape,
-        x.data.map((value) => (value - mean) / deviation),
-      ),
-    };
+    const standard = data.map((value) => (value - mean) / deviation);
+    return { x: createTensor("float32", shape, standard) };
   },
 
-  postprocess(outputs, ctx) {
-    const x = toNumbers(outputs.x);
-    // Fields of the state are undefined until some hook has set them: the compiler asks what to do then.
+  postprocess({ x }, ctx) {
+    const { shape, data } = toNumbers(x);
+    // Fields of the state are undefined until a hook has set them, so the compiler asks what to do then.
     const { mean = 0, deviation = 1 } = ctx;
-    return {
-      x: createTensor(
-        "float32",
-        x.shape,
-        x.data.map((value) => value * deviation + mean),
-      ),
-      mean,
-      deviation,
-    };
+    const scaled = data.map((value) => value * deviation + mean);
+    return { x: createTensor("float32", shape, scaled), scale: Float32Array.of(mean, deviation) };
   },
 });
 

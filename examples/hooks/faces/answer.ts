@@ -15,17 +15,11 @@ export const FACES: TensorSpec[] = [
 /** Boxes are left, top, right, bottom in pixels. */
 export function toAnswer(faces: readonly Face[], emotions: readonly string[]): Tensors {
   const boxes = faces.flatMap(({ left, top, right, bottom }) => [left, top, right, bottom]);
+  const scores = faces.map(({ score }) => score);
+  const names = emotions.map((name) => Buffer.from(name));
   return {
     boxes: createTensor("float32", [faces.length, 4], Float32Array.from(boxes)),
-    scores: createTensor(
-      "float32",
-      [faces.length],
-      Float32Array.from(faces, ({ score }) => score),
-    ),
-    emotions: createTensor(
-      "bytes",
-      [faces.length],
-      emotions.map((name) => Buffer.from(name)),
-    ),
+    scores: createTensor("float32", [faces.length], Float32Array.from(scores)),
+    emotions: createTensor("bytes", [faces.length], names),
   };
 }

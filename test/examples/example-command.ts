@@ -1,0 +1,28 @@
+import { readFileSync } from "node:fs";
+import { parseSettings } from "../../src/cli/parse-settings.ts";
+import { toServerOptions } from "../../src/cli/server-options.ts";
+import type { ServerOptions } from "../../src/server.ts";
+
+/** What the first comment of an example tells a reader to type. */
+export interface ExampleCommand {
+  /** What `kserving …` there means, on free ports. */
+  readonly options: ServerOptions;
+  /** The `curl …` lines. */
+  readonly requests: readonly string[];
+}
+
+const FREE_PORTS = ["--host", "127.0.0.1", "--port", "0", "--http-port", "0"];
+
+/** Reads `examples/hooks/NAME.ts`. */
+export async function readExample(name: string): Promise<ExampleCommand> {
+  const comment = readFileSync(`examples/hooks/${name}.ts`, "utf8").split("*/", 1)[0] as string;
+  const lines = comment.replaceAll(/\\\n \*/g, "").split("\n");
+  const commands = lines.map((line) => line.replace(/^ \*\s*/, "").replaceAll(/\s+/g, " "));
+  const serve = commands.find((command) => command.startsWith("kserving "));
+  if (serve === undefined) throw new Error(`${name}.ts does not begin with a comment that says how to serve it.`);
+  const flags = serve.split(" ").slice(1);
+  return {
+    options: await toServerOptions(parseSettings("serve", [...flags, ...FREE_PORTS], {})),
+    requests: commands.filter((command) => command.startsWith("curl ")),
+  };
+}
