@@ -1,17 +1,26 @@
 /** `npm run bench -- NAME`: runs one benchmark, which prints a table of ratios within one run. */
-const BENCHMARKS: Readonly<Record<string, { readonly what: string; readonly run: () => Promise<void> }>> = {
+interface Benchmark {
+  readonly what: string;
+  readonly run: (args: readonly string[]) => Promise<void>;
+}
+
+const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   smoke: {
     what: "tiny and 602 KB echo over gRPC and HTTP, beside bare grpc-js and node:http servers",
     run: async () => (await import("./smoke.ts")).runSmoke(),
   },
+  engine: {
+    what: "everything that the engine promises, beside bare servers; --quick for 5 rounds, --only TEXT for some groups",
+    run: async (args) => (await import("./engine.ts")).runEngine(args),
+  },
 };
 
-const [name = ""] = process.argv.slice(2);
+const [name = "", ...args] = process.argv.slice(2);
 const benchmark = Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined;
 if (benchmark === undefined) {
   console.error(`There is no benchmark "${name}"; expected one of:`);
   for (const [known, { what }] of Object.entries(BENCHMARKS)) console.error(`  ${known}  ${what}`);
   process.exitCode = 2;
 } else {
-  await benchmark.run();
+  await benchmark.run(args);
 }

@@ -35,7 +35,7 @@ export async function runLoad(
 }
 
 /** The value below which the given share of a sorted list lies. */
-export function quantile(sorted: readonly number[], share: number): number {
+export function quantile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number;
 }
 

@@ -2,6 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { startCommand } from "../scripts/start-command.ts";
+import { NO_MODEL_SPEC } from "../src/grpc/model-spec.ts";
 import { encodePredictRequest } from "../src/grpc/tensorflow-codec.ts";
 import { createTensor } from "../src/tensor/tensor.ts";
 import { grpcSend, httpSend } from "./clients.ts";
@@ -76,7 +77,9 @@ async function measure({ name, inFlight, connect }: Case, oursAt: Addresses, bar
 function grpcEcho(address: string, floats: number): { send: Send; close: () => void } {
   const data = Float32Array.from({ length: floats }, (_, index) => index / 7);
   const tensors = { x: createTensor("float32", [1, floats], data) };
-  const message = Buffer.from(encodePredictRequest({ model: "default", signature: "", inputs: tensors }));
+  const message = Buffer.from(
+    encodePredictRequest({ spec: NO_MODEL_SPEC, inputs: tensors, outputFilter: [] }, "content"),
+  );
   return grpcSend(address, message, Buffer.from(data.buffer));
 }
 

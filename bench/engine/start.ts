@@ -1,0 +1,38 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { watchChild } from "../children.ts";
+import { median } from "../load.ts";
+import { alternate, type Group } from "./bench-run.ts";
+import { BIN, startKserving } from "./servers.ts";
+
+/** How long the program takes to be of use. */
+export const start: Group = {
+  name: "start",
+  run: async ({ rounds, say }) => {
+    say("null driver, --help, node alone");
+    const { ready, help, node } = await alternate(rounds, {
+      ready: timeToReady,
+      help: () => timeToEnd([BIN, "--help"]),
+      node: () => timeToEnd(["-e", "0"]),
+    });
+    const ceiling = `${median(node).toFixed(0)} ms node -e 0`;
+    return [
+      { name: "start to ready: null driver", ours: "", ceiling, values: ready, unit: "ms", target: { atMost: 400 } },
+      { name: "kserving --help", ours: "", ceiling, values: help, unit: "ms", target: { atMost: 150 } },
+    ];
+  },
+};
+
+async function timeToReady(): Promise<number> {
+  const started = performance.now();
+  const server = await startKserving(["--driver", "null"]);
+  const took = performance.now() - started;
+  await server.stop();
+  return took;
+}
+
+async function timeToEnd(args: readonly string[]): Promise<number> {
+  const started = performance.now();
+  await once(watchChild(spawn(process.execPath, args, { stdio: "ignore" })), "exit");
+  return performance.now() - started;
+}

@@ -1,0 +1,24 @@
+/** A model behind bare grpc-js, in the same thread: bytes of the last tensor in, bytes of the output out. The model's path is the first argument; sends its address to the parent. */
+import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from "@grpc/grpc-js";
+import { InferenceSession, Tensor } from "onnxruntime-node";
+import { byteMethod } from "../src/grpc/byte-method.ts";
+import { PREDICT_PATH } from "../src/grpc/tensorflow-service.ts";
+import { PHOTO_SHAPE, PHOTO_SIDE } from "./photo-planes.ts";
+
+const PICTURE_BYTES = 4 * 3 * PHOTO_SIDE * PHOTO_SIDE;
+
+const session = await InferenceSession.create(process.argv[2] as string, { intraOpNumThreads: 1 });
+const server = new Server({ "grpc.max_receive_message_length": -1 });
+server.addService({ Predict: byteMethod(PREDICT_PATH) }, { Predict: run });
+server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, port) =>
+  process.send?.({ grpc: `127.0.0.1:${port}` }),
+);
+process.on("disconnect", () => process.exit());
+
+async function run({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> {
+  const picture = new Float32Array(PICTURE_BYTES / 4);
+  new Uint8Array(picture.buffer).set(request.subarray(-PICTURE_BYTES));
+  const { y } = await session.run({ x: new Tensor("float32", picture, PHOTO_SHAPE) });
+  const { buffer, byteOffset, byteLength } = (y as Tensor).data as Float32Array<ArrayBuffer>;
+  done(null, Buffer.from(buffer, byteOffset, byteLength));
+}

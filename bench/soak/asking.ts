@@ -1,0 +1,114 @@
+import { Agent, request } from "node:http";
+import { Client, credentials, status as GRPC_STATUS, type ServiceError } from "@grpc/grpc-js";
+import { decodePredictJson, encodePredictJson } from "../../src/grpc/kibernetika-codec.ts";
+import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
+import { decodePredictResponse, encodePredictRequest } from "../../src/grpc/tensorflow-codec.ts";
+import { PREDICT_JSON_PATH, PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
+import { createTensor, createTensors, type Tensors } from "../../src/tensor/tensor.ts";
+import { numberedValues } from "./numbered-request.ts";
+
+/** What came back for a number. */
+interface NumberedAnswer {
+  readonly y: ArrayLike<number>;
+  readonly answered: number;
+}
+
+/** A request that was not answered: gRPC's name of the status, and the server's text. */
+export class Refused extends Error {
+  readonly status: string;
+
+  constructor(status: string, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** One way to ask; throws {@link Refused}. */
+export type Ask = (number: number, size: number) => Promise<NumberedAnswer>;
+
+/** Makes a hook thread end (1) or stand still (2); never answered. */
+export type Command = 1 | 2;
+
+/** All ways to ask one server. */
+export class Asking {
+  readonly #client: Client;
+  readonly #url: string;
+  /** Lets idle connections go before the server does, which would look like a failure of the request that is just sent. */
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: 3000 });
+
+  constructor(grpcAddress: string, httpUrl: string) {
+    const unlimited = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
+    this.#client = new Client(grpcAddress, credentials.createInsecure(), unlimited);
+    this.#url = `${httpUrl}/v1/models/default:predict`;
+  }
+
+  readonly overGrpc: Ask = async (number, size) => {
+    const outputs = await this.#predict(createTensors(Object.entries({ x: tensorOf(number, size) })));
+    return { y: outputs.y?.data as Float32Array, answered: Number(outputs.number?.data[0]) };
+  };
+
+  readonly overPredictJson: Ask = async (number, size) => {
+    const json = Buffer.from(JSON.stringify({ x: Array.from(numberedValues(number, size)) }));
+    const answer = await this.#call(PREDICT_JSON_PATH, encodePredictJson(json));
+    return fromLists(JSON.parse(Buffer.from(decodePredictJson(answer)).toString()));
+  };
+
+  readonly overRest: Ask = async (number, size) => {
+    const body = JSON.stringify({ inputs: { x: Array.from(numberedValues(number, size)) } });
+    return fromLists(JSON.parse(await this.#post(body)).outputs);
+  };
+
+  async command(number: number, command: Command): Promise<void> {
+    await this.#predict({ x: tensorOf(number, 1), command: createTensor("int32", [1], Int32Array.of(command)) });
+  }
+
+  close(): void {
+    this.#client.close();
+    this.#agent.destroy();
+  }
+
+  async #predict(inputs: Tensors): Promise<Tensors> {
+    const message = encodePredictRequest({ spec: NO_MODEL_SPEC, inputs, outputFilter: [] }, "content");
+    return decodePredictResponse(await this.#call(PREDICT_PATH, message), 2 ** 30).outputs;
+  }
+
+  #call(path: string, message: Buffer): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const settle = (error: ServiceError | null, answer?: Buffer) => {
+        if (error === null) resolve(answer as Buffer);
+        else reject(new Refused(GRPC_STATUS[error.code] ?? String(error.code), error.details));
+      };
+      this.#client.makeUnaryRequest(path, asIs, asIs, message, settle);
+    });
+  }
+
+  #post(body: string): Promise<string> {
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+    return new Promise((resolve, reject) => {
+      const call = request(this.#url, { method: "POST", agent: this.#agent, headers }, (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (chunk: string) => {
+          text += chunk;
+        });
+        response.on("end", () => {
+          if (response.statusCode === 200) resolve(text);
+          else reject(new Refused(response.statusCode === 503 ? "UNAVAILABLE" : `HTTP ${response.statusCode}`, text));
+        });
+      });
+      call.on("error", (reason) => reject(new Refused("connection", String(reason))));
+      call.end(body);
+    });
+  }
+}
+
+function tensorOf(number: number, size: number) {
+  return createTensor("float32", [size], numberedValues(number, size));
+}
+
+function fromLists({ y, number }: { y: number[]; number: number[] }): NumberedAnswer {
+  return { y, answered: Number(number[0]) };
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}

@@ -1,0 +1,114 @@
+import { type Ask, type Asking, type Command, Refused } from "./asking.ts";
+import { judge, Numbers, type Verdict } from "./numbered-request.ts";
+import type { StartedNumbers, Whereabouts } from "./started-numbers.ts";
+
+/** What happened since the last report. */
+export interface SoakCounts {
+  readonly requests: number;
+  readonly wrong: number;
+  readonly crossTalk: number;
+  /** Requests that were not answered, by status and by where they were. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Failures that no killed thread explains. */
+  readonly unexplained: number;
+  readonly kills: number;
+}
+
+/** Requests under way. */
+const LOOPS = 24;
+/** The ways to ask, with how many values, and how often of a hundred times. */
+const MIX: readonly {
+  readonly way: "overGrpc" | "overRest" | "overPredictJson";
+  readonly size: number;
+  readonly weight: number;
+}[] = [
+  { way: "overGrpc", size: 16, weight: 46 },
+  { way: "overRest", size: 16, weight: 22 },
+  { way: "overPredictJson", size: 16, weight: 22 },
+  { way: "overGrpc", size: 20_000, weight: 4 },
+  { way: "overGrpc", size: 150_000, weight: 2 },
+  { way: "overRest", size: 5_000, weight: 2 },
+  { way: "overPredictJson", size: 5_000, weight: 2 },
+];
+const WHEEL = MIX.flatMap(({ weight, ...kind }) => Array.from({ length: weight }, () => kind));
+
+/** Asks without pause, and judges every answer. */
+export class SoakRun {
+  readonly #asking: Asking;
+  readonly #started: StartedNumbers;
+  readonly #numbers = new Numbers();
+  readonly #killers = new Set<number>();
+  #verdicts: Record<Verdict, number> = { right: 0, wrong: 0, "cross-talk": 0 };
+  #refused: { number: number; status: string; message: string }[] = [];
+  #kills = 0;
+  #goesOn = true;
+  #loops: Promise<void>[] = [];
+
+  constructor(asking: Asking, started: StartedNumbers) {
+    this.#asking = asking;
+    this.#started = started;
+    this.#loops = Array.from({ length: LOOPS }, (_, index) => this.#loop(index * 7));
+  }
+
+  /** Makes the thread that gets this request end, or stand still. */
+  kill(command: Command): void {
+    const number = this.#numbers.next();
+    this.#killers.add(number);
+    this.#kills++;
+    this.#loops.push(this.#asking.command(number, command).catch((reason) => this.#note(number, reason)));
+  }
+
+  /** Lets what is under way end. */
+  async finish(): Promise<void> {
+    this.#goesOn = false;
+    await Promise.all(this.#loops);
+  }
+
+  /** Counts, and begins anew. */
+  report(): SoakCounts {
+    const refused = this.#refused;
+    const places = this.#started.find(
+      refused.map(({ number }) => number),
+      this.#killers,
+    );
+    const failures: Record<string, number> = {};
+    let unexplained = 0;
+    for (const [index, { number, status, message }] of refused.entries()) {
+      const place = this.#killers.has(number) ? "the kill itself" : (places[index] as Whereabouts);
+      const isExplained = status === "UNAVAILABLE" && place !== "in a living thread";
+      const name = `${status} ${place}${isExplained ? "" : ` (${message})`}`;
+      failures[name] = (failures[name] ?? 0) + 1;
+      if (!isExplained) unexplained++;
+    }
+    const { right, wrong, "cross-talk": crossTalk } = this.#verdicts;
+    const counts = { requests: right + wrong + crossTalk + refused.length, wrong, crossTalk, failures, unexplained };
+    const report = { ...counts, kills: this.#kills };
+    this.#verdicts = { right: 0, wrong: 0, "cross-talk": 0 };
+    this.#refused = [];
+    this.#kills = 0;
+    return report;
+  }
+
+  async #loop(start: number): Promise<void> {
+    for (let turn = start; this.#goesOn; turn++) {
+      const { way, size } = WHEEL[(turn * 37) % WHEEL.length] as (typeof WHEEL)[number];
+      await this.#ask(this.#asking[way], size);
+    }
+  }
+
+  async #ask(ask: Ask, size: number): Promise<void> {
+    const number = this.#numbers.next();
+    try {
+      this.#verdicts[judge(number, size, await ask(number, size))]++;
+    } catch (reason) {
+      this.#note(number, reason);
+    }
+  }
+
+  /** A hook that finds another request's values says so in its error. */
+  #note(number: number, reason: unknown): void {
+    const { status, message } = reason instanceof Refused ? reason : { status: "no answer", message: String(reason) };
+    if (message.includes("cross-talk")) this.#verdicts["cross-talk"]++;
+    this.#refused.push({ number, status, message });
+  }
+}

@@ -1,0 +1,52 @@
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { expect, onTestFinished, test } from "vitest";
+import { Asking } from "../../bench/soak/asking.ts";
+import { SoakRun } from "../../bench/soak/soak-run.ts";
+import { StartedNumbers } from "../../bench/soak/started-numbers.ts";
+import { startCommand } from "../../scripts/start-command.ts";
+
+const fromRoot = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const pass = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+const KILLS = 20;
+
+async function startSoak() {
+  const started = new StartedNumbers();
+  const server = await startCommand([
+    ...[process.execPath, fromRoot("bin/kserving.cjs"), "--host", "127.0.0.1", "--port", "0"],
+    ...["--http-enable", "--http-port", "0", "--workers", "3", "--threads", "1"],
+    ...["--model-path", fromRoot("test/fixtures/models/half-plus-two.onnx"), "--driver", "onnx"],
+    ...["--model-path", "none", "--driver", fromRoot("bench/echo-driver.ts")],
+    ...["--hooks", fromRoot("bench/soak-hooks.ts"), "-o", `soak_folder=${started.folder}`],
+  ]);
+  const asking = new Asking(server.grpc, server.http);
+  onTestFinished(async () => {
+    asking.close();
+    started.delete();
+    server.child.kill("SIGKILL");
+    if (server.child.exitCode === null) await once(server.child, "exit");
+  });
+  return { server, soaking: new SoakRun(asking, started) };
+}
+
+test("hook threads that die at random under load take only their own requests along, and requests go on", async () => {
+  const { server, soaking } = await startSoak();
+  await pass(500);
+  expect(soaking.report()).toMatchObject({ wrong: 0, crossTalk: 0, failures: {} });
+
+  for (let kill = 0; kill < KILLS; kill++) {
+    soaking.kill(1);
+    await pass(Math.random() * 200);
+  }
+  expect(soaking.report()).toMatchObject({ wrong: 0, crossTalk: 0, unexplained: 0 });
+  await pass(1500);
+  expect(soaking.report()).toMatchObject({ wrong: 0, crossTalk: 0, unexplained: 0 });
+  await pass(500);
+  const after = soaking.report();
+  expect(after).toMatchObject({ wrong: 0, crossTalk: 0, unexplained: 0 });
+  expect(after.requests).toBeGreaterThan(0);
+
+  await soaking.finish();
+  await server.stop();
+});
