@@ -38,9 +38,12 @@ try {
   });
   console.log("types resolve in an empty project");
 
-  const answer = await askServedHooks(["npx", "kserving"], project, "hooks.ts");
+  const version = runCommand("npx", ["kserving", "--version"], { cwd: project }).trim();
+  console.log(`npx kserving --version says ${version}`);
+  // What npx runs, without npm between: npm passes no signals on to a shell's child.
+  const answer = await askServedHooks([join(project, "node_modules/.bin/kserving")], project, "hooks.ts");
   assert.deepEqual(answer, { outputs: { x: [1, 2, 3], seen: true } });
-  console.log("npx kserving serves a hook file in an empty project");
+  console.log("the installed command serves a hook file in an empty project");
 } finally {
   rmSync(project, { recursive: true, force: true });
 }
