@@ -43,7 +43,32 @@ export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
   return { kind, tensors: toTensors(values) };
 }
 
+/** Levels of lists and objects: no client nests deeper, and whoever walks the values would run out of stack. */
+const MAX_JSON_DEPTH = 1000;
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from(
+  '"\\[]{}',
+) as unknown as Brackets;
+type Brackets = readonly [number, number, number, number, number, number];
+
+/** Looks at the bytes, before anything recursive sees them. */
+function checkDepth(json: Uint8Array): void {
+  let depth = 0;
+  let isText = false;
+  for (let index = 0; index < json.length; index++) {
+    const byte = json[index];
+    if (isText && byte === BACKSLASH) index++;
+    else if (byte === QUOTE) isText = !isText;
+    else if (isText) continue;
+    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
+    else if ((byte === OPEN_LIST || byte === OPEN_OBJECT) && ++depth > MAX_JSON_DEPTH) {
+      throw new ServingError("invalid_argument", `The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+    }
+  }
+}
+
 function parseJsonObject(json: Uint8Array): Values {
+  checkDepth(json);
   let value: unknown;
   try {
     value = JSON.parse(decoder.decode(json));

@@ -274,4 +274,15 @@ describe("JSON requests", () => {
   test.each(["", "nonsense", "[1]", "3", '{"a":1} x', "\xff"])("are refused when the body is %j", async (body) => {
     await expect(runJson(undefined, body)).rejects.toMatchObject({ code: "invalid_argument" });
   });
+
+  test("are refused when they nest deeper than anyone can walk, and brackets in texts are no nesting", async () => {
+    const nested = (levels: number) => `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    await expect(runJson(undefined, nested(500_000))).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "The body is nested more than 1000 levels deep.",
+    });
+    expect(await runJson(undefined, nested(900))).toEqual(JSON.parse(nested(900)));
+    const text = JSON.stringify({ a: `${"[{".repeat(5000)}"\\` });
+    expect(await runJson(undefined, text)).toEqual(JSON.parse(text));
+  });
 });
