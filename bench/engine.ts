@@ -4,6 +4,7 @@ import { endChildrenOnSignal } from "./children.ts";
 import { batching } from "./engine/batching.ts";
 import type { BenchRun, Group } from "./engine/bench-run.ts";
 import { convNet } from "./engine/conv-net.ts";
+import { fairness } from "./engine/fairness.ts";
 import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
 import { largeEcho } from "./engine/large-echo.ts";
 import { memory } from "./engine/memory.ts";
@@ -24,6 +25,7 @@ const GROUPS: readonly Group[] = [
   convNet,
   stages,
   batching,
+  fairness,
   responsiveness,
   reload,
   recovery,

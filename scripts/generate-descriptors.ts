@@ -5,23 +5,34 @@ import { argv } from "node:process";
 import { fileURLToPath } from "node:url";
 
 const PROTO_FOLDER = fileURLToPath(new URL("../proto", import.meta.url));
-const DESCRIPTORS = fileURLToPath(new URL("../proto/descriptors.binpb", import.meta.url));
 
-/** proto/ as one FileDescriptorSet, imports included, comments left out; the same bytes each time. */
-function buildDescriptors(): Buffer {
+/** Files under proto/tensorflow/core describe models; clients do not speak them, so server reflection does not list them. */
+const MODEL_FILES = `${PROTO_FOLDER}/tensorflow/core`;
+
+/** What is built, and of which files. */
+const DESCRIPTOR_SETS = [
+  { name: "descriptors.binpb", choice: ["--exclude-path", MODEL_FILES] },
+  { name: "tensorflow-core.binpb", choice: ["--path", MODEL_FILES] },
+];
+
+/** Files of proto/ as one FileDescriptorSet, imports included, comments left out; the same bytes each time. */
+function buildDescriptors(choice: readonly string[]): Buffer {
   const buf = createRequire(import.meta.url).resolve("@bufbuild/buf/bin/buf");
   const output = ["--as-file-descriptor-set", "--exclude-source-info", "--output", "-"];
-  return execFileSync(process.execPath, [buf, "build", PROTO_FOLDER, ...output]);
+  return execFileSync(process.execPath, [buf, "build", PROTO_FOLDER, ...choice, ...output]);
 }
 
-function isCurrent(descriptors: Buffer): boolean {
-  return existsSync(DESCRIPTORS) && descriptors.equals(readFileSync(DESCRIPTORS));
+function isCurrent(path: string, descriptors: Buffer): boolean {
+  return existsSync(path) && descriptors.equals(readFileSync(path));
 }
 
-const descriptors = buildDescriptors();
-if (!argv.includes("--check")) {
-  writeFileSync(DESCRIPTORS, descriptors);
-} else if (!isCurrent(descriptors)) {
-  console.error("proto/descriptors.binpb is stale; run: npm run gen");
-  process.exitCode = 1;
+for (const { name, choice } of DESCRIPTOR_SETS) {
+  const path = `${PROTO_FOLDER}/${name}`;
+  const descriptors = buildDescriptors(choice);
+  if (!argv.includes("--check")) {
+    writeFileSync(path, descriptors);
+  } else if (!isCurrent(path, descriptors)) {
+    console.error(`proto/${name} is stale; run: npm run gen`);
+    process.exitCode = 1;
+  }
 }

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { createServer } from "../src/server.ts";
+import { createServer } from "../src/server/server.ts";
 import { createTensor, type Tensor } from "../src/tensor/tensor.ts";
 import { EXPECTED_FACES_PATH, PHOTO_PATHS, toFoundFaces } from "./demo-photos.ts";
 import { makeDemoModels } from "./make-demo-models.ts";

@@ -1,3 +1,5 @@
+import { hidePaths } from "./text/hide-paths.ts";
+
 /** Every way a request or a start can fail: gRPC's code names, with the numbers that the wires send. */
 export const STATUS = {
   cancelled: { grpc: 1, http: 499 },
@@ -69,19 +71,33 @@ export function fromGrpcStatus(status: number): ErrorCode {
   return codes.find((code) => STATUS[code].grpc === status) ?? "unknown";
 }
 
-/** The text of anything that was thrown, Error or not. */
+/** The text of anything that was thrown, Error or not. Never throws, though a value may do so when it is asked for its text. */
 export function reasonText(reason: unknown): string {
-  if (reason instanceof Error) return reason.message || reason.name;
-  return typeof reason === "string" ? reason : String(reason);
+  try {
+    return reason instanceof Error ? String(reason.message) || String(reason.name) : String(reason);
+  } catch {
+    return "(a value that has no text)";
+  }
 }
 
-/** A file's absolute path; names of a model's layers (`/conv1/Conv`) have no ending and stay. */
-const FILE_PATH = /(?:file:\/\/|[A-Za-z]:)?(?:[/\\][\w.@+~-]+)+\.\w{1,6}(?::\d+)*/g;
+/** Clients choose parts of many texts, and looking for patterns takes longer than linear: nothing is looked for beyond this many characters. */
+const MAX_TEXT = 4096;
 
-/** What a client may see of a foreign error: its first line, without paths of the server. */
+/** The beginning of {@link reasonText}, short enough for any pattern. */
+export function shortText(reason: unknown): string {
+  const text = reasonText(reason);
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
+}
+
+/** What a client may see of an error: a ServingError's message, of any other its first line without paths of the server. */
 export function publicText(reason: unknown): string {
-  const firstLine = reasonText(reason).split("\n", 1)[0] as string;
-  const { path } = (reason ?? {}) as { path?: unknown };
-  const withoutOwnPath = typeof path === "string" && path !== "" ? firstLine.replaceAll(path, "(path)") : firstLine;
-  return withoutOwnPath.replace(FILE_PATH, "(path)");
+  if (reason instanceof ServingError) return reasonText(reason);
+  const firstLine = shortText(reason).split("\n", 1)[0] as string;
+  return hidePaths(firstLine, ownPaths(reason));
+}
+
+/** The paths that an error of Node's file system says it is about. */
+function ownPaths(reason: unknown): string[] {
+  const { path, dest } = (reason ?? {}) as { path?: unknown; dest?: unknown };
+  return [path, dest].filter((each) => typeof each === "string" && each !== "") as string[];
 }

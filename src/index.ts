@@ -1,3 +1,5 @@
+import type { Server, ServerOptions } from "./server/server.ts";
+
 export {
   DEFAULT_SIGNATURE,
   type Dimension,
@@ -32,10 +34,19 @@ export type { ImageTensor } from "./media/image-tensor.ts";
 export { type ResizeOptions, resizeImage } from "./media/resize-image.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
 export type { ModelOptions } from "./repository/choose-stages.ts";
-export { createServer, type Server, type ServerOptions } from "./server.ts";
+export type { Server, ServerOptions } from "./server/server.ts";
 export type { DType, TensorData } from "./tensor/dtype.ts";
 export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
 export { toNested } from "./tensor/nested.ts";
 export type { PlainValue, Values } from "./tensor/plain-value.ts";
 export { createTensor, type Tensor, type Tensors } from "./tensor/tensor.ts";
 export { transfer } from "./tensor/transfer.ts";
+
+/**
+ * Loads models and hooks, then listens; rejects, before any port opens, with what does not load. Installs no signal handlers and never ends the process.
+ * The server itself is imported here, since hook files import this module for little things.
+ */
+export async function createServer(options: ServerOptions): Promise<Server> {
+  const server = await import("./server/server.ts");
+  return server.createServer(options);
+}

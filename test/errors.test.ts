@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { fromGrpcStatus, publicText, ServingError, STATUS } from "../src/errors.ts";
+import { fromGrpcStatus, publicText, reasonText, ServingError, STATUS, shortText } from "../src/errors.ts";
 
 test("docs/errors.md lists every code with its numbers, and no other", () => {
   const text = readFileSync(new URL("../docs/errors.md", import.meta.url), "utf8");
@@ -63,5 +63,55 @@ describe("what a client may see", () => {
       path: "/srv/models",
     });
     expect(publicText(error)).toBe("ENOENT: no such file or directory, open '(path)'");
+  });
+
+  test("of a file that could not be moved is neither of its two places", () => {
+    const error = Object.assign(new Error("EXDEV: cross-device link not permitted, rename 'a.bin' -> 'my/b.bin'"), {
+      path: "a.bin",
+      dest: "my/b.bin",
+    });
+    expect(publicText(error)).toBe("EXDEV: cross-device link not permitted, rename '(path)' -> '(path)'");
+  });
+
+  test("of a ServingError is its message as it is", () => {
+    expect(publicText(new ServingError("internal", "ask /srv/help\nor me"))).toBe("ask /srv/help\nor me");
+  });
+
+  test("of a long text is its beginning, at the cost of its length", () => {
+    const started = performance.now();
+    const shown = publicText(new Error("/a".repeat(100_000)));
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(shown).toHaveLength(4097);
+    expect(shown).toMatch(/^\/a\/a.*…$/);
+  });
+});
+
+describe("the text of what was thrown", () => {
+  const untold = {
+    toString: () => {
+      throw new Error("nested");
+    },
+  };
+
+  test.each([
+    ["an Error's message", new Error("no labels"), "no labels"],
+    ["the name of an Error without one", new TypeError(), "TypeError"],
+    ["what was thrown instead of an Error", "text", "text"],
+    ["nothing", undefined, "undefined"],
+    ["a symbol", Symbol("x"), "Symbol(x)"],
+    ["an object without a text", Object.create(null), "(a value that has no text)"],
+    ["an object whose text throws", untold, "(a value that has no text)"],
+    [
+      "an Error whose message is such an object",
+      Object.assign(new Error("x"), { message: untold }),
+      "(a value that has no text)",
+    ],
+  ])("is %s", (_, reason, text) => {
+    expect(reasonText(reason)).toBe(text);
+  });
+
+  test("is cut where patterns are looked for in it", () => {
+    expect(shortText("a".repeat(4096))).toHaveLength(4096);
+    expect(shortText("a".repeat(5000))).toBe(`${"a".repeat(4096)}…`);
   });
 });

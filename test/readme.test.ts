@@ -1,7 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, openAsBlob, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { makeDemoModels } from "../scripts/make-demo-models.ts";
 import { startKserving } from "./cli/start-kserving.ts";
 import { tempFolder } from "./helpers/temp-folder.ts";
 
@@ -15,7 +16,7 @@ const blocks = (language: string) =>
 function flagsOf(...words: string[]): string[] {
   const lines = blocks("").flatMap((block) => block.replaceAll("\\\n", " ").split("\n"));
   const line = lines.find((each) => words.every((word) => each.includes(word))) as string;
-  const [, flags] = line.split(/^(?:npx )?kserving /);
+  const [, flags] = line.split(/^kserving /);
   return [...(flags as string).trim().split(/\s+/), "--host", "127.0.0.1", "--port", "0", "--http-port", "0"];
 }
 
@@ -37,15 +38,31 @@ test("the hook file of the README works, from a folder outside the project, with
 });
 
 test("the model of the README's command is served at the addresses of its table", async () => {
-  const flags = flagsOf("half-plus-two.onnx").map((flag) =>
-    flag.replace("half-plus-two.onnx", "test/fixtures/models/half-plus-two.onnx"),
-  );
-  const { http } = await startKserving(flags).event("ready");
+  const { http } = await startKserving(flagsOf("half-plus-two.onnx")).event("ready");
   const predict = (path: string, body: string) =>
     fetch(`${http}${path}`, { method: "POST", body }).then((answer) => answer.json());
   expect(await predict("/v1/models/default:predict", '{"instances": [1.0, 2.0]}')).toEqual({ predictions: [2.5, 3] });
   expect(await predict("/predict", '{"inputs": {"x": {"dtype": 1, "data": [1, 2]}}}')).toEqual({ y: [2.5, 3] });
   expect(await (await fetch(`${http}/health`)).json()).toEqual({ status: "ok" });
+});
+
+test("the chain at the top of the README finds a face and its emotion", { timeout: 60_000 }, async () => {
+  await makeDemoModels();
+  const { http } = await startKserving(flagsOf("faces-to-emotions.ts")).event("ready");
+  const body = new FormData();
+  body.set("bytes_image", await openAsBlob("examples/photos/portrait.jpg"));
+  const answer = await fetch(`${http}/predict`, { method: "POST", body });
+  expect(await answer.json()).toMatchObject({ emotions: ["happy"] });
+});
+
+test("npm link makes the commands of the README out of the clone", () => {
+  const prefix = tempFolder();
+  // Its scripts would build again, and take what other tests run with from under them.
+  const quiet = ["--ignore-scripts", "--offline", "--no-audit", "--no-fund"];
+  execFileSync("npm", ["link", ...quiet], { env: { ...process.env, npm_config_prefix: prefix }, stdio: "pipe" });
+  for (const name of ["kserving", "kibernetika-serving"]) {
+    expect(execFileSync(join(prefix, "bin", name), ["--version"]).toString()).toMatch(/^\d+\.\d+\.\d+\n$/);
+  }
 });
 
 test("the embedded server of the README starts, tells its addresses and ends by itself", () => {

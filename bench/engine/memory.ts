@@ -23,7 +23,7 @@ export const memory: Group = {
 };
 
 async function growth(bench: BenchRun): Promise<Figure> {
-  const [before, after] = bench.isQuick ? [5_000, 30_000] : [20_000, 200_000];
+  const [before, after] = bench.isQuick ? [20_000, 60_000] : [20_000, 200_000];
   bench.say(`${after} requests of mixed sizes`);
   const server = await startInstrumented([...ECHO, ...HOOKS]);
   const ask = await mixedLoad(bench, server);

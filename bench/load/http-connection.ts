@@ -30,10 +30,10 @@ export class HttpConnection implements LoadConnection {
     }
     this.#message = message;
     this.#done = done;
-    const { body } = message;
+    const { body, headers = "" } = message;
     this.#socket.cork();
     this.#socket.write(
-      `POST ${this.#path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+      `POST ${this.#path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${headers}\r\n`,
     );
     this.#socket.write(body);
     this.#socket.uncork();

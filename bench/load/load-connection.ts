@@ -4,6 +4,8 @@ import type { Expected } from "./answer-check.ts";
 export interface LoadMessage {
   /** gRPC: the message without its five-byte prefix. HTTP: the body. */
   readonly body: Buffer;
+  /** HTTP: more headers, each line ended by CR LF. */
+  readonly headers?: string;
   /** gRPC: with the prefix. HTTP: the body. */
   readonly expected: Expected;
 }

@@ -1,6 +1,6 @@
 import type { Logger } from "../observability/logger.ts";
 import type { ModelOptions } from "../repository/choose-stages.ts";
-import type { StageSummary } from "../server.ts";
+import type { StageSummary } from "../server/server.ts";
 import type { InFlight } from "../serving/admission.ts";
 import { createLogAnnouncer } from "./log-announcer.ts";
 import { createTerminalAnnouncer } from "./terminal-announcer.ts";

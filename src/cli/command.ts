@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
+import { readVersion } from "../version.ts";
 import { type CommandName, flagOf, type Setting, settingsOf } from "./settings.ts";
-import { readVersion } from "./version.ts";
 
 const DESCRIPTIONS: Readonly<Record<CommandName, string>> = {
   serve: "Loads models, chains them with a hook file, and serves the chain over gRPC and HTTP.",
@@ -17,6 +17,7 @@ Examples:
 Commands:
   kserving [serve]  all of the above
   kserving proxy    HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
+  kserving runtimes finds and installs what drivers need (kserving runtimes --help)
 `,
   proxy: `
 Example:
@@ -24,8 +25,8 @@ Example:
 `,
 };
 
-/** The names of the commands. */
-export const COMMAND_NAMES = Object.keys(DESCRIPTIONS) as readonly CommandName[];
+/** The names of the commands; `runtimes` has no settings, but commands of its own. */
+export const COMMAND_NAMES = [...(Object.keys(DESCRIPTIONS) as CommandName[]), "runtimes"] as const;
 
 /** A flag that may be repeated, as it stood on the command line. */
 export interface ListedFlag {

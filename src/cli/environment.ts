@@ -1,4 +1,4 @@
-import { nearest } from "../nearest.ts";
+import { nearest } from "../text/nearest.ts";
 import type { GivenText } from "./read-setting.ts";
 import { envOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
 
@@ -18,11 +18,20 @@ export function fromEnvironment(name: SettingName, setting: Setting, env: Enviro
 export function misspeltVariables(env: Environment): string[] {
   const known = (Object.keys(SETTINGS) as SettingName[]).map(envOf);
   return Object.keys(env).flatMap((name) => {
-    if (!name.startsWith("KSERVING_") || known.includes(name) || SERVICE_LINK_NAME.test(name)) return [];
+    if (
+      !name.startsWith("KSERVING_") ||
+      known.includes(name) ||
+      SERVICE_LINK_NAME.test(name) ||
+      RUNTIME_NAME.test(name)
+    )
+      return [];
     const meant = nearest(name, known);
     return meant === undefined ? [] : [`The environment variable ${name} is no setting. Did you mean ${meant}?`];
   });
 }
+
+/** Where native runtimes are, which whoever looks for them reads: docs/runtimes.md. */
+const RUNTIME_NAME = /^KSERVING_(RUNTIMES_DIR|[A-Z]+_LIB)$/;
 
 /** What Kubernetes tells every pod beside a service that is called kserving, except for KSERVING_PORT. */
 const SERVICE_LINK_NAME = /^KSERVING_(SERVICE_(HOST|PORT)|PORT_\d)/;

@@ -1,4 +1,4 @@
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../drivers/driver.ts";
+import { defaultSignatureName, type Signature, type TensorSpec } from "../drivers/driver.ts";
 import { exampleTensorProto } from "./example-tensor-proto.ts";
 import { exampleShape, exampleValue } from "./example-value.ts";
 
@@ -24,7 +24,7 @@ export function exampleRequest(target: ExampleTarget): string {
 
 /** Inputs that must be given; where the names are not known, one that a pipeline of any names takes. */
 function exampleInputs(signatures: ExampleTarget["signatures"]): readonly TensorSpec[] {
-  const signature = signatures[DEFAULT_SIGNATURE] ?? Object.values(signatures)[0];
+  const signature = signatures[defaultSignatureName(signatures)];
   const specs = signature?.inputs ?? [{ name: "x", dtype: "float32", shape: [3] } satisfies TensorSpec];
   return specs.filter((spec) => spec.default === undefined);
 }

@@ -1,6 +1,6 @@
 import type { TensorSpec } from "../drivers/driver.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { StageSummary } from "../server.ts";
+import type { StageSummary } from "../server/server.ts";
 import type { InFlight } from "../serving/admission.ts";
 import type { Announcer } from "./announcer.ts";
 

@@ -22,8 +22,13 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
 /** Commands are imported when they run, so that help does not wait for gRPC and Express. */
 async function run(argv: readonly string[], env: Environment): Promise<void> {
   const [first] = argv;
+  if (first === "help") return run([...argv.slice(1), "--help"], env);
   const command = COMMAND_NAMES.find((name) => name === first);
   const rest = command === undefined ? argv : argv.slice(1);
+  if (command === "runtimes") {
+    const { runtimes } = await import("./runtimes-command.ts");
+    return runtimes(rest);
+  }
   const name: CommandName = command ?? "serve";
   if (name === "proxy") {
     const parsed = parseSettings(name, rest, env);

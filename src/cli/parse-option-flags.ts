@@ -11,8 +11,8 @@ export interface OptionFlags {
 
 /** Sorts `[STAGE:]KEY=VALUE` texts; the last of equal keys counts. Throws `invalid_argument` for a text without key or value, or a stage that there is not. */
 export function parseOptionFlags(texts: readonly string[], stageCount: number): OptionFlags {
-  const shared: Record<string, string> = {};
-  const stages = Array.from({ length: stageCount }, (): Record<string, string> => ({}));
+  const shared = newRecord();
+  const stages = Array.from({ length: stageCount }, newRecord);
   for (const text of texts) {
     const { stage, key, value } = parseOptionFlag(text);
     const target = stage === undefined ? shared : stages[stage - 1];
@@ -20,6 +20,11 @@ export function parseOptionFlags(texts: readonly string[], stageCount: number): 
     target[key] = value;
   }
   return { shared, stages };
+}
+
+/** Without a prototype: `__proto__` is a key like any other. */
+function newRecord(): Record<string, string> {
+  return Object.create(null);
 }
 
 function parseOptionFlag(text: string) {
@@ -35,5 +40,5 @@ function parseOptionFlag(text: string) {
 
 function noSuchStage(text: string, stageCount: number): string {
   const stages = stageCount === 1 ? "there is 1 stage" : `there are ${stageCount} stages`;
-  return `-o is "${text}", but ${stages}; expected a stage from 1 to ${stageCount}.`;
+  return `-o is "${text}", but ${stages}; expected ${stageCount === 1 ? "stage 1" : `a stage from 1 to ${stageCount}`}.`;
 }

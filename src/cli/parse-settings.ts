@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { ServingError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../text/nearest.ts";
 import { COMMAND_NAMES, createCommand, type ListedFlag } from "./command.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
 import { readSetting } from "./read-setting.ts";
@@ -52,22 +52,23 @@ function parseArguments(
   try {
     command.parse(argv, { from: "user" });
   } catch (reason) {
-    throw toUsageError(reason);
+    throw toUsageError(reason, name === "serve" ? "kserving" : `kserving ${name}`);
   }
   const [unexpected] = command.args;
   if (unexpected !== undefined) throw unexpectedArgument(unexpected, argv);
   return command.opts();
 }
 
-/** Commander puts its suggestion on a second line. */
-function toUsageError(reason: unknown): unknown {
+/** Commander's complaint as `invalid_argument`, anything else as it is. Commander puts its suggestion on a second line. */
+export function toUsageError(reason: unknown, program: string): unknown {
   if (!(reason instanceof CommanderError) || reason.exitCode === 0) return reason;
-  const message = reason.message.replace(/^error: /, "").replace("\n", " ");
-  return new ServingError("invalid_argument", `${message}; kserving --help lists the flags.`);
+  const message = reason.message.replace(/^error: |\.$/g, "").replace("\n", " ");
+  return new ServingError("invalid_argument", `${message}; ${program} --help lists the flags.`);
 }
 
 function unexpectedArgument(argument: string, argv: readonly string[]): ServingError {
-  if (argument !== argv[0] || /[./\\]/.test(argument)) {
+  const isSecond = (COMMAND_NAMES as readonly string[]).includes(argument);
+  if (isSecond || argument !== argv[0] || /[./\\]/.test(argument)) {
     return new ServingError(
       "invalid_argument",
       `Unexpected argument "${argument}"; a command comes first (${COMMAND_NAMES.join(", ")}), a model goes with --model-path.`,
@@ -75,6 +76,6 @@ function unexpectedArgument(argument: string, argv: readonly string[]): ServingE
   }
   return new ServingError(
     "invalid_argument",
-    `There is no command "${argument}".${didYouMean(argument, COMMAND_NAMES)} Expected ${COMMAND_NAMES.join(" or ")}.`,
+    `There is no command "${argument}".${didYouMean(argument, COMMAND_NAMES)} Expected one of ${COMMAND_NAMES.join(", ")}.`,
   );
 }

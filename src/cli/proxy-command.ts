@@ -3,6 +3,7 @@ import { createHttpServer } from "../proxy/http-server.ts";
 import { createAnnouncer } from "./announcer.ts";
 import { type Environment, misspeltVariables } from "./environment.ts";
 import type { ParsedCommandLine } from "./parse-settings.ts";
+import { probePort } from "./probe-port.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
 import { toReachableAddress } from "./reachable-address.ts";
 import { endOnSignal, runUntilSignal } from "./shutdown.ts";
@@ -14,14 +15,15 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   for (const warning of misspeltVariables(env)) log.warn(warning);
   const announcer = createAnnouncer(log, logPath);
   const releaseSignals = endOnSignal();
+  await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);
   const server = await createHttpServer(targets.toService(), { host, port: httpPort, maxMessageBytes, log });
-  announcer.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
   const close = async () => {
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
   };
   const stopped = runUntilSignal({ inFlight: () => targets.inFlight(), close }, announcer);
   releaseSignals();
+  announcer.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
   await stopped;
 }

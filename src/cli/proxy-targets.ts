@@ -1,7 +1,10 @@
+import { toAuthority } from "../authority.ts";
 import { ServingError } from "../errors.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../grpc/remote-service.ts";
 import { Admission, type InFlight } from "../serving/admission.ts";
 import type { InferenceService, InferRequest, InferResponse } from "../serving/inference-service.ts";
+import { parseHost } from "./parse-host.ts";
+import { isPortNumber } from "./port-number.ts";
 
 /** Where a proxy sends requests. */
 export interface ProxyTargetsOptions extends RemoteServiceOptions {
@@ -34,6 +37,10 @@ export class ProxyTargets {
     const { allowProxyHeaders } = this.#options;
     return {
       describe: (ref) => this.#fixed.describe(ref),
+      index: () => this.#fixed.index(),
+      statistics: () => this.#fixed.statistics(),
+      load: (model) => this.#fixed.load(model),
+      unload: (model) => this.#fixed.unload(model),
       infer: (request) => this.#infer(request),
       isReady: () => allowProxyHeaders || this.#fixed.isReady(),
       onReadiness: (listener) => this.#fixed.onReadiness((ready) => listener(allowProxyHeaders || ready)),
@@ -51,7 +58,7 @@ export class ProxyTargets {
 
   #infer(request: InferRequest): Promise<InferResponse> {
     const { id, model, version = 0n, signature } = request;
-    return this.#admission.admit({ id, model, version, signature }, 0, async () => {
+    return this.#admission.admit({ id, model, version, signature }, async () => {
       const { "proxy-addr": host, "proxy-port": port, ...metadata } = request.metadata;
       if (host === undefined || !this.#options.allowProxyHeaders) return this.#fixed.infer({ ...request, metadata });
       return this.#inferAt(toAddress(host, port), { ...request, metadata });
@@ -101,14 +108,15 @@ interface Target {
 
 /** Names and numbers only: gRPC would take `unix:/path` and other schemes too. */
 function toAddress(host: string, port = String(DEFAULT_GRPC_PORT)): string {
-  if (!/^([\w.-]+|\[[0-9a-fA-F:.]+\])$/.test(host)) {
+  const bare = parseHost(host);
+  if (bare === undefined) {
     throw new ServingError(
       "invalid_argument",
       `Header Proxy-Addr is "${host}"; expected a host name or an IP address.`,
     );
   }
-  if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65535) {
+  if (!isPortNumber(port)) {
     throw new ServingError("invalid_argument", `Header Proxy-Port is "${port}"; expected a port from 1 to 65535.`);
   }
-  return `${host}:${port}`;
+  return toAuthority(bare, port);
 }

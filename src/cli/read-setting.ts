@@ -1,6 +1,8 @@
 import { BOOLEANS } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../text/nearest.ts";
+import { parseHost } from "./parse-host.ts";
+import { isPortNumber } from "./port-number.ts";
 import type { Setting } from "./settings.ts";
 
 /** Where a setting's text came from, for messages: a flag or an environment variable. */
@@ -15,6 +17,13 @@ export function readSetting(setting: Setting, given: GivenText): string | number
   switch (setting.type) {
     case "text":
       return text === "" ? refuse(given, "a text that is not empty") : text;
+    case "host":
+      return (
+        parseHost(text) ??
+        refuse(given, "an IP address or a name of this machine, for example 0.0.0.0, localhost or ::1")
+      );
+    case "address":
+      return isAddress(text) ? text : refuse(given, "HOST:PORT, for example 127.0.0.1:9000 or models.internal:9000");
     case "boolean":
       return BOOLEANS.get(text.toLowerCase()) ?? refuse(given, "true or false");
     case "choice":
@@ -38,6 +47,11 @@ export function readSetting(setting: Setting, given: GivenText): string | number
     case "list":
       return splitList(text, setting.separator);
   }
+}
+
+function isAddress(text: string): boolean {
+  const [, host = "", port = ""] = /^(\[.*\]|[^:]*):(.*)$/.exec(text) ?? [];
+  return parseHost(host) !== undefined && isPortNumber(port);
 }
 
 /** Line breaks separate too, so that a long list can be a block in a YAML file. */

@@ -2,24 +2,23 @@ import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import { reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { Server } from "../server.ts";
+import type { Server } from "../server/server.ts";
+import { isTerminalGone } from "./is-terminal-gone.ts";
 
 /** Editors write a file in several steps; a reload waits until nothing has changed for so long, in milliseconds. */
 const QUIET_MS = 50;
 
-/** Reloads the hooks on SIGHUP and, with `watch`, when one of their files changes; returns how to stop that. */
+/** Reloads the hooks on SIGHUP (which ends the program where its terminal was closed) and, with `watch`, when one of their files changes; returns how to stop that. */
 export function reloadOnRequest(
   server: Pick<Server, "reloadHooks" | "hookSources">,
   options: { watch: boolean; log: Logger },
 ): () => void {
   const { log } = options;
-  let last = Promise.resolve();
-  // One after the other: two reloads at once would leave threads of both files.
-  const request = () => {
-    last = last.then(reload);
-  };
-  const watches = new SourceWatches(request);
   const reload = async () => {
+    if (server.hookSources().length === 0) {
+      log.warn("nothing to reload: there is no hook file, or --workers 0 runs it in the main thread");
+      return;
+    }
     const started = performance.now();
     try {
       await server.reloadHooks();
@@ -29,10 +28,14 @@ export function reloadOnRequest(
     }
     if (options.watch) watches.follow(server.hookSources());
   };
+  const request = () => void reload();
+  const watches = new SourceWatches(request);
   if (options.watch) watches.follow(server.hookSources());
-  process.on("SIGHUP", request);
+  // A terminal says so too when it is closed, and nobody could stop what was left behind.
+  const onHangup = () => (isTerminalGone() ? process.kill(process.pid, "SIGTERM") : request());
+  process.on("SIGHUP", onHangup);
   return () => {
-    process.off("SIGHUP", request);
+    process.off("SIGHUP", onHangup);
     watches.stop();
   };
 }

@@ -1,11 +1,12 @@
+import { toAuthority } from "../authority.ts";
 import { createLogger, type Logger } from "../observability/logger.ts";
-import type { Server } from "../server.ts";
+import type { Server } from "../server/server.ts";
 import { createAnnouncer, type ReadyFacts } from "./announcer.ts";
 import { type Environment, misspeltVariables } from "./environment.ts";
 import { exampleRequest } from "./example-request.ts";
-import { findFreePort } from "./free-port.ts";
 import { startHttpServerCommand } from "./http-server-command.ts";
 import type { ParsedCommandLine } from "./parse-settings.ts";
+import { probePort } from "./probe-port.ts";
 import { toReachableAddress } from "./reachable-address.ts";
 import { reloadOnRequest } from "./reload-on-request.ts";
 import { toServerOptions } from "./server-options.ts";
@@ -19,17 +20,27 @@ export async function serve(commandLine: ParsedCommandLine<"serve">, env: Enviro
   const log = createLogger({ level: settings.logLevel, ...(settings.logPath && { path: settings.logPath }) });
   for (const warning of misspeltVariables(env)) log.warn(warning);
   const announcer = createAnnouncer(log, settings.logPath);
-  announcer.loading(options.models);
   const releaseSignals = endOnSignal();
-  const { createServer } = await import("../server.ts");
+  await probePorts(settings);
+  announcer.loading(options.models);
+  const { createServer } = await import("../server/server.ts");
   const server = await createServer({ ...options, log });
   const { httpUrl, ...running } = await openFront(server, settings, log);
-  announcer.ready(await toFacts(server, httpUrl, settings.name));
+  const facts = await toFacts(server, httpUrl, settings.name);
   const stopReloading = reloadOnRequest(server, { watch: settings.watch, log });
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) => log.error("a hook left a promise to itself, and it was rejected", { err }));
+  // Last, so that whoever reads it may send signals and change files.
+  announcer.ready(facts);
   await stopped;
+}
+
+async function probePorts({ host, port, httpEnable, httpServerCommand, httpPort }: Settings<"serve">): Promise<void> {
+  await probePort(host, port, "port");
+  const isShared = httpPort === port && httpServerCommand === undefined;
+  const hasHttp = httpEnable || httpServerCommand !== undefined;
+  if (hasHttp && !isShared) await probePort(host, httpPort, "httpPort");
 }
 
 interface Front extends Running {
@@ -42,7 +53,7 @@ async function openFront(server: Server, settings: Settings<"serve">, log: Logge
   if (settings.httpServerCommand === undefined) {
     return { httpUrl: server.httpUrl, inFlight, close: () => server.close() };
   }
-  const httpPort = settings.httpPort === 0 ? await findFreePort(settings.host) : settings.httpPort;
+  const httpPort = settings.httpPort === 0 ? await probePort(settings.host, 0, "httpPort") : settings.httpPort;
   const grpcAddress = toReachableAddress(server.grpcAddress, "127.0.0.1");
   const program = startHttpServerCommand(settings.httpServerCommand, { grpcAddress, httpPort, log });
   const front = await program.catch(async (reason) => {
@@ -52,7 +63,7 @@ async function openFront(server: Server, settings: Settings<"serve">, log: Logge
   const close = async () => {
     await Promise.all([front.close(settings.drainTimeout * 1000), server.close()]);
   };
-  return { httpUrl: `http://${settings.host}:${httpPort}`, inFlight, close, abandon: front.kill };
+  return { httpUrl: `http://${toAuthority(settings.host, httpPort)}`, inFlight, close, abandon: front.kill };
 }
 
 async function toFacts(server: Server, boundHttpUrl: string | undefined, name: string): Promise<ReadyFacts> {

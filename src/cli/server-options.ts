@@ -1,6 +1,6 @@
 import { findDriver } from "../drivers/registry.ts";
 import { type ModelFlag, pairModels } from "../repository/command-line.ts";
-import type { ServerOptions } from "../server.ts";
+import type { ServerOptions } from "../server/server.ts";
 import type { ListedFlag } from "./command.ts";
 import { parseOptionFlags } from "./parse-option-flags.ts";
 import type { ParsedCommandLine } from "./parse-settings.ts";
@@ -21,6 +21,7 @@ export async function toServerOptions({ settings, listed }: ParsedCommandLine<"s
     port: settings.port,
     maxMessageBytes: settings.maxMessageBytes,
     tensorContent: settings.tensorContent,
+    allowControl: settings.allowControl,
     drainTimeoutMs: settings.drainTimeout * 1000,
     ...hosting(settings),
     ...(settings.hooks !== undefined && { hooks: settings.hooks }),

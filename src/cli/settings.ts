@@ -1,5 +1,6 @@
 import { DRIVER_NAMES } from "../drivers/registry.ts";
 import { LOG_LEVELS } from "../observability/log-level.ts";
+import { SERVER_DEFAULTS } from "../server-defaults.ts";
 
 /** What the program can be told to do. */
 export type CommandName = "serve" | "proxy";
@@ -16,6 +17,8 @@ export type Setting = {
   readonly alsoEnv?: string;
 } & (
   | { readonly type: "text"; readonly default?: string }
+  /** `host`: a name or an IP address. `address`: a host with a port. */
+  | { readonly type: "host" | "address"; readonly default: string }
   | { readonly type: "boolean"; readonly default: boolean }
   | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string }
   /** `port`: 0 to 65535. `bytes`: with an optional unit. `seconds`: may have decimals. `count`: an integer from `min` on. */
@@ -60,19 +63,19 @@ export const SETTINGS = {
   name: {
     type: "text",
     placeholder: "NAME",
-    default: "default",
+    default: SERVER_DEFAULTS.name,
     help: "name under which clients find the model",
     commands: SERVE,
   },
   grpcAddress: {
-    type: "text",
+    type: "address",
     placeholder: "HOST:PORT",
     default: "127.0.0.1:9000",
     help: "gRPC server that answers the requests",
     commands: PROXY,
   },
   host: {
-    type: "text",
+    type: "host",
     placeholder: "HOST",
     default: "0.0.0.0",
     help: "address to listen on, for gRPC and HTTP alike",
@@ -104,35 +107,41 @@ export const SETTINGS = {
   maxMessageBytes: {
     type: "bytes",
     placeholder: "SIZE",
-    default: 256 * 1024 * 1024,
+    default: SERVER_DEFAULTS.maxMessageBytes,
     help: "largest message or body taken, for example 64MB or 1GiB",
     commands: BOTH,
   },
   tensorContent: {
     type: "boolean",
-    default: false,
+    default: SERVER_DEFAULTS.tensorContent,
     help: "answer TensorFlow Serving clients with raw tensor_content instead of typed fields",
+    commands: SERVE,
+  },
+  allowControl: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.allowControl,
+    help: "let clients of other machines load and unload the model by KServe V2's repository calls",
     commands: SERVE,
   },
   workers: {
     type: "count",
     min: 0,
     placeholder: "COUNT",
-    default: 1,
+    default: SERVER_DEFAULTS.workers,
     help: "threads that run the hook file; 0 runs hooks in the main thread, for debugging",
     commands: SERVE,
   },
   hookTimeout: {
     type: "seconds",
     placeholder: "SECONDS",
-    default: 60,
-    help: "after which a hook's pending promise fails its request; 0 = never",
+    default: SERVER_DEFAULTS.hookTimeoutMs / 1000,
+    help: "after which a hook's pending promise fails its request, and ten times as long after which loading the file or init_hook fails the start; 0 = never",
     commands: SERVE,
   },
   hookStall: {
     type: "seconds",
     placeholder: "SECONDS",
-    default: 10,
+    default: SERVER_DEFAULTS.hookStallMs / 1000,
     help: "after which a hook thread that does not return is replaced; 0 = never",
     commands: SERVE,
   },
@@ -140,14 +149,14 @@ export const SETTINGS = {
     type: "count",
     min: 16,
     placeholder: "MEGABYTES",
-    default: 2048,
+    default: SERVER_DEFAULTS.hookMemoryMb,
     help: "JavaScript heap of a hook thread; one that needs more is replaced",
     commands: SERVE,
   },
   inspectHooks: {
     type: "boolean",
-    default: false,
-    help: "let a debugger attach to the hook threads",
+    default: SERVER_DEFAULTS.inspectHooks,
+    help: "let a debugger on this machine attach to each hook thread, at the first free port from 9229 on",
     commands: SERVE,
   },
   watch: {
@@ -160,7 +169,7 @@ export const SETTINGS = {
     type: "count",
     min: 1,
     placeholder: "COUNT",
-    default: 1,
+    default: SERVER_DEFAULTS.instances,
     help: "copies of each model, each in a thread of its own",
     commands: SERVE,
   },
@@ -174,7 +183,7 @@ export const SETTINGS = {
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",
-    default: 60,
+    default: SERVER_DEFAULTS.modelStallMs / 1000,
     help: "after which a model thread that does not return is replaced; 0 = never",
     commands: SERVE,
   },
@@ -182,28 +191,28 @@ export const SETTINGS = {
     type: "count",
     min: 1,
     placeholder: "COUNT",
-    default: 1024,
+    default: SERVER_DEFAULTS.maxQueue,
     help: "requests under way at most, waiting or running; more are refused at once",
     commands: SERVE,
   },
   maxQueueBytes: {
     type: "bytes",
     placeholder: "SIZE",
-    default: 512 * 1024 * 1024,
-    help: "bytes of the requests under way at most; more are refused at once",
+    default: SERVER_DEFAULTS.maxQueueBytes,
+    help: "bytes that requests hold together at most: bodies as they come in, what they are inflated to, inputs; more are refused at once, but one request alone always gets in",
     commands: SERVE,
   },
   requestTimeout: {
     type: "seconds",
     placeholder: "SECONDS",
-    default: 0,
+    default: SERVER_DEFAULTS.requestTimeoutMs / 1000,
     help: "after which a request fails where its client sets no earlier deadline; 0 = never",
     commands: SERVE,
   },
   drainTimeout: {
     type: "seconds",
     placeholder: "SECONDS",
-    default: 25,
+    default: SERVER_DEFAULTS.drainTimeoutMs / 1000,
     help: "how long requests under way may take to finish after Ctrl-C or SIGTERM",
     commands: BOTH,
   },
@@ -230,6 +239,8 @@ export type SettingName = keyof typeof SETTINGS;
 
 interface ValueByType {
   readonly text: string;
+  readonly host: string;
+  readonly address: string;
   readonly boolean: boolean;
   readonly port: number;
   readonly bytes: number;

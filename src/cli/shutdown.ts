@@ -15,16 +15,17 @@ export interface Running {
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * Lets SIGINT and SIGTERM end the process at once while nothing is served yet; returns how to stop that.
- * Without it the first process of a container would ignore them.
+ * Lets SIGINT, SIGTERM and SIGHUP end the process at once while nothing is served yet; returns how to stop that.
+ * Without it the first process of a container would ignore them, and any other would leave its temporary files.
  */
 export function endOnSignal(): () => void {
-  const stop = () => SIGNALS.forEach((signal) => void process.off(signal, end));
+  const signals = [...SIGNALS, "SIGHUP"] as const;
+  const stop = () => signals.forEach((signal) => void process.off(signal, end));
   const end = (signal: NodeJS.Signals) => {
     stop();
     killSelf(signal);
   };
-  for (const signal of SIGNALS) process.on(signal, end);
+  for (const signal of signals) process.on(signal, end);
   return stop;
 }
 

@@ -27,6 +27,8 @@ export interface DriverHost {
   readonly log: Logger;
   /** Threads that the runtime may use for one run, where an option does not say otherwise. */
   readonly threads: number;
+  /** Where the hook file of the model's pipeline lies, which may have code for the model beside it; absent without one. Told to `inline` drivers alone. */
+  readonly hookFolder?: string;
 }
 
 /** A loaded model: obtained from {@link Driver.load}, ready, until {@link Model.close}. */
@@ -44,6 +46,8 @@ export interface Model {
   readonly hookArgs?: Readonly<Record<string, unknown>>;
   /** Whether it returns its inputs whatever they are. Plain JSON values then pass it by unchanged. Default false. */
   readonly echoes?: boolean;
+  /** Whether it can answer now, for one that can lose what it runs on; absent = always. Asked of `inline` drivers alone. */
+  isReady?(): boolean;
   /** Frees everything. Called once, after the last predict has settled. */
   close(): Promise<void>;
 }
@@ -54,7 +58,7 @@ export interface PredictCall {
   readonly signature: string;
   /** Output names wanted; absent = all. Only names that the signature has. */
   readonly outputs?: readonly string[];
-  /** Aborts when the request is cancelled or its deadline passes. */
+  /** Aborts when the request is cancelled or its deadline passes. A getter, which makes it when it is first asked for: a spread copy of the call lacks it. */
   readonly signal: AbortSignal;
   /** Milliseconds left, for runtimes that take a timeout. */
   readonly deadlineMs?: number;
@@ -62,6 +66,12 @@ export interface PredictCall {
 
 /** The signature that a request without a signature name gets. */
 export const DEFAULT_SIGNATURE = "serving_default";
+
+/** The name of the signature that a request without one gets: {@link DEFAULT_SIGNATURE}, else the first. */
+export function defaultSignatureName(signatures: Readonly<Record<string, unknown>>): string {
+  if (Object.hasOwn(signatures, DEFAULT_SIGNATURE)) return DEFAULT_SIGNATURE;
+  return Object.keys(signatures)[0] ?? DEFAULT_SIGNATURE;
+}
 
 /** What a model (or a whole pipeline) takes and gives. */
 export interface Signature {
@@ -79,6 +89,8 @@ export interface TensorSpec {
   readonly shape?: readonly Dimension[];
   /** Used when a request leaves the input out. */
   readonly default?: Tensor;
+  /** What the classes of an output are called, by index. */
+  readonly labels?: readonly string[];
 }
 
 /** One dimension of a {@link TensorSpec}. */

@@ -20,5 +20,6 @@ export default defineDriver<Record<never, never>>({
 function wanted(inputs: Tensors, call: PredictCall): Tensors {
   const { outputs } = call;
   if (outputs === undefined) return inputs;
-  return createTensors(Object.entries(inputs).filter(([name]) => outputs.includes(name)));
+  const names = new Set(outputs);
+  return createTensors(Object.entries(inputs).filter(([name]) => names.has(name)));
 }

@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
+import { didYouMean } from "../text/nearest.ts";
 
 /** One `-o` key: how its text is read, what it means, what it is when left out. */
 export type OptionSpec = { readonly help: string } & (

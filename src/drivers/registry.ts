@@ -1,7 +1,8 @@
-import { basename, extname } from "node:path";
+import { existsSync } from "node:fs";
+import { extname } from "node:path";
 import { ServingError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
-import { compileUserModule, importCompiled } from "../user-module.ts";
+import { didYouMean } from "../text/nearest.ts";
+import { compileUserModule, importCompiled } from "../user-module/user-module.ts";
 import type { Driver } from "./driver.ts";
 
 /** Every driver by name. Adding one is one line here. */
@@ -9,13 +10,6 @@ const DRIVERS: Readonly<Record<string, () => Promise<{ default: Driver }>>> = {
   null: () => import("./null.ts") as Promise<{ default: Driver }>,
   onnx: () => import("./onnx/onnx.ts") as Promise<{ default: Driver }>,
 };
-
-/** Formats that are recognised although this version has no driver for them, so that the error can say which one is meant. */
-const OTHER_FORMATS: readonly { readonly pattern: RegExp; readonly driver: string }[] = [
-  { pattern: /\.xml$/, driver: "openvino" },
-  { pattern: /(\.pb|^model\.json|\.tflite|\.h5|\.keras)$/, driver: "tensorflow" },
-  { pattern: /\.(pt|pth|pt2)$/, driver: "pytorch" },
-];
 
 /** The names that `--driver` takes, beside a path to a user's own driver file. */
 export const DRIVER_NAMES: readonly string[] = Object.keys(DRIVERS);
@@ -35,13 +29,9 @@ export interface FoundDriver {
 export async function findDriver(name: string): Promise<FoundDriver> {
   if (isDriverFile(name)) return compileDriver(name);
   if (Object.hasOwn(DRIVERS, name)) return builtIn(name);
-  const known = `It has ${DRIVER_NAMES.join(", ")}, and takes the path of your own (./my-driver.ts).`;
-  if (OTHER_FORMATS.some(({ driver }) => driver === name)) {
-    throw new ServingError("failed_precondition", `This version has no "${name}" driver. ${known}`);
-  }
   throw new ServingError(
     "invalid_argument",
-    `There is no driver "${name}".${didYouMean(name, DRIVER_NAMES)} This version has ${known.slice("It has ".length)}`,
+    `There is no driver "${name}".${didYouMean(name, DRIVER_NAMES)} This version has ${DRIVER_NAMES.join(", ")}, and takes the path of your own (./my-driver.ts).`,
   );
 }
 
@@ -51,11 +41,12 @@ export async function detectDriver(path: string): Promise<FoundDriver> {
     const found = await builtIn(name);
     if (found.driver.detect?.(path)) return found;
   }
-  const format = OTHER_FORMATS.find(({ pattern }) => pattern.test(basename(path)));
-  if (format !== undefined) return findDriver(format.driver);
+  const names = DRIVER_NAMES.join(", ");
   throw new ServingError(
     "failed_precondition",
-    `No driver recognises ${path} by its name; say which one with --driver (${DRIVER_NAMES.join(", ")}).`,
+    existsSync(path)
+      ? `No driver recognises ${path} by its name; say which one with --driver (${names}).`
+      : `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`,
   );
 }
 

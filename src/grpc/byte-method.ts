@@ -1,12 +1,15 @@
 import type { MethodDefinition } from "@grpc/grpc-js";
 
 /** A method whose messages pass as bytes, for handlers that call codecs themselves. */
-export function byteMethod(path: string, kind: "unary" | "serverStream" = "unary"): MethodDefinition<Buffer, Buffer> {
+export function byteMethod(
+  path: string,
+  kind: "unary" | "serverStream" | "bidiStream" = "unary",
+): MethodDefinition<Buffer, Buffer> {
   const asIs = (bytes: Buffer) => bytes;
   return {
     path,
-    requestStream: false,
-    responseStream: kind === "serverStream",
+    requestStream: kind === "bidiStream",
+    responseStream: kind !== "unary",
     requestSerialize: asIs,
     requestDeserialize: asIs,
     responseSerialize: asIs,

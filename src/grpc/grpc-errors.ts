@@ -1,9 +1,6 @@
 import type { ServiceError } from "@grpc/grpc-js";
-import { fromGrpcStatus, ServingError, STATUS } from "../errors.ts";
-
-/** TensorFlow Serving cuts messages at this many bytes; headers of 8 KB, where some clients give up, stay far away. */
-const MAX_DETAIL_BYTES = 1024;
-const CUT_MARK = "...TRUNCATED";
+import { type ErrorCode, fromGrpcStatus, ServingError, STATUS } from "../errors.ts";
+import { cutText } from "../text/cut-text.ts";
 
 /** What a client is told of an error: a number of gRPC's and a text. */
 export interface GrpcStatus {
@@ -14,24 +11,25 @@ export interface GrpcStatus {
 /** The status for anything that was thrown; causes stay here. */
 export function toGrpcStatus(reason: unknown): GrpcStatus {
   const { code, message } = ServingError.from(reason);
-  return { code: STATUS[code].grpc, details: cut(message) };
+  return { code: STATUS[code].grpc, details: cutText(message) };
 }
 
-/** The error that another server's status stands for, with that server's text. */
-export function fromServiceError(error: ServiceError): ServingError {
-  return new ServingError(fromGrpcStatus(error.code), error.details || error.message, { cause: error });
+/**
+ * The error that a failed call of another server stands for: that server's own text where it answered, else a plain sentence,
+ * since what the transport says has addresses in it. The cause has all of it. `hasHeaders` says whether the server sent any.
+ */
+export function fromServiceError(error: ServiceError, hasHeaders: boolean): ServingError {
+  const code = fromGrpcStatus(error.code);
+  const text = hasHeaders || isTrailersOnly(error) ? error.details || error.message : TRANSPORT_TEXTS[code];
+  return new ServingError(code, text ?? "The call of the server behind this one failed.", { cause: error });
 }
 
-/** Passing through UTF-8 replaces halves of surrogate pairs, which a header cannot carry. */
-function cut(message: string): string {
-  const bytes = Buffer.from(message);
-  if (bytes.length <= MAX_DETAIL_BYTES) return bytes.toString();
-  let end = MAX_DETAIL_BYTES;
-  while (isContinuation(bytes[end] as number)) end--;
-  return bytes.toString("utf8", 0, end) + CUT_MARK;
-}
+const TRANSPORT_TEXTS: Partial<Record<ErrorCode, string>> = {
+  unavailable: "The server behind this one cannot be reached, or its connection was lost; try again later.",
+  deadline_exceeded: "The request's deadline passed.",
+};
 
-/** Whether a byte is the second or a later one of a UTF-8 character. */
-function isContinuation(byte: number): boolean {
-  return (byte & 0xc0) === 0x80;
+/** Whether a server sent the status and nothing else: what comes first from a server says what it carries. */
+function isTrailersOnly({ metadata }: ServiceError): boolean {
+  return metadata.get("content-type").length > 0;
 }

@@ -1,13 +1,20 @@
 import type { Socket } from "node:net";
 import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
+import { toAuthority } from "../authority.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import { MemoryBudget } from "../serving/memory-budget.ts";
 import { HealthService } from "./health-service.ts";
 import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
+import { addKserveService } from "./kserve-service.ts";
+import { createIntake, type IntakeLimits } from "./message-intake.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { addReflection } from "./reflection.ts";
 import { addTensorflowService } from "./tensorflow-service.ts";
+import type { UnaryMethod } from "./unary-handler.ts";
+import { toStreamHandler } from "./unary-stream.ts";
 
 /** Where and how to listen. */
 export interface GrpcServerOptions {
@@ -16,8 +23,14 @@ export interface GrpcServerOptions {
   readonly port: number | "shared";
   /** The largest message taken, and what one request's tensors may take in memory. Default 256 MB. */
   readonly maxMessageBytes?: number;
+  /** What all requests hold together, shared with other wires. Default: one of its own, of twice the largest message. */
+  readonly memory?: MemoryBudget;
+  /** How long a client may take to send a message, in milliseconds. Default 300 000, as node:http gives a request. */
+  readonly messageTimeoutMs?: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
+  /** Whether clients of other machines may load and unload models. Default false. */
+  readonly allowControl?: boolean;
   readonly log: Logger;
 }
 
@@ -32,9 +45,10 @@ export interface GrpcServer {
   close(drainTimeoutMs: number): Promise<void>;
 }
 
-const DEFAULT_MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 /** Calls of one connection at once; its others wait at the client. What a client does not read stays in our memory, so it must have a bound. */
 const MAX_CONCURRENT_CALLS = 256;
+/** What node:http gives a client for a whole request. */
+const MESSAGE_TIMEOUT_MS = 300_000;
 /** How long the answers of calls that were ended have to reach their clients. */
 const LAST_WORDS_MS = 200;
 
@@ -43,13 +57,26 @@ const LAST_WORDS_MS = 200;
  * Throws `unavailable` when it cannot listen.
  */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
-  const { host, log, tensorContent = false, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const {
+    host,
+    log,
+    tensorContent = false,
+    allowControl = false,
+    maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes,
+  } = options;
+  const { memory = new MemoryBudget(2 * maxMessageBytes), messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
   routeLibraryLog(log);
-  const server = newServer(maxMessageBytes);
+  const server = newServer({ maxMessageBytes, memory, messageTimeoutMs }, log);
   const connections = tuneHttp2(server);
-  if (connections === undefined) log.debug("HTTP/2 is not tuned: this version of @grpc/grpc-js has no place for it");
+  if (connections === undefined)
+    log.warn("gRPC is slower than it could be: this version of @grpc/grpc-js has no place for our HTTP/2 settings");
   const openCalls = new OpenCalls();
-  addTensorflowService(server, service, { maxMessageBytes, tensorContent, log, openCalls });
+  const context = { maxMessageBytes, log, openCalls, methods: new Map<string, UnaryMethod>() };
+  addTensorflowService(server, service, { ...context, tensorContent });
+  addKserveService(server, service, { ...context, allowControl });
+  for (const [path, method] of context.methods) {
+    connections?.divert(path, toStreamHandler(method, { ...context, memory, messageTimeoutMs }));
+  }
   addReflection(server);
   const injector =
     options.port === "shared" ? server.createConnectionInjector(ServerCredentials.createInsecure()) : undefined;
@@ -58,7 +85,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   health.addTo(server);
   let closed: Promise<void> | undefined;
   return {
-    address: hostPort(host, port),
+    address: toAuthority(host, port),
     port,
     accept: (socket) => injector?.injectConnection(socket),
     close(drainTimeoutMs) {
@@ -69,17 +96,18 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   };
 }
 
-function newServer(maxMessageBytes: number): Server {
+function newServer(limits: IntakeLimits, log: Logger): Server {
   // channelz stays on: without it grpc-js forgets its sessions, and forceShutdown() cuts none of them.
   return new Server({
-    "grpc.max_receive_message_length": maxMessageBytes,
+    "grpc.max_receive_message_length": limits.maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.max_concurrent_streams": MAX_CONCURRENT_CALLS,
+    interceptors: [createIntake(limits, log)],
   });
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {
-  const address = hostPort(host, port);
+  const address = toAuthority(host, port);
   return new Promise((resolve, reject) => {
     server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
       if (error === null) resolve(bound);
@@ -122,10 +150,6 @@ async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise
   const settled = await Promise.race([promise.then(() => true), late]);
   clearTimeout(timer);
   return settled;
-}
-
-function hostPort(host: string, port: number): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** grpc-js writes to the console, once more what it also throws; that belongs into our log, at its lowest levels. */

@@ -1,6 +1,9 @@
-import type { Http2Server, ServerHttp2Session, Settings } from "node:http2";
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Server } from "@grpc/grpc-js";
+import { isPlainCall } from "./call-headers.ts";
+import { serverInternals } from "./grpc-internals.ts";
+import type { StreamHandler } from "./unary-stream.ts";
 
 /** How much a client may send ahead on one stream, in bytes: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
@@ -10,14 +13,10 @@ export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
 /** How long a connection that we have ended may wait for the other side to end it too. */
 const LINGER_MS = 500;
 
-/** The members of grpc-js' Server that this needs; it offers no public way to its HTTP/2 servers. */
-interface ServerInternals {
-  commonServerOptions: { settings?: Settings };
-  createHttp2Server(credentials: unknown): Http2Server;
-}
-
 /** The connections of a server. */
 export interface Connections {
+  /** Gives the plain calls of a path to a handler, past grpc-js, which keeps compressed ones and those of other paths. */
+  divert(path: string, handler: StreamHandler): void;
   /** Cuts each one that has ended, or ends later, from our side, when the other side does not follow. */
   cutEnded(): void;
   /** Cuts all now. */
@@ -29,13 +28,15 @@ export interface Connections {
  * Undefined, and nothing changed, if this grpc-js has no place for it.
  */
 export function tuneHttp2(server: Server): Connections | undefined {
-  const internals = server as unknown as Partial<ServerInternals>;
+  const internals = serverInternals(server);
+  if (internals === undefined) return undefined;
   const { commonServerOptions: options, createHttp2Server: create } = internals;
-  if (typeof options !== "object" || typeof create !== "function") return undefined;
   options.settings = { ...options.settings, initialWindowSize: STREAM_WINDOW_BYTES };
   const sockets = new Set<Socket>();
+  const handlers = new Map<string, StreamHandler>();
   internals.createHttp2Server = (credentials) => {
-    const http2Server = create.call(internals as ServerInternals, credentials);
+    const http2Server = create.call(internals, credentials);
+    divertStreams(http2Server, handlers);
     http2Server.on("session", (session: ServerHttp2Session) => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
     http2Server.on("connection", (socket: Socket) => {
       sockets.add(socket);
@@ -44,6 +45,7 @@ export function tuneHttp2(server: Server): Connections | undefined {
     return http2Server;
   };
   return {
+    divert: (path, handler) => void handlers.set(path, handler),
     cutEnded() {
       for (const socket of sockets) cutOnceEnded(socket);
     },
@@ -57,4 +59,17 @@ function cutOnceEnded(socket: Socket): void {
   const linger = () => setTimeout(() => socket.destroy(), LINGER_MS).unref();
   if (socket.writableFinished) linger();
   else socket.once("finish", linger);
+}
+
+/** Gives the streams of plain calls to their handlers, where they have one; who listens to the server hears of the others only. */
+function divertStreams(server: Http2Server, handlers: ReadonlyMap<string, StreamHandler>): void {
+  const emit = server.emit.bind(server) as (event: string | symbol, ...args: unknown[]) => boolean;
+  server.emit = (event: string | symbol, ...args: unknown[]) => {
+    if (event !== "stream") return emit(event, ...args);
+    const [stream, headers] = args as [ServerHttp2Stream, IncomingHttpHeaders];
+    const handler = isPlainCall(headers) ? handlers.get(headers[":path"] ?? "") : undefined;
+    if (handler === undefined) return emit(event, ...args);
+    handler(stream, headers);
+    return true;
+  };
 }

@@ -1,32 +1,29 @@
-import { readFileSync } from "node:fs";
-import type { Server } from "@grpc/grpc-js";
-import { ReflectionService } from "@grpc/reflection";
-import { WIRE, WireReader } from "./wire-reader.ts";
+import type { Server, ServerDuplexStream } from "@grpc/grpc-js";
+import { ServingError } from "../errors.ts";
+import { byteMethod } from "./byte-method.ts";
+import { toGrpcStatus } from "./grpc-errors.ts";
+import type { ReflectionHandlers } from "./reflection-handlers.ts";
 
-/** Built by `npm run gen`. */
-const DESCRIPTORS = new URL("../../proto/descriptors.binpb", import.meta.url);
+const PATHS = ["v1", "v1alpha"].map((version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`);
 
-/** The only field of google.protobuf.FileDescriptorSet. */
-const FILE = 1;
-
-type Packages = ConstructorParameters<typeof ReflectionService>[0];
-
-/** Adds server reflection, v1 and v1alpha, so that grpcurl, buf curl and Postman need no .proto files. */
+/**
+ * Adds server reflection, v1 and v1alpha, so that grpcurl, buf curl and Postman need no .proto files.
+ * What answers is loaded with the first call: it would cost every start more than our own services.
+ */
 export function addReflection(server: Server): void {
-  // Reflection reads nothing else of a package, and what proto-loader makes of our files has lost their imports,
-  // without which clients cannot link them.
-  const files = { fileDescriptorProtos: readFileDescriptors() };
-  new ReflectionService({ files } as unknown as Packages).addToServer(server);
-}
-
-/** Each FileDescriptorProto of proto/, encoded. */
-function readFileDescriptors(): Buffer[] {
-  const reader = new WireReader(readFileSync(DESCRIPTORS), "FileDescriptorSet");
-  const files: Buffer[] = [];
-  while (reader.hasMore()) {
-    const tag = reader.tag();
-    if (tag === ((FILE << 3) | WIRE.bytes)) files.push(Buffer.from(reader.bytes()));
-    else reader.skip(tag);
+  let handlers: Promise<ReflectionHandlers> | undefined;
+  const answer = async (path: string, call: ServerDuplexStream<Buffer, Buffer>) => {
+    handlers ??= import("./reflection-handlers.ts").then(({ createReflectionHandlers }) => createReflectionHandlers());
+    try {
+      (await handlers)[path]?.(call);
+    } catch (reason) {
+      call.emit("error", toGrpcStatus(ServingError.from(reason)));
+    }
+  };
+  for (const path of PATHS) {
+    server.addService(
+      { info: byteMethod(path, "bidiStream") },
+      { info: (call: ServerDuplexStream<Buffer, Buffer>) => void answer(path, call) },
+    );
   }
-  return files;
 }

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { DEFAULT_SIGNATURE } from "../drivers/driver.ts";
 import { reasonText, ServingError } from "../errors.ts";
+import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService, InferRequest, InferResponse, JsonPayload } from "../serving/inference-service.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isConnected, watchConnection } from "./client-readiness.ts";
@@ -27,7 +28,6 @@ export interface RemoteService extends InferenceService {
   close(): Promise<void>;
 }
 
-const DEFAULT_MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 /** Longer than any pause: a channel that idles would say that the server is not ready. */
 const NEVER_IDLE_MS = 2 ** 31 - 1;
 
@@ -36,7 +36,7 @@ const NEVER_IDLE_MS = 2 ** 31 - 1;
  * It connects at once, keeps one connection, and reconnects by itself. Its errors are the server's, with the server's texts.
  */
 export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
-  const { versionEncoding = "int64", maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const client = new Client(address, credentials.createInsecure(), {
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
@@ -46,7 +46,11 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
   });
   isConnected(client);
   return {
-    describe: async ({ model, version = 0n }) => ({ model, version, signatures: {} }),
+    describe: async ({ model, version = 0n }) => ({ model, version, drivers: [], signatures: {} }),
+    index: () => [],
+    statistics: async () => [],
+    load: refuseControl,
+    unload: refuseControl,
     infer: (request) => {
       if (request.inputs.kind === "json") return inferJson(client, request, request.inputs);
       return inferTensors(client, request, { tensors: request.inputs.tensors, versionEncoding, maxMessageBytes });
@@ -118,14 +122,14 @@ function callUnary(client: Client, path: string, { message, request }: OutgoingC
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(ServingError.from(signal.reason));
     // One request may lead to any number of calls at once, as a hook's loop over the faces of a photo does.
-    setMaxListeners(0, signal);
-    let metadata: Record<string, string> = {};
+    if (signal instanceof AbortSignal) setMaxListeners(0, signal);
+    let metadata: Record<string, string> | undefined;
     const cancel = () => call.cancel();
     const settle = (error: ServiceError | null, answer?: Buffer) => {
       signal.removeEventListener("abort", cancel);
       if (signal.aborted) reject(ServingError.from(signal.reason));
-      else if (error !== null) reject(fromServiceError(error));
-      else resolve({ message: answer as Buffer, metadata });
+      else if (error !== null) reject(fromServiceError(error, metadata !== undefined));
+      else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
     const options = deadline === undefined ? {} : { deadline };
     const sent = toMetadata(request.metadata);
@@ -139,4 +143,8 @@ function callUnary(client: Client, path: string, { message, request }: OutgoingC
 
 function asIs(bytes: Buffer): Buffer {
   return bytes;
+}
+
+async function refuseControl(): Promise<never> {
+  throw new ServingError("unimplemented", "This is a proxy; load and unload models at the server behind it.");
 }

@@ -1,5 +1,5 @@
-import type { ByteBudget } from "./byte-budget.ts";
-import { ByteList } from "./byte-list.ts";
+import { ByteList } from "../byte-list.ts";
+import type { DecodeBudget } from "../serving/decode-budget.ts";
 import { assertWholeVarints } from "./packed-varints.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE } from "./tensor-proto.ts";
 import { WIRE, type WireReader } from "./wire-reader.ts";
@@ -47,9 +47,9 @@ export class TensorProtoFields {
   readonly strings: Uint8Array[] = [];
   /** Typed fields of numbers by their number; most messages have none or one. */
   #values: Map<number, ByteList> | undefined;
-  readonly #budget: ByteBudget;
+  readonly #budget: DecodeBudget;
 
-  constructor(budget: ByteBudget) {
+  constructor(budget: DecodeBudget) {
     this.#budget = budget;
   }
 

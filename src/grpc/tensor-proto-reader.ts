@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
+import type { DecodeBudget } from "../serving/decode-budget.ts";
 import { type NumericData, type NumericDType, numericLayout, type TensorData } from "../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../tensor/tensor.ts";
-import type { ByteBudget } from "./byte-budget.ts";
 import { type NarrowIntegers, readNarrowVarints, readWideVarints, type WideIntegers } from "./packed-varints.ts";
 import { dataTypeName, servedTypeNames, type TensorProtoType, typeOfNumber } from "./tensor-proto.ts";
 import { ELEMENT_BYTES, EMPTY, MAX_RANK, type TensorProtoFields } from "./tensor-proto-fields.ts";
@@ -13,7 +13,7 @@ import { WireReader } from "./wire-reader.ts";
  * Numbers view the message where they can. Throws `invalid_argument` with TensorFlow Serving's text for an input,
  * `tensor parsing error: NAME`, followed by what was wrong.
  */
-export function toTensor(fields: TensorProtoFields, name: string, budget: ByteBudget): Tensor {
+export function toTensor(fields: TensorProtoFields, name: string, budget: DecodeBudget): Tensor {
   try {
     const type = checkedType(fields.dtype);
     const shape = checkedShape(fields);
@@ -33,7 +33,7 @@ interface Claim {
   /** Elements of the shape. */
   readonly count: number;
   /** What values may take that do not lie in the message as they are. */
-  readonly budget: ByteBudget;
+  readonly budget: DecodeBudget;
 }
 
 function decode(claim: Claim): TensorData {

@@ -1,5 +1,5 @@
+import { DecodeBudget } from "../serving/decode-budget.ts";
 import { createTensors, type Tensors } from "../tensor/tensor.ts";
-import { ByteBudget } from "./byte-budget.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 import { ELEMENT_BYTES, TensorProtoFields } from "./tensor-proto-fields.ts";
 import { toTensor } from "./tensor-proto-reader.ts";
@@ -36,21 +36,26 @@ export interface PredictResponse {
  */
 export function decodePredictRequest(bytes: Uint8Array, maxBytes: number): PredictRequest {
   const reader = new WireReader(bytes, "PredictRequest");
-  const budget = new ByteBudget(maxBytes);
+  const budget = new DecodeBudget(maxBytes);
   const inputs = new TensorMap(budget);
   const outputFilter: string[] = [];
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === ((REQUEST.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
-    else if (tag === ((REQUEST.inputs << 3) | WIRE.bytes)) inputs.read(reader.nested("PredictRequest.inputs"));
+    else if (tag === ((REQUEST.inputs << 3) | WIRE.bytes)) readInput(reader, inputs, budget);
     else if (tag === ((REQUEST.outputFilter << 3) | WIRE.bytes)) outputFilter.push(readName(reader, budget));
     else reader.skip(tag);
   }
   return { spec, inputs: inputs.tensors(), outputFilter };
 }
 
-function readName(reader: WireReader, budget: ByteBudget): string {
+function readInput(reader: WireReader, inputs: TensorMap, budget: DecodeBudget): void {
+  budget.countInputs(1);
+  inputs.read(reader.nested("PredictRequest.inputs"));
+}
+
+function readName(reader: WireReader, budget: DecodeBudget): string {
   budget.spend(ELEMENT_BYTES, () => "one more output_filter");
   return reader.text();
 }
@@ -58,7 +63,7 @@ function readName(reader: WireReader, budget: ByteBudget): string {
 /** Reads a PredictResponse, likewise. */
 export function decodePredictResponse(bytes: Uint8Array, maxBytes: number): PredictResponse {
   const reader = new WireReader(bytes, "PredictResponse");
-  const outputs = new TensorMap(new ByteBudget(maxBytes));
+  const outputs = new TensorMap(new DecodeBudget(maxBytes));
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
@@ -101,9 +106,9 @@ function mapFields(field: number, tensors: Tensors, encoding: TensorEncoding): W
 /** A protobuf map of TensorProto while it is read: of entries with equal keys the last one counts. */
 class TensorMap {
   readonly #entries = new Map<string, TensorProtoFields>();
-  readonly #budget: ByteBudget;
+  readonly #budget: DecodeBudget;
 
-  constructor(budget: ByteBudget) {
+  constructor(budget: DecodeBudget) {
     this.#budget = budget;
   }
 

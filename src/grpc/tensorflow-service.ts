@@ -1,9 +1,8 @@
 import type { Server, ServiceDefinition } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
-import type { InferenceService, ModelRef } from "../serving/inference-service.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
 import { byteMethod } from "./byte-method.ts";
 import { decodePredictJson, encodePredictJson } from "./kibernetika-codec.ts";
-import type { ModelSpec } from "./model-spec.ts";
 import { decodePredictRequest, encodePredictResponse } from "./tensorflow-codec.ts";
 import { checkRequest } from "./tensorflow-signature.ts";
 import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
@@ -17,8 +16,6 @@ export const PREDICT_JSON_PATH = `/${PREDICTION_SERVICE}/PredictJSON`;
 
 /** How the service reads and answers. */
 export interface TensorflowServiceOptions extends HandlerContext {
-  /** What one request's tensors may take in memory. */
-  readonly maxMessageBytes: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. */
   readonly tensorContent: boolean;
 }
@@ -34,8 +31,8 @@ export function addTensorflowService(
     PredictJSON: byteMethod(PREDICT_JSON_PATH),
   };
   server.addService(definition, {
-    Predict: toUnaryHandler(predictMethod(service, options), options),
-    PredictJSON: toUnaryHandler(predictJsonMethod(service), options),
+    Predict: toUnaryHandler(PREDICT_PATH, predictMethod(service, options), options),
+    PredictJSON: toUnaryHandler(PREDICT_JSON_PATH, predictJsonMethod(service), options),
   });
 }
 
@@ -44,14 +41,19 @@ function predictMethod(service: InferenceService, options: TensorflowServiceOpti
   return async (message, call) => {
     const request = decodePredictRequest(message, options.maxMessageBytes);
     const { spec, inputs, outputFilter } = request;
-    const ref = refOf(spec);
-    checkRequest(request, await service.describe(ref));
+    checkRequest(request, await service.describe(spec));
     const { model, version, signature, outputs, metadata } = await service.infer({
-      ...call,
-      ...ref,
+      id: call.id,
+      model: spec.model,
+      version: spec.version,
+      label: spec.label,
       signature: spec.signature,
       inputs: { kind: "tensors", tensors: inputs },
-      ...(outputFilter.length > 0 && { outputs: outputFilter }),
+      outputs: outputFilter.length > 0 ? outputFilter : undefined,
+      metadata: call.metadata,
+      signal: call.signal,
+      deadline: call.deadline,
+      memory: call.memory,
     });
     if (outputs.kind !== "tensors") throw wrongKind("tensors", outputs.kind);
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
@@ -69,10 +71,6 @@ function predictJsonMethod(service: InferenceService): UnaryMethod {
     if (answer.outputs.kind !== "json") throw wrongKind("json", answer.outputs.kind);
     return { message: encodePredictJson(answer.outputs.json), metadata: answer.metadata };
   };
-}
-
-function refOf({ model, version, label }: ModelSpec): ModelRef {
-  return { model, ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
 }
 
 function wrongKind(expected: string, came: string): ServingError {

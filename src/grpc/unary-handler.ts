@@ -1,20 +1,23 @@
 import { randomUUID } from "node:crypto";
 import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
+import { CancelSource } from "../cancel-source.ts";
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
+import type { MemoryShare } from "../serving/memory-budget.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
+import { takeMemoryShare } from "./message-intake.ts";
 import { fromMetadata, toMetadata } from "./metadata-record.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
 /** What every call brings along beside its message. */
-type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline">;
+type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory">;
 
-/** A method over bytes: codecs are called inside it, so that a malformed message gets a status that says what is wrong. */
-export type UnaryMethod = (message: Uint8Array, call: CallInfo) => Promise<UnaryAnswer>;
+/** A method over bytes: codecs are called inside it, so that a malformed message gets a status that says what is wrong. `peer` tells the client's address. */
+export type UnaryMethod = (message: Uint8Array, call: CallInfo, peer: () => string) => Promise<UnaryAnswer>;
 
 /** An encoded message, and metadata to send before it. */
-interface UnaryAnswer {
+export interface UnaryAnswer {
   readonly message: Buffer;
   readonly metadata: Readonly<Record<string, string>>;
 }
@@ -24,14 +27,21 @@ type ByteHandler = handleUnaryCall<Buffer, Buffer>;
 
 /** What the handlers of one server share. */
 export interface HandlerContext {
+  /** What one request's tensors may take in memory. */
+  readonly maxMessageBytes: number;
   readonly log: Logger;
   readonly openCalls: OpenCalls;
+  /** Every unary method by its path, for who answers calls without grpc-js. */
+  readonly methods: Map<string, UnaryMethod>;
 }
 
-const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting down.");
+/** What calls are told that are still under way when the server ends. */
+export const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting down.");
 
-/** Makes a method what grpc-js calls: signal, deadline and metadata in, metadata and status out. */
-export function toUnaryHandler(method: UnaryMethod, { log, openCalls }: HandlerContext): ByteHandler {
+/** Makes a method what grpc-js calls, signal, deadline and metadata in, metadata and status out, and adds it to the methods. */
+export function toUnaryHandler(path: string, method: UnaryMethod, context: HandlerContext): ByteHandler {
+  const { log, openCalls, methods } = context;
+  methods.set(path, method);
   return (call, respond) => {
     const close = openCalls.add(() => respond(toGrpcStatus(SHUTTING_DOWN)));
     runMethod(method, call)
@@ -40,7 +50,7 @@ export function toUnaryHandler(method: UnaryMethod, { log, openCalls }: HandlerC
         respond(null, message);
       })
       .catch((reason: unknown) => {
-        logFailure(reason, call, log);
+        logFailure(reason, path, log);
         respond(toGrpcStatus(reason));
       })
       .finally(close);
@@ -48,37 +58,51 @@ export function toUnaryHandler(method: UnaryMethod, { log, openCalls }: HandlerC
 }
 
 async function runMethod(method: UnaryMethod, call: ByteCall): Promise<UnaryAnswer> {
-  const controller = new AbortController();
+  const source = new CancelSource();
   const deadline = deadlineOf(call);
-  const abort = () => controller.abort(abortReason(deadline));
+  const abort = () => source.abort(abortReason(deadline));
   if (call.cancelled) abort();
   call.on("cancelled", abort);
-  const metadata = fromMetadata(call.metadata);
-  const id = metadata["x-request-id"] ?? randomUUID();
+  const memory = takeMemoryShare(call.metadata);
   try {
-    return await method(call.request, {
-      id,
-      metadata,
-      signal: controller.signal,
-      ...(deadline !== undefined && { deadline }),
-    });
+    const info = toCallInfo({ metadata: fromMetadata(call.metadata), deadline }, source, memory);
+    return await method(call.request, info, () => call.getPeer());
   } finally {
     // grpc-js says "cancelled" also at the end of a call that went well.
     call.off("cancelled", abort);
+    memory?.release();
   }
 }
 
-/** Milliseconds since the epoch; undefined if the client waits for ever. */
-function deadlineOf(call: ByteCall): number | undefined {
+/** What a client said of its call before its message. */
+export interface CallHead {
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Milliseconds since the epoch; undefined if the client waits for ever. */
+  readonly deadline: number | undefined;
+}
+
+/** What a method is told of a call. */
+export function toCallInfo(
+  { metadata, deadline }: CallHead,
+  signal: CancelSource,
+  memory: MemoryShare | undefined,
+): CallInfo {
+  const id = metadata["x-request-id"] ?? randomUUID();
+  return { id, metadata, signal, deadline, memory };
+}
+
+/** When a call's client stops waiting, in milliseconds since the epoch; undefined if it waits for ever. */
+export function deadlineOf(call: Pick<ByteCall, "getDeadline">): number | undefined {
   const deadline = Number(call.getDeadline());
   return Number.isFinite(deadline) ? deadline : undefined;
 }
 
-/** Timers may fire this much early, in milliseconds. */
-const TIMER_SLACK_MS = 5;
+/** A call may have been so much longer on its way than its cancellation, in milliseconds; and timers may fire early. */
+const SLACK_MS = 20;
 
-function abortReason(deadline: number | undefined): DOMException {
-  const isLate = deadline !== undefined && Date.now() >= deadline - TIMER_SLACK_MS;
+/** Why a call ends whose client does not wait for the answer: one whose deadline passed may cancel too. */
+export function abortReason(deadline: number | undefined): DOMException {
+  const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
   if (isLate) return new DOMException("The request's deadline passed.", "TimeoutError");
   return new DOMException("The client cancelled the request.", "AbortError");
 }
@@ -86,9 +110,10 @@ function abortReason(deadline: number | undefined): DOMException {
 /** Codes that are the server's fault, whose cause somebody should read. */
 const SERVER_FAULTS: readonly ErrorCode[] = ["internal", "unknown", "data_loss"];
 
-function logFailure(reason: unknown, call: ByteCall, log: Logger): void {
-  const { code, message } = ServingError.from(reason);
-  const rpc = call.getPath();
+/** Writes a failed call to the log. */
+export function logFailure(reason: unknown, rpc: string, log: Logger): void {
+  const { code, message, cause } = ServingError.from(reason);
   if (SERVER_FAULTS.includes(code)) log.error("request failed", { rpc, code, err: reason });
+  else if (code === "unavailable" && cause !== undefined) log.warn("request failed", { rpc, code, err: reason });
   else log.debug("request refused", { rpc, code, reason: message });
 }

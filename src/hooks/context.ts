@@ -1,5 +1,7 @@
+import { setMaxListeners } from "node:events";
+import { type CancelSignal, toAbortSignal } from "../cancel-source.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { HookContext, RemoteHandle, RequestInfo, StageHandle } from "./hooks.ts";
+import type { HookContext, RemoteHandle, RequestContext, RequestInfo, ResponseInfo, StageHandle } from "./hooks.ts";
 
 /** What a {@link HookContext} is made of. */
 export interface ContextParts {
@@ -7,7 +9,7 @@ export interface ContextParts {
   readonly globalCtx: unknown;
   readonly metadata: Readonly<Record<string, string>>;
   readonly request: RequestInfo;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   readonly log: Logger;
   /** A client of another server, bound to this request's signal and deadline. */
   readonly remote: (address: string) => RemoteHandle;
@@ -15,6 +17,35 @@ export interface ContextParts {
 
 /** A fresh context for one request; any further attribute is the hooks' own. */
 export function createContext(parts: ContextParts): HookContext {
-  const { globalCtx, ...rest } = parts;
-  return { ...rest, global_ctx: globalCtx, response: { metadata: {} } };
+  return new OwnContext(parts);
+}
+
+/** A class, not a literal with a getter: of those each has a hidden class of its own, which outlives the request. */
+class OwnContext implements RequestContext {
+  readonly drivers: readonly StageHandle[];
+  readonly global_ctx: unknown;
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly request: RequestInfo;
+  readonly response: ResponseInfo = { metadata: {} };
+  readonly log: Logger;
+  readonly remote: (address: string) => RemoteHandle;
+  readonly #signal: CancelSignal;
+
+  constructor({ drivers, globalCtx, metadata, request, signal, log, remote }: ContextParts) {
+    this.drivers = drivers;
+    this.global_ctx = globalCtx;
+    this.metadata = metadata;
+    this.request = request;
+    this.log = log;
+    this.remote = remote;
+    this.#signal = signal;
+  }
+
+  /** Made only for those who look: it takes as long as all the rest of a small request's way through its hooks. */
+  get signal(): AbortSignal {
+    const signal = toAbortSignal(this.#signal);
+    // A hook may start any number of calls that end with the request.
+    setMaxListeners(0, signal);
+    return signal;
+  }
 }

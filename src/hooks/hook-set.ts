@@ -1,6 +1,8 @@
 import { ServingError } from "../errors.ts";
-import { didYouMean, nearest } from "../nearest.ts";
+import { didYouMean, nearest } from "../text/nearest.ts";
+import { checkDeclarations } from "./check-declarations.ts";
 import type { Hook, Hooks } from "./hooks.ts";
+import { kindOf } from "./kind-of.ts";
 
 /** Hooks after all checks: one slot per stage, or a `process` that replaces the chain. */
 export interface HookSet {
@@ -35,6 +37,7 @@ export function toHooks(exports: Readonly<Record<string, unknown>>, file: string
 /** Checks hooks against the number of models; throws `failed_precondition` naming the member, what came and what is expected. */
 export function validateHooks(hooks: Hooks, stageCount: number, file: string): HookSet {
   checkMembers(hooks, file);
+  checkDeclarations(hooks, file);
   const { init_hook, close_hook, process, inputs, outputs, options } = hooks;
   return {
     ...(init_hook && { init: init_hook }),
@@ -74,29 +77,23 @@ function checkMembers(hooks: Hooks, file: string): void {
 
 function toSlots(name: "preprocess" | "postprocess", slots: unknown, count: number, file: string): (Hook | null)[] {
   if (slots === undefined || slots === null) return new Array(count).fill(null);
-  const models = count === 1 ? "1 model" : `${count} models`;
+  const models = count === 1 ? "is 1 model" : `are ${count} models`;
   if (typeof slots === "function") {
     if (count === 1) return [slots as Hook];
     throw invalid(
-      `${file}: ${name} is one function, but there are ${models}; expected an array with one slot per model, null = no hook.`,
+      `${file}: ${name} is one function, but there ${models}; expected an array with one slot per model, null = no hook.`,
     );
   }
   if (!Array.isArray(slots))
     throw invalid(`${file}: ${name} is ${kindOf(slots)}; expected a function or an array of functions.`);
   if (slots.length !== count) {
     throw invalid(
-      `${file}: ${name} has ${slots.length} slots, but there are ${models}; expected one slot per model, null = no hook.`,
+      `${file}: ${name} has ${slots.length} ${slots.length === 1 ? "slot" : "slots"}, but there ${models}; expected one slot per model, null = no hook.`,
     );
   }
   const wrong = slots.findIndex((slot) => slot !== null && typeof slot !== "function");
   if (wrong === -1) return slots;
   throw invalid(`${file}: ${name}[${wrong}] is ${kindOf(slots[wrong])}; expected a function or null.`);
-}
-
-function kindOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  if (Array.isArray(value)) return "an array";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function invalid(message: string): ServingError {

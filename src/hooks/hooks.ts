@@ -115,7 +115,7 @@ export interface RequestContext {
   readonly request: RequestInfo;
   /** What to send beside the outputs. */
   readonly response: ResponseInfo;
-  /** Aborts on the request's deadline, the client's disconnect, or shutdown. */
+  /** Aborts on the request's deadline, the client's disconnect, or shutdown. Made when it is first asked for, so that a spread copy of the context lacks it. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** Another server of ours or of the original: `ctx.remote("host:9000").predict(inputs)`. */

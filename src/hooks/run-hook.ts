@@ -1,4 +1,5 @@
 import { publicText, ServingError } from "../errors.ts";
+import { isPlainObject } from "../tensor/is-plain-object.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
 import type { Hook, HookArgs, HookContext } from "./hooks.ts";
@@ -20,7 +21,7 @@ export async function runHook(placed: PlacedHook, values: Values, ctx: HookConte
   let returned: unknown;
   try {
     returned = hook(values as Tensors, ctx, args);
-    if (returned instanceof Promise) returned = await settle(returned, { place, signal: ctx.signal, timeoutMs });
+    if (isThenable(returned)) returned = await settle(returned, { place, signal: ctx.signal, timeoutMs });
   } catch (reason) {
     throw hookError(place, reason, ctx.signal);
   }
@@ -38,7 +39,7 @@ interface Wait {
 }
 
 /** Fails when the request ends or the time is over before the promise settles; its hook goes on, but its request does not wait for it. */
-async function settle(pending: Promise<unknown>, { place, signal, timeoutMs }: Wait): Promise<unknown> {
+async function settle(pending: PromiseLike<unknown>, { place, signal, timeoutMs }: Wait): Promise<unknown> {
   let stop = () => {};
   const ended = new Promise<never>((_, reject) => {
     const abort = () => reject(signal.reason);
@@ -65,14 +66,27 @@ function tooLate(place: string, timeoutMs: number): ServingError {
 }
 
 function hookError(place: string, reason: unknown, signal: AbortSignal): ServingError {
-  if (reason instanceof ServingError) return ServingError.from(reason);
+  if (reason instanceof ServingError) return withMessage(ServingError.from(reason), place);
   if (signal.aborted) return ServingError.from(signal.reason);
   return new ServingError("internal", `The hook ${place} failed: ${publicText(reason)}`, { cause: reason });
 }
 
+/** JavaScript may leave the message out; clients then would see nothing at all. */
+function withMessage(error: ServingError, place: string): ServingError {
+  if (typeof error.message === "string" && error.message !== "") return error;
+  return new ServingError(error.code, `The hook ${place} failed and gave no message.`, { cause: error });
+}
+
+/** Promises of other realms and libraries too, such as a database's query. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}
+
+/** An instance of a class without members, such as a Map or a Date, was not meant as an object of values. */
 function isNamedValues(value: unknown): value is Values {
   if (typeof value !== "object" || value === null) return false;
-  return !Array.isArray(value) && !ArrayBuffer.isView(value) && !isTensor(value) && !(value instanceof Map);
+  if (Array.isArray(value) || ArrayBuffer.isView(value) || isTensor(value)) return false;
+  return isPlainObject(value) || Object.keys(value).length > 0;
 }
 
 function describe(value: unknown): string {

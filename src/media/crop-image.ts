@@ -18,7 +18,7 @@ export async function cropImage(image: Tensor, box: CropBox, options: ResizeOpti
   const shape = imageShape(image);
   const region = clamp(box, shape);
   const size = targetSize(region, options);
-  return readImage(resize(openImage(image).extract(region), size, options), options.channels ?? shape.channels);
+  return readImage(resize((await openImage(image)).extract(region), size, options), options.channels ?? shape.channels);
 }
 
 function clamp({ left, top, width, height }: CropBox, image: Size): CropBox {

@@ -1,8 +1,9 @@
-import sharp, { type Metadata } from "sharp";
+import type { Metadata } from "sharp";
 import { reasonText, ServingError } from "../errors.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, targetSize } from "./image-size.ts";
 import { type ImageTensor, readImage } from "./image-tensor.ts";
+import { loadSharp } from "./load-sharp.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
 
 /** How to decode. */
@@ -38,6 +39,7 @@ export async function decodeImage(
   const metadata = await readMetadata(bytes);
   const original = exif ? metadata.autoOrient : metadata;
   checkPixels("The image", original, maxPixels);
+  const sharp = await loadSharp();
   const pipeline = sharp(bytes, { limitInputPixels: false, autoOrient: exif });
   return readImage(resize(pipeline, targetSize(original, options, maxPixels), options), channels).catch(refuseDamaged);
 }
@@ -50,6 +52,7 @@ function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
 }
 
 async function readMetadata(bytes: Uint8Array): Promise<Metadata> {
+  const sharp = await loadSharp();
   try {
     const metadata = await sharp(bytes, { limitInputPixels: false }).metadata();
     if (Object.hasOwn(FORMATS, metadata.format)) return metadata;

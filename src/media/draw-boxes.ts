@@ -18,7 +18,7 @@ export interface LabelledBox {
 export async function drawBoxes(image: Tensor, boxes: readonly LabelledBox[]): Promise<ImageTensor> {
   const shape = imageShape(image);
   const layer = Buffer.from(toSvg(boxes, shape));
-  return readImage(openImage(image).composite([{ input: layer }]), shape.channels);
+  return readImage((await openImage(image)).composite([{ input: layer }]), shape.channels);
 }
 
 function toSvg(boxes: readonly LabelledBox[], { width, height }: Size): string {

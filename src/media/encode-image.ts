@@ -14,7 +14,7 @@ export async function encodeImage(image: Tensor, { format, quality = 80 }: Encod
   if (!Number.isInteger(quality) || quality < 1 || quality > 100) {
     throw new ServingError("invalid_argument", `The image quality is ${quality}; expected an integer of 1 to 100.`);
   }
-  const pipeline = openImage(image);
+  const pipeline = await openImage(image);
   switch (format) {
     case "jpeg":
       return pipeline.jpeg({ quality }).toBuffer();

@@ -1,6 +1,7 @@
-import sharp, { type Sharp } from "sharp";
+import type { Sharp } from "sharp";
 import { ServingError } from "../errors.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
+import { loadSharp } from "./load-sharp.ts";
 
 /** Decoded pixels: uint8 of shape [height, width, channels], rows from the top; 1 channel is grey, 3 are RGB, 4 are RGB and alpha. */
 export type ImageTensor = Tensor<"uint8">;
@@ -23,8 +24,9 @@ export function imageShape(image: Tensor): { height: number; width: number; chan
 }
 
 /** Starts a sharp pipeline on the image's pixels, without a copy; throws like {@link imageShape}. */
-export function openImage(image: Tensor): Sharp {
+export async function openImage(image: Tensor): Promise<Sharp> {
   const raw = imageShape(image);
+  const sharp = await loadSharp();
   return sharp(image.data as Uint8Array, { raw, limitInputPixels: false });
 }
 

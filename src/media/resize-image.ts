@@ -18,7 +18,7 @@ export interface ResizeOptions {
 export async function resizeImage(image: Tensor, options: ResizeOptions = {}): Promise<ImageTensor> {
   const shape = imageShape(image);
   const size = targetSize(shape, options);
-  return readImage(resize(openImage(image), size, options), options.channels ?? shape.channels);
+  return readImage(resize(await openImage(image), size, options), options.channels ?? shape.channels);
 }
 
 /** Adds the resizing to a sharp pipeline. */

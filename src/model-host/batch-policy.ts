@@ -1,3 +1,4 @@
+import { CancelSource } from "../cancel-source.ts";
 import type { Signature } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
 import { concatRows, copyRows, padTo, rowCount, sliceRows } from "../tensor/rows.ts";
@@ -52,6 +53,10 @@ export class BatchPolicy implements RunPolicy {
     if (this.#oldest === 0) this.#oldest = now;
     const rest = rows >= maxRows ? 0 : this.#oldest + lingerMs - now;
     return Math.max(0, rest);
+  }
+
+  rowsOf({ inputs }: QueuedRun): number {
+    return rowsOf(inputs);
   }
 
   take(waiting: QueuedRun[]): QueuedRun[] {
@@ -167,7 +172,7 @@ function jointCall(taken: readonly QueuedRun[]): ModelCall {
   if (taken.length === 1) return first;
   const latest = Math.max(...taken.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY));
   const { signature, outputs } = first;
-  const { signal } = new AbortController();
+  const signal = new CancelSource();
   return { signature, signal, ...(outputs && { outputs }), ...(Number.isFinite(latest) && { deadline: latest }) };
 }
 

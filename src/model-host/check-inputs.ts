@@ -1,7 +1,7 @@
 import type { Dimension, TensorSpec } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
-import { didYouMean } from "../nearest.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { didYouMean } from "../text/nearest.ts";
 
 /**
  * Checks names, dtypes and shapes against a signature's inputs and fills in defaults; absent specs take anything.

@@ -1,9 +1,10 @@
 import { type OptionTable, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
 import type { Batching } from "./batch-policy.ts";
+import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./image-options.ts";
 
 /** The `-o` keys that the host takes for every driver. */
-interface HostModelOptions {
+interface HostModelOptions extends RawImageOptions {
   max_batch_size: number;
   batch_timeout_us: number;
   allowed_batch_sizes?: string;
@@ -39,6 +40,7 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     default: false,
     help: "Lets a model with a fixed first dimension take multiples of it: it runs once per so many rows.",
   },
+  ...IMAGE_OPTIONS,
 };
 
 /** How a model is hosted. */
@@ -46,17 +48,20 @@ export interface HostChoices {
   /** Absent = no batching. */
   readonly batching?: Batching;
   readonly flexibleBatch: boolean;
+  /** How encoded pictures become inputs. */
+  readonly images: ImageChoices;
 }
 
 /** Reads the host's own keys; throws `invalid_argument`. */
 export function parseHostOptions(raw: RawOptions): HostChoices {
   const options = parseOptions(HOST_OPTIONS, raw);
   const { max_batch_size: maxRows, flexible_batch_size: flexible } = options;
-  if (maxRows === 0) return { flexibleBatch: flexible };
+  const images = parseImageOptions(options);
+  if (maxRows === 0) return { flexibleBatch: flexible, images };
   const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
   const lingerMs = options.batch_timeout_us / 1000;
   const batching = { maxRows, lingerMs, allowedRows, padVariableLength: options.pad_variable_length_inputs };
-  return { batching, flexibleBatch: flexible };
+  return { batching, flexibleBatch: flexible, images };
 }
 
 function parseAllowed(text: string, maxRows: number): number[] {

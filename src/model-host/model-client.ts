@@ -5,7 +5,8 @@ import type { HostPort } from "../threads/host-port.ts";
 import { fromMethodTree } from "../threads/method-tree.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
-import { CALL, PREDICT } from "./model-protocol.ts";
+import { CALL, PREDICT, STATISTICS } from "./model-protocol.ts";
+import { type RunStatistics, sumStatistics } from "./run-statistics.ts";
 
 /** What a client needs to know of a model that it reaches by message. */
 export interface ModelAddress {
@@ -50,6 +51,11 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       if (isPlainEcho) return inputs;
       const { tensors } = await leastLoaded().ask({ kind: PREDICT, meta, tensors: inputs, signal, give });
       return tensors;
+    },
+    statistics: async () => {
+      const open = exchanges.filter(({ isOpen }) => isOpen);
+      const answers = await Promise.all(open.map((exchange) => exchange.ask({ kind: STATISTICS })));
+      return sumStatistics(answers.map(({ meta }) => meta as RunStatistics));
     },
     reconnect: (instance, port) => {
       exchanges[instance]?.close();

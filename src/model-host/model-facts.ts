@@ -10,6 +10,8 @@ export interface ModelFacts {
   readonly defaultSignature: string;
   /** Whether it returns its inputs whatever they are, so that they need not become tensors first. */
   readonly echoes: boolean;
+  /** Rows of one run at most, put together from waiting requests; absent = each runs alone. */
+  readonly maxBatchSize?: number;
   /** How long loading took, in milliseconds. */
   readonly loadMs: number;
 }

@@ -1,6 +1,8 @@
+import type { CancelSignal } from "../cancel-source.ts";
 import type { PredictCall } from "../drivers/driver.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { ModelFacts } from "./model-facts.ts";
+import type { RunStatistics } from "./run-statistics.ts";
 
 /** How a pipeline reaches a model: asynchronous, so that the model may live in any thread. */
 export interface ModelHandle extends ModelFacts {
@@ -8,23 +10,33 @@ export interface ModelHandle extends ModelFacts {
   readonly hookArgs: Readonly<Record<string, unknown>>;
   /** Checks the inputs, waits for its turn, runs; throws only ServingError. */
   predict(inputs: Tensors, call: ModelCall): Promise<Tensors>;
+  /** What its runs took until now, all copies together. */
+  statistics(): Promise<RunStatistics>;
+  /** Whether it can answer now; absent = always. */
+  isReady?(): boolean;
   /** Waits for the last predict, then frees the model. Further calls return the same promise. */
   close(): Promise<void>;
 }
 
 /** How a pipeline calls a model. */
-export interface ModelCall extends Omit<PredictCall, "deadlineMs"> {
+export interface ModelCall extends Omit<PredictCall, "deadlineMs" | "outputs" | "signal"> {
+  /** Output names wanted; absent = all. */
+  readonly outputs?: readonly string[] | undefined;
+  /** Aborts when the request is cancelled or its deadline passes. */
+  readonly signal: CancelSignal;
   /** When the caller stops waiting, in milliseconds since the epoch: a driver gets what is left of it when its turn has come. */
-  readonly deadline?: number;
+  readonly deadline?: number | undefined;
   /** Whether the inputs are of no further use to the caller, so that large ones may be handed over instead of copied. */
   readonly give?: boolean;
   /** 1 = highest; 0 (default) = none, after all others. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** How long it may wait for its turn, in milliseconds; 0 (default) = as long as it takes. */
-  readonly queueTimeoutMs?: number;
+  readonly queueTimeoutMs?: number | undefined;
 }
 
 /** The plain data of a handle. */
-export function factsOf({ driver, path, signatures, defaultSignature, echoes, loadMs }: ModelHandle): ModelFacts {
-  return { driver, path, signatures, defaultSignature, echoes, loadMs };
+export function factsOf({ maxBatchSize, ...handle }: ModelHandle): ModelFacts {
+  const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
+  const facts = { driver, path, signatures, defaultSignature, echoes, loadMs };
+  return maxBatchSize === undefined ? facts : { ...facts, maxBatchSize };
 }

@@ -1,4 +1,5 @@
-import { DEFAULT_SIGNATURE, type Driver, type Model, type PredictCall, type Signature } from "../drivers/driver.ts";
+import { type CancelSignal, toAbortSignal } from "../cancel-source.ts";
+import { type Driver, defaultSignatureName, type Model, type PredictCall, type Signature } from "../drivers/driver.ts";
 import { parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -7,6 +8,7 @@ import { assertBatchable, BatchPolicy, rowsOf } from "./batch-policy.ts";
 import { checkInputs } from "./check-inputs.ts";
 import { flexibleBatch } from "./flexible-batch.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
+import { decodeImageInputs, hasImages } from "./image-input.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { oneAtATime, RunQueue } from "./run-queue.ts";
 
@@ -18,6 +20,8 @@ export interface LoadSource {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
+  /** Where the pipeline's hook file lies. */
+  readonly hookFolder?: string | undefined;
 }
 
 /** Loads a model and gives it what drivers must not write again: checks, the concurrency gate, timing, error mapping, closing once. */
@@ -47,10 +51,10 @@ async function openModel(
   }
 }
 
-async function load({ driver, path, options, threads }: LoadSource, log: Logger): Promise<Model> {
+async function load({ driver, path, options, threads, hookFolder }: LoadSource, log: Logger): Promise<Model> {
   const parsed = parseOptions(driver.options, options);
   try {
-    return await driver.load(path, parsed, { log, threads });
+    return await driver.load(path, parsed, { log, threads, ...(hookFolder !== undefined && { hookFolder }) });
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
     const message = `The ${driver.name} driver could not load ${path}: ${reasonText(reason)}`;
@@ -67,7 +71,7 @@ interface HostFacts {
 }
 
 function hostModel(model: Model, facts: HostFacts): ModelHandle {
-  const { batching } = facts.choices;
+  const { batching, images } = facts.choices;
   const run = (inputs: Tensors, call: ModelCall) => predict(model, inputs, call, facts);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
   const queue = new RunQueue(policy, model.concurrency ?? 1);
@@ -77,17 +81,22 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     path: facts.path,
     loadMs: facts.loadMs,
     signatures: model.signatures,
-    defaultSignature: defaultSignature(model.signatures),
+    defaultSignature: defaultSignatureName(model.signatures),
     hookArgs: model.hookArgs ?? {},
     echoes: model.echoes ?? false,
+    ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
       const signature = signatureOf(model, call.signature);
       checkOutputs(call.outputs, signature);
-      const checked = checkInputs(inputs, signature.inputs);
+      const { inputs: specs = [] } = signature;
+      const decoded = hasImages(inputs, specs) ? await decodeImageInputs(inputs, specs, images) : inputs;
+      const checked = checkInputs(decoded, signature.inputs);
       if (batching !== undefined) rowsOf(checked);
       return queue.push(checked, call).catch(rethrow);
     },
+    statistics: async () => queue.statistics(),
+    isReady: () => model.isReady?.() ?? true,
     close: () => {
       closed ??= queue.idle().then(() => model.close());
       return closed;
@@ -96,22 +105,37 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
 }
 
 async function predict(model: Model, inputs: Tensors, call: ModelCall, { driver, log }: HostFacts): Promise<Tensors> {
-  const started = performance.now();
+  const started = log.level === "trace" ? performance.now() : undefined;
   try {
-    return await model.predict(inputs, toPredictCall(call));
+    return await model.predict(inputs, new DriverCall(call));
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
     if (call.signal.aborted) throw call.signal.reason;
     throw new ServingError("internal", `The ${driver} model failed: ${publicText(reason)}`, { cause: reason });
   } finally {
-    log.trace("predict", { driver, ms: performance.now() - started });
+    if (started !== undefined) log.trace("predict", { driver, ms: performance.now() - started });
   }
 }
 
-/** What is left of the deadline now that the run's turn has come. */
-function toPredictCall({ signature, outputs, signal, deadline }: ModelCall): PredictCall {
-  const left = deadline !== undefined && { deadlineMs: Math.max(0, deadline - Date.now()) };
-  return { signature, signal, ...(outputs && { outputs }), ...left };
+/** A call as its driver sees it. */
+class DriverCall implements PredictCall {
+  readonly signature: string;
+  readonly outputs?: readonly string[];
+  /** What is left of the deadline now that the run's turn has come. */
+  readonly deadlineMs?: number;
+  readonly #signal: CancelSignal;
+
+  constructor({ signature, outputs, signal, deadline }: ModelCall) {
+    this.signature = signature;
+    this.#signal = signal;
+    if (outputs !== undefined) this.outputs = outputs;
+    if (deadline !== undefined) this.deadlineMs = Math.max(0, deadline - Date.now());
+  }
+
+  /** Made only for those who look, who are few. */
+  get signal(): AbortSignal {
+    return toAbortSignal(this.#signal);
+  }
 }
 
 /** Throws `invalid_argument`, in TensorFlow Serving's words, for an output that the signature does not have. */
@@ -123,11 +147,6 @@ function checkOutputs(wanted: readonly string[] | undefined, { outputs }: Signat
     "invalid_argument",
     `output tensor alias not found in signature: ${unknown} Outputs expected to be in the set {${known}}.`,
   );
-}
-
-function defaultSignature(signatures: Model["signatures"]): string {
-  if (Object.hasOwn(signatures, DEFAULT_SIGNATURE)) return DEFAULT_SIGNATURE;
-  return Object.keys(signatures)[0] ?? DEFAULT_SIGNATURE;
 }
 
 function signatureOf({ signatures }: Model, name: string): Signature {

@@ -4,6 +4,8 @@ import { FIRST_QUESTION } from "../threads/exchange.ts";
 export const PREDICT = FIRST_QUESTION;
 /** Asks for a call of a method that the model gives to hooks. */
 export const CALL = FIRST_QUESTION + 1;
+/** Asks what the model's runs took; the answer's meta is a RunStatistics. */
+export const STATISTICS = FIRST_QUESTION + 2;
 
 /** The meta of {@link PREDICT}. */
 export interface PredictMeta {

@@ -1,6 +1,8 @@
 import { ServingError } from "../errors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { insertByPriority } from "./insert-by-priority.ts";
 import type { ModelCall } from "./model-handle.ts";
+import { RunCounter, type RunStatistics } from "./run-statistics.ts";
 
 /** One predict that waits for its turn. */
 export interface QueuedRun {
@@ -8,6 +10,8 @@ export interface QueuedRun {
   readonly call: ModelCall;
   /** 1 = highest; 0 = none, after all others. */
   readonly priority: number;
+  /** When it began to wait, on the clock of performance.now(). */
+  readonly since: number;
   readonly resolve: (outputs: Tensors) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -20,6 +24,8 @@ export interface RunPolicy {
   readonly lingers: boolean;
   /** How long to wait for more before `waiting` is taken from, in milliseconds; 0 = not at all. */
   lingerMs(waiting: readonly QueuedRun[]): number;
+  /** Rows that a run counts for; 1 without batching. */
+  rowsOf(run: QueuedRun): number;
   /** Runs what was taken, and settles each. */
   run(taken: readonly QueuedRun[]): Promise<void>;
 }
@@ -32,6 +38,7 @@ export class RunQueue {
   readonly #policy: RunPolicy;
   readonly #concurrency: number;
   readonly #waiting: QueuedRun[] = [];
+  readonly #counter = new RunCounter();
   readonly #idleListeners: (() => void)[] = [];
   #running = 0;
   #turnedAt = 0;
@@ -46,8 +53,9 @@ export class RunQueue {
   push(inputs: Tensors, call: ModelCall): Promise<Tensors> {
     const { signal, priority = 0, queueTimeoutMs = 0 } = call;
     if (signal.aborted) return Promise.reject(signal.reason);
+    const since = performance.now();
     if (this.#isFree)
-      return new Promise((resolve, reject) => void this.#run([{ inputs, call, priority, resolve, reject }]));
+      return new Promise((resolve, reject) => void this.#run([{ inputs, call, priority, since, resolve, reject }]));
     return new Promise((resolve, reject) => {
       const leave = (reason: unknown) => {
         const index = this.#waiting.indexOf(run);
@@ -67,6 +75,7 @@ export class RunQueue {
         inputs,
         call,
         priority,
+        since,
         resolve: (outputs) => {
           forget();
           resolve(outputs);
@@ -77,9 +86,14 @@ export class RunQueue {
         },
       };
       signal.addEventListener("abort", abort, { once: true });
-      this.#insert(run);
+      insertByPriority(this.#waiting, run);
       this.#pump();
     });
+  }
+
+  /** What its runs took until now. */
+  statistics(): RunStatistics {
+    return this.#counter.statistics();
   }
 
   /** Resolves once nothing runs and nothing waits. */
@@ -91,13 +105,6 @@ export class RunQueue {
   /** Whether a run need not wait for its turn, nor for company. */
   get #isFree(): boolean {
     return this.#waiting.length === 0 && this.#running < this.#concurrency && !this.#policy.lingers;
-  }
-
-  #insert(run: QueuedRun): void {
-    const rank = ({ priority }: QueuedRun) => (priority === 0 ? Number.POSITIVE_INFINITY : priority);
-    let index = this.#waiting.length;
-    while (index > 0 && rank(this.#waiting[index - 1] as QueuedRun) > rank(run)) index--;
-    this.#waiting.splice(index, 0, run);
   }
 
   #pump(): void {
@@ -120,12 +127,24 @@ export class RunQueue {
 
   async #run(taken: readonly QueuedRun[]): Promise<void> {
     this.#running++;
+    const started = performance.now();
     await this.#policy.run(taken);
+    const ended = performance.now();
+    this.#count(taken, started, ended - started);
     // A driver that never waits would keep the thread from hearing of cancelled and new requests.
-    if (performance.now() - this.#turnedAt > TURN_MS) await this.#turn();
+    if (this.#waiting.length > 0 && ended - this.#turnedAt > TURN_MS) await this.#turn();
     this.#running--;
     this.#pump();
     this.#tellIdle();
+  }
+
+  #count(taken: readonly QueuedRun[], started: number, ms: number): void {
+    let [rows, queueMs] = [0, 0];
+    for (const run of taken) {
+      rows += this.#policy.rowsOf(run);
+      queueMs += started - run.since;
+    }
+    this.#counter.add({ requests: taken.length, rows, queueMs, ms });
   }
 
   async #turn(): Promise<void> {
@@ -152,9 +171,10 @@ export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promis
     take: (waiting) => waiting.splice(0, 1),
     lingers: false,
     lingerMs: () => 0,
-    run: async ([run]) => {
+    rowsOf: () => 1,
+    run: ([run]) => {
       const { inputs, call, resolve, reject } = run as QueuedRun;
-      await predict(inputs, call).then(resolve, reject);
+      return predict(inputs, call).then(resolve, reject);
     },
   };
 }

@@ -1,13 +1,14 @@
+import type { CancelSignal } from "../cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import { packValues, unpackValues } from "../threads/call-values.ts";
 import type { Channel } from "../threads/channel.ts";
 import type { Answer } from "../threads/exchange.ts";
 import type { HostPort } from "../threads/host-port.ts";
 import { type MethodTree, toMethodTree } from "../threads/method-tree.ts";
-import type { Record } from "../threads/record.ts";
 import { Responder } from "../threads/responder.ts";
+import type { WireRecord } from "../threads/wire-record.ts";
 import type { ModelHandle } from "./model-handle.ts";
-import { type CallMeta, PREDICT, type PredictMeta } from "./model-protocol.ts";
+import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
 
 /** A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth of a small model's throughput. */
 const HOLD_MS = 0.15;
@@ -51,8 +52,9 @@ export class ModelServer {
     await Promise.allSettled(this.#calls);
   }
 
-  async #answer({ kind, meta, tensors = {} }: Record, signal: AbortSignal): Promise<Partial<Answer>> {
+  async #answer({ kind, meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Partial<Answer>> {
     if (kind === PREDICT) return { tensors: await this.#model.predict(tensors, { ...(meta as PredictMeta), signal }) };
+    if (kind === STATISTICS) return { meta: await this.#model.statistics() };
     const { method, args } = meta as CallMeta;
     const call = this.#tree.methods.get(method);
     if (call === undefined) throw new ServingError("internal", `The model has no method "${method}".`);

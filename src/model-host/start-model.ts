@@ -18,10 +18,12 @@ export interface ModelSource {
   /** Empty for a driver that needs none. */
   readonly path: string;
   readonly options: RawOptions;
+  /** Where the pipeline's hook file lies. */
+  readonly hookFolder?: string | undefined;
 }
 
 /** How to host it. */
-export interface HostOptions {
+export interface StartModelOptions {
   /** Copies of the model, each in a thread of its own. */
   readonly instances: number;
   /** Threads that each copy's runtime may use; absent = the cores divided by the instances. */
@@ -51,11 +53,14 @@ export interface ModelHost {
 }
 
 /** Loads a model where its driver wants to be: in threads of its own, or inline in this thread. */
-export async function startModel(source: ModelSource, options: HostOptions): Promise<ModelHost> {
+export async function startModel(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
   return source.found.driver.placement === "inline" ? startInline(source, options) : startThreads(source, options);
 }
 
-async function startThreads({ found, path, options: raw }: ModelSource, options: HostOptions): Promise<ModelHost> {
+async function startThreads(
+  { found, path, options: raw }: ModelSource,
+  options: StartModelOptions,
+): Promise<ModelHost> {
   const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
   const data = { driver: found.location, path, options: raw, logLevel: log.level, threads, stallMs };
   const listeners = new Set<ReconnectListener>();
@@ -105,10 +110,10 @@ async function startAll(
 }
 
 async function startInline(
-  { found, path, options: raw }: ModelSource,
-  { threads = 1, log }: HostOptions,
+  { found, path, options: raw, hookFolder }: ModelSource,
+  { threads = 1, log }: StartModelOptions,
 ): Promise<ModelHost> {
-  const handle = await loadModel({ driver: found.driver, path, options: raw, threads }, log);
+  const handle = await loadModel({ driver: found.driver, path, options: raw, threads, hookFolder }, log);
   const server = new ModelServer(handle);
   const connect = () => {
     const { port1, port2 } = new MessageChannel();
@@ -121,7 +126,7 @@ async function startInline(
     handle,
     connect,
     onReconnect: () => () => {},
-    isReady: () => true,
+    isReady: () => handle.isReady?.() ?? true,
     close: () => handle.close(),
   };
 }

@@ -1,12 +1,12 @@
 import type { MessagePort } from "node:worker_threads";
+import { Backoff } from "../backoff.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ModelThreadData } from "./model-thread.ts";
 import { type ModelThread, startModelThread } from "./start-model-thread.ts";
 
-/** The first wait before a thread that cannot be started is tried again, in milliseconds; it doubles each time. */
-const FIRST_BACKOFF_MS = 100;
-const MAX_BACKOFF_MS = 30_000;
+/** The waits before a thread that cannot be started is tried again. */
+const BACKOFF = { firstMs: 100, maxMs: 30_000 };
 
 /** Told when an instance has a new thread, so that its users connect anew. */
 export type ReplacedListener = (instance: number, thread: ModelThread) => void;
@@ -76,11 +76,11 @@ export class SupervisedModel {
         driver: thread.facts.driver,
         path: thread.facts.path,
       });
-      void this.#replace(FIRST_BACKOFF_MS);
+      void this.#replace(new Backoff(BACKOFF));
     });
   }
 
-  async #replace(backoffMs: number): Promise<void> {
+  async #replace(backoff: Backoff): Promise<void> {
     if (this.#closed) return;
     try {
       const thread = await startModelThread(this.#data, this.#log);
@@ -90,11 +90,9 @@ export class SupervisedModel {
       this.#supervise(thread);
       this.#onReplaced(this.#instance, thread);
     } catch (reason) {
-      this.#log.error(`the model could not be loaded again: ${reasonText(reason)}`, {
-        err: reason,
-        againInMs: backoffMs,
-      });
-      setTimeout(() => void this.#replace(Math.min(2 * backoffMs, MAX_BACKOFF_MS)), backoffMs).unref();
+      const againInMs = backoff.next();
+      this.#log.error(`the model could not be loaded again: ${reasonText(reason)}`, { err: reason, againInMs });
+      setTimeout(() => void this.#replace(backoff), againInMs).unref();
     }
   }
 }

@@ -1,6 +1,7 @@
 import { pino } from "pino";
-import { reasonText, ServingError } from "../errors.ts";
+import { openLogFile } from "./log-file.ts";
 import type { LogLevel } from "./log-level.ts";
+import { surviveOutputErrors } from "./output-errors.ts";
 
 /** Writes one event: a message, with fields beside it. */
 type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
@@ -27,26 +28,21 @@ export interface LoggerOptions {
   readonly path?: string;
 }
 
-/** A logger that writes one JSON object a line. Throws `failed_precondition` for a file that cannot be written. */
+/**
+ * A logger that writes one JSON object a line. Throws `failed_precondition` for a file that cannot be opened. One that can no longer be written is told
+ * once on standard error, and costs nothing but the lines that are lost: an answer is worth more than a log.
+ */
 export function createLogger(options: LoggerOptions = {}): Logger {
-  const destination = options.path === undefined ? process.stdout : openLog(options.path);
+  surviveOutputErrors();
+  const destination = options.path === undefined ? process.stdout : openLogFile(options.path);
   const base = {
     level: options.level ?? "info",
     base: {},
     formatters: { level: (label: string) => ({ level: label }) },
+    // pino's own choice appends the causes' messages to the error's, which often says the same already.
+    serializers: { err: pino.stdSerializers.errWithCause },
   };
   return fromPino(pino({ ...base, timestamp: pino.stdTimeFunctions.isoTime }, destination));
-}
-
-/** Writes before it returns, so that the last words of a process that kills itself are in the file. */
-function openLog(path: string) {
-  try {
-    return pino.destination({ dest: path, append: true, sync: true });
-  } catch (reason) {
-    throw new ServingError("failed_precondition", `The log file ${path} cannot be written: ${reasonText(reason)}`, {
-      cause: reason,
-    });
-  }
 }
 
 /** A logger that writes nothing: for embedded servers and tests. */

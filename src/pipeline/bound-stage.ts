@@ -1,6 +1,8 @@
+import type { CancelSignal } from "../cancel-source.ts";
 import type { Signature, TensorSpec } from "../drivers/driver.ts";
-import { ServingError } from "../errors.ts";
+import { type ErrorCode, ServingError } from "../errors.ts";
 import type { HookArgs, PredictOptions, StageHandle } from "../hooks/hooks.ts";
+import { kindOf } from "../hooks/kind-of.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
@@ -8,13 +10,13 @@ import type { Tensors } from "../tensor/tensor.ts";
 
 /** What limits the calls that belong to one request. */
 export interface CallScope {
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** Milliseconds since the epoch. */
-  readonly deadline?: number;
+  readonly deadline?: number | undefined;
   /** 1 = highest; 0 (default) = none, after all others. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** How long a call may wait for its turn at a model, in milliseconds; 0 (default) = as long as it takes. */
-  readonly queueTimeoutMs?: number;
+  readonly queueTimeoutMs?: number | undefined;
 }
 
 /** A stage's model as hooks see it, bound to one request: its calls end with the request. */
@@ -53,20 +55,23 @@ export class BoundStage implements StageHandle {
   }
 
   async predict(inputs: Values, options: PredictOptions = {}): Promise<Tensors> {
-    const signature = options.signature ?? this.#model.defaultSignature;
+    const { signature = this.#model.defaultSignature } = options;
     try {
+      checkOutputNames(options.outputs);
       const tensors = toTensors(inputs, dtypesOf(this.signatures[signature]?.inputs));
-      const outputs = options.outputs && { outputs: options.outputs };
-      return await this.#model.predict(tensors, { signature, ...outputs, ...callLimits(this.#scope) });
+      const { signal, deadline, priority, queueTimeoutMs } = this.#scope;
+      const { outputs } = options;
+      return await this.#model.predict(tensors, { signature, outputs, signal, deadline, priority, queueTimeoutMs });
     } catch (reason) {
       throw blameHook(reason, `A hook gave ${this.#place} what it does not take`);
     }
   }
 }
 
-/** The limits of a request as a model's call takes them. */
-export function callLimits({ signal, deadline, priority = 0, queueTimeoutMs = 0 }: CallScope): CallScope {
-  return { signal, priority, queueTimeoutMs, ...(deadline !== undefined && { deadline }) };
+/** JavaScript may pass anything. */
+function checkOutputNames(outputs: unknown): void {
+  if (outputs === undefined || (Array.isArray(outputs) && outputs.every((name) => typeof name === "string"))) return;
+  throw new ServingError("invalid_argument", `outputs is ${kindOf(outputs)}; expected an array of output names.`);
 }
 
 /** The dtype that each of a signature's inputs takes. */
@@ -74,8 +79,11 @@ export function dtypesOf(specs: readonly TensorSpec[] | undefined): (name: strin
   return (name) => specs?.find((spec) => spec.name === name)?.dtype;
 }
 
-/** A value that came from a hook is never the client's fault: `invalid_argument` becomes `internal`, saying who gave it. */
-export function blameHook(reason: unknown, who: string): unknown {
-  if (!(reason instanceof ServingError) || reason.code !== "invalid_argument") return reason;
+/** What a hook's own value or choice leads to. */
+const HOOK_FAULTS: readonly ErrorCode[] = ["invalid_argument", "failed_precondition"];
+
+/** What came from a hook is never the client's fault: an error with one of `faults` as its code becomes `internal`, saying who gave it. */
+export function blameHook(reason: unknown, who: string, faults = HOOK_FAULTS): unknown {
+  if (!(reason instanceof ServingError) || !faults.includes(reason.code)) return reason;
   return new ServingError("internal", `${who}: ${reason.message}`, { cause: reason });
 }

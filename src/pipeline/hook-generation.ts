@@ -1,17 +1,17 @@
+import { Backoff } from "../backoff.ts";
 import type { Signature } from "../drivers/driver.ts";
 import { reasonText, type ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
-import { type CompiledModule, compileUserModule } from "../user-module.ts";
+import { type CompiledModule, compileUserModule } from "../user-module/user-module.ts";
 import type { ModelLender } from "./hook-loans.ts";
 import type { DeclaredHooks } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker } from "./hook-worker.ts";
 
 /** Requests that one thread has started at most; more of them wait where another thread can take them. */
 const MAX_STARTED = 32;
-/** The first wait before a dead thread is replaced, in milliseconds; it doubles with each thread that died before it answered anything. */
-const FIRST_BACKOFF_MS = 20;
-const MAX_BACKOFF_MS = 10_000;
+/** The waits before a dead thread is replaced, longer with each thread that died before it answered anything. */
+const BACKOFF = { firstMs: 20, maxMs: 10_000 };
 
 /** How hook threads are run, whatever the generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
@@ -66,8 +66,8 @@ export class HookGeneration {
   /** Those that can take requests. */
   readonly #ready = new Set<HookWorker>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #backoff = new Backoff(BACKOFF);
   #signatures: Readonly<Record<string, Signature>> = {};
-  #deaths = 0;
   #isOver = false;
 
   constructor(parts: GenerationParts) {
@@ -165,18 +165,16 @@ export class HookGeneration {
   #lost(worker: HookWorker, start: HookStart, reason: ServingError | undefined): void {
     this.#ready.delete(worker);
     if (this.#isOver || reason === undefined) return;
-    if (worker.hasAnswered) this.#deaths = 0;
+    if (worker.hasAnswered) this.#backoff.reset();
     this.#parts.log.error(`a hook thread ended and is replaced: ${reason.message}`, { err: reason.cause ?? reason });
     this.#replaceLater(start);
   }
 
   #replaceLater(start: HookStart): void {
-    const waitMs = Math.min(FIRST_BACKOFF_MS * 2 ** this.#deaths, MAX_BACKOFF_MS);
-    this.#deaths++;
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       void this.#replace(start);
-    }, waitMs);
+    }, this.#backoff.next());
     this.#timers.add(timer);
   }
 

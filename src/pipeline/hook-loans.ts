@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { ModelLines } from "./hook-protocol.ts";
+import type { LoanRequest, ModelLines } from "./hook-protocol.ts";
 
 /** Gives models to the hooks of a thread; each call is for one thread, which gives back what it got when it ends. */
 export interface ModelLender {
@@ -17,14 +17,6 @@ export interface ModelLender {
 export interface LentModel {
   readonly lines: ModelLines;
   close(): Promise<void>;
-}
-
-/** What a hook thread asks for: {@link ModelLender.load}, with an id of its own for the loan. */
-export interface LoanRequest {
-  readonly id: number;
-  readonly driver: string;
-  readonly path: string;
-  readonly options: RawOptions;
 }
 
 /** The models that the hooks of one thread loaded themselves; whatever happens to the thread, each is given back once. */

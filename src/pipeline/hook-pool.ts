@@ -1,9 +1,13 @@
 import type { Signature } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
+import { insertByPriority } from "../model-host/insert-by-priority.ts";
+import { elementCount } from "../tensor/tensor.ts";
+import { wasNeverStarted } from "../threads/exchange.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelLender } from "./hook-loans.ts";
 import type { HookWorker } from "./hook-worker.ts";
+import type { Payload } from "./payload.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
 import type { PipelineRunner } from "./runner.ts";
 
@@ -17,13 +21,15 @@ export interface HookPoolParts {
   readonly params: InitParams;
 }
 
-/** One queue of requests, before the threads of one generation of hooks at a time. */
+/** One queue of requests, by priority, before the threads of one generation of hooks at a time. */
 export class HookPool implements PipelineRunner {
   readonly #open: HookPoolParts["open"];
   readonly #start: HookStart;
   readonly #queue: Waiting[] = [];
   /** The current one, one that is being started, and those that have not yet ended. */
   readonly #generations = new Set<HookGeneration>();
+  /** Requests whose thread died before it began them. */
+  readonly #handedOn = new WeakSet<PipelineRequest>();
   readonly #closing = new AbortController();
   #generation: HookGeneration;
   /** Resolves once no reload runs or waits. */
@@ -76,7 +82,8 @@ export class HookPool implements PipelineRunner {
     this.#assertOpen();
     const worker = this.#generation.freest();
     if (worker !== undefined) return this.#runOn(worker, request);
-    return new Promise((resolve, reject) => this.#enqueue({ request, resolve, reject }));
+    const { priority } = request;
+    return new Promise((resolve, reject) => this.#enqueue({ request, priority, resolve, reject }));
   }
 
   async close(): Promise<void> {
@@ -120,10 +127,23 @@ export class HookPool implements PipelineRunner {
     try {
       return await worker.run(request);
     } catch (reason) {
+      if (wasNeverStarted(reason) && this.#canRunAgain(request)) return this.run(request);
       throw request.signal.aborted ? ServingError.from(request.signal.reason) : ServingError.from(reason);
     } finally {
       this.#takeNext();
     }
+  }
+
+  /**
+   * Once, and where another thread is there: what waited for a new one would fall upon it together with all that ended the
+   * old ones. Large inputs went with the thread that they were handed to.
+   */
+  #canRunAgain(request: PipelineRequest): boolean {
+    const { inputs, signal } = request;
+    if (signal.aborted || this.#closing.signal.aborted || this.#handedOn.has(request) || !isWhole(inputs)) return false;
+    if (this.#generation.freest() === undefined) return false;
+    this.#handedOn.add(request);
+    return true;
   }
 
   /** A request whose client is gone leaves the queue before it costs anything. */
@@ -138,7 +158,7 @@ export class HookPool implements PipelineRunner {
       },
       { once: true },
     );
-    this.#queue.push(waiting);
+    insertByPriority(this.#queue, waiting);
   }
 
   #takeNext(): void {
@@ -150,12 +170,19 @@ export class HookPool implements PipelineRunner {
   }
 }
 
+/** Whether no input was handed over to a thread. */
+function isWhole(payload: Payload): boolean {
+  if (payload.kind === "json") return payload.json.length > 0;
+  return Object.values(payload.tensors).every(({ shape, data }) => data.length > 0 || elementCount(shape) === 0);
+}
+
 function closedError(): ServingError {
   return new ServingError("unavailable", "The hooks are closed.");
 }
 
 interface Waiting {
   readonly request: PipelineRequest;
+  readonly priority: number | undefined;
   readonly resolve: (result: PipelineResult) => void;
   readonly reject: (reason: unknown) => void;
 }

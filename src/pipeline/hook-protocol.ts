@@ -21,8 +21,8 @@ export interface RunMeta {
   readonly signature: string;
   readonly kind: Payload["kind"];
   readonly metadata: Readonly<Record<string, string>>;
-  readonly outputs?: readonly string[];
-  readonly deadline?: number;
+  readonly outputs?: readonly string[] | undefined;
+  readonly deadline?: number | undefined;
   readonly priority: number;
   readonly queueTimeoutMs: number;
 }
@@ -50,8 +50,12 @@ export interface HookThreadData {
   readonly logLevel: LogLevel;
   /** Milliseconds after which a hook's pending promise fails its request; 0 = never. */
   readonly hookTimeoutMs: number;
+  /** Lets a debugger attach; a thread that stands still, or a promise that stays pending, is then left alone. */
+  readonly inspect: boolean;
   /** One 32-bit integer that counts the turns of the thread's event loop. */
   readonly heartbeat: SharedArrayBuffer;
+  /** Where the thread marks the last request that it began: see StartMark. */
+  readonly started: SharedArrayBuffer;
 }
 
 /** What the main thread says to a hook thread. */
@@ -67,6 +71,14 @@ export type HookCommand =
   | { readonly reconnect: { readonly stage: number; readonly instance: number; readonly port: MessagePort } }
   | { readonly close: true };
 
+/** A model that hooks want to load themselves; the id is their own, for the answer and to give it back. */
+export interface LoanRequest {
+  readonly id: number;
+  readonly driver: string;
+  readonly path: string;
+  readonly options: RawOptions;
+}
+
 /** What hooks declare, known before any model is loaded. */
 export interface DeclaredHooks {
   readonly options?: OptionTable;
@@ -78,14 +90,7 @@ export type HookEvent =
   | { readonly ready: { readonly signatures: Readonly<Record<string, Signature>> } }
   | { readonly failed: WireError }
   | { readonly log: LogEvent }
-  | {
-      readonly loadModel: {
-        readonly id: number;
-        readonly driver: string;
-        readonly path: string;
-        readonly options: RawOptions;
-      };
-    }
+  | { readonly loadModel: LoanRequest }
   | { readonly closeModel: number }
   | { readonly closed: true };
 

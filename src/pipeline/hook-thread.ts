@@ -1,14 +1,17 @@
 import type { MessagePort } from "node:worker_threads";
+import type { CancelSignal } from "../cancel-source.ts";
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
+import { withinStartLimit } from "../hooks/start-limit.ts";
 import { createModelClient, type ModelClient } from "../model-host/model-client.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Answer } from "../threads/exchange.ts";
 import { startHeartbeat } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
-import type { Record } from "../threads/record.ts";
 import { Responder } from "../threads/responder.ts";
+import { StartMark } from "../threads/start-mark.ts";
 import { createThreadLogger } from "../threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
+import type { WireRecord } from "../threads/wire-record.ts";
 import {
   type HookCommand,
   type HookEvent,
@@ -31,35 +34,35 @@ export async function runHookThread(control: MessagePort, data: HookThreadData, 
   const log = createThreadLogger(data.logLevel, (event) => say({ log: event }));
   keepAlive(data.heartbeat, log);
   const parent = new ParentModels(control);
+  const detach = data.inspect ? await inspect(log) : () => {};
   try {
-    const hooks = validateHooks(toHooks(await importHooks(data), data.file), data.stageCount, data.file);
+    const hooks = validateHooks(toHooks(await importHooks(data, log), data.file), data.stageCount, data.file);
     say({ declared: hooks.options === undefined ? {} : { options: hooks.options } });
     const { start } = await nextCommand(control, "start");
-    const close = await startPipeline({
-      hooks,
-      start,
-      loadMore: parent.load,
-      remote,
-      log,
-      hookTimeoutMs: data.hookTimeoutMs,
-      say,
-      control,
-    });
+    const close = await startPipeline({ hooks, start, loadMore: parent.load, remote, log, data, say, control });
     await nextCommand(control, "close");
     await close();
     say({ closed: true });
   } catch (reason) {
     say({ failed: toWireError(reason) });
   } finally {
+    detach();
     await remote.close();
     control.close();
   }
 }
 
-async function importHooks({ url, file }: HookThreadData): Promise<Readonly<{ [name: string]: unknown }>> {
-  const { importCompiled } = await import("../user-module.ts");
-  return importCompiled(url, file);
+async function inspect(log: Logger): Promise<() => void> {
+  const { openInspector } = await import("./open-inspector.ts");
+  return openInspector(log);
 }
+
+async function importHooks({ url, file, hookTimeoutMs }: HookThreadData, log: Logger): Promise<HookExports> {
+  const { importCompiled } = await import("../user-module/user-module.ts");
+  return withinStartLimit(importCompiled(url, file), `${file} has not been loaded`, { hookTimeoutMs, log });
+}
+
+type HookExports = Readonly<Record<string, unknown>>;
 
 interface PipelineStart {
   readonly hooks: HookSet;
@@ -67,7 +70,7 @@ interface PipelineStart {
   readonly loadMore: LoadMore;
   readonly remote: RemoteClient;
   readonly log: Logger;
-  readonly hookTimeoutMs: number;
+  readonly data: HookThreadData;
   readonly say: (event: HookEvent) => void;
   readonly control: MessagePort;
 }
@@ -79,7 +82,7 @@ async function startPipeline({
   loadMore,
   remote,
   log,
-  hookTimeoutMs,
+  data,
   say,
   control,
 }: PipelineStart): Promise<() => Promise<void>> {
@@ -89,10 +92,12 @@ async function startPipeline({
     const { stage, instance, port } = command.reconnect;
     models[stage]?.reconnect(instance, toHostPort(port));
   });
-  const started = await startHooks(hooks, { models, params: start.params, log, loadMore });
+  const { file, hookTimeoutMs } = data;
+  const started = await startHooks(hooks, { models, params: start.params, log, loadMore, file, hookTimeoutMs });
   const pipeline = new Pipeline({ models, hooks, globalCtx: started.globalCtx, remote, log, hookTimeoutMs });
   const responder = new Responder(toHostPort(start.requests), {
     answer: (question, signal) => answer(pipeline, question, signal),
+    startMark: new StartMark(data.started),
   });
   say({ ready: { signatures: pipeline.signatures } });
   return async () => {
@@ -104,8 +109,8 @@ async function startPipeline({
 
 async function answer(
   pipeline: Pipeline,
-  { meta, tensors = {} }: Record,
-  signal: AbortSignal,
+  { meta, tensors = {} }: WireRecord,
+  signal: CancelSignal,
 ): Promise<Partial<Answer>> {
   const { id, model, version, signature, kind, metadata, outputs, deadline, priority, queueTimeoutMs } =
     meta as RunMeta;
@@ -116,8 +121,8 @@ async function answer(
     signal,
     priority,
     queueTimeoutMs,
-    ...(outputs && { outputs }),
-    ...(deadline !== undefined && { deadline }),
+    outputs,
+    deadline,
   });
   const { contentType } = result;
   const ran: RanMeta = { metadata: result.metadata, ...(contentType !== undefined && { contentType }) };

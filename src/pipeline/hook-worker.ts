@@ -1,6 +1,6 @@
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import type { Signature } from "../drivers/driver.ts";
-import { reasonText, ServingError } from "../errors.ts";
+import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import { createDeferred } from "../threads/deferred.ts";
@@ -8,15 +8,18 @@ import { type Answer, Exchange, type Question } from "../threads/exchange.ts";
 import { HeartbeatWatch } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
 import { passLines } from "../threads/pass-lines.ts";
+import { StartMark } from "../threads/start-mark.ts";
 import { threadEntry } from "../threads/thread-entry.ts";
 import { logEvent } from "../threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
-import { HookLoans, type LoanRequest, type ModelLender } from "./hook-loans.ts";
+import { endReason, stallReason, type ThreadPhase } from "./end-reason.ts";
+import { HookLoans, type ModelLender } from "./hook-loans.ts";
 import {
   type DeclaredHooks,
   type HookCommand,
   type HookEvent,
   type HookThreadData,
+  type LoanRequest,
   payloadFromTensors,
   payloadToTensors,
   type RanMeta,
@@ -26,13 +29,11 @@ import {
 import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
 
 /** How a hook thread is run. */
-export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat"> {
+export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started"> {
   /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
   readonly stallMs: number;
   /** The JavaScript heap's limit, in megabytes. */
   readonly memoryMb: number;
-  /** Lets a debugger attach; a stuck thread is then left alone. */
-  readonly inspect: boolean;
 }
 
 /** One hook thread, as the main thread sees it. */
@@ -44,27 +45,37 @@ export class HookWorker {
   /** Resolves once the thread has ended and every model that its hooks loaded is given back, which may take as long as a model's last predict. */
   readonly returned: Promise<void>;
   readonly #worker: Worker;
+  readonly #file: string;
   readonly #log: Logger;
   readonly #declared = createDeferred<DeclaredHooks>();
   readonly #ready = createDeferred<Readonly<Record<string, Signature>>>();
+  readonly #startMark = new StartMark();
   #loans: HookLoans | undefined;
   #exchange: Exchange | undefined;
+  #phase: ThreadPhase = "load";
+  #failure: unknown;
   #hasAnswered = false;
   #closing = false;
   #isGone = false;
 
   constructor(options: HookThreadOptions, log: Logger) {
-    const { stallMs, memoryMb, inspect, ...data } = options;
+    const { stallMs, memoryMb, ...data } = options;
     // A debugger stops the event loop on purpose.
-    const watch = new HeartbeatWatch(inspect ? 0 : stallMs, () => this.#replaceStalled(stallMs));
+    const watch = new HeartbeatWatch(data.inspect ? 0 : stallMs, () => this.#endStalled(stallMs));
+    this.#file = options.file;
     this.#log = log;
     this.#worker = new Worker(threadEntry("hook-thread-entry"), {
-      workerData: { ...data, heartbeat: watch.memory } satisfies HookThreadData,
+      workerData: {
+        ...data,
+        hookTimeoutMs: data.inspect ? 0 : data.hookTimeoutMs,
+        heartbeat: watch.memory,
+        started: this.#startMark.memory,
+      } satisfies HookThreadData,
       name: "hooks",
       stdout: true,
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb },
-      execArgv: ["--enable-source-maps", ...(inspect ? ["--inspect"] : [])],
+      execArgv: ["--enable-source-maps"],
     });
     this.declared = this.#declared.promise;
     this.ended = this.#whenEnded();
@@ -111,13 +122,14 @@ export class HookWorker {
       this.#say({ reconnect: { stage, instance, port } }, [port]),
     );
     void this.ended.then(stop);
-    this.#exchange = new Exchange(toHostPort(port1), "the hooks' thread");
+    this.#phase = "init";
+    this.#exchange = new Exchange(toHostPort(port1), "the hooks' thread", this.#startMark);
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
     this.#say({ start: { models, params, requests: port2 } }, ports);
     return this.#ready.promise;
   }
 
-  /** Runs one request; throws `unavailable` when the thread ends before it answers. */
+  /** Runs one request; throws `unavailable` when the thread ends before it answers, of which wasNeverStarted knows whether it began. */
   async run(request: PipelineRequest): Promise<PipelineResult> {
     const { info, inputs, metadata, outputs, signal, deadline, priority = 0, queueTimeoutMs = 0 } = request;
     const { id, model, version, signature } = info;
@@ -130,8 +142,8 @@ export class HookWorker {
       metadata,
       priority,
       queueTimeoutMs,
-      ...(outputs && { outputs }),
-      ...(deadline !== undefined && { deadline }),
+      outputs,
+      deadline,
     };
     const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, give: true };
     const answer = await this.#ask(question);
@@ -173,23 +185,30 @@ export class HookWorker {
 
   async #whenEnded(): Promise<ServingError | undefined> {
     const worker = this.#worker;
-    let failure: unknown;
-    worker.on("message", (event: HookEvent) => {
-      if ("log" in event) logEvent(this.#log, event.log);
-      else if ("declared" in event) this.#declared.resolve(event.declared);
-      else if ("ready" in event) this.#ready.resolve(event.ready.signatures);
-      else if ("failed" in event) failure = fromWireError(event.failed);
-    });
+    worker.on("message", (event: HookEvent) => this.#hear(event));
     worker.once("error", (reason) => {
-      failure = reason;
+      this.#failure ??= reason;
     });
     worker.once("exit", () => this.#leave());
-    await new Promise((resolve) => worker.once("exit", resolve));
-    const reason = this.#closing ? undefined : endReason(failure);
+    const exitCode = await new Promise<number>((resolve) => worker.once("exit", resolve));
+    const end = { failure: this.#failure, phase: this.#phase, file: this.#file, exitCode };
+    const reason = this.#closing ? undefined : endReason(end);
     const settled = reason ?? new ServingError("unavailable", "The hooks' thread was closed.");
     this.#declared.reject(settled);
     this.#ready.reject(settled);
     return reason;
+  }
+
+  #hear(event: HookEvent): void {
+    if ("log" in event) logEvent(this.#log, event.log);
+    else if ("failed" in event) this.#failure = fromWireError(event.failed);
+    else if ("declared" in event) {
+      this.#phase = "wait";
+      this.#declared.resolve(event.declared);
+    } else if ("ready" in event) {
+      this.#phase = "run";
+      this.#ready.resolve(event.ready.signatures);
+    }
   }
 
   #leave(): void {
@@ -205,14 +224,16 @@ export class HookWorker {
       this.#say({ loadedModel: { id, lines } }, lines.ports);
     } catch (reason) {
       loans.giveBack(id);
+      if (!(reason instanceof ServingError)) this.#log.error("a model that hooks asked for failed", { err: reason });
       this.#say({ loadedModel: { id, failed: toWireError(reason) } });
     }
   }
 
   /** It runs JavaScript only, so terminating it is safe. */
-  #replaceStalled(stallMs: number): void {
+  #endStalled(stallMs: number): void {
     if (this.#closing) return;
-    this.#log.error("a hook does not return; its thread is replaced", { stallMs, inFlight: this.inFlight });
+    this.#failure = stallReason(this.#file, this.#phase, stallMs);
+    this.#log.error("a hook does not return; its thread is ended", { stallMs, inFlight: this.inFlight });
     void this.#worker.terminate();
   }
 
@@ -222,16 +243,4 @@ export class HookWorker {
     passLines(stdout, (line) => this.#log.info(line, { from: "hooks" }));
     passLines(stderr, (line) => this.#log.warn(line, { from: "hooks" }));
   }
-}
-
-function endReason(failure: unknown): ServingError {
-  if (failure instanceof ServingError) return failure;
-  const { code } = (failure ?? {}) as { code?: string };
-  if (code === "ERR_WORKER_OUT_OF_MEMORY") {
-    return new ServingError("resource_exhausted", "The hooks used more memory than --hook-memory allows.", {
-      cause: failure,
-    });
-  }
-  const why = failure === undefined ? "The hooks' thread ended." : `The hooks' thread failed: ${reasonText(failure)}`;
-  return new ServingError("unavailable", why, { cause: failure });
 }

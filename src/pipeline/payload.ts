@@ -1,6 +1,7 @@
 import { publicText, ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import { toJsonText } from "../tensor/json-text.ts";
+import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { byteSize, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
@@ -67,14 +68,23 @@ function checkDepth(json: Uint8Array): void {
   }
 }
 
-function parseJsonObject(json: Uint8Array): Values {
-  checkDepth(json);
-  let value: unknown;
+const EMPTY_LIST = /\[\s*\]/;
+
+function parseJson(json: Uint8Array): unknown {
   try {
-    value = JSON.parse(decoder.decode(json));
+    const text = decoder.decode(json);
+    const value: unknown = JSON.parse(text);
+    // Seldom there, and walking a large body costs time.
+    if (EMPTY_LIST.test(text)) markPlainLists(value);
+    return value;
   } catch (reason) {
     throw new ServingError("invalid_argument", `The body is not JSON: ${publicText(reason)}`, { cause: reason });
   }
+}
+
+function parseJsonObject(json: Uint8Array): Values {
+  checkDepth(json);
+  const value = parseJson(json);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Values;
   throw new ServingError(
     "invalid_argument",

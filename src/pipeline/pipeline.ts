@@ -1,27 +1,27 @@
-import { setMaxListeners } from "node:events";
 import type { Signature } from "../drivers/driver.ts";
-import { ServingError } from "../errors.ts";
+import { publicText, ServingError } from "../errors.ts";
 import { createContext } from "../hooks/context.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
-import type { HookContext, RequestInfo } from "../hooks/hooks.ts";
+import type { Hook, HookContext, RequestInfo } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
 import { checkInputs } from "../model-host/check-inputs.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
-import { createTensors, type Tensors } from "../tensor/tensor.ts";
-import { BoundStage, blameHook, type CallScope, callLimits, dtypesOf } from "./bound-stage.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { BoundStage, blameHook, type CallScope, dtypesOf } from "./bound-stage.ts";
 import { openPayload, type Payload, sealPayload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { pipelineSignatures } from "./signatures.ts";
 import { takeSkip } from "./skip.ts";
+import { assertOutputs, pickOutputs } from "./wanted-outputs.ts";
 
 /** One request as the pipeline runs it. */
 export interface PipelineRequest extends CallScope {
   readonly info: RequestInfo;
   readonly inputs: Payload;
   /** Output names wanted; absent = all. */
-  readonly outputs?: readonly string[];
+  readonly outputs?: readonly string[] | undefined;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -73,20 +73,23 @@ export class Pipeline {
     }
     const ctx = this.#context(request);
     const inputs = this.#checkDeclared(received, request);
-    const first = ctx.drivers[0] as BoundStage;
-    const values =
-      hooks.process === undefined
-        ? await this.#runStages(inputs, request, ctx)
-        : await this.#runHook({ hook: hooks.process, place: "process", args: first.args }, inputs, ctx);
-    return this.#seal(values, request, ctx);
+    const { process } = hooks;
+    const last = process === undefined ? this.#runStages(inputs, request, ctx) : this.#runProcess(process, inputs, ctx);
+    return this.#seal(await last, request, ctx);
   }
 
-  async #runStages(inputs: Values, request: PipelineRequest, ctx?: HookContext): Promise<Values> {
+  async #runProcess(hook: Hook, inputs: Values, ctx: HookContext): Promise<Step> {
+    const { args } = ctx.drivers[0] as BoundStage;
+    const values = await this.#runHook({ hook, place: "process", args }, inputs, ctx);
+    return { values, giver: "The hook process" };
+  }
+
+  async #runStages(inputs: Values, request: PipelineRequest, ctx?: HookContext): Promise<Step> {
     let step: Step = { values: inputs, giver: undefined };
     for (const [index, model] of this.#parts.models.entries()) {
       step = await this.#runStage(index, model, step, request, ctx);
     }
-    return step.values;
+    return step;
   }
 
   async #runStage(
@@ -96,17 +99,20 @@ export class Pipeline {
     request: PipelineRequest,
     ctx?: HookContext,
   ): Promise<Step> {
-    const before = await this.#runSlot("preprocess", index, step, ctx);
+    const before = ctx === undefined ? step : await this.#runSlot("preprocess", index, step, ctx);
     const { skip, values } = before === step ? { skip: false, values: step.values } : takeSkip(before.values);
     request.signal.throwIfAborted();
     const outputs = skip ? values : await this.#predict(index, model, { ...before, values }, request);
-    return this.#runSlot("postprocess", index, { values: outputs, giver: `Model ${index + 1}` }, ctx);
+    // What a model was skipped with, or echoed, is still what was given to it.
+    const giver = outputs === values ? before.giver : `Model ${index + 1}`;
+    const after = { values: outputs, giver };
+    return ctx === undefined ? after : this.#runSlot("postprocess", index, after, ctx);
   }
 
-  async #runSlot(name: "preprocess" | "postprocess", index: number, step: Step, ctx?: HookContext): Promise<Step> {
+  async #runSlot(name: "preprocess" | "postprocess", index: number, step: Step, ctx: HookContext): Promise<Step> {
     const slots = this.#parts.hooks?.[name];
     const hook = slots?.[index];
-    if (!hook || ctx === undefined) return step;
+    if (!hook) return step;
     const place = slots.length === 1 ? name : `${name}[${index}]`;
     const { args } = ctx.drivers[index] as BoundStage;
     return { values: await this.#runHook({ hook, place, args }, step.values, ctx), giver: `The hook ${place}` };
@@ -127,18 +133,19 @@ export class Pipeline {
     const areTensors = this.#parts.hooks === undefined && request.inputs.kind === "tensors";
     const signature = this.#stageSignature(model, request);
     const last = index === this.#parts.models.length - 1 && !this.#parts.hooks?.postprocess[index];
-    const outputs = last && request.outputs !== undefined ? { outputs: request.outputs } : {};
+    const outputs = last ? request.outputs : undefined;
+    const { inputs: takes, outputs: gives } = model.signatures[signature] ?? {};
+    assertOutputs(outputs, gives);
     try {
-      const inputs = areTensors
-        ? (values as Tensors)
-        : toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
+      const inputs = areTensors ? (values as Tensors) : toTensors(values, dtypesOf(takes));
       // Without hooks nobody else holds these tensors; a hook may have kept them.
       const give = this.#parts.hooks === undefined;
-      return await model.predict(inputs, { signature, give, ...outputs, ...callLimits(request) });
+      const { signal, deadline, priority, queueTimeoutMs } = request;
+      return await model.predict(inputs, { signature, outputs, give, signal, deadline, priority, queueTimeoutMs });
     } catch (reason) {
       throw giver === undefined
         ? reason
-        : blameHook(reason, `${giver} gave ${this.#place(index)} what it does not take`);
+        : blameHook(reason, `${giver} gave ${this.#place(index)} what it does not take`, VALUE_FAULTS);
     }
   }
 
@@ -154,17 +161,15 @@ export class Pipeline {
     return checkInputs(values as Tensors, declared);
   }
 
-  #seal(values: Values, request: PipelineRequest, ctx: HookContext | undefined): PipelineResult {
+  #seal(step: Step, request: PipelineRequest, ctx: HookContext | undefined): PipelineResult {
     const { metadata, contentType } = ctx?.response ?? { metadata: {} };
-    const outputs = sealOutputs(values, request, this.#parts.hooks !== undefined);
+    const outputs = sealOutputs(step, request, this.#parts.hooks !== undefined);
     return { outputs, metadata, ...(contentType !== undefined && { contentType }) };
   }
 
   #context(request: PipelineRequest): HookContext {
     const { models, globalCtx, remote, log } = this.#parts;
     const { info, metadata, signal } = request;
-    // A hook may start any number of calls that end with the request.
-    setMaxListeners(0, signal);
     return createContext({
       drivers: models.map((model, index) => new BoundStage(model, request, this.#place(index))),
       globalCtx,
@@ -181,35 +186,30 @@ export class Pipeline {
   }
 }
 
+/** The signature was the client's choice: only what the model says of the values is a hook's fault. */
+const VALUE_FAULTS = ["invalid_argument"] as const;
+
 /** Values on their way, and who gave them; the client where that is undefined. */
 interface Step {
   readonly values: Values;
   readonly giver: string | undefined;
 }
 
-function sealOutputs(values: Values, { inputs, outputs }: PipelineRequest, hasHooks: boolean): Payload {
+function sealOutputs(step: Step, { inputs, outputs }: PipelineRequest, hasHooks: boolean): Payload {
   const sealed =
     hasHooks || inputs.kind === "json"
-      ? sealValues(values, inputs.kind)
-      : { kind: inputs.kind, tensors: values as Tensors };
+      ? sealValues(step, inputs.kind)
+      : { kind: inputs.kind, tensors: step.values as Tensors };
   if (outputs === undefined || sealed.kind === "json") return sealed;
-  return { kind: "tensors", tensors: filterOutputs(sealed.tensors, outputs) };
+  return { kind: "tensors", tensors: pickOutputs(sealed.tensors, outputs) };
 }
 
-function sealValues(values: Values, kind: Payload["kind"]): Payload {
+function sealValues({ values, giver }: Step, kind: Payload["kind"]): Payload {
   try {
     return sealPayload(values, kind);
   } catch (reason) {
-    throw blameHook(reason, "The last hook returned what cannot be sent");
+    if (giver === undefined) throw reason;
+    const message = `${giver} returned what cannot be sent: ${publicText(reason)}`;
+    throw new ServingError("internal", message, { cause: reason });
   }
-}
-
-function filterOutputs(tensors: Tensors, wanted: readonly string[]): Tensors {
-  const missing = wanted.find((name) => !(name in tensors));
-  if (missing === undefined) return createTensors(wanted.map((name) => [name, tensors[name] as never]));
-  const known = Object.keys(tensors).join(",");
-  throw new ServingError(
-    "invalid_argument",
-    `output tensor alias not found in signature: ${missing} Outputs expected to be in the set {${known}}.`,
-  );
 }

@@ -9,6 +9,7 @@ const ROUTES = [
   "POST /predict[/MODEL[/SIGNATURE[/VERSION]]]",
   "POST /serving-proxy",
   "POST /v1/models/MODEL[/versions/VERSION]:predict",
+  "POST /v2/models/MODEL[/versions/VERSION]/infer",
   "GET /health",
 ];
 

@@ -1,23 +1,36 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { CancelSource } from "../cancel-source.ts";
 import { ServingError } from "../errors.ts";
+import { DecodeBudget } from "../serving/decode-budget.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
+import type { MemoryShare } from "../serving/memory-budget.ts";
+import type { HttpDependencies } from "./http-route.ts";
 import { readBody } from "./read-body.ts";
+
+type ExchangeLimits = Pick<HttpDependencies, "maxMessageBytes" | "memory">;
 
 /** One HTTP request as handlers see it. */
 export class Exchange {
   readonly request: IncomingMessage;
+  /** What may be made of the body. */
+  readonly budget: DecodeBudget;
   readonly #maxMessageBytes: number;
+  readonly #memory: MemoryShare;
   readonly #response: ServerResponse;
-  readonly #controller = new AbortController();
+  readonly #cancel = new CancelSource();
 
-  constructor(request: IncomingMessage, response: ServerResponse, maxMessageBytes: number) {
+  constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
+    const { maxMessageBytes, memory } = limits;
     this.request = request;
+    this.budget = new DecodeBudget(maxMessageBytes);
     this.#response = response;
     this.#maxMessageBytes = maxMessageBytes;
-    response.once("close", () => {
+    this.#memory = memory.open();
+    // Heard once; "once" would only make a closure more.
+    response.on("close", () => {
       if (response.writableFinished) return;
-      this.#controller.abort(new DOMException("The client closed the connection.", "AbortError"));
+      this.#cancel.abort(new DOMException("The client closed the connection.", "AbortError"));
     });
   }
 
@@ -27,21 +40,28 @@ export class Exchange {
     return type.trim().toLowerCase();
   }
 
-  readBody(): Promise<Buffer> {
-    return readBody(this.request, this.#maxMessageBytes);
+  /** The whole body, inflated; `alignedAt` = where numbers begin that are to be viewed in place. */
+  readBody(alignedAt = 0): Promise<Buffer> {
+    return readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, alignedAt });
+  }
+
+  /** Gives back what the request held; to be called at its end, whatever that is. */
+  release(): void {
+    this.#memory.release();
   }
 
   /** What every inference call takes from the request itself. */
-  callInfo(): Pick<InferRequest, "id" | "metadata" | "signal" | "deadline"> {
+  callInfo(): Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory"> {
     const metadata = toMetadata(this.request);
     const id = metadata["x-request-id"] || randomUUID();
     const timeoutMs = parseTimeout(metadata[TIMEOUT_HEADER]);
-    const { signal } = this.#controller;
-    if (timeoutMs === undefined) return { id, metadata, signal };
-    const expire = () => this.#controller.abort(new DOMException("The request's deadline passed.", "TimeoutError"));
+    const signal = this.#cancel;
+    const memory = this.#memory;
+    if (timeoutMs === undefined) return { id, metadata, signal, memory };
+    const expire = () => signal.abort(new DOMException("The request's deadline passed.", "TimeoutError"));
     const timer = setTimeout(expire, timeoutMs);
     this.#response.once("close", () => clearTimeout(timer));
-    return { id, metadata, signal, deadline: Date.now() + timeoutMs };
+    return { id, metadata, signal, memory, deadline: Date.now() + timeoutMs };
   }
 }
 
@@ -58,7 +78,8 @@ function parseTimeout(text: string | undefined): number | undefined {
 
 function toMetadata({ headers }: IncomingMessage): Record<string, string> {
   const metadata: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name in headers) {
+    const value = headers[name];
     if (value !== undefined) metadata[name] = Array.isArray(value) ? value.join(", ") : value;
   }
   return metadata;

@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import type { DecodeBudget } from "../serving/decode-budget.ts";
 import { type DType, type NumericDType, numericLayout } from "../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
 
@@ -16,9 +17,12 @@ const WHOLE_TEXTS: ReadonlySet<string> = new Set(["string", "byte", "bytes"]);
 /** Files of these are one element without dimensions. */
 const SCALAR_FILES: ReadonlySet<string> = new Set(["string", "byte"]);
 
+/** What an element takes while it is still a text. */
+const TEXT_BYTES = 64;
+
 /** The texts of a field, one for each time it was sent, as a tensor of rank 1. */
-export function textsToTensor(texts: readonly string[], field: FormField): Tensor {
-  const elements = WHOLE_TEXTS.has(field.type) ? texts : texts.flatMap((text) => text.split(","));
+export function textsToTensor(texts: readonly string[], field: FormField, budget: DecodeBudget): Tensor {
+  const elements = WHOLE_TEXTS.has(field.type) ? texts : splitTexts(texts, field, budget);
   if (field.dtype === "bytes") {
     const data = elements.map((element) => Buffer.from(element));
     return createTensor("bytes", [data.length], data);
@@ -28,15 +32,27 @@ export function textsToTensor(texts: readonly string[], field: FormField): Tenso
   return createTensor(field.dtype, [data.length], data as never);
 }
 
+/** Counts before it splits, since a comma is one byte and a text is many. */
+function splitTexts(texts: readonly string[], { field }: FormField, budget: DecodeBudget): readonly string[] {
+  let count = texts.length;
+  for (const text of texts) {
+    for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", comma + 1)) count++;
+  }
+  budget.spend(count * TEXT_BYTES, () => `field "${field}"`);
+  return texts.flatMap((text) => text.split(","));
+}
+
 /** The files of a field as a tensor; each byte is an element where the type is numeric. */
-export function filesToTensor(files: readonly Buffer[], field: FormField): Tensor {
+export function filesToTensor(files: readonly Buffer[], field: FormField, budget: DecodeBudget): Tensor {
   const [file, ...more] = files;
   if (field.dtype === "bytes" && !SCALAR_FILES.has(field.type)) return createTensor("bytes", [files.length], files);
   if (file === undefined || more.length > 0) {
     throw refusal(`Field "${field.field}" was sent with ${files.length} files; only bytes_ and strings_ take several.`);
   }
   if (field.dtype === "bytes") return createTensor("bytes", [], [file]);
-  const data = new (numericLayout(field.dtype as NumericDType).array)(file.length);
+  const { array, bytes } = numericLayout(field.dtype as NumericDType);
+  budget.spend(file.length * bytes, () => `field "${field.field}"`);
+  const data = new array(file.length);
   const toElement = BYTE_CONVERSIONS[field.dtype] ?? Number;
   for (let index = 0; index < file.length; index++) data[index] = toElement(file[index] as number) as never;
   return createTensor(field.dtype, [data.length], data as never);
@@ -48,13 +64,20 @@ const BYTE_CONVERSIONS: Partial<Record<DType, (byte: number) => number | bigint>
   uint64: BigInt,
 };
 
-const BOOLEANS: Readonly<Record<string, number>> = { true: 1, t: 1, "1": 1, false: 0, f: 0, "0": 0 };
+const BOOLEANS: ReadonlyMap<string, number> = new Map([
+  ["true", 1],
+  ["t", 1],
+  ["1", 1],
+  ["false", 0],
+  ["f", 0],
+  ["0", 0],
+]);
 const INFINITY = /^([+-]?)inf(?:inity)?$/i;
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const INTEGER = /^[+-]?\d{1,20}$/;
 
 function parseElement(text: string, { field, dtype }: FormField): number | bigint {
-  const value = dtype === "bool" ? BOOLEANS[text.toLowerCase()] : parseNumber(text, dtype);
+  const value = dtype === "bool" ? BOOLEANS.get(text.toLowerCase()) : parseNumber(text, dtype);
   if (value !== undefined) return value;
   throw refusal(`Field "${field}" has the value "${text.slice(0, 100)}", which is no ${dtype}.`);
 }

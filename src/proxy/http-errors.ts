@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorRequestHandler } from "express";
 import { type ErrorCode, ServingError, STATUS } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { cutText } from "../text/cut-text.ts";
 
 /** How long a client that still sends gets to read why it is refused. */
 const LINGER_MS = 1000;
@@ -56,9 +57,9 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   else endUnread(body, request, response);
 }
 
-/** The one form that errors have. */
+/** The one form that errors have; long messages are cut. */
 export function errorBody(message: string): Buffer {
-  return Buffer.from(JSON.stringify({ error: message }, null, 4));
+  return Buffer.from(JSON.stringify({ error: cutText(message) }, null, 4));
 }
 
 function toHttpError(reason: unknown): HttpError {
@@ -85,7 +86,10 @@ function endUnread(body: Buffer, request: IncomingMessage, response: ServerRespo
 
 function logFailure(reason: unknown, status: number, { request, log }: FailedRequest): void {
   const { method, url } = request;
-  const isFault = !(reason instanceof HttpError) && SERVER_FAULTS.includes(ServingError.from(reason).code);
-  if (isFault) log.error("request failed", { method, url, status, err: reason });
-  else log.debug("request refused", { method, url, status, reason: (reason as Error).message });
+  const error = reason instanceof HttpError ? undefined : ServingError.from(reason);
+  if (error !== undefined && SERVER_FAULTS.includes(error.code)) {
+    log.error("request failed", { method, url, status, err: reason });
+  } else if (error?.code === "unavailable" && error.cause !== undefined) {
+    log.warn("request failed", { method, url, status, err: reason });
+  } else log.debug("request refused", { method, url, status, reason: (reason as Error).message });
 }

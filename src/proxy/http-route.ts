@@ -1,5 +1,6 @@
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import type { MemoryBudget } from "../serving/memory-budget.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** What every route needs. */
@@ -7,6 +8,10 @@ export interface HttpDependencies {
   readonly service: InferenceService;
   /** The largest body taken, after inflation. */
   readonly maxMessageBytes: number;
+  /** What all requests hold together. */
+  readonly memory: MemoryBudget;
+  /** Whether clients of other machines may load and unload models. */
+  readonly allowControl: boolean;
   readonly log: Logger;
 }
 
@@ -20,6 +25,10 @@ export type RouteHandler = (exchange: Exchange) => Promise<HttpAnswer>;
 export interface HttpAnswer {
   readonly contentType: string;
   readonly body: Uint8Array;
+  /** What follows the body, so that large tensors need not be copied behind it. */
+  readonly rest?: readonly Uint8Array[];
+  /** How the body is compressed; absent = it is not. */
+  readonly contentEncoding?: string;
   /** Headers that hooks set. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -1,11 +1,14 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { toAuthority } from "../authority.ts";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { createApp } from "./app.ts";
-import { errorBody } from "./http-errors.ts";
+import { MemoryBudget } from "../serving/memory-budget.ts";
+import { errorBody, HttpError, sendError } from "./http-errors.ts";
+import type { HttpDependencies } from "./http-route.ts";
 import { createInferenceRouter } from "./inference-router.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
 
@@ -16,6 +19,10 @@ export interface HttpServerOptions {
   readonly port: number | "shared";
   /** The largest body taken, after inflation. Default 256 MB. */
   readonly maxMessageBytes?: number;
+  /** What all requests hold together, shared with other wires. Default: one of its own, of twice the largest body. */
+  readonly memory?: MemoryBudget;
+  /** Whether clients of other machines may load and unload models. Default false. */
+  readonly allowControl?: boolean;
   readonly log: Logger;
 }
 
@@ -30,19 +37,24 @@ export interface HttpServer {
   close(drainTimeoutMs: number): Promise<void>;
 }
 
-const DEFAULT_MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
-
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
-  const { host, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
-  const dependencies = { service, maxMessageBytes, log };
+  const { host, log, maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
+  const { memory = new MemoryBudget(2 * maxMessageBytes) } = options;
+  const { allowControl = false } = options;
+  const dependencies = { service, maxMessageBytes, memory, allowControl, log };
   const route = createInferenceRouter(dependencies);
-  const app = createApp(dependencies);
+  const app = lazyApp(dependencies);
   const exchanges = new OpenExchanges();
-  const server = createServer();
+  // Node's own answer to a missing Host would have no body.
+  const server = createServer({ requireHostHeader: false });
+  const refuse = (request: IncomingMessage, response: ServerResponse, error: HttpError) => {
+    sendError(error, { request, response, log });
+  };
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     exchanges.add(response);
-    if (!route(request, response)) app(request, response);
+    if (lacksHost(request)) refuse(request, response, new HttpError(400, "The request has no Host header."));
+    else if (!route(request, response)) app(request, response);
   };
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
   server.on("request", answer);
@@ -50,12 +62,18 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     if (!(Number(request.headers["content-length"]) > maxMessageBytes)) response.writeContinue();
     answer(request, response);
   });
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    exchanges.add(response);
+    refuse(request, response, unknownExpectation(request));
+  });
   server.on("clientError", refuseGarbage);
   if (options.port !== "shared") await listen(server, host, options.port);
+  // Node begins to look for requests that take too long once a server listens, which this one never does.
+  else server.emit("listening");
   const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
   let closed: Promise<void> | undefined;
   return {
-    url: `http://${hostPort(host, port)}`,
+    url: `http://${toAuthority(host, port)}`,
     port,
     accept: (socket) => void server.emit("connection", socket),
     close: (drainTimeoutMs) => {
@@ -65,10 +83,28 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   };
 }
 
+/** Express costs a start more than all the rest of this wire, and answers nothing but what is no inference: it is loaded when something of that kind comes. */
+function lazyApp(dependencies: HttpDependencies): RequestListener {
+  let app: Promise<RequestListener> | undefined;
+  return async (request, response) => {
+    app ??= import("./app.ts").then(({ createApp }) => createApp(dependencies));
+    (await app)(request, response);
+  };
+}
+
+/** HTTP/1.1 demands one (RFC 9112 §3.2). */
+function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
+  return headers.host === undefined && httpVersion === "1.1";
+}
+
+function unknownExpectation({ headers }: IncomingMessage): HttpError {
+  return new HttpError(417, `Expect: ${headers.expect} cannot be met; send 100-continue, or no such header.`);
+}
+
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     // Stays: an error of a later connection must not end the process.
-    server.on("error", (cause: NodeJS.ErrnoException) => reject(cannotListen(hostPort(host, port), cause)));
+    server.on("error", (cause: NodeJS.ErrnoException) => reject(cannotListen(toAuthority(host, port), cause)));
     server.listen(port, host, () => resolve());
   });
 }
@@ -80,12 +116,16 @@ function cannotListen(address: string, cause: NodeJS.ErrnoException): ServingErr
 }
 
 async function close(server: Server, exchanges: OpenExchanges, drainTimeoutMs: number): Promise<void> {
+  // Not server.close(), which destroys connections whose answer is written but not yet sent.
+  const stopped = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   // A server that shares its port never listened, and knows nothing of connections.
-  const closed = Promise.all([new Promise<void>((resolve) => server.close(() => resolve())), exchanges.gone()]);
+  const closed = Promise.all([stopped, exchanges.gone()]);
   exchanges.drain();
   const cut = setTimeout(() => exchanges.cut(), drainTimeoutMs);
   await closed;
   clearTimeout(cut);
+  // Ends the search for requests that take too long.
+  server.close();
 }
 
 /** Statuses for what Node's parser refuses, by the error's code; all else is 400. */
@@ -104,8 +144,4 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Duplex): void {
   const body = errorBody(`This is not a request that the server can read: ${status.slice(4)}.`);
   const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
   socket.end(Buffer.concat([Buffer.from(head), body]));
-}
-
-function hostPort(host: string, port: number): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

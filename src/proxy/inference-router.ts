@@ -3,6 +3,7 @@ import { Exchange } from "./exchange.ts";
 import { sendError } from "./http-errors.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
 import { createKibernetikaRoutes } from "./kibernetika-routes.ts";
+import { createKserveRoutes } from "./kserve-routes.ts";
 import { sendAnswer } from "./send-answer.ts";
 import { createTensorflowRoutes } from "./tensorflow-routes.ts";
 
@@ -14,7 +15,11 @@ export type InferenceRouter = (request: IncomingMessage, response: ServerRespons
  * takes, so that a server may ask this router first.
  */
 export function createInferenceRouter(dependencies: HttpDependencies): InferenceRouter {
-  const protocols = [createKibernetikaRoutes(dependencies), createTensorflowRoutes(dependencies)];
+  const protocols = [
+    createKibernetikaRoutes(dependencies),
+    createTensorflowRoutes(dependencies),
+    createKserveRoutes(dependencies),
+  ];
   return (request, response) => {
     const { method = "", url = "" } = request;
     for (const routes of protocols) {
@@ -34,10 +39,13 @@ interface RequestPair {
 
 async function answer(handler: RouteHandler, pair: RequestPair, dependencies: HttpDependencies): Promise<void> {
   const { request, response } = pair;
-  const { maxMessageBytes, log } = dependencies;
+  const { log } = dependencies;
+  const exchange = new Exchange(request, response, dependencies);
   try {
-    sendAnswer(response, await handler(new Exchange(request, response, maxMessageBytes)), log);
+    sendAnswer(response, await handler(exchange), log);
   } catch (reason) {
     sendError(reason, { request, response, log });
+  } finally {
+    exchange.release();
   }
 }

@@ -44,10 +44,12 @@ function tensorsOf({ outputs }: InferResponse): Tensors {
 
 type Entries = readonly (readonly [name: string, tensor: Tensor])[];
 
-/** Names that are not there are left out, as in the original. */
+/** What was asked for: a server behind the proxy may answer with more. */
 function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
   const entries = Object.entries(outputs);
-  return names.length === 0 ? entries : entries.filter(([name]) => names.includes(name));
+  if (names.length === 0) return entries;
+  const wanted = new Set(names);
+  return entries.filter(([name]) => wanted.has(name));
 }
 
 /** The bytes of an answer that is one output of one `bytes` element, whatever its rank. */

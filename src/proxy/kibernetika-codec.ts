@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import type { DecodeBudget } from "../serving/decode-budget.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { dumpJson } from "./json/json-dump.ts";
@@ -18,15 +19,17 @@ export interface KibernetikaRequest {
 }
 
 /** Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. */
-export function parseKibernetikaJson(body: Uint8Array): KibernetikaRequest {
-  const root = parseJson(body, { lenientNumbers: true });
+export function parseKibernetikaJson(body: Uint8Array, budget: DecodeBudget): KibernetikaRequest {
+  const root = parseJson(body, budget, { lenientNumbers: true });
   if (!isJsonObject(root)) throw refusal(`The body is ${dumpJson(root)}; expected an object with "inputs".`);
   const { inputs, out_filter: outFilter = null, out_mime_type: outMimeType = null } = root;
   if (!isJsonObject(inputs)) throw refusal(`"inputs" is missing or no object; expected {"NAME": {"dtype", "data"}}.`);
   if (outMimeType !== null && typeof outMimeType !== "string") {
     throw refusal(`"out_mime_type" is ${dumpJson(outMimeType)}; expected a text such as "image/png".`);
   }
-  const tensors = Object.entries(inputs).map(([name, input]) => [name, toInput(name, input)] as const);
+  const entries = Object.entries(inputs);
+  budget.countInputs(entries.length);
+  const tensors = entries.map(([name, input]) => [name, toInput(name, input)] as const);
   return { inputs: createTensors(tensors), outFilter: toNames(outFilter), outMimeType: outMimeType ?? "" };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import busboy from "busboy";
 import { publicText, ServingError } from "../errors.ts";
+import { type DecodeBudget, MAX_INPUTS } from "../serving/decode-budget.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { createTensors, type Tensor } from "../tensor/tensor.ts";
 import { filesToTensor, textsToTensor } from "./form-tensor.ts";
@@ -30,7 +31,11 @@ export const FORM_TYPES = [
 type FormType = (typeof FORM_TYPES)[number];
 
 /** Parses a form whose fields are called TYPE_NAME, with `out_filter` or `out_filters` and `out_mime_type` beside them. */
-export async function parseKibernetikaForm(body: Buffer, headers: IncomingHttpHeaders): Promise<KibernetikaRequest> {
+export async function parseKibernetikaForm(
+  body: Buffer,
+  headers: IncomingHttpHeaders,
+  budget: DecodeBudget,
+): Promise<KibernetikaRequest> {
   const { texts, files } = await splitForm(body, headers);
   const inputs = new Map<string, Tensor>();
   const add = (field: string, name: string, tensor: Tensor) => {
@@ -39,12 +44,12 @@ export async function parseKibernetikaForm(body: Buffer, headers: IncomingHttpHe
   };
   for (const [field, values] of texts) {
     const target = targetOf(field);
-    if (target !== undefined) add(field, target.name, textsToTensor(values, { field, ...target }));
+    if (target !== undefined) add(field, target.name, textsToTensor(values, { field, ...target }, budget));
   }
   for (const [field, values] of files) {
     const target = targetOf(field);
     if (target === undefined) throw unknownType(field);
-    add(field, target.name, filesToTensor(values, { field, ...target }));
+    add(field, target.name, filesToTensor(values, { field, ...target }, budget));
   }
   const filter = [...(texts.get("out_filter") ?? []), ...(texts.get("out_filters") ?? [])];
   const outFilter = filter.flatMap((names) => names.split(",")).filter((name) => name !== "");
@@ -79,7 +84,7 @@ function splitForm(body: Buffer, headers: IncomingHttpHeaders): Promise<Form> {
       reject(new ServingError("invalid_argument", `The form cannot be read: ${publicText(cause)}.`, { cause }));
     };
     try {
-      const limits = { fieldNameSize: body.length, fieldSize: body.length };
+      const limits = { fieldNameSize: body.length, fieldSize: body.length, parts: MAX_INPUTS + 1 };
       const parser = busboy({ headers, limits, defParamCharset: "utf8" });
       // A part without a name comes with undefined, whatever the types say.
       parser.on("field", (name: string | undefined, value) => append(texts, name ?? "", value));
@@ -89,6 +94,9 @@ function splitForm(body: Buffer, headers: IncomingHttpHeaders): Promise<Form> {
         stream.on("error", fail);
         stream.on("end", () => append(files, name ?? "", Buffer.concat(chunks)));
       });
+      parser.on("partsLimit", () =>
+        reject(refusal(`The form has more than ${MAX_INPUTS} fields and files; send fewer.`)),
+      );
       parser.on("error", fail);
       parser.on("close", () => resolve({ texts, files }));
       parser.end(body);

@@ -30,13 +30,18 @@ async function predict(service: InferenceService, url: string, exchange: Exchang
   const { signature, version } = parsePath(url);
   const request = await readRequest(exchange);
   checkMimeType(request.outMimeType);
+  const { id, metadata, signal, memory, deadline } = exchange.callInfo();
   const response = await service.infer({
-    ...exchange.callInfo(),
+    id,
+    metadata,
+    signal,
+    memory,
+    deadline,
     model: "",
+    version,
     signature,
-    ...(version !== undefined && { version }),
     inputs: { kind: "tensors", tensors: request.inputs },
-    ...(request.outFilter.length > 0 && { outputs: request.outFilter }),
+    outputs: request.outFilter.length > 0 ? request.outFilter : undefined,
   });
   return toKibernetikaAnswer(response, request);
 }
@@ -44,9 +49,11 @@ async function predict(service: InferenceService, url: string, exchange: Exchang
 async function readRequest(exchange: Exchange): Promise<KibernetikaRequest> {
   const { mediaType } = exchange;
   if (mediaType === "multipart/form-data") {
-    return parseKibernetikaForm(await exchange.readBody(), exchange.request.headers);
+    return parseKibernetikaForm(await exchange.readBody(), exchange.request.headers, exchange.budget);
   }
-  if (JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType)) return parseKibernetikaJson(await exchange.readBody());
+  if (JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType)) {
+    return parseKibernetikaJson(await exchange.readBody(), exchange.budget);
+  }
   throw new HttpError(
     415,
     `Content-Type "${mediaType}" is not supported; send application/json or multipart/form-data.`,

@@ -28,7 +28,7 @@ export class OpenExchanges {
     const { socket } = response;
     this.#responses.add(response);
     if (this.#isDraining) response.setHeader("connection", "close");
-    response.once("close", () => {
+    response.on("close", () => {
       this.#responses.delete(response);
       // Where the head had been sent before, it could not say that the connection closes.
       if (this.#isDraining) socket?.end();

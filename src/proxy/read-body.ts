@@ -1,42 +1,64 @@
 import type { IncomingMessage } from "node:http";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
+import { ByteList } from "../byte-list.ts";
 import { ServingError } from "../errors.ts";
+import { COMPRESSIONS, type Compression, inflate, isCompression } from "../serving/inflate.ts";
+import type { MemoryShare } from "../serving/memory-budget.ts";
 import { HttpError } from "./http-errors.ts";
 
-const inflate = promisify(gunzip);
-
-/**
- * The whole body of a request, inflated if it is gzip. More than `maxBytes`, compressed or not, is refused with 413: by
- * Content-Length before anything is read, else as soon as the limit is passed.
- */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
-  const isGzip = encoding.includes("gzip");
-  if (!isGzip && encoding !== "identity" && encoding !== "") {
-    throw new HttpError(415, `Content-Encoding "${encoding}" is not supported; send gzip, or no encoding.`);
-  }
-  if (Number(request.headers["content-length"]) > maxBytes) throw tooLarge(maxBytes);
-  const body = await collect(request, maxBytes);
-  return isGzip ? inflateBody(body, maxBytes) : body;
+/** What bodies are held to. */
+export interface BodyLimits {
+  /** The most that one may be, compressed or not. */
+  readonly maxBytes: number;
+  /** Where its bytes are counted. */
+  readonly memory: MemoryShare;
+  /** Where numbers begin that are to be viewed in place. */
+  readonly alignedAt?: number;
 }
 
-function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/**
+ * The whole body of a request, inflated if it is compressed. More than `maxBytes`, compressed or not, is refused with 413: by
+ * Content-Length before anything is read, else as soon as the limit is passed; so is, as `unavailable`, what does not fit into
+ * the memory.
+ */
+export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  const compression = compressionOf(request);
+  const length = Number(request.headers["content-length"] ?? 0);
+  if (length > limits.maxBytes) throw tooLarge(limits.maxBytes);
+  limits.memory.check(length);
+  const body = await collect(request, length, limits);
+  return compression === undefined ? body : inflateBody(body, compression, limits);
+}
+
+function compressionOf({ headers }: IncomingMessage): Compression | undefined {
+  const encoding = (headers["content-encoding"] ?? "").trim().toLowerCase();
+  if (encoding === "" || encoding === "identity") return undefined;
+  const name = encoding === "x-gzip" ? "gzip" : encoding;
+  if (isCompression(name)) return name;
+  const known = Object.keys(COMPRESSIONS).join(", ");
+  throw new HttpError(415, `Content-Encoding "${encoding}" is not supported; send ${known}, or no encoding.`);
+}
+
+function collect(
+  request: IncomingMessage,
+  length: number,
+  { maxBytes, memory, alignedAt = 0 }: BodyLimits,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const body = new ByteList();
+    body.expect(length, alignedAt);
     const add = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= maxBytes) {
-        chunks.push(chunk);
-        return;
+      try {
+        if (body.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
+        memory.grow(chunk.length);
+        body.append(chunk);
+      } catch (reason) {
+        request.off("data", add);
+        reject(reason);
       }
-      request.off("data", add);
-      reject(tooLarge(maxBytes));
     };
     request.on("data", add);
-    request.once("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length)));
-    request.once("error", (cause) => {
+    request.on("end", () => resolve(toBuffer(body.contents())));
+    request.on("error", (cause) => {
       reject(
         new ServingError("cancelled", "The client closed the connection before its body was complete.", { cause }),
       );
@@ -44,17 +66,20 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   });
 }
 
-async function inflateBody(body: Buffer, maxBytes: number): Promise<Buffer> {
+async function inflateBody(body: Buffer, compression: Compression, limits: BodyLimits): Promise<Buffer> {
   try {
-    return await inflate(body, { maxOutputLength: maxBytes });
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(maxBytes);
-    throw new ServingError("invalid_argument", "The body is not valid gzip data, as its Content-Encoding says.", {
-      cause,
-    });
+    const inflated = await inflate(body, compression, limits);
+    limits.memory.shrink(body.length);
+    return toBuffer(inflated);
+  } catch (reason) {
+    throw ServingError.from(reason).code === "resource_exhausted" ? tooLarge(limits.maxBytes) : reason;
   }
 }
 
 function tooLarge(maxBytes: number): HttpError {
   return new HttpError(413, `The body is larger than ${maxBytes} bytes, the most that this server takes.`);
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -23,8 +23,16 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Lo
     if (isSendable(name, value)) response.setHeader(name, value);
     else log.warn("a hook's response header was left out", { header: name });
   }
-  response.writeHead(200, { "content-type": answer.contentType, "content-length": answer.body.length });
-  response.end(answer.body);
+  const { contentType, contentEncoding, body, rest = [] } = answer;
+  const length = rest.reduce((sum, part) => sum + part.length, body.length);
+  const encoding = contentEncoding !== undefined && { "content-encoding": contentEncoding };
+  response.writeHead(200, { "content-type": contentType, "content-length": length, ...encoding });
+  if (rest.length === 0) {
+    response.end(body);
+    return;
+  }
+  for (const part of [body, ...rest]) response.write(part);
+  response.end();
 }
 
 function isSendable(name: string, value: string): boolean {

@@ -1,12 +1,14 @@
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../drivers/driver.ts";
+import { defaultSignatureName, type Signature, type TensorSpec } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
+import type { DecodeBudget } from "../serving/decode-budget.ts";
 import type { ServableDescription } from "../serving/inference-service.ts";
 import { createTensors, type Tensors } from "../tensor/tensor.ts";
+import { withEncodedImages } from "./encoded-images.ts";
 import { inferDType } from "./json/json-dtype.ts";
 import { dumpJson } from "./json/json-dump.ts";
 import { parseJson } from "./json/json-reader.ts";
 import { toJsonTensor } from "./json/json-tensor.ts";
-import { isJsonObject, type JsonObject, type JsonValue, listLength } from "./json/json-value.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listLength } from "./json/json-value.ts";
 import { isBase64Object, tensorflowDialect } from "./tensorflow-dialect.ts";
 import { readInstances, UNNAMED_INPUT } from "./tensorflow-rows.ts";
 
@@ -15,15 +17,17 @@ export interface PredictBody {
   readonly root: JsonObject;
   /** Empty = the default signature. */
   readonly signature: string;
+  /** What is left to make of it. */
+  readonly budget: DecodeBudget;
 }
 
 /** Parses the body of a predict request. */
-export function parsePredictBody(body: Uint8Array): PredictBody {
+export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): PredictBody {
   if (body.length === 0) throw refusal("JSON Parse error: The document is empty");
-  const root = parseJson(body, { lenientNumbers: true, ignoreTrailing: true });
+  const root = parseJson(body, budget, { lenientNumbers: true, ignoreTrailing: true });
   if (!isJsonObject(root)) throw refusal(`JSON Value: ${dumpJson(root)} Is not object`);
   const { signature_name: signature = "" } = root;
-  if (typeof signature === "string") return { root, signature };
+  if (typeof signature === "string") return { root, signature, budget };
   throw refusal(`JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`);
 }
 
@@ -31,7 +35,7 @@ export function parsePredictBody(body: Uint8Array): PredictBody {
 export function findSignature(name: string, { signatures }: ServableDescription): Signature | undefined {
   const known = Object.values(signatures);
   if (known.length === 0) return undefined;
-  if (name === "") return signatures[DEFAULT_SIGNATURE] ?? known[0];
+  if (name === "") return signatures[defaultSignatureName(signatures)];
   if (Object.hasOwn(signatures, name)) return signatures[name];
   throw refusal(`Serving signature name: "${name}" not found in signature def`);
 }
@@ -46,7 +50,8 @@ export interface PredictInputs {
 }
 
 /** Reads the tensors; without `specs` their names and dtypes are what the JSON says. */
-export function readInputs({ root, signature }: PredictBody, specs: readonly TensorSpec[] | undefined): PredictInputs {
+export function readInputs(body: PredictBody, specs: readonly TensorSpec[] | undefined): PredictInputs {
+  const { root, signature, budget } = body;
   if (specs?.length === 0) throw refusal(`Failed to get input map for signature: ${signature || "DEFAULT"}`);
   const { instances, inputs } = root;
   if (instances !== undefined && inputs !== undefined) {
@@ -54,16 +59,28 @@ export function readInputs({ root, signature }: PredictBody, specs: readonly Ten
       `JSON Value: ${dumpJson(root)} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist `,
     );
   }
-  if (inputs !== undefined) return { format: "column", inputs: readColumns(inputs, specs) };
+  if (inputs !== undefined) {
+    const columnSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(inputs, name));
+    return { format: "column", inputs: readColumns(inputs, columnSpecs, budget) };
+  }
   if (instances === undefined) throw refusal("Missing 'inputs' or 'instances' key");
   const length = listLength(instances);
   if (length === undefined) throw refusal(`JSON Value: ${dumpJson(root)} Expecting 'instances' to be an list/array`);
   if (length === 0) throw refusal(`JSON Value: ${dumpJson(root)} No values in 'instances' array`);
-  return { format: "row", inputs: readInstances(instances, specs) };
+  const first = isJsonList(instances) ? instances[0] : undefined;
+  const rowSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(first, name));
+  return { format: "row", inputs: readInstances(instances, rowSpecs, budget) };
 }
 
-function readColumns(value: JsonValue, specs: readonly TensorSpec[] | undefined): Tensors {
-  if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, specs);
+/** The value of one name, or the value itself where it has no names. */
+function valueNamed(value: JsonValue | undefined, name: string): JsonValue | undefined {
+  return isJsonObject(value) && !isBase64Object(value) ? value[name] : value;
+}
+
+type Specs = readonly TensorSpec[] | undefined;
+
+function readColumns(value: JsonValue, specs: Specs, budget: DecodeBudget): Tensors {
+  if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, specs, budget);
   if (specs !== undefined && specs.length > 1) {
     throw refusal(
       "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map",
@@ -73,8 +90,8 @@ function readColumns(value: JsonValue, specs: readonly TensorSpec[] | undefined)
   return createTensors([[name, toJsonTensor(value, dtype, tensorflowDialect)]]);
 }
 
-function readNamedColumns(columns: JsonObject, specs: readonly TensorSpec[] | undefined): Tensors {
-  const known = specs ?? Object.entries(columns).map(([name, value]) => ({ name, dtype: inferDType([value]) }));
+function readNamedColumns(columns: JsonObject, specs: Specs, budget: DecodeBudget): Tensors {
+  const known = specs ?? inferColumns(columns, budget);
   const tensors = createTensors();
   for (const spec of known) {
     const value = columns[spec.name];
@@ -82,6 +99,13 @@ function readNamedColumns(columns: JsonObject, specs: readonly TensorSpec[] | un
     else if (!("default" in spec)) throw refusal(`Missing named input: ${spec.name} in 'inputs' object.`);
   }
   return tensors;
+}
+
+/** The names that came; a dtype for each one's value. */
+function inferColumns(columns: JsonObject, budget: DecodeBudget): readonly Pick<TensorSpec, "name" | "dtype">[] {
+  const names = Object.keys(columns);
+  budget.countInputs(names.length);
+  return names.map((name) => ({ name, dtype: inferDType([columns[name] as JsonValue]) }));
 }
 
 function refusal(message: string): ServingError {

@@ -45,19 +45,29 @@ function toRef([, name = "", version, label]: RegExpExecArray): ModelRef {
 
 /** Leaves alone what is no encoding, where decodeURIComponent would throw. */
 function percentDecode(text: string): string {
+  if (!text.includes("%")) return text;
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8"));
 }
 
 async function predict(service: InferenceService, ref: ModelRef, exchange: Exchange): Promise<HttpAnswer> {
-  const body = parsePredictBody(await exchange.readBody());
+  const body = parsePredictBody(await exchange.readBody(), exchange.budget);
   const servable = await service.describe(ref);
   const signature = findSignature(body.signature, servable);
   const { format, inputs } = readInputs(body, signature?.inputs);
   // A remote server that does not tell its signatures does not tell its version either.
-  const resolved = signature === undefined ? ref : { model: servable.model, version: servable.version };
+  const { model, version, label }: ModelRef =
+    signature === undefined ? ref : { model: servable.model, version: servable.version };
+  const { id, metadata, signal, memory, deadline } = exchange.callInfo();
+  // Not spread: an object made of two others has a hidden class of its own, which outlives the request.
   const answer = await service.infer({
-    ...exchange.callInfo(),
-    ...resolved,
+    id,
+    metadata,
+    signal,
+    memory,
+    deadline,
+    model,
+    version,
+    label,
     signature: body.signature,
     inputs: { kind: "tensors", tensors: inputs },
   });

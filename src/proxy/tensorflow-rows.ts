@@ -1,24 +1,28 @@
 import type { TensorSpec } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
+import type { DecodeBudget } from "../serving/decode-budget.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { ElementBuffer } from "./json/element-buffer.ts";
 import { inferDType } from "./json/json-dtype.ts";
 import { dumpJson } from "./json/json-dump.ts";
-import { appendElements, shapeOf, type TensorDialect, toJsonTensor } from "./json/json-tensor.ts";
+import { appendElements, MAX_RANK, shapeOf, type TensorDialect, toJsonTensor } from "./json/json-tensor.ts";
 import { isJsonObject, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json/json-value.ts";
 import { isBase64Object, tensorflowDialect } from "./tensorflow-dialect.ts";
 
 /** The input that a plain value is for, where no signature names one. */
 export const UNNAMED_INPUT = "inputs";
 
+type Specs = readonly TensorSpec[] | undefined;
+type NamedDType = Pick<TensorSpec, "name" | "dtype">;
+
 /**
  * The tensors of a list of instances, which has one element at least: each instance is a value of the only input, or an
  * object with a value for each input. All instances of one input have one shape.
  */
-export function readInstances(instances: JsonValue, specs: readonly TensorSpec[] | undefined): Tensors {
+export function readInstances(instances: JsonValue, specs: Specs, budget: DecodeBudget): Tensors {
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
-  if (isNamed) return readNamed(instances as JsonList, specs);
+  if (isNamed) return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget));
   if (specs !== undefined && specs.length > 1) {
     throw refusal(
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
@@ -55,9 +59,8 @@ function readPlain(instances: JsonList, dtype: DType): Tensor {
   return column.finish();
 }
 
-function readNamed(instances: JsonList, specs: readonly TensorSpec[] | undefined): Tensors {
-  const known = specs ?? inferSpecs(instances);
-  const columns = new Map(known.map(({ name, dtype }) => [name, new Column(dtype)]));
+function readNamed(instances: JsonList, specs: readonly NamedDType[]): Tensors {
+  const columns = new Map(specs.map(({ name, dtype }) => [name, new Column(dtype)]));
   for (const [index, instance] of instances.entries()) {
     if (!isNamedInstance(instance)) throw refusal(`Expecting object but got list at item ${index} of input list`);
     addInstance(columns, instance, index);
@@ -66,9 +69,11 @@ function readNamed(instances: JsonList, specs: readonly TensorSpec[] | undefined
 }
 
 /** The names that the first instance has; a dtype for all values of each. */
-function inferSpecs(instances: JsonList): readonly Pick<TensorSpec, "name" | "dtype">[] {
+function inferSpecs(instances: JsonList, budget: DecodeBudget): readonly NamedDType[] {
   const objects = instances.filter(isNamedInstance);
-  return Object.keys(instances[0] as JsonObject).map((name) => {
+  const names = Object.keys(instances[0] as JsonObject);
+  budget.countInputs(names.length);
+  return names.map((name) => {
     const values = objects.map((instance) => instance[name]).filter((value) => value !== undefined);
     return { name, dtype: inferDType(values) };
   });
@@ -104,6 +109,8 @@ class Column {
 
   add(value: JsonValue): void {
     const shape = shapeOf(value, tensorflowDialect);
+    // The instances are a dimension too.
+    if (shape.length === MAX_RANK) throw tensorflowDialect.refuse({ kind: "rank", path: [], shape });
     const before = this.#elements.length;
     appendElements(this.#elements, value, { shape, dialect: tensorflowDialect });
     this.#shape ??= shape;

@@ -1,19 +1,22 @@
 import type { MessagePort } from "node:worker_threads";
+import type { Driver } from "../drivers/driver.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { findDriver } from "../drivers/registry.ts";
+import { ServingError } from "../errors.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
-import { type HostOptions, type ModelHost, startModel } from "../model-host/start-model.ts";
+import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
 import type { LentModel, ModelLender } from "../pipeline/hook-loans.ts";
 import type { ModelLines } from "../pipeline/hook-protocol.ts";
+import { assertTakesOptions } from "./stage-options.ts";
 
 /** Lends a servable's models to its hooks, and loads what hooks ask for beside them. */
 export class HostedModels implements ModelLender {
   readonly #hosts: readonly ModelHost[];
   readonly #shared = new SharedModels();
-  readonly #options: HostOptions;
+  readonly #options: StartModelOptions;
 
-  constructor(hosts: readonly ModelHost[], options: HostOptions) {
+  constructor(hosts: readonly ModelHost[], options: StartModelOptions) {
     this.#hosts = hosts;
     this.#options = options;
   }
@@ -56,6 +59,7 @@ export class HostedModels implements ModelLender {
   async #start(name: string, path: string, options: RawOptions): Promise<ModelHost> {
     const found = await findDriver(name);
     try {
+      assertLoadable(found.driver, path, options);
       const host = await startModel({ found, path, options }, this.#options);
       return { ...host, close: () => host.close().finally(() => found.dispose()) };
     } catch (reason) {
@@ -63,6 +67,16 @@ export class HostedModels implements ModelLender {
       throw reason;
     }
   }
+}
+
+function assertLoadable(driver: Driver, path: string, options: RawOptions): void {
+  if (path === "" && !driver.pathless) {
+    throw new ServingError(
+      "invalid_argument",
+      `The ${driver.name} driver needs a model; expected its path in loadModel.`,
+    );
+  }
+  assertTakesOptions(driver, options, `loadModel("${driver.name}", "${path}")`);
 }
 
 function linesTo({ facts, hookArgs, connect }: ModelHost): ModelLines {

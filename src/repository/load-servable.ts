@@ -1,8 +1,9 @@
+import { dirname, resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
-import { type HostOptions, type ModelHost, startModel } from "../model-host/start-model.ts";
+import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import { chooseStage, type ModelOptions, type Stage } from "./choose-stages.ts";
 import { HostedModels } from "./hosted-models.ts";
@@ -28,7 +29,7 @@ export interface LoadedServable {
 }
 
 /** How hooks and models are hosted. */
-export type LoadOptions = HostOptions & HookOptions;
+export type LoadOptions = StartModelOptions & HookOptions;
 
 /** Checks and loads hooks and models, hooks first since they cost nothing; on failure frees what was loaded. */
 export async function loadServable(source: ServableSource, options: LoadOptions): Promise<LoadedServable> {
@@ -38,7 +39,7 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     const hooks = await prepareHooks(source.hooks, stages.length, options);
     undo.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
-    const hosts = await startModels(stages, source.options, options, undo);
+    const hosts = await startModels(stages, source, options, undo);
     const runner = await hooks.start(new HostedModels(hosts, options), initParams(source));
     undo.add(() => runner.close());
     return {
@@ -68,13 +69,14 @@ async function chooseStages(models: readonly ModelOptions[], undo: Undo): Promis
 /** Loads one after the other: each runtime takes all cores while it loads. */
 async function startModels(
   stages: readonly Stage[],
-  shared: RawOptions,
-  options: HostOptions,
+  { options: shared, hooks }: ServableSource,
+  options: StartModelOptions,
   undo: Undo,
 ): Promise<ModelHost[]> {
+  const hookFolder = typeof hooks === "string" ? dirname(resolve(hooks)) : undefined;
   const hosts: ModelHost[] = [];
   for (const { found, path, options: own } of stages) {
-    const host = await startModel({ found, path, options: { ...shared, ...own } }, options);
+    const host = await startModel({ found, path, options: { ...shared, ...own }, hookFolder }, options);
     undo.add(() => host.close());
     hosts.push(host);
   }

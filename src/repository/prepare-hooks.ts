@@ -1,5 +1,6 @@
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";
+import { withinStartLimit } from "../hooks/start-limit.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type HookThreadChoices, openGeneration } from "../pipeline/hook-generation.ts";
@@ -8,7 +9,8 @@ import type { DeclaredHooks } from "../pipeline/hook-protocol.ts";
 import { startLocalRunner } from "../pipeline/local-runner.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
-import { importUserModule } from "../user-module.ts";
+import type { LoadMore } from "../pipeline/start-hooks.ts";
+import { importUserModule } from "../user-module/user-module.ts";
 import type { HostedModels } from "./hosted-models.ts";
 
 /** How hooks are run. */
@@ -37,22 +39,35 @@ export async function prepareHooks(
   stageCount: number,
   options: HookOptions,
 ): Promise<PreparedHooks> {
-  if (hooks === undefined) return prepareHere(undefined, options);
-  if (typeof hooks !== "string") return prepareHere(validateHooks(hooks, stageCount, "The hooks object"), options);
+  if (hooks === undefined) return prepareHere(undefined, "", options);
+  if (typeof hooks !== "string") {
+    const name = "The hooks object";
+    return prepareHere(validateHooks(hooks, stageCount, name), name, options);
+  }
   if (options.workers > 0) return prepareThreads(hooks, stageCount, options);
-  return prepareHere(validateHooks(toHooks(await importUserModule(hooks), hooks), stageCount, hooks), options);
+  return prepareHere(
+    validateHooks(toHooks(await importHere(hooks, options), hooks), stageCount, hooks),
+    hooks,
+    options,
+  );
 }
 
-function prepareHere(hooks: HookSet | undefined, { remote, log, thread }: HookOptions): PreparedHooks {
+function importHere(file: string, { thread, log }: HookOptions): Promise<Readonly<Record<string, unknown>>> {
+  const { hookTimeoutMs } = thread;
+  return importUserModule(file, (importing) =>
+    withinStartLimit(importing, `${file} has not been loaded`, { hookTimeoutMs, log }),
+  );
+}
+
+function prepareHere(hooks: HookSet | undefined, file: string, { remote, log, thread }: HookOptions): PreparedHooks {
   const { hookTimeoutMs } = thread;
   return {
     declared: hooks && (hooks.options === undefined ? {} : { options: hooks.options }),
     start: (models, params) => {
-      const loadMore = (driver: string, path: string, raw: Readonly<Record<string, string>>) =>
-        models.loadHere(driver, path, raw);
+      const loadMore: LoadMore = (driver, path, raw) => models.loadHere(driver, path, raw);
       const handles: readonly ModelHandle[] = models.handles;
       const parts = { models: handles, ...(hooks && { hooks }), remote, log, hookTimeoutMs };
-      return startLocalRunner(parts, { params, loadMore });
+      return startLocalRunner(parts, { params, loadMore, file });
     },
     dispose: async () => {},
   };

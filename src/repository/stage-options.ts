@@ -1,11 +1,19 @@
 import type { Driver } from "../drivers/driver.ts";
-import { type OptionTable, parseOptions, type RawOptions, takesOption } from "../drivers/option-table.ts";
+import {
+  type OptionSpec,
+  type OptionTable,
+  parseOptions,
+  type RawOptions,
+  takesOption,
+} from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
 import { HOST_OPTIONS } from "../model-host/host-options.ts";
-import { didYouMean } from "../nearest.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { DeclaredHooks } from "../pipeline/hook-protocol.ts";
+import { didYouMean } from "../text/nearest.ts";
+
+const COMMON_KEYS = Object.keys(HOST_OPTIONS);
 
 /** A stage's driver and the options meant for it alone. */
 export interface StageChoice {
@@ -28,17 +36,22 @@ export function checkOptionKeys(
     if (!tables.some((table) => takesOption(table, key))) checkHookKey(key, stages, hooks, log);
   }
   for (const [index, { found, options }] of stages.entries()) {
-    const { driver } = found;
-    const unknown = Object.keys(options).find(
-      (key) => !takesOption(driver.options, key) && !takesOption(HOST_OPTIONS, key),
-    );
-    if (unknown === undefined) continue;
-    throw new ServingError(
-      "invalid_argument",
-      `The ${driver.name} driver of model ${index + 1} has no option "${unknown}".${didYouMean(unknown, Object.keys(driver.options))} ${takes([driver])}`,
-    );
+    assertTakesOptions(found.driver, options, `model ${index + 1}`);
   }
   if (hooks?.options !== undefined) parseOptions(hooks.options, shared);
+}
+
+/** Throws `invalid_argument`, with the nearest known key, for an option that neither the driver nor its host takes; `whose` is the model's name in the message. */
+export function assertTakesOptions(driver: Driver, options: RawOptions, whose: string): void {
+  const unknown = Object.keys(options).find(
+    (key) => !takesOption(driver.options, key) && !takesOption(HOST_OPTIONS, key),
+  );
+  if (unknown === undefined) return;
+  const hint = didYouMean(unknown, [...Object.keys(driver.options), ...Object.keys(HOST_OPTIONS)]);
+  throw new ServingError(
+    "invalid_argument",
+    `The ${driver.name} driver of ${whose} has no option "${unknown}".${hint} ${takes([driver])}`,
+  );
 }
 
 function checkHookKey(
@@ -50,7 +63,7 @@ function checkHookKey(
   const drivers = stages.map(({ found }) => found.driver);
   const table: OptionTable = hooks?.options ?? {};
   if (takesOption(table, key)) return;
-  const known = [...drivers.flatMap(({ options }) => Object.keys(options)), ...Object.keys(table)];
+  const known = [...drivers.flatMap(({ options }) => Object.keys(options)), ...COMMON_KEYS, ...Object.keys(table)];
   const hint = didYouMean(key, known);
   if (hooks !== undefined && hooks.options === undefined) {
     log.warn(`No driver knows the option "${key}"; it goes to the hooks.${hint}`);
@@ -62,7 +75,11 @@ function checkHookKey(
 
 function takes(drivers: readonly Driver[]): string {
   const unique = [...new Map(drivers.map((driver) => [driver.name, driver])).values()];
-  return unique
-    .map(({ name, options }) => `${name} takes ${Object.keys(options).join(", ") || "no options"}.`)
-    .join(" ");
+  const own = unique.map(({ name, options }) => `${name} takes ${keyTexts(options).join(", ") || "none of its own"};`);
+  return `${own.join(" ")} every driver takes ${COMMON_KEYS.join(", ")}.`;
+}
+
+/** As they are written with `-o`: a family of keys is `session.KEY`. */
+function keyTexts(table: OptionTable): string[] {
+  return Object.entries<OptionSpec>(table).map(([name, { type }]) => (type === "prefix" ? `${name}.KEY` : name));
 }

@@ -9,31 +9,21 @@ export interface InFlight {
   readonly ageMs: number;
 }
 
-/** How much may be under way, waiting or running. */
-export interface AdmissionLimits {
-  /** Requests. */
-  readonly maxCount: number;
-  /** Bytes of their inputs. One request alone is always let in. */
-  readonly maxBytes: number;
-}
-
 interface Inside {
   readonly info: RequestInfo;
-  readonly bytes: number;
   readonly since: number;
 }
 
-/** Knows the requests under way, lets in no more than the limits, and nobody once it is closed. */
+/** Knows the requests under way, lets in no more than `maxCount`, and nobody once it is closed. */
 export class Admission {
-  readonly #limits: AdmissionLimits;
+  readonly #maxCount: number;
   readonly #inside = new Set<Inside>();
   readonly #closeListeners = new Set<() => void>();
   readonly #emptyListeners = new Set<() => void>();
-  #bytes = 0;
   #open = true;
 
-  constructor(limits: AdmissionLimits = { maxCount: Infinity, maxBytes: Infinity }) {
-    this.#limits = limits;
+  constructor(maxCount = Number.POSITIVE_INFINITY) {
+    this.#maxCount = maxCount;
   }
 
   /** Whether requests are let in. */
@@ -42,16 +32,14 @@ export class Admission {
   }
 
   /** Runs a request's task; throws `unavailable` at once when closed or full, so that memory never grows with load. */
-  async admit<T>(info: RequestInfo, bytes: number, task: () => Promise<T>): Promise<T> {
-    this.#check(bytes);
-    const entry = { info, bytes, since: performance.now() };
+  async admit<T>(info: RequestInfo, task: () => Promise<T>): Promise<T> {
+    this.#check();
+    const entry = { info, since: performance.now() };
     this.#inside.add(entry);
-    this.#bytes += bytes;
     try {
       return await task();
     } finally {
       this.#inside.delete(entry);
-      this.#bytes -= bytes;
       if (this.#inside.size === 0) for (const listener of this.#emptyListeners) listener();
     }
   }
@@ -90,20 +78,12 @@ export class Admission {
     return [...this.#inside].map(({ info: { id, model }, since }) => ({ id, model, ageMs: now - since }));
   }
 
-  #check(bytes: number): void {
+  #check(): void {
     if (!this.#open) throw new ServingError("unavailable", "The server is shutting down; send the request to another.");
-    const { maxCount, maxBytes } = this.#limits;
-    if (this.#inside.size >= maxCount) {
-      throw new ServingError(
-        "unavailable",
-        `${maxCount} requests are under way already (--max-queue); try again later.`,
-      );
-    }
-    if (this.#inside.size > 0 && this.#bytes + bytes > maxBytes) {
-      throw new ServingError(
-        "unavailable",
-        `The requests under way hold ${this.#bytes} bytes (--max-queue-bytes ${maxBytes}); try again later.`,
-      );
-    }
+    if (this.#inside.size < this.#maxCount) return;
+    throw new ServingError(
+      "unavailable",
+      `${this.#maxCount} requests are under way already (--max-queue); try again later.`,
+    );
   }
 }

@@ -1,3 +1,5 @@
+import { ServingError } from "../errors.ts";
+import { isPlainObject } from "./is-plain-object.ts";
 import { type Element, toNested } from "./nested.ts";
 import { createTensor, isTensor, type Tensor } from "./tensor.ts";
 
@@ -5,24 +7,65 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * JSON text of plain values and tensors: a tensor is nested arrays, 64-bit integers keep every digit, NaN and infinities are null
- * (JSON has no word for them), bytes are their text when they are UTF-8 and base64 else.
- * Throws `invalid_argument` for a tensor whose data does not fill its shape.
+ * (JSON has no word for them), bytes are their text when they are UTF-8 and base64 else, what has a `toJSON` is what that returns (a Date its ISO 8601 text).
+ * Throws `invalid_argument` for a tensor whose data does not fill its shape, and, naming the place, for what JSON would leave nothing of:
+ * promises, functions, symbols, and instances of classes without members, such as a Map; also for what contains itself.
  */
 export function toJsonText(value: unknown): string {
+  try {
+    return textOf(value, []);
+  } catch (reason) {
+    if (!(reason instanceof RangeError)) throw reason;
+    throw new ServingError("invalid_argument", "The value contains itself, or is nested too deeply.", {
+      cause: reason,
+    });
+  }
+}
+
+/** `place` is the way to the value, changed on the way down and back. */
+function textOf(value: unknown, place: (string | number)[]): string {
   if (typeof value === "bigint") return value.toString();
+  if (typeof value === "function" || typeof value === "symbol") throw noJson(`a ${typeof value}`, place);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (isTensor(value)) return tensorText(value);
-  if (value instanceof Uint8Array && Buffer.isBuffer(value)) return JSON.stringify(bytesToText(value));
-  if (ArrayBuffer.isView(value)) return toJsonText(Array.from(value as unknown as ArrayLike<unknown>));
-  if (Array.isArray(value)) return `[${value.map(toJsonText).join()}]`;
-  if (typeof (value as { toJSON?: unknown }).toJSON === "function") return JSON.stringify(value);
+  if (Buffer.isBuffer(value)) return JSON.stringify(bytesToText(value));
+  if (isList(value)) return `[${Array.from(value, (each, index) => memberText(each, index, place)).join()}]`;
+  const { toJSON, then } = value as { toJSON?: unknown; then?: unknown };
+  if (typeof then === "function") throw noJson("a promise", place, " Was an await forgotten?");
+  if (typeof toJSON === "function") return textOf(toJSON.call(value), place);
+  return objectText(value, place);
+}
+
+function memberText(value: unknown, key: string | number, place: (string | number)[]): string {
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
+  place.push(key);
+  const text = textOf(value, place);
+  place.pop();
+  return text;
+}
+
+function objectText(value: object, place: (string | number)[]): string {
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toJsonText(member)}`).join()}}`;
+  if (members.length === 0 && !isPlainObject(value))
+    throw noJson(`a ${value.constructor?.name ?? "class instance"}`, place);
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${memberText(member, name, place)}`).join()}}`;
+}
+
+function isList(value: object): value is ArrayLike<unknown> {
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+}
+
+function noJson(what: string, place: readonly (string | number)[], hint = ""): ServingError {
+  const where = place.map((key, level) => (typeof key === "number" ? `[${key}]` : `${level === 0 ? "" : "."}${key}`));
+  return new ServingError(
+    "invalid_argument",
+    `${where.join("") || "The value"} is ${what}, of which JSON would keep nothing; expected plain data, tensors or typed arrays.${hint}`,
+  );
 }
 
 /** A hook may have given any shape: one that its data does not fill must not be written. */
 function tensorText({ dtype, shape, data }: Tensor): string {
-  return toJsonText(toNested(createTensor(dtype, shape, data), elementToJson));
+  return textOf(toNested(createTensor(dtype, shape, data), elementToJson), []);
 }
 
 /** UTF-8 text, or base64 of bytes that are none. */

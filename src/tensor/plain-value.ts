@@ -1,12 +1,15 @@
 import { reasonText, ServingError } from "../errors.ts";
+import { chooseDType, type Leaf } from "./choose-dtype.ts";
 import { type DType, type NumericData, type NumericDType, numericLayout } from "./dtype.ts";
-import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
+import { toBfloat16, toFloat16 } from "./float16.ts";
+import { isPlainObject } from "./is-plain-object.ts";
 import { toJsonText } from "./json-text.ts";
-import { createTensor, createTensors, looksLikeTensor, type Tensor, type Tensors } from "./tensor.ts";
+import { assertCarriable, createTensor, createTensors, looksLikeTensor, type Tensor, type Tensors } from "./tensor.ts";
 
 /**
  * What a hook may return for one name, beside a {@link Tensor}:
- * - number: int32 if it is an integer that fits, int64 if it is a safe integer, else float32; bigint: int64, or uint64 above its range
+ * - number: int32 if it is an integer that fits, int64 if it is a safe integer, else float32, if that does not make it infinite;
+ *   bigint: int64, or uint64 above its range
  * - boolean: bool; string: `bytes` holding UTF-8; Buffer: one `bytes` element
  * - typed array: a tensor of rank 1 (Float64Array → float64, BigInt64Array → int64 …)
  * - array, nested to any depth, of the above: its elements get one dtype together; every level must be regular
@@ -22,25 +25,34 @@ type PlainObject = { readonly [key: string]: unknown };
 export type Values = { readonly [name: string]: Tensor | PlainValue };
 
 type Scalar = number | bigint | boolean | string;
-type Leaf = Scalar | Uint8Array;
 
 const encoder = new TextEncoder();
-const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 };
-const INT64_MAX = 2n ** 63n - 1n;
 
-/** Turns named values into tensors; `dtypeOf` tells the dtype that a name's numbers should take, where one is known. */
+/** Turns named values into tensors; `dtypeOf` tells the dtype that a name's numbers should take, where one is known. Throws `invalid_argument` as {@link toTensor} does. */
 export function toTensors(values: Values, dtypeOf: (name: string) => DType | undefined = () => undefined): Tensors {
+  if (typeof values !== "object" || values === null) {
+    throw new ServingError(
+      "invalid_argument",
+      `The values are ${nameOf(values)}; expected an object of values by name.`,
+    );
+  }
   return createTensors(Object.entries(values).map(([name, value]) => [name, toTensor(value, name, dtypeOf(name))]));
 }
 
 /** Turns one value into a tensor by the rules of {@link PlainValue}; throws `invalid_argument` naming the place of what does not fit. */
 export function toTensor(value: Tensor | PlainValue, place: string, wanted?: DType): Tensor {
-  if (looksLikeTensor(value)) return createTensor(value.dtype, value.shape, value.data);
+  if (looksLikeTensor(value)) return checkedTensor(value, place);
   if (ArrayBuffer.isView(value) && !Buffer.isBuffer(value)) return fromTypedArray(value, place);
   const leaves: Leaf[] = [];
   const shape = shapeOf(value, place);
   flatten(value, shape, 0, place, leaves);
   return fromLeaves(leaves, shape, place, wanted);
+}
+
+/** A hook may have written it by hand, with any shape and data. */
+function checkedTensor({ dtype, shape, data }: Tensor, place: string): Tensor {
+  assertCarriable(shape, place);
+  return createTensor(dtype, shape, data);
 }
 
 const TYPED_ARRAYS: ReadonlyMap<unknown, NumericDType> = new Map<unknown, NumericDType>([
@@ -107,7 +119,8 @@ function toLeaf(value: unknown, place: string): Leaf {
       return value;
     case "object":
       if (Buffer.isBuffer(value)) return value;
-      if (isPlainObject(value)) return encoder.encode(toJson(value, place));
+      if (value !== null && isPlainObject(value) && !looksLikeTensor(value))
+        return encoder.encode(toJson(value, place));
   }
   throw unusable(value, place);
 }
@@ -121,23 +134,21 @@ function toJson(value: PlainObject, place: string): string {
   }
 }
 
-function isPlainObject(value: object | null): value is PlainObject {
-  if (value === null || looksLikeTensor(value)) return false;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
-}
-
 function unusable(value: unknown, place: string): ServingError {
-  const what = typeof value === "object" && value !== null ? `a ${value.constructor?.name ?? "object"}` : String(value);
   const hint = value instanceof Promise ? " Was an await forgotten?" : "";
   return new ServingError(
     "invalid_argument",
-    `${place} is ${what}; expected a tensor, number, boolean, string, Buffer, typed array, plain object, or nested arrays of them.${hint}`,
+    `${place} is ${nameOf(value)}; expected a tensor, number, boolean, string, Buffer, typed array, plain object, or nested arrays of them.${hint}`,
   );
 }
 
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return typeof value === "object" ? `a ${value.constructor?.name ?? "object"}` : `a ${typeof value}`;
+}
+
 function fromLeaves(leaves: readonly Leaf[], shape: readonly number[], place: string, wanted?: DType): Tensor {
-  const dtype = wantedFits(leaves, wanted) ? wanted : commonDType(leaves, place);
+  const dtype = chooseDType({ leaves, shape, place }, wanted);
   if (dtype === "bytes") return createTensor("bytes", shape, leaves.map(toElement));
   const { array } = numericLayout(dtype);
   const data = new array(leaves.length);
@@ -155,73 +166,4 @@ const CONVERSIONS: Partial<Record<NumericDType, (value: number) => number | bigi
 
 function toElement(leaf: Leaf): Uint8Array {
   return typeof leaf === "string" ? encoder.encode(leaf) : (leaf as Uint8Array);
-}
-
-const RANGES: Partial<Record<DType, readonly [bigint, bigint]>> = {
-  uint8: [0n, 2n ** 8n - 1n],
-  uint16: [0n, 2n ** 16n - 1n],
-  uint32: [0n, 2n ** 32n - 1n],
-  uint64: [0n, 2n ** 64n - 1n],
-  int8: [-(2n ** 7n), 2n ** 7n - 1n],
-  int16: [-(2n ** 15n), 2n ** 15n - 1n],
-  int32: [-(2n ** 31n), 2n ** 31n - 1n],
-  int64: [-(2n ** 63n), INT64_MAX],
-};
-
-/** Whether every leaf keeps its value in the dtype that the model wants. */
-function wantedFits(leaves: readonly Leaf[], wanted: DType | undefined): wanted is DType {
-  if (wanted === undefined || wanted === "complex64" || wanted === "complex128") return false;
-  if (wanted === "bytes") return leaves.every((leaf) => typeof leaf === "string" || leaf instanceof Uint8Array);
-  if (wanted === "bool") return leaves.every((leaf) => typeof leaf === "boolean");
-  const range = RANGES[wanted];
-  if (range === undefined) return floatFits(leaves, FLOAT_ROUNDING[wanted as FloatDType]);
-  return leaves.every(
-    (leaf) => (typeof leaf === "bigint" || Number.isInteger(leaf)) && within(BigInt(leaf as bigint), range),
-  );
-}
-
-type FloatDType = "float16" | "bfloat16" | "float32" | "float64";
-
-/** The number that a float dtype holds in the place of a number. */
-const FLOAT_ROUNDING: Readonly<Record<FloatDType, (value: number) => number>> = {
-  float16: (value) => fromFloat16(toFloat16(value)),
-  bfloat16: (value) => fromBfloat16(toBfloat16(value)),
-  float32: Math.fround,
-  float64: (value) => value,
-};
-
-/** Integers alone must keep their value; where a fraction is among them, all may be rounded, but not to infinity. */
-function floatFits(leaves: readonly Leaf[], round: (value: number) => number): boolean {
-  const mayRound = leaves.some((leaf) => typeof leaf === "number" && !Number.isSafeInteger(leaf));
-  return leaves.every((leaf) => {
-    if (typeof leaf !== "number") return false;
-    if (mayRound) return !Number.isFinite(leaf) || Number.isFinite(round(leaf));
-    return round(leaf) === leaf;
-  });
-}
-
-function within(value: bigint, [min, max]: readonly [bigint, bigint]): boolean {
-  return value >= min && value <= max;
-}
-
-/** The narrowest rule of {@link PlainValue} that holds for all leaves together. */
-function commonDType(leaves: readonly Leaf[], place: string): DType {
-  const kinds = new Set(leaves.map((leaf) => (leaf instanceof Uint8Array ? "string" : typeof leaf)));
-  if (kinds.size > 1 && !(kinds.size === 2 && kinds.has("number") && kinds.has("bigint"))) {
-    throw new ServingError("invalid_argument", `${place} mixes ${[...kinds].join(" and ")}; a tensor has one type.`);
-  }
-  if (kinds.size === 0) return "float32";
-  if (kinds.has("string")) return "bytes";
-  if (kinds.has("boolean")) return "bool";
-  return numberDType(leaves as readonly (number | bigint)[], kinds.has("bigint"), place);
-}
-
-function numberDType(leaves: readonly (number | bigint)[], hasBigInt: boolean, place: string): DType {
-  if (leaves.every((leaf) => typeof leaf === "bigint" || Number.isSafeInteger(leaf))) {
-    if (leaves.some((leaf) => BigInt(leaf) > INT64_MAX)) return "uint64";
-    return !hasBigInt && leaves.every((leaf) => leaf >= INT32.min && leaf <= INT32.max) ? "int32" : "int64";
-  }
-  if (hasBigInt)
-    throw new ServingError("invalid_argument", `${place} mixes bigint with fractions; a tensor has one type.`);
-  return "float32";
 }

@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { type DType, isDType, type NumericData, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
+import { isPlainList } from "./plain-list.ts";
 
 /**
  * A typed n-dimensional array in row-major order; immutable by convention.
@@ -50,6 +51,19 @@ export function elementCount(shape: readonly number[]): number {
   return count;
 }
 
+const MAX_RANK = 255;
+const MAX_DIMENSION = 2 ** 31 - 1;
+
+/** Throws `invalid_argument`, naming the tensor, for a shape that cannot be passed between threads: a rank over 255 or a dimension of 2^31 and more. */
+export function assertCarriable(shape: readonly number[], name: string): void {
+  if (shape.length > MAX_RANK)
+    throw new ServingError("invalid_argument", `${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);
+  for (const size of shape) {
+    if (size > MAX_DIMENSION)
+      throw new ServingError("invalid_argument", `${name} has a dimension of ${size}; expected less than 2^31.`);
+  }
+}
+
 /** Bytes of the tensor's data; for `bytes` the sum over its elements. */
 export function byteSize(tensor: Tensor): number {
   if (tensor.dtype !== "bytes") return tensor.data.byteLength;
@@ -59,9 +73,9 @@ export function byteSize(tensor: Tensor): number {
 /** Views raw little-endian bytes as a tensor's data: in place when the address is aligned, else one copy. The length must fit whole elements. */
 export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): TensorData<D> {
   const { array } = numericLayout(dtype);
-  const { buffer, byteOffset, byteLength } = bytes;
-  if (byteOffset % array.BYTES_PER_ELEMENT !== 0)
-    return new array(buffer.slice(byteOffset, byteOffset + byteLength)) as TensorData<D>;
+  const isAligned = bytes.byteOffset % array.BYTES_PER_ELEMENT === 0;
+  // A copy by Buffer is aligned to 8; small ones share a pool, which costs less than an ArrayBuffer each.
+  const { buffer, byteOffset, byteLength } = isAligned ? bytes : Buffer.from(bytes);
   return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT) as TensorData<D>;
 }
 
@@ -75,11 +89,12 @@ export function isTensor(value: unknown): value is Tensor {
   return looksLikeTensor(value) && carries(value.dtype, value.data);
 }
 
-/** Whether a value has a tensor's members, whatever carries its data: a tensor, or what was meant as one. */
+/** Whether a value has a tensor's members, whatever carries its data: a tensor, or what was meant as one. JSON that a client sent is none, whatever its members. */
 export function looksLikeTensor(value: unknown): value is Tensor {
   if (typeof value !== "object" || value === null) return false;
   const { dtype, shape, data } = value as { dtype?: unknown; shape?: unknown; data?: unknown };
-  return typeof dtype === "string" && isDType(dtype) && Array.isArray(shape) && typeof data === "object" && !!data;
+  const hasMembers = typeof dtype === "string" && isDType(dtype) && Array.isArray(shape);
+  return hasMembers && typeof data === "object" && data !== null && !isPlainList(data);
 }
 
 function carries(dtype: DType, data: unknown): boolean {

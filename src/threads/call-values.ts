@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import { isPlainObject } from "../tensor/is-plain-object.ts";
 import { toTensor } from "../tensor/plain-value.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
@@ -72,12 +73,6 @@ function escapeKey(name: string): string {
 
 function unescapeKey(name: string): string {
   return name.startsWith("$") ? name.slice(1) : name;
-}
-
-/** Of this realm or another: its prototype is an Object.prototype, or none. */
-function isPlainObject(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function cannotCross(what: string): ServingError {

@@ -2,7 +2,7 @@ import type { Frame } from "./frame.ts";
 import { readFrame } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import type { HostPort } from "./host-port.ts";
-import type { Record } from "./record.ts";
+import type { WireRecord } from "./wire-record.ts";
 
 /** When a channel posts what was sent: `soon` = with everything else of this turn of the event loop; `held` = when {@link Channel.flush} is called. */
 export type Flushing = "soon" | "held";
@@ -15,7 +15,7 @@ export class Channel {
   #scheduled = false;
   #open = true;
 
-  constructor(port: HostPort, onRecord: (record: Record) => void, flushing: Flushing = "soon") {
+  constructor(port: HostPort, onRecord: (record: WireRecord) => void, flushing: Flushing = "soon") {
     this.#port = port;
     this.#flushing = flushing;
     port.onMessage((frame) => {
@@ -32,7 +32,7 @@ export class Channel {
   }
 
   /** Sends a record; with `give`, large tensors that own their buffers are handed over and gone from this side. */
-  send(record: Record, { give = false } = {}): void {
+  send(record: WireRecord, { give = false } = {}): void {
     if (!this.#open) return;
     this.#writer.write(record, give);
     if (this.#flushing === "held" || this.#scheduled) return;

@@ -1,9 +1,11 @@
+import type { CancelSignal } from "../cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { Channel } from "./channel.ts";
 import type { HostPort } from "./host-port.ts";
-import type { Record } from "./record.ts";
+import type { StartMark } from "./start-mark.ts";
 import { fromWireError, type WireError } from "./wire-error.ts";
+import type { WireRecord } from "./wire-record.ts";
 
 /** The kinds of records that every exchange has; a pair of hosts adds its own kinds of questions from {@link FIRST_QUESTION} on. */
 export const ANSWER = 0;
@@ -18,11 +20,19 @@ export interface Answer {
 }
 
 /** What to ask, and until when. */
-export interface Question extends Omit<Record, "id"> {
+export interface Question extends Omit<WireRecord, "id"> {
   /** Aborting tells the other side to give up; the question then rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: CancelSignal;
   /** Hands large tensors over instead of copying them. */
   readonly give?: boolean;
+}
+
+/** Errors of questions that nobody began to answer. */
+const neverStarted = new WeakSet<ServingError>();
+
+/** Whether what a question was rejected with says that the other side ended without having begun it: then it may be asked again. */
+export function wasNeverStarted(reason: unknown): boolean {
+  return reason instanceof ServingError && neverStarted.has(reason);
 }
 
 /** The asking end of a line: questions go out, answers come back by id, and a dead line fails what was asked on it. */
@@ -32,13 +42,15 @@ export class Exchange {
   /** Questions that nobody waits for any more, but the other side still works on. */
   readonly #cancelled = new Set<number>();
   readonly #whoIsGone: string;
+  readonly #startMark: StartMark | undefined;
   readonly #idleListeners: (() => void)[] = [];
   readonly #freedListeners: (() => void)[] = [];
   #lastId = 0;
 
-  /** `other` names the other side in the error of a dead line: `the model's thread`. */
-  constructor(port: HostPort, other: string) {
+  /** `other` names the other side in the error of a dead line: `the model's thread`. `startMark` is where that side says what it began. */
+  constructor(port: HostPort, other: string, startMark?: StartMark) {
     this.#whoIsGone = other;
+    this.#startMark = startMark;
     this.#channel = new Channel(port, (record) => this.#receive(record));
     this.#channel.onClose(() => this.#failAll());
   }
@@ -54,7 +66,7 @@ export class Exchange {
   }
 
   /** Asks, and resolves with the answer; throws `unavailable` when the other side is gone. */
-  ask({ signal, give = false, ...question }: Question): Promise<Answer> {
+  ask({ kind, meta, tensors, signal, give = false }: Question): Promise<Answer> {
     if (!this.#channel.isOpen) return Promise.reject(this.#gone());
     if (signal?.aborted) return Promise.reject(signal.reason);
     this.#lastId = (this.#lastId + 1) & 0x3fffffff;
@@ -70,7 +82,7 @@ export class Exchange {
       signal?.addEventListener("abort", cancel, { once: true });
       this.#waiting.set(id, { resolve, reject, forget });
       try {
-        this.#channel.send({ ...question, id }, { give });
+        this.#channel.send({ kind, id, meta, tensors }, { give });
       } catch (reason) {
         forget();
         this.#forget(id);
@@ -102,7 +114,7 @@ export class Exchange {
   }
 
   /** An answer to a cancelled question only says that the other side is done with it. */
-  #receive({ kind, id, meta, tensors = {} }: Record): void {
+  #receive({ kind, id, meta, tensors = {} }: WireRecord): void {
     if (this.#cancelled.delete(id)) for (const listener of this.#freedListeners) listener();
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
@@ -113,9 +125,11 @@ export class Exchange {
   }
 
   #failAll(): void {
-    for (const { reject, forget } of this.#waiting.values()) {
+    for (const [id, { reject, forget }] of this.#waiting) {
+      const error = this.#gone();
+      if (this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
       forget();
-      reject(this.#gone());
+      reject(error);
     }
     this.#waiting.clear();
     this.#cancelled.clear();
@@ -132,7 +146,7 @@ export class Exchange {
   }
 
   #gone(): ServingError {
-    return new ServingError("unavailable", `The request's way is gone: ${this.#whoIsGone} has ended. Send it again.`);
+    return new ServingError("unavailable", `The request was lost: ${this.#whoIsGone} has ended. Send it again.`);
   }
 }
 

@@ -1,12 +1,12 @@
 import { DTYPES, type DType, type NumericDType, numericLayout } from "../tensor/dtype.ts";
 import { createTensors, elementCount, type Tensor } from "../tensor/tensor.ts";
 import { align, FRAME_HEADER_BYTES, type Frame } from "./frame.ts";
-import type { Record } from "./record.ts";
+import type { WireRecord } from "./wire-record.ts";
 
 const decoder = new TextDecoder();
 
 /** The records of a frame, in the order they were written; tensors view the frame's buffers. */
-export function* readFrame(frame: Frame): Generator<Record> {
+export function* readFrame(frame: Frame): Generator<WireRecord> {
   const [memory, ...buffers] = frame instanceof ArrayBuffer ? [frame] : frame;
   const reader = new FrameReader(memory, buffers);
   for (let rest = reader.recordCount; rest > 0; rest--) yield reader.record();
@@ -26,7 +26,7 @@ class FrameReader {
     this.recordCount = this.#integers[0] as number;
   }
 
-  record(): Record {
+  record(): WireRecord {
     const kind = this.#integer();
     const id = this.#integer();
     const metaBytes = this.#integer();

@@ -1,10 +1,9 @@
 import { ServingError } from "../errors.ts";
 import { numericLayout } from "../tensor/dtype.ts";
-import { elementCount, type Tensor, toBytes } from "../tensor/tensor.ts";
-
+import { assertCarriable, elementCount, type Tensor, toBytes } from "../tensor/tensor.ts";
 import { isTransferred } from "../tensor/transfer.ts";
 import { align, DTYPE_INDEX, FRAME_HEADER_BYTES, type Frame, OWN_BUFFER_BYTES } from "./frame.ts";
-import type { Record } from "./record.ts";
+import type { WireRecord } from "./wire-record.ts";
 
 const FIRST_CAPACITY = 4096;
 
@@ -30,7 +29,7 @@ export class FrameWriter {
    * Adds a record. With `give`, a large tensor that has its buffer to itself is handed over and gone from this side once the frame is posted;
    * otherwise its content is copied, so that the sender keeps it.
    */
-  write(record: Record, give: boolean): void {
+  write(record: WireRecord, give: boolean): void {
     const start = this.#position;
     const bufferCount = this.#buffers.length;
     try {
@@ -44,7 +43,7 @@ export class FrameWriter {
     this.#records++;
   }
 
-  #record({ kind, id, meta, tensors }: Record, give: boolean): void {
+  #record({ kind, id, meta, tensors }: WireRecord, give: boolean): void {
     const metaText = meta === undefined ? "" : JSON.stringify(meta);
     const entries = tensors === undefined ? [] : Object.entries(tensors);
     this.#reserve(24 + 3 * metaText.length);
@@ -83,7 +82,7 @@ export class FrameWriter {
     this.#integers[start] = this.#text(name);
     this.#integers[start + 1] = ((DTYPE_INDEX.get(dtype) as number) << 8) | shape.length;
     this.#integers[start + 2] = content.length;
-    for (const size of shape) this.#integer(checkedDimension(size, name));
+    for (const size of shape) this.#integer(size);
     let end = 0;
     for (const element of elements) {
       end += element.length;
@@ -159,13 +158,9 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
   for (let index = 0; index < content.length; index++) target[position + index] = content[index] as number;
 }
 
-/** Ranks that fit the byte that a frame has for them. */
-const MAX_RANK = 255;
-
 /** A tensor that was handed over before, or was none to begin with, must not spoil a frame. */
 function checkTensor(name: string, { dtype, shape, data }: Tensor): void {
-  if (shape.length > MAX_RANK)
-    throw new ServingError("invalid_argument", `${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);
+  assertCarriable(shape, name);
   const slots = dtype === "bytes" ? 1 : numericLayout(dtype).slots;
   if (data.length === elementCount(shape) * slots) return;
   const why = data.length === 0 ? "; was it given away with transfer()?" : "";
@@ -173,9 +168,4 @@ function checkTensor(name: string, { dtype, shape, data }: Tensor): void {
     "internal",
     `${name} has ${data.length} values, but its shape [${shape}] claims others${why}.`,
   );
-}
-
-function checkedDimension(size: number, name: string): number {
-  if (size < 2 ** 31) return size;
-  throw new ServingError("invalid_argument", `${name} has a dimension of ${size}; expected less than 2^31.`);
 }

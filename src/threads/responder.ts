@@ -1,15 +1,20 @@
+import { CancelSource } from "../cancel-source.ts";
+import { publicText, ServingError } from "../errors.ts";
 import { Channel, type Flushing } from "./channel.ts";
 import { ANSWER, type Answer, CANCEL, FAILURE } from "./exchange.ts";
 import type { HostPort } from "./host-port.ts";
-import type { Record } from "./record.ts";
+import type { StartMark } from "./start-mark.ts";
 import { toWireError } from "./wire-error.ts";
+import type { WireRecord } from "./wire-record.ts";
 
 /** How a {@link Responder} answers. */
 export interface ResponderOptions {
   /** Answers a question; its signal aborts when the asker cancels or is gone. */
-  readonly answer: (question: Record, signal: AbortSignal) => Promise<Partial<Answer>>;
+  readonly answer: (question: WireRecord, signal: CancelSource) => Promise<Partial<Answer>>;
   /** Whether the tensors of an answer are of no further use to the answerer, so that large ones may be handed over. Default false. */
   readonly give?: boolean;
+  /** Where each question is marked as begun, for who wants to know when this side is gone. */
+  readonly startMark?: StartMark;
   /** Default `soon`. */
   readonly flushing?: Flushing;
   /** Called after each answer was written; a held channel is flushed there. */
@@ -20,7 +25,7 @@ export interface ResponderOptions {
 export class Responder {
   readonly #channel: Channel;
   readonly #options: ResponderOptions;
-  readonly #running = new Map<number, AbortController>();
+  readonly #running = new Map<number, CancelSource>();
 
   constructor(port: HostPort, options: ResponderOptions) {
     this.#options = options;
@@ -33,7 +38,7 @@ export class Responder {
     this.#channel.close();
   }
 
-  #receive(record: Record): void {
+  #receive(record: WireRecord): void {
     if (record.kind === CANCEL) {
       this.#running.get(record.id)?.abort();
       return;
@@ -41,24 +46,30 @@ export class Responder {
     void this.#answer(record);
   }
 
-  async #answer(question: Record): Promise<void> {
+  async #answer(question: WireRecord): Promise<void> {
     const { id } = question;
-    const abort = new AbortController();
+    this.#options.startMark?.start(id);
+    const abort = new CancelSource();
     this.#running.set(id, abort);
     try {
-      const { meta, tensors } = await this.#options.answer(question, abort.signal);
+      const answer = await this.#options.answer(question, abort);
       // Nobody waits for what was cancelled, but that it is done is to be known.
-      if (abort.signal.aborted) this.#channel.send({ kind: ANSWER, id });
-      else
-        this.#channel.send(
-          { kind: ANSWER, id, meta, ...(tensors && { tensors }) },
-          { give: this.#options.give ?? false },
-        );
+      this.#send(id, abort.aborted ? {} : answer);
     } catch (reason) {
       this.#channel.send({ kind: FAILURE, id, meta: toWireError(reason) });
     } finally {
       this.#running.delete(id);
       this.#options.onAnswered?.(this.#channel);
+    }
+  }
+
+  /** What cannot be written, such as a shape with a rank of 300, is the answerer's fault, never the asker's. */
+  #send(id: number, { meta, tensors }: Partial<Answer>): void {
+    const { give = false } = this.#options;
+    try {
+      this.#channel.send({ kind: ANSWER, id, meta, tensors }, { give });
+    } catch (reason) {
+      throw new ServingError("internal", `The answer cannot be sent: ${publicText(reason)}`, { cause: reason });
     }
   }
 

@@ -46,7 +46,7 @@ function toPlain(value: unknown): unknown {
   try {
     return value instanceof Error ? toPlainError(value) : structuredClone(value);
   } catch {
-    return toText(value);
+    return reasonText(value);
   }
 }
 
@@ -55,18 +55,9 @@ const MAX_CAUSES = 4;
 
 /** The error's texts alone: what else hangs on it may not cross threads, and posting it would then throw. */
 function toPlainError({ message, stack, cause }: Error, depth = 0): Error {
-  const plain = new Error(toText(message));
-  plain.stack = toText(stack ?? message);
+  const plain = new Error(reasonText(message));
+  plain.stack = reasonText(stack ?? message);
   if (cause === undefined) return plain;
-  plain.cause = cause instanceof Error && depth < MAX_CAUSES ? toPlainError(cause, depth + 1) : toText(cause);
+  plain.cause = cause instanceof Error && depth < MAX_CAUSES ? toPlainError(cause, depth + 1) : reasonText(cause);
   return plain;
-}
-
-/** Never throws, though a value may do so when it is asked for its text. */
-function toText(value: unknown): string {
-  try {
-    return reasonText(value);
-  } catch {
-    return "(a value that has no text)";
-  }
 }

@@ -8,12 +8,23 @@ export interface WireError {
   readonly cause?: { readonly message: string; readonly stack?: string };
 }
 
-/** The error as plain data. */
+/** The error as plain data, whatever was thrown: texts alone, which any line can carry. */
 export function toWireError(reason: unknown): WireError {
-  const { code, message, cause } = ServingError.from(reason);
-  if (cause === undefined) return { code, message };
-  if (!(cause instanceof Error)) return { code, message, cause: { message: reasonText(cause) } };
-  return { code, message, cause: { message: cause.message, ...(cause.stack !== undefined && { stack: cause.stack }) } };
+  const error = ServingError.from(reason);
+  const { code, cause } = error;
+  const wire = { code, message: reasonText(error) };
+  if (cause === undefined) return wire;
+  const stack = stackOf(cause);
+  return { ...wire, cause: { message: reasonText(cause), ...(stack !== undefined && { stack }) } };
+}
+
+/** Stacks are written when they are asked for, and then a message that has no text throws. */
+function stackOf(cause: unknown): string | undefined {
+  try {
+    return cause instanceof Error && typeof cause.stack === "string" ? cause.stack : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The error that the data stands for. */

@@ -18,13 +18,18 @@ function oneLine(stderr: string): string {
 describe("a usage error ends with 2 and one line", () => {
   test.each([
     [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
-    [["prxy"], 'There is no command "prxy". Did you mean "proxy"? Expected serve or proxy.'],
-    [["proxy", "--port", "1"], "unknown option '--port' (Did you mean --host?); kserving --help lists the flags."],
+    [["prxy"], 'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, runtimes.'],
+    [
+      ["proxy", "--port", "1"],
+      "unknown option '--port' (Did you mean --host?); kserving proxy --help lists the flags.",
+    ],
     [[], "No model is given; expected --model-path PATH, or --driver null for hooks alone."],
     [[...NULL, "-o", "device"], '-o is "device"; expected [STAGE:]KEY=VALUE'],
     [[...NULL, "-o", "2:a=b"], '-o is "2:a=b", but there is 1 stage'],
     [[...NULL, "-o", "a=b"], 'No driver has the option "a".'],
-    [["--model-path", "x.onnx", "-o", "intra_op_thread=2"], 'Did you mean "intra_op_threads"?'],
+    [[...NULL, "-o", "__proto__=1"], 'No driver has the option "__proto__".'],
+    [["serve", "serve"], 'Unexpected argument "serve"; a command comes first (serve, proxy'],
+    [["--port", "0", "--model-path", "x.onnx", "-o", "intra_op_thread=2"], 'Did you mean "intra_op_threads"?'],
   ])("kserving %j", async (args, message) => {
     const { code, stderr } = await runKserving(args);
     expect(oneLine(stderr)).toContain(message);
@@ -56,8 +61,8 @@ describe("what cannot be had ends with 1 and one line", () => {
   });
 
   test("a path whose ending no driver knows", async () => {
-    const { code, stderr } = await runKserving(["--port", "0", "--model-path", "model.bin"]);
-    expect(oneLine(stderr)).toContain("No driver recognises model.bin by its name; say which one with --driver");
+    const { code, stderr } = await runKserving(["--port", "0", "--model-path", "package.json"]);
+    expect(oneLine(stderr)).toContain("No driver recognises package.json by its name; say which one with --driver");
     expect(code).toBe(1);
   });
 
@@ -81,14 +86,15 @@ describe("what cannot be had ends with 1 and one line", () => {
       'export const init_hook = () => { throw new Error("no\\nlabels"); };',
     );
     const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
-    expect(oneLine(stderr)).toBe("init_hook failed: no labels");
+    expect(oneLine(stderr)).toMatch(/hooks\.ts: init_hook failed: no labels$/);
     expect(code).toBe(1);
   });
 
-  test("a port in use", async () => {
+  test("a port in use, before any model is looked at", async () => {
     const port = await takePort();
-    const { code, stderr } = await runKserving(["--driver", "null", "--host", "127.0.0.1", "--port", String(port)]);
-    expect(oneLine(stderr)).toContain(`127.0.0.1:${port}: the port is in use`);
+    const flags = ["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", String(port)];
+    const { code, stderr } = await runKserving(["--model-path", "nowhere.onnx", ...flags]);
+    expect(oneLine(stderr)).toContain(`127.0.0.1:${port}: the port is in use; choose another with --http-port`);
     expect(code).toBe(1);
   });
 
@@ -103,7 +109,9 @@ test("at log level debug the causes follow, with their stacks", async () => {
   const hooks = await writeTestFile("hooks.ts", 'export const init_hook = () => { throw new Error("no labels"); };');
   for (const level of [["--log-level", "debug"], ["--log-level=trace"]]) {
     const { stderr } = await runKserving([...NULL, "--hooks", hooks, ...level]);
-    expect(stderr).toMatch(/^kserving: init_hook failed: no labels\n {2}caused by: Error: no labels\n {6}at /);
+    expect(stderr).toMatch(
+      /^kserving: \S+hooks\.ts: init_hook failed: no labels\n {2}caused by: Error: no labels\n {6}at /,
+    );
   }
 });
 
@@ -122,6 +130,11 @@ describe("--help and --version end with 0", () => {
     expect(code).toBe(0);
     expect(stdout).toContain("--grpc-address <HOST:PORT>");
     expect(stdout).not.toContain("--model-path");
+    expect((await runKserving(["help", "proxy"])).stdout).toBe(stdout);
+  });
+
+  test("the word help does what the flag does", async () => {
+    expect(await runKserving(["help"])).toEqual(await runKserving(["--help"]));
   });
 
   test("the version is the package's", async () => {

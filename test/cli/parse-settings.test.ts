@@ -20,6 +20,7 @@ describe("without flags", () => {
       httpServerCommand: undefined,
       maxMessageBytes: 268435456,
       tensorContent: false,
+      allowControl: false,
       workers: 1,
       hookTimeout: 60,
       hookStall: 10,
@@ -132,6 +133,32 @@ describe("the environment", () => {
   });
 });
 
+test.each([
+  ["[::1]", "::1"],
+  ["::", "::"],
+  ["localhost", "localhost"],
+])("--host %s is the host %s", (text, host) => {
+  expect(serve(["--host", text]).settings.host).toBe(host);
+});
+
+describe("--grpc-address", () => {
+  test.each(["models.internal:9000", "127.0.0.1:1", "[::1]:65535"])("takes %s", (address) => {
+    expect(proxy(["--grpc-address", address]).settings.grpcAddress).toBe(address);
+  });
+
+  test.each(["nohost", "http://x:1", "x:99999", "x:0", "x:", ":9000", "::1:9000", "unix:/a", ""])(
+    "refuses %j with the form that it expects",
+    (address) => {
+      expect(() => proxy([`--grpc-address=${address}`])).toThrow(
+        expect.objectContaining({
+          code: "invalid_argument",
+          message: `--grpc-address is "${address}"; expected HOST:PORT, for example 127.0.0.1:9000 or models.internal:9000.`,
+        }),
+      );
+    },
+  );
+});
+
 describe("what cannot be meant", () => {
   test.each([
     ["an unknown flag", ["--model-pth", "x"], "unknown option '--model-pth' (Did you mean --model-path?)"],
@@ -144,6 +171,8 @@ describe("what cannot be meant", () => {
     ["a duration with a foreign unit", ["--drain-timeout", "1m"], "expected a number of seconds"],
     ["a misspelt choice", ["--log-level", "wran"], 'Did you mean "warn"?'],
     ["a boolean that is none", ["--http-enable", "maybe"], '--http-enable is "maybe"; expected true or false.'],
+    ["a host with a scheme", ["--host", "http://x"], '--host is "http://x"; expected an IP address or a name'],
+    ["a host with a port", ["--host", "localhost:80"], '--host is "localhost:80"'],
     ["an empty text", ["--name="], '--name is ""; expected a text that is not empty.'],
     ["a misspelt command", ["srve"], 'There is no command "srve". Did you mean "serve"?'],
     ["a file without its flag", ["model.onnx"], 'Unexpected argument "model.onnx"; a command comes first'],

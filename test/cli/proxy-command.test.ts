@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createServer } from "../../src/server.ts";
+import { createServer } from "../../src/server/server.ts";
 import { createGate, WAITING_HOOKS } from "./gate.ts";
 import { runKserving, startAtTerminal, startKserving, writeTestFile } from "./start-kserving.ts";
 

@@ -1,7 +1,7 @@
 import { connect, createServer as createTcpServer, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ProxyTargets, type ProxyTargetsOptions } from "../../src/cli/proxy-targets.ts";
-import { createServer } from "../../src/server.ts";
+import { createServer } from "../../src/server/server.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 
 /** A server that answers its name; returns its port. */

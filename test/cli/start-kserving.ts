@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, watch as watchChanges, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -25,9 +25,12 @@ export interface Ended {
 
 /** A started program. */
 export interface StartedProgram {
+  readonly pid: number | undefined;
   readonly kill: ChildProcess["kill"];
   /** Types at the program's terminal. */
   type(keys: string): void;
+  /** Reads nothing of its standard output any more, as `| head -1` does. */
+  stopReading(): void;
   /** Resolves with the first event of the log that has this message; rejects when the program ends without. */
   event(msg: string): Promise<LogEvent>;
   /** Resolves with the first match in standard output. */
@@ -41,9 +44,14 @@ function cleanEnv(): NodeJS.ProcessEnv {
   return Object.fromEntries(names.map((name) => [name, process.env[name]]));
 }
 
-/** Starts the real program on pipes; it is killed when the test ends. */
-export function startKserving(args: readonly string[], env: NodeJS.ProcessEnv = {}): StartedProgram {
-  return watch(spawn(process.execPath, [PROGRAM, ...args], { env: { ...cleanEnv(), ...env } }));
+/** Starts the real program on pipes, or with its standard output in a file; it is killed when the test ends. */
+export function startKserving(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  stdout: "pipe" | number = "pipe",
+): StartedProgram {
+  const stdio: StdioOptions = ["pipe", stdout, "pipe"];
+  return watch(spawn(process.execPath, [PROGRAM, ...args], { env: { ...cleanEnv(), ...env }, stdio }));
 }
 
 /** Starts the real program at a terminal of 100 columns, which `script` makes. */
@@ -81,8 +89,10 @@ function watch(child: ChildProcess): StartedProgram {
     });
   const event = async (msg: string) => JSON.parse((await output(new RegExp(`^\\{.*"msg":"${msg}".*\\}$`, "m")))[0]);
   return {
+    pid: child.pid,
     kill: (signal) => child.kill(signal),
     type: (keys) => child.stdin?.write(keys),
+    stopReading: () => void child.stdout?.destroy(),
     event,
     output,
     ended: () => end,

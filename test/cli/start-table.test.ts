@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toStartTable } from "../../src/cli/start-table.ts";
-import type { StageSummary } from "../../src/server.ts";
+import type { StageSummary } from "../../src/server/server.ts";
 
 const face: StageSummary = {
   index: 1,

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { startAtTerminal, startKserving } from "./start-kserving.ts";
+import { loggedEvent, startAtTerminal, startKserving, writeTestFile } from "./start-kserving.ts";
 
 const run = promisify(execFile);
 const model = new URL("../fixtures/models/half-plus-two.onnx", import.meta.url).pathname;
@@ -46,6 +46,14 @@ describe.skipIf(process.platform !== "linux")("at a terminal (made by Linux's sc
     const { stdout } = await run("/bin/sh", ["-c", line]);
     expect(JSON.parse(stdout)).toMatchObject({ outputs: { y: { dtype: "DT_FLOAT", floatVal: [2] } } });
   });
+});
+
+test.skipIf(process.platform !== "linux")("closing the terminal stops the program as SIGTERM does", async () => {
+  const log = await writeTestFile("kserving.log", "");
+  const program = startAtTerminal(["--driver", "null", "--port", "0", "--log-path", log]);
+  await program.output(/gRPC/);
+  program.kill("SIGKILL");
+  expect(await loggedEvent(log, "stopped")).toMatchObject({ level: "info" });
 });
 
 test("on a pipe the same facts are one event, and every line is JSON", async () => {

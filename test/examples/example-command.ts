@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parseSettings } from "../../src/cli/parse-settings.ts";
 import { toServerOptions } from "../../src/cli/server-options.ts";
-import type { ServerOptions } from "../../src/server.ts";
+import type { ServerOptions } from "../../src/server/server.ts";
 
 /** What the first comment of an example tells a reader to type. */
 export interface ExampleCommand {

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createRemoteService } from "../../src/grpc/remote-service.ts";
 import type { Payload } from "../../src/pipeline/payload.ts";
-import type { Server } from "../../src/server.ts";
+import type { Server } from "../../src/server/server.ts";
 import { type Element, toNested } from "../../src/tensor/nested.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";

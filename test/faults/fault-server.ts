@@ -11,7 +11,7 @@ import { ByteClient } from "../grpc/byte-client.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/kserving.cjs", import.meta.url));
 
-/** The real program in a process of its own, with the null driver. */
+/** The real program in a process of its own. */
 export interface FaultServer {
   readonly grpcPort: number;
   readonly httpPort: number;
@@ -24,9 +24,13 @@ export interface FaultServer {
   kill(): void;
 }
 
-export async function startFaultServer(flags: readonly string[] = []): Promise<FaultServer> {
+/** Starts it, with the null driver unless a stage is given. */
+export async function startFaultServer(
+  flags: readonly string[] = [],
+  stage: readonly string[] = ["--driver", "null"],
+): Promise<FaultServer> {
   const local = ["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"];
-  const command = [process.execPath, PROGRAM, "--driver", "null", ...local, ...flags];
+  const command = [process.execPath, PROGRAM, ...stage, ...local, ...flags];
   const { grpc, http, child, stop } = await startCommand(command);
   const [grpcPort, httpPort, pid] = [portOf(grpc), portOf(http), child.pid as number];
   const answersNext = async () => {
@@ -40,10 +44,11 @@ function portOf(address: string): number {
   return Number(address.split(":").at(-1));
 }
 
-/** A Predict message with so many floats, each the index it has. */
-export function predictMessage(count: number): Buffer {
+/** A Predict message with so many floats, each the index it has; the first one is `first`. */
+export function predictMessage(count: number, first = 0): Buffer {
   const data = new Float32Array(count);
   for (let index = 0; index < count; index++) data[index] = index;
+  data[0] = first;
   const x = createTensor("float32", [1, count], data);
   return Buffer.from(encodePredictRequest({ spec: NO_MODEL_SPEC, inputs: { x }, outputFilter: [] }, "content"));
 }

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { connect, type Http2Session, type Settings } from "node:http2";
+import { Server } from "@grpc/grpc-js";
 import { expect, it, onTestFinished } from "vitest";
-import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/grpc/http2-tuning.ts";
+import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES, tuneHttp2 } from "../../src/grpc/http2-tuning.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 it("lets a client send 1 MB ahead on a stream and 16 MB on a connection", async () => {
@@ -18,3 +19,10 @@ async function remoteWindow(session: Http2Session): Promise<number | undefined> 
   await new Promise((resolve) => session.ping(resolve));
   return session.state.remoteWindowSize;
 }
+
+it("leaves a server alone that has no place for it", () => {
+  const server = new Server();
+  Object.assign(server, { createHttp2Server: undefined });
+  expect(tuneHttp2(server)).toBeUndefined();
+  server.forceShutdown();
+});

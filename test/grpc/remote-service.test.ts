@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { toAbortSignal } from "../../src/cancel-source.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createRemoteService, type RemoteServiceOptions } from "../../src/grpc/remote-service.ts";
 import type { InferenceService, InferRequest } from "../../src/serving/inference-service.ts";
@@ -85,10 +86,14 @@ describe("infer", () => {
     );
   });
 
-  it("fails as unavailable where nobody listens", async () => {
+  it("fails as unavailable where nobody listens, with the address in the cause and not in the text", async () => {
     const server = await serve(new ScriptedService());
     await server.close(0);
-    await expect(connect(server.address).infer(request())).rejects.toMatchObject({ code: "unavailable" });
+    await expect(connect(server.address).infer(request())).rejects.toMatchObject({
+      code: "unavailable",
+      message: "The server behind this one cannot be reached, or its connection was lost; try again later.",
+      cause: { details: expect.stringContaining(server.address) },
+    });
   });
 
   it("fails as internal where the answer cannot be read", async () => {
@@ -106,11 +111,11 @@ describe("infer", () => {
     const controller = new AbortController();
     const { service, remote } = await connectTo(async (incoming) => {
       queueMicrotask(() => controller.abort());
-      await once(incoming.signal, "abort");
+      await once(toAbortSignal(incoming.signal), "abort");
       throw incoming.signal.reason;
     });
     await expect(remote.infer(request({ signal: controller.signal }))).rejects.toMatchObject({ code: "cancelled" });
-    await once(service.requests[0]!.signal, "abort").catch(() => undefined);
+    await once(toAbortSignal(service.requests[0]!.signal), "abort").catch(() => undefined);
     await expect(remote.infer(request({ signal: controller.signal }))).rejects.toMatchObject({ code: "cancelled" });
     expect(service.requests).toHaveLength(1);
   });
@@ -125,7 +130,12 @@ describe("infer", () => {
 
 it("describes what was asked for, without signatures", async () => {
   const remote = connect("127.0.0.1:1");
-  expect(await remote.describe({ model: "m", version: 2n })).toEqual({ model: "m", version: 2n, signatures: {} });
+  expect(await remote.describe({ model: "m", version: 2n })).toEqual({
+    model: "m",
+    version: 2n,
+    drivers: [],
+    signatures: {},
+  });
 });
 
 it("is ready while it is connected", async () => {

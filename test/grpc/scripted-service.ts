@@ -6,7 +6,9 @@ import type {
   InferRequest,
   InferResponse,
   ModelRef,
+  NamedStatistics,
   ServableDescription,
+  ServableState,
 } from "../../src/serving/inference-service.ts";
 
 /** What a {@link ScriptedService} does with a request. */
@@ -26,8 +28,20 @@ export class ScriptedService implements InferenceService {
   }
 
   async describe({ model, version = 1n }: ModelRef): Promise<ServableDescription> {
-    return { model, version, signatures: {} };
+    return { model, version, drivers: ["null"], signatures: {} };
   }
+
+  index(): readonly ServableState[] {
+    return [{ model: "default", version: 1n, isReady: this.#ready, unavailableReason: "" }];
+  }
+
+  async statistics(): Promise<readonly NamedStatistics[]> {
+    return [];
+  }
+
+  async load(): Promise<void> {}
+
+  async unload(): Promise<void> {}
 
   async infer(request: InferRequest): Promise<InferResponse> {
     this.requests.push(request);

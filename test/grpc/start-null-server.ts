@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { createServer, type Server, type ServerOptions } from "../../src/server.ts";
+import { createServer, type Server, type ServerOptions } from "../../src/server/server.ts";
 
 /** A whole server with the null driver, without HTTP, that closes when the test ends. */
 export async function startNullServer(options: Partial<ServerOptions> = {}): Promise<Server> {

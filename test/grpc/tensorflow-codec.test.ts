@@ -147,12 +147,17 @@ describe("a PredictRequest", () => {
   });
 
   it.each([
-    ["inputs", entry("")],
-    ["output_filter", raw(0x1a, 0)],
-  ])("is refused where a flood of empty %s would fill the memory", (_field, part) => {
+    ["inputs", entry(""), "more than 4096 inputs"],
+    ["output_filter", raw(0x1a, 0), "one more output_filter"],
+  ])("is refused where there is a flood of empty %s", (_field, part, text) => {
     expect(() => decode(encodeMessage(new Array(20_000).fill(part)))).toThrow(
-      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("one more") }),
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(text) }),
     );
+  });
+
+  it("takes 4096 inputs", () => {
+    const entries = Array.from({ length: 4096 }, (_, index) => entry(`x${index}`, encodeMessage([integerField(1, 1)])));
+    expect(Object.keys(decode(encodeMessage(entries), 2 * MEGABYTE).inputs)).toHaveLength(4096);
   });
 
   it("gives nothing but invalid_argument for 2000 mutations", () => {

@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
-import type { ServerOptions } from "../../src/server.ts";
+import type { ServerOptions } from "../../src/server/server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
 import { type ByteClient, connect } from "./byte-client.ts";
 import { judge, type Plain } from "./judge.ts";
 import { startNullServer } from "./start-null-server.ts";
@@ -78,6 +80,24 @@ describe("Predict", () => {
       code: 3,
       details: "Malformed PredictRequest: a field claims 99 bytes, 0 are left (byte 2 of 2).",
     });
+  });
+});
+
+describe("a dimension of 2^31 in a tensor without elements", () => {
+  const file = () => join(tempFolder({ "hooks.ts": "export const preprocess = (inputs: any) => inputs;" }), "hooks.ts");
+
+  it.each<[string, () => Partial<ServerOptions>]>([
+    ["hooks", () => ({ hooks: file() })],
+    ["a model's thread", () => ({ models: [{ path: "test/fixtures/models/any-rank.onnx" }] })],
+  ])("is refused, and spoils no later request that goes through %s", async (_, options) => {
+    const client = await start(options());
+    const shaped = (sizes: number[], values: number[]) => ({
+      inputs: { x: { dtype: "DT_FLOAT", tensor_shape: { dim: sizes.map((size) => ({ size })) }, float_val: values } },
+    });
+    for (let round = 0; round < 40; round++) {
+      await expect(predict(client, shaped([2 ** 31, 0], []))).rejects.toMatchObject({ code: 3 });
+    }
+    expect(await predict(client, shaped([1], [1]))).toHaveProperty("outputs");
   });
 });
 

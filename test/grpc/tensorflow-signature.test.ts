@@ -21,7 +21,7 @@ function check(sent: Sent, signatures: Record<string, Signature>): string | unde
   const request = { spec: { model: "", signature, versionEncoding: "int64" }, outputFilter } as const;
   try {
     const tensors = createTensors(inputs.map((name) => [name, one]));
-    checkRequest({ ...request, inputs: tensors }, { model: "m", version: 1n, signatures });
+    checkRequest({ ...request, inputs: tensors }, { model: "m", version: 1n, drivers: [], signatures });
     return undefined;
   } catch (reason) {
     return reason instanceof ServingError ? `${reason.code}: ${reason.message}` : String(reason);

@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { createServer, type Server, type ServerOptions } from "../../src/server.ts";
+import { createServer, type Server, type ServerOptions } from "../../src/server/server.ts";
 
 /** A server on free ports, with HTTP, that closes when the test ends. */
 export async function startServer(options: ServerOptions): Promise<Server & { readonly httpUrl: string }> {

@@ -21,7 +21,7 @@ describe("hooks that cannot work are refused before a port opens", () => {
       "preprocess is one function, but there are 2 models; expected an array",
     ],
     ["too many slots", { preprocess: [hook, null, hook] }, "preprocess has 3 slots, but there are 2 models"],
-    ["too few slots", { postprocess: [hook] }, "postprocess has 1 slots, but there are 2 models"],
+    ["too few slots", { postprocess: [hook] }, "postprocess has 1 slot, but there are 2 models"],
     [
       "a slot that is no function",
       { preprocess: [hook, "x"] },

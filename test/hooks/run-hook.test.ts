@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { Hook, HookContext } from "../../src/hooks/hooks.ts";
@@ -62,5 +63,67 @@ describe("what a hook throws", () => {
       code: "internal",
       message: "The hook preprocess failed: no labels",
     });
+  });
+
+  test.each([
+    ["an object without a text", Object.create(null)],
+    [
+      "an object whose text throws",
+      {
+        toString: () => {
+          throw new Error("nested");
+        },
+      },
+    ],
+  ])("names the hook, though it is %s", async (_, reason) => {
+    await expect(throwing(reason)).rejects.toMatchObject({
+      code: "internal",
+      message: "The hook preprocess failed: (a value that has no text)",
+      cause: reason,
+    });
+  });
+
+  test.each([
+    ["of ours", new (ServingError as unknown as new (code: string) => Error)("not_found")],
+    ["of another copy", { code: "not_found", [Symbol.for("kserving.ServingError")]: true }],
+  ])("names the hook where a ServingError %s has no message", async (_, reason) => {
+    await expect(throwing(reason)).rejects.toMatchObject({
+      code: "not_found",
+      message: "The hook preprocess failed and gave no message.",
+    });
+  });
+
+  test("shows neither of the paths that a failed file access is about", async () => {
+    const reason = Object.assign(new Error("EXDEV: rename '/srv/secret/a' -> 'b/c'"), {
+      path: "/srv/secret/a",
+      dest: "b/c",
+    });
+    await expect(throwing(reason)).rejects.toThrow("The hook preprocess failed: EXDEV: rename '(path)' -> '(path)'");
+  });
+});
+
+describe("what a hook returns", () => {
+  const returning = (value: unknown) =>
+    runHook(
+      place(() => value),
+      {},
+      context(),
+    );
+
+  test("may be a promise of another realm, or an instance of a class with members", async () => {
+    expect(await returning(runInNewContext("Promise.resolve({ x: 1 })"))).toEqual({ x: 1 });
+    const faces = new (class Faces {
+      readonly count = 1;
+    })();
+    expect(await returning(faces)).toBe(faces);
+  });
+
+  test.each([
+    ["a Map", new Map([["x", 1]])],
+    ["a Date", new Date(0)],
+    ["an Error", new Error("x")],
+    ["a Buffer", Buffer.from("x")],
+  ])("is refused as %s", async (_, value) => {
+    await expect(returning(value)).rejects.toThrow(/^The hook preprocess returned a bare \w+; expected an object/);
   });
 });

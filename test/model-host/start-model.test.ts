@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { RawOptions } from "../../src/drivers/option-table.ts";
 import { findDriver } from "../../src/drivers/registry.ts";
-import { type HostOptions, type ModelHost, startModel } from "../../src/model-host/start-model.ts";
+import { type ModelHost, type StartModelOptions, startModel } from "../../src/model-host/start-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { toNested } from "../../src/tensor/nested.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
@@ -31,7 +31,7 @@ export default defineDriver({
   }),
 });`;
 
-async function start(options: Partial<HostOptions> = {}, raw: RawOptions = {}): Promise<ModelHost> {
+async function start(options: Partial<StartModelOptions> = {}, raw: RawOptions = {}): Promise<ModelHost> {
   const found = await findDriver(join(tempFolder({ "moody.ts": DRIVER }), "moody.ts"));
   const log = createSilentLogger();
   const host = await startModel({ found, path: "", options: raw }, { instances: 1, modelStallMs: 0, log, ...options });

@@ -63,7 +63,7 @@ describe("a reload", () => {
   test.each([
     ["does not compile", "export const preprocess = ;", /hooks\.ts:1:27: Unexpected ";"/],
     ["does not start", hooks("new", `throw new Error("no");`), "init_hook failed: no"],
-    ["ends its thread while it starts", hooks("new", "process.exit(1);"), "The hooks' thread ended."],
+    ["ends its thread while it starts", hooks("new", "process.exit(3);"), /while its init_hook ran \(exit code 3\)/],
   ])("of a file that %s keeps the old hooks", async (_, source, message) => {
     const { servable, write, threads } = await start(hooks("old"));
     write(source);

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { describe, expect, test } from "vitest";
+import { toTensors } from "../../src/tensor/plain-value.ts";
 import { run } from "../helpers/run-pipeline.ts";
 import { ask, startHookThreads } from "../helpers/start-hook-threads.ts";
 
@@ -81,6 +82,39 @@ test("requests of other threads go on while one thread dies", async () => {
   expect(await ask(servable, { x: 0 })).toEqual({ x: 0 });
 });
 
+describe("requests that a thread was sent before it died", () => {
+  const deadly = faulty("process.exit(1);");
+
+  test("are run by another thread where it had not begun them", async () => {
+    const servable = await startHookThreads(deadly, { workers: 2 });
+    const [killer, ...others] = await Promise.allSettled([1, 0, 0, 0].map((x) => ask(servable, { x })));
+    expect(killer).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+    expect(others).toEqual(others.map(() => ({ status: "fulfilled", value: { x: 0 } })));
+  });
+
+  test("fail where their inputs went with it", async () => {
+    const servable = await startHookThreads(deadly, { workers: 2 });
+    const large = new Array<number>(10_000).fill(0);
+    const inputs = [{ x: 1 }, { x: 0 }, { x: large }];
+    const [, , lost] = await Promise.allSettled(inputs.map((each) => ask(servable, each)));
+    expect(lost).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+    expect(await ask(servable, { x: large })).toEqual({ x: large });
+  });
+
+  test("fail where it had begun them", async () => {
+    const servable = await startHookThreads(`
+      let begun = 0;
+      export const preprocess = async (inputs: any) => {
+        if (inputs.x.data[0] === 0) return inputs;
+        if (++begun === 2) process.exit(1);
+        return new Promise(() => {});
+      };`);
+    const both = await Promise.allSettled([ask(servable, { x: 1 }), ask(servable, { x: 2 })]);
+    for (const each of both) expect(each).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+    expect(await ask(servable, { x: 0 })).toEqual({ x: 0 });
+  });
+});
+
 test("more requests than a thread starts at once wait for their turn, and each gets its own answer", async () => {
   const servable = await startHookThreads(`
     let running = 0;
@@ -94,6 +128,30 @@ test("more requests than a thread starts at once wait for their turn, and each g
   const answers = await Promise.all(Array.from({ length: 100 }, (_, x) => ask(servable, { x })));
   expect(answers.map(({ x }) => x)).toEqual(Array.from({ length: 100 }, (_, x) => x));
   expect(Math.max(...answers.map(({ most }) => Number(most)))).toBe(32);
+});
+
+test("a request of priority 1 overtakes a hundred that wait for a thread", async () => {
+  const servable = await startHookThreads(`
+    const order: number[] = [];
+    export const preprocess = async (inputs: any) => {
+      order.push(inputs.x.data[0]);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return { order: order.slice() };
+    };`);
+  const askWith = (x: number, priority: number) =>
+    servable.run({
+      info: { id: "1", model: "default", version: 1n, signature: "" },
+      inputs: { kind: "tensors", tensors: toTensors({ x }) },
+      metadata: {},
+      signal: new AbortController().signal,
+      priority,
+    });
+  const others = Array.from({ length: 132 }, () => askWith(1, 0));
+  await Promise.all([askWith(2, 2), askWith(3, 1)]);
+  await Promise.all(others);
+  const { outputs } = await askWith(4, 0);
+  const order = outputs.kind === "tensors" ? Array.from(outputs.tensors.order?.data as Int32Array) : [];
+  expect(order.slice(31, 35)).toEqual([1, 3, 2, 1]);
 });
 
 test("a cancelled request aborts ctx.signal, and one that waits leaves the queue", async () => {
@@ -154,7 +212,7 @@ describe("hooks that do not start", () => {
     [
       "a wrong number of slots",
       "export const preprocess = [null, null];",
-      /preprocess has 2 slots, but there are 1 model/,
+      /preprocess has 2 slots, but there is 1 model;/,
     ],
     ["a module that throws", `throw new Error("early");`, /threw while it was loaded: early/],
   ])("say why: %s", async (_, source, message) => {

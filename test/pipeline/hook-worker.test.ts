@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { InitParams } from "../../src/hooks/hooks.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { openGeneration } from "../../src/pipeline/hook-generation.ts";
@@ -9,7 +9,7 @@ import type { LentModel, ModelLender } from "../../src/pipeline/hook-loans.ts";
 import { HookPool } from "../../src/pipeline/hook-pool.ts";
 import { HookWorker } from "../../src/pipeline/hook-worker.ts";
 import { createDeferred } from "../../src/threads/deferred.ts";
-import { compileUserModule } from "../../src/user-module.ts";
+import { compileUserModule } from "../../src/user-module/user-module.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const log = createSilentLogger();
@@ -35,10 +35,10 @@ const exiting = "setTimeout(() => process.exit(1)); await new Promise(() => {});
 
 const hookFile = (source: string) => join(tempFolder({ "hooks.ts": source }), "hooks.ts");
 
-const startWorker = async (source: string) => {
+const startWorker = async (source: string, own: object = {}) => {
   const file = hookFile(source);
   const compiled = await compileUserModule(file);
-  const worker = new HookWorker({ ...choices, file, url: compiled.url }, log);
+  const worker = new HookWorker({ ...choices, ...own, file, url: compiled.url }, log);
   onTestFinished(async () => {
     await worker.terminate();
     await compiled.dispose();
@@ -156,4 +156,61 @@ test("closing a pool ends a reload whose file never finishes to load", async () 
   const reload = expect(pool.reload()).rejects.toMatchObject({ code: "unavailable" });
   await pool.close();
   await reload;
+});
+
+describe("a hook file that does not load says which one, and what to do:", () => {
+  const loading = async (source: string, own: object = {}) => {
+    const file = hookFile(source);
+    const error = await openGeneration({ ...choices, ...own, file }, log).catch((reason) => reason);
+    return { code: error.code, message: String(error.message).replace(dirname(file), "") };
+  };
+
+  test.each([
+    [
+      "one that ends its thread",
+      "process.exit(7);",
+      {},
+      "/hooks.ts ended its thread while it was loaded (exit code 7); does it call process.exit()? Throw an error instead.",
+    ],
+    [
+      "one that spins",
+      "for (;;);",
+      { stallMs: 300 },
+      "/hooks.ts stood still for 300 ms (--hook-stall) while it was loaded: is there a loop without end? Wait asynchronously for what takes long, or raise --hook-stall.",
+    ],
+    [
+      "one that waits for ever",
+      `await new Promise(() => {}); ${passing}`,
+      { hookTimeoutMs: 10 },
+      "/hooks.ts has not been loaded within 100 ms (10 times --hook-timeout); does its promise ever settle? If it needs longer, raise --hook-timeout.",
+    ],
+    [
+      "one that throws where nobody catches",
+      `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {}); ${passing}`,
+      {},
+      "/hooks.ts failed where nobody caught it, while it was loaded: stray",
+    ],
+  ])("%s", async (_, source, own, message) => {
+    expect(await loading(source, own)).toEqual({ code: "failed_precondition", message });
+  });
+
+  test("one that needs more memory than it may have", async () => {
+    const { code, message } = await loading("const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()));");
+    expect(code).toBe("resource_exhausted");
+    expect(message).toBe(
+      "/hooks.ts used more memory than --hook-memory allows, while it was loaded; raise it, or keep less.",
+    );
+  });
+});
+
+test.each([
+  ["stands still", "for (;;);", /stood still for 300 ms \(--hook-stall\) while its init_hook ran/],
+  ["ends its thread", "process.exit(7);", /ended its thread while its init_hook ran \(exit code 7\)/],
+])("an init_hook that %s fails the start", async (_, body, message) => {
+  const worker = await startWorker(`export const init_hook = () => { ${body} };`, { stallMs: 300 });
+  await worker.declared;
+  await expect(worker.start(nothingToLend().lender, params)).rejects.toMatchObject({
+    code: "failed_precondition",
+    message: expect.stringMatching(message),
+  });
 });

@@ -3,11 +3,13 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createApp } from "../../src/proxy/app.ts";
+import { MemoryBudget } from "../../src/serving/memory-budget.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 
 describe("createApp", () => {
   test("serves all routes wherever it is mounted, and listens nowhere itself", async () => {
-    const app = createApp({ service: new ScriptedService(), maxMessageBytes: 1000, log: createSilentLogger() });
+    const [service, log, memory] = [new ScriptedService(), createSilentLogger(), new MemoryBudget(2000)];
+    const app = createApp({ service, maxMessageBytes: 1000, memory, allowControl: false, log });
     const server = createServer(app).listen(0, "127.0.0.1");
     onTestFinished(() => {
       server.close();

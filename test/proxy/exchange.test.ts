@@ -18,7 +18,7 @@ describe("the request's signal", () => {
     const answer = fetch(url + PREDICT, { method: "POST", body: BODY, signal: controller.signal });
     const { signal } = await service.entered;
     expect(signal.aborted).toBe(false);
-    const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     controller.abort();
     await expect(answer).rejects.toThrow();
     await aborted;

@@ -3,6 +3,7 @@ import { filesToTensor, textsToTensor } from "../../src/proxy/form-tensor.ts";
 import { dtypeOfName } from "../../src/proxy/kibernetika-dtype.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import { comparable } from "../grpc/plain-tensor.ts";
+import { ampleBudget } from "./ample-budget.ts";
 
 function field(type: string) {
   return { field: `${type}_x`, type, dtype: dtypeOfName(type) as DType };
@@ -33,7 +34,7 @@ describe("textsToTensor", () => {
     ["byte", ["a,b"], "bytes", [Buffer.from("a,b")]],
     ["bytes", ["é"], "bytes", [Buffer.from("é")]],
   ])("makes a tensor of rank 1 of %s and %j", (type, texts, dtype, data) => {
-    expect(comparable(textsToTensor(texts, field(type)))).toEqual({ dtype, shape: [data.length], data });
+    expect(comparable(textsToTensor(texts, field(type), ampleBudget()))).toEqual({ dtype, shape: [data.length], data });
   });
 
   test.each([
@@ -49,8 +50,10 @@ describe("textsToTensor", () => {
     ["int64", "99999999999999999999999"],
     ["bool", "yes"],
     ["bool", "toString"],
+    ["bool", "constructor"],
+    ["bool", "__proto__"],
   ])("takes no %s from %j", (type, text) => {
-    expect(() => textsToTensor([text], field(type))).toThrow(
+    expect(() => textsToTensor([text], field(type), ampleBudget())).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
         message: expect.stringContaining(`Field "${type}_x" has the value`),
@@ -76,16 +79,20 @@ describe("filesToTensor", () => {
     ["int8", "int8", [3], [0, 1, -56]],
     ["bool", "bool", [3], [0, 1, 1]],
   ])("takes a file of %s for %s of shape %j", (type, dtype, shape, data) => {
-    expect(comparable(filesToTensor([FILE], field(type)))).toEqual({ dtype, shape, data });
+    expect(comparable(filesToTensor([FILE], field(type), ampleBudget()))).toEqual({ dtype, shape, data });
   });
 
   test("takes several files as several elements of bytes, and of nothing else", () => {
-    expect(filesToTensor([FILE, FILE], field("bytes")).shape).toEqual([2]);
-    expect(() => filesToTensor([FILE, FILE], field("byte"))).toThrow('Field "byte_x" was sent with 2 files');
-    expect(() => filesToTensor([FILE, FILE], field("uint8"))).toThrow('Field "uint8_x" was sent with 2 files');
+    expect(filesToTensor([FILE, FILE], field("bytes"), ampleBudget()).shape).toEqual([2]);
+    expect(() => filesToTensor([FILE, FILE], field("byte"), ampleBudget())).toThrow(
+      'Field "byte_x" was sent with 2 files',
+    );
+    expect(() => filesToTensor([FILE, FILE], field("uint8"), ampleBudget())).toThrow(
+      'Field "uint8_x" was sent with 2 files',
+    );
   });
 
   test("takes an empty file", () => {
-    expect(comparable(filesToTensor([Buffer.alloc(0)], field("float"))).shape).toEqual([0]);
+    expect(comparable(filesToTensor([Buffer.alloc(0)], field("float"), ampleBudget())).shape).toEqual([0]);
   });
 });

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { connect } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import { createRemoteService } from "../../src/grpc/remote-service.ts";
@@ -44,12 +46,12 @@ describe("createHttpServer", () => {
 
   test("lists what there is to those who look elsewhere, and gives nothing of itself away", async () => {
     const { httpUrl } = await startServer({ models: [{ driver: "null" }] });
-    const response = await fetch(`${httpUrl}/v2/models`);
+    const response = await fetch(`${httpUrl}/v3/models`);
     expect(response.status).toBe(404);
     expect([response.headers.get("x-powered-by"), response.headers.get("etag")]).toEqual([null, null]);
     const { error } = (await response.json()) as { error: string };
     expect(error).toMatch(
-      /^There is no GET \/v2\/models here\. There is POST \/predict.*, POST \/serving-proxy, .*GET \/health\.$/,
+      /^There is no GET \/v3\/models here\. There is POST \/predict.*, POST \/serving-proxy, .*GET \/health\.$/,
     );
   });
 
@@ -129,6 +131,32 @@ describe("in front of another server", () => {
   });
 });
 
+describe("a request that HTTP does not allow", () => {
+  test.each([
+    ["without a Host", "GET /health HTTP/1.1\r\n\r\n", 400, "The request has no Host header."],
+    [
+      "that expects what nobody knows",
+      "GET /health HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n",
+      417,
+      "Expect: x cannot be met; send 100-continue, or no such header.",
+    ],
+  ])("%s is told so as any other", async (_, bytes, status, error) => {
+    const { port } = await serveHttp(new ScriptedService());
+    const client = new RawClient(port);
+    client.write(bytes);
+    const answer = await client.received(/\}$/);
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*content-type: application/json`));
+    expect(JSON.parse(answer.slice(answer.indexOf("{")))).toEqual({ error });
+  });
+
+  test("of HTTP/1.0 needs no Host", async () => {
+    const { port } = await serveHttp(new ScriptedService());
+    const client = new RawClient(port);
+    client.write("GET /health HTTP/1.0\r\n\r\n");
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
 describe("bytes that are no request", () => {
   test.each([
     ["a line that is no request", "nonsense\r\n\r\n", /^HTTP\/1\.1 400 Bad Request\r\nContent-Type: application\/json/],
@@ -171,9 +199,25 @@ describe("close", () => {
     const { service, server } = await start();
     const answer = post(server.url);
     const { signal } = await service.entered;
-    const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+    const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     await Promise.all([server.close(50), expect(answer).rejects.toThrow(), aborted]);
     service.release();
+  });
+
+  test("sends an answer to its end that a client reads slowly", async () => {
+    const text = "a".repeat(20_000_000);
+    const { port, close } = await serveHttp(new ScriptedService());
+    const client = connect(port, "127.0.0.1");
+    onTestFinished(() => void client.destroy());
+    const body = JSON.stringify({ instances: [text] });
+    client.write(`POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    // Nothing is read before the server closes: the answer waits in its buffers.
+    await once(client, "readable");
+    const closed = close(30_000);
+    const received = (await buffer(client)).toString("latin1");
+    expect(received.endsWith('a"\n    ]\n}')).toBe(true);
+    expect(received.length).toBeGreaterThan(text.length);
+    await closed;
   });
 
   test("does not wait for connections on which nothing is under way", async () => {

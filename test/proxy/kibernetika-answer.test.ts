@@ -29,6 +29,13 @@ function bytes(shape: readonly number[], ...elements: readonly Uint8Array[]): Te
 }
 
 describe("toKibernetikaAnswer", () => {
+  test("picks all of many outputs by name in a time that grows with their number", () => {
+    const names = Array.from({ length: 100_000 }, (_, index) => `n${index}`);
+    const one = createTensor("uint8", [], Uint8Array.of(1));
+    const { body } = answer(Object.fromEntries(names.map((name) => [name, one])), { outFilter: names.toReversed() });
+    expect(Object.keys(JSON.parse(Buffer.from(body).toString()))).toEqual(names);
+  });
+
   test.each<[string, Tensor, unknown]>([
     ["float32", createTensor("float32", [2, 1], Float32Array.of(0.5, 3)), [[0.5], [3]]],
     ["rank 0", createTensor("int32", [], Int32Array.of(-7)), -7],

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { parseKibernetikaJson } from "../../src/proxy/kibernetika-codec.ts";
 import { comparable } from "../grpc/plain-tensor.ts";
+import { ampleBudget } from "./ample-budget.ts";
 
 function parse(text: string) {
-  return parseKibernetikaJson(Buffer.from(text));
+  return parseKibernetikaJson(Buffer.from(text), ampleBudget());
 }
 
 function input(dtype: string, data: string) {
@@ -21,6 +22,15 @@ function errorOf(text: string): string {
 }
 
 describe("parseKibernetikaJson", () => {
+  test("takes 4096 inputs and no more", () => {
+    const body = (count: number) => {
+      const names = Array.from({ length: count }, (_, index) => `"x${index}":{"dtype":1,"data":1}`);
+      return `{"inputs":{${names.join()}}}`;
+    };
+    expect(Object.keys(parse(body(4096)).inputs)).toHaveLength(4096);
+    expect(() => parse(body(4097))).toThrow("The request has more than 4096 inputs");
+  });
+
   test.each([
     [1, "float32", "[1, 2.5, NaN, null, 1e300]", [1, 2.5, Number.NaN, Number.NaN, Number.POSITIVE_INFINITY]],
     [2, "float64", "[1, 2.5, null]", [1, 2.5, Number.NaN]],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FORM_TYPES, parseKibernetikaForm } from "../../src/proxy/kibernetika-multipart.ts";
 import { comparable } from "../grpc/plain-tensor.ts";
+import { ampleBudget } from "./ample-budget.ts";
 
 /** The form as an HTTP client would send it. */
 async function encode(form: FormData) {
@@ -16,7 +17,7 @@ async function parse(...fields: readonly (readonly [name: string, value: string 
     else form.append(name, new Blob([Buffer.from(value)]), "file.bin");
   }
   const { body, headers } = await encode(form);
-  const { inputs, ...rest } = await parseKibernetikaForm(body, headers);
+  const { inputs, ...rest } = await parseKibernetikaForm(body, headers, ampleBudget());
   const entries = Object.entries(inputs).map(([name, tensor]) => [name, comparable(tensor)]);
   return { inputs: Object.fromEntries(entries), ...rest };
 }
@@ -71,8 +72,8 @@ describe("parseKibernetikaForm", () => {
     const part = (disposition: string) =>
       Buffer.from(`--b\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n1\r\n--b--\r\n`);
     const headers = { "content-type": "multipart/form-data; boundary=b" };
-    expect((await parseKibernetikaForm(part('x="float_x"'), headers)).inputs).toEqual({});
-    await expect(parseKibernetikaForm(part('filename="f"'), headers)).rejects.toThrow(
+    expect((await parseKibernetikaForm(part('x="float_x"'), headers, ampleBudget())).inputs).toEqual({});
+    await expect(parseKibernetikaForm(part('filename="f"'), headers, ampleBudget())).rejects.toThrow(
       'File field "" is not called TYPE_NAME',
     );
   });
@@ -84,6 +85,15 @@ describe("parseKibernetikaForm", () => {
     await expect(parse(["bytes_x", "1"], ["bytes_x", Buffer.of(1)])).rejects.toThrow("is a second value");
   });
 
+  test("refuses more than 4096 fields and files, but takes as many", async () => {
+    const values = Array.from({ length: 4096 }, () => ["int_x", "1"] as const);
+    expect((await parse(...values)).inputs.x).toMatchObject({ shape: [4096] });
+    await expect(parse(...values, ["int_x", "1"])).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "The form has more than 4096 fields and files; send fewer.",
+    });
+  });
+
   test("refuses a body that is no form, that ends early, or whose boundary is not named", async () => {
     const form = new FormData();
     form.append("float_x", "1");
@@ -92,9 +102,13 @@ describe("parseKibernetikaForm", () => {
       code: "invalid_argument",
       message: expect.stringContaining("The form cannot be read"),
     });
-    await expect(parseKibernetikaForm(body.subarray(0, body.length - 30), headers)).rejects.toEqual(refused);
-    await expect(parseKibernetikaForm(Buffer.from("junk"), headers)).rejects.toEqual(refused);
-    await expect(parseKibernetikaForm(Buffer.alloc(0), headers)).rejects.toEqual(refused);
-    await expect(parseKibernetikaForm(body, { "content-type": "multipart/form-data" })).rejects.toEqual(refused);
+    await expect(parseKibernetikaForm(body.subarray(0, body.length - 30), headers, ampleBudget())).rejects.toEqual(
+      refused,
+    );
+    await expect(parseKibernetikaForm(Buffer.from("junk"), headers, ampleBudget())).rejects.toEqual(refused);
+    await expect(parseKibernetikaForm(Buffer.alloc(0), headers, ampleBudget())).rejects.toEqual(refused);
+    await expect(parseKibernetikaForm(body, { "content-type": "multipart/form-data" }, ampleBudget())).rejects.toEqual(
+      refused,
+    );
   });
 });

@@ -164,6 +164,16 @@ describe("POST /predict", () => {
   });
 });
 
+test("a tensor of 254 dimensions comes back from both protocols, one of 255 does not", async () => {
+  const { httpUrl } = await startServer({ ...ECHO, hooks: defineHooks({ preprocess: (inputs) => inputs }) });
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  const predict = (data: string) => post(`${httpUrl}/predict`, `{"inputs":{"x":{"dtype":1,"data":${data}}}}`);
+  const column = (data: string) => post(`${httpUrl}/v1/models/default:predict`, `{"inputs":${data}}`);
+  expect(await (await predict(nested(254))).text()).toBe(`{"x":${nested(254)}}`);
+  expect(await (await column(nested(254))).json()).toEqual({ outputs: JSON.parse(nested(254)) });
+  expect([(await predict(nested(255))).status, (await column(nested(255))).status]).toEqual([400, 400]);
+});
+
 describe("POST /serving-proxy", () => {
   test("hands the body to the hooks as it is, and their answer back", async () => {
     const service = new ScriptedService((request) => ({
@@ -181,6 +191,26 @@ describe("POST /serving-proxy", () => {
     expect(await response.text()).toBe(' {"echo":{ "a":  [1.0] }}\n');
     expect([response.headers.get("content-type"), response.headers.get("x-hook")]).toEqual(["application/json", "1"]);
     expect(service.requests[0]).toMatchObject({ model: "", signature: "" });
+  });
+
+  test.each([
+    `{"a":{"dtype":"float32","shape":[5],"data":[1]}}`,
+    `{"a":{"dtype":"bytes","shape":[0,3],"data":[]}}`,
+    `{"a":{"dtype":"bytes","shape":[1000000000,0],"data":[]}}`,
+    `{"__proto__":{"x":1},"constructor":1,"":2}`,
+  ])("gives back what resembles something else as it was: %s", async (text) => {
+    const { httpUrl } = await startServer(ECHO);
+    const response = await post(`${httpUrl}/serving-proxy`, text);
+    expect([response.status, await response.text()]).toEqual([200, text]);
+  });
+
+  test("refuses a name of 5 MB in few words", async () => {
+    const { httpUrl } = await startServer({ models: [{ path: "test/fixtures/models/half-plus-two.onnx" }] });
+    const [status, message] = await errorOf(post(`${httpUrl}/serving-proxy`, `{"${"a".repeat(5_000_000)}":1}`));
+    expect([status, message]).toEqual([
+      400,
+      expect.stringMatching(/^The model has no input "a{900,1024}\.\.\.TRUNCATED$/),
+    ]);
   });
 
   test("gives hooks plain values", async () => {

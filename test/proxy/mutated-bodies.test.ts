@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { TensorSpec } from "../../src/drivers/driver.ts";
 import { defineHooks } from "../../src/hooks/hooks.ts";
+import { mutate } from "../fuzz/mutate.ts";
 import { Random } from "../grpc/random.ts";
 import { startServer } from "../helpers/start-server.ts";
-import { randomJson } from "./random-json.ts";
 
 const MUTATIONS = 2000;
 /** What a client's mistakes may lead to; anything else would be the server's own failure. */
@@ -23,34 +23,6 @@ const PROXY =
   '{"inputs": {"x": {"dtype": 1, "data": [[1, null], [3, 4]]}, "s": {"dtype": "string", "data": "aGVsbG8="}, "n": {"dtype": 9, "data": [1]}}, "out_filter": ["x"], "out_mime_type": ""}';
 const FORM =
   '--b\r\nContent-Disposition: form-data; name="float_x"\r\n\r\n1,2.5\r\n--b\r\nContent-Disposition: form-data; name="byte_s"; filename="f"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n--b\r\nContent-Disposition: form-data; name="int_n"\r\n\r\n7\r\n--b--\r\n';
-
-/** One to three bytes, or stretches of bytes, changed, left out, doubled or replaced with something of JSON. */
-function mutate(original: Buffer, random: Random): Buffer {
-  let bytes = original;
-  for (let times = 1 + random.below(3); times > 0; times--) {
-    const at = random.below(bytes.length + 1);
-    const end = Math.min(bytes.length, at + random.pick([0, 1, 1, 2, random.below(40)]));
-    const piece = random.pick([
-      Buffer.alloc(0),
-      Buffer.from(random.bytes(1 + random.below(3))),
-      Buffer.from(
-        random.pick([
-          ...'[]{},:"\\0-.eNI\r\n',
-          "null",
-          "1e999",
-          '"\\ud800"',
-          "[[[[",
-          "-Infinity",
-          "18446744073709551616",
-        ]),
-      ),
-      bytes.subarray(at, end),
-      Buffer.from(randomJson(random, 3)),
-    ]);
-    bytes = Buffer.concat([bytes.subarray(0, at), piece, random.pick([bytes.subarray(end), bytes.subarray(at)])]);
-  }
-  return bytes;
-}
 
 describe("mutated bodies", () => {
   test.each([

@@ -4,11 +4,12 @@ import { findSignature, parsePredictBody, readInputs } from "../../src/proxy/ten
 import type { DType } from "../../src/tensor/dtype.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { comparable } from "../grpc/plain-tensor.ts";
+import { ampleBudget } from "./ample-budget.ts";
 
 const X: TensorSpec = { name: "x", dtype: "float32" };
 
 function read(text: string, specs?: readonly TensorSpec[]) {
-  const { format, inputs } = readInputs(parsePredictBody(Buffer.from(text)), specs);
+  const { format, inputs } = readInputs(parsePredictBody(Buffer.from(text), ampleBudget()), specs);
   const entries = Object.entries(inputs).map(([name, tensor]) => [name, comparable(tensor)]);
   return { format, inputs: Object.fromEntries(entries) };
 }
@@ -29,10 +30,13 @@ function spec(name: string, dtype: DType): TensorSpec {
 
 describe("parsePredictBody", () => {
   test("tells root and signature, and ignores what follows the object", () => {
-    const { root, signature } = parsePredictBody(Buffer.from('{"signature_name": "s", "instances": [1]} rest'));
+    const { root, signature } = parsePredictBody(
+      Buffer.from('{"signature_name": "s", "instances": [1]} rest'),
+      ampleBudget(),
+    );
     expect(signature).toBe("s");
     expect(Object.keys(root)).toEqual(["signature_name", "instances"]);
-    expect(parsePredictBody(Buffer.from("{}")).signature).toBe("");
+    expect(parsePredictBody(Buffer.from("{}"), ampleBudget()).signature).toBe("");
   });
 
   test.each([
@@ -63,7 +67,7 @@ describe("parsePredictBody", () => {
 
 describe("findSignature", () => {
   const signatures = { other: { inputs: [X] }, serving_default: {} };
-  const servable = { model: "m", version: 1n, signatures };
+  const servable = { model: "m", version: 1n, drivers: [], signatures };
 
   test("knows the default one and those by name", () => {
     expect(findSignature("", servable)).toBe(signatures.serving_default);
@@ -82,6 +86,15 @@ describe("findSignature", () => {
 });
 
 describe("readInputs", () => {
+  test.each([
+    ["column", (fields: string) => `{"inputs": {${fields}}}`],
+    ["row", (fields: string) => `{"instances": [{${fields}}]}`],
+  ])("takes 4096 inputs in a %s and no more, where no signature says which", (_, body) => {
+    const fields = (count: number) => Array.from({ length: count }, (_, index) => `"x${index}": 1`).join();
+    expect(Object.keys(read(body(fields(4096))).inputs)).toHaveLength(4096);
+    expect(errorOf(body(fields(4097)))).toMatch(/^The request has more than 4096 inputs/);
+  });
+
   test.each([
     [
       '{"inputs": [1], "instances": [1]}',
@@ -190,7 +203,7 @@ describe("readInputs", () => {
 
   test("without a signature takes names from the JSON, and dtypes from its literals", () => {
     const text = '{"inputs": {"i": [1, 2], "f": [1, 2.5], "b": {"b64": "/w=="}, "t": true, "__proto__": [3000000000]}}';
-    const { inputs } = readInputs(parsePredictBody(Buffer.from(text)), undefined);
+    const { inputs } = readInputs(parsePredictBody(Buffer.from(text), ampleBudget()), undefined);
     expect(Object.entries(inputs).map(([name, { dtype, shape }]) => [name, dtype, shape])).toEqual([
       ["i", "int32", [2]],
       ["f", "float32", [2]],

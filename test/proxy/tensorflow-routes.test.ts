@@ -91,7 +91,12 @@ describe("POST /v1/models/NAME:predict", () => {
       metadata: {},
       outputs: { kind: "tensors", tensors: {} },
     }));
-    service.describe = async ({ model }) => ({ model, version: 1n, signatures: { serving_default: { outputs: [] } } });
+    service.describe = async ({ model }) => ({
+      model,
+      version: 1n,
+      drivers: [],
+      signatures: { serving_default: { outputs: [] } },
+    });
     const { url } = await serveHttp(service);
     expect(await errorOf(url, "/v1/models/m:predict")).toEqual([400, "Cannot convert empty tensor map to JSON"]);
   });
@@ -116,7 +121,7 @@ describe("POST /v1/models/NAME:predict", () => {
 
   test("passes headers and an id on, and the described version", async () => {
     const service = new ScriptedService();
-    service.describe = async ({ model }) => ({ model, version: 42n, signatures: { serving_default: {} } });
+    service.describe = async ({ model }) => ({ model, version: 42n, drivers: [], signatures: { serving_default: {} } });
     const { url } = await serveHttp(service);
     await post(url, "/v1/models/m/labels/stable%20one:predict", '{"inputs": 1}', {
       "x-request-id": "id-1",

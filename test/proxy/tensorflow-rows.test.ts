@@ -4,13 +4,18 @@ import { parseJson } from "../../src/proxy/json/json-reader.ts";
 import { readInstances } from "../../src/proxy/tensorflow-rows.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import { comparable } from "../grpc/plain-tensor.ts";
+import { ampleBudget } from "./ample-budget.ts";
 
 function spec(name: string, dtype: DType): TensorSpec {
   return { name, dtype };
 }
 
 function read(text: string, specs?: readonly TensorSpec[]) {
-  const tensors = readInstances(parseJson(Buffer.from(text), { lenientNumbers: true }), specs);
+  const tensors = readInstances(
+    parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true }),
+    specs,
+    ampleBudget(),
+  );
   return Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, comparable(tensor)]));
 }
 
@@ -30,6 +35,12 @@ const TEXT = [spec("x", "bytes")];
 const PAIR = [spec("a", "int32"), spec("b", "bytes")];
 
 describe("readInstances", () => {
+  test("takes instances that have 254 dimensions together, and no more", () => {
+    const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    expect(read(`[${nested(253)}, ${nested(253)}]`, FLOAT).x?.shape).toHaveLength(254);
+    expect(errorOf(`[${nested(254)}, ${nested(254)}]`, FLOAT)).toMatch(/nested more than 254 levels deep/);
+  });
+
   test.each<[string, readonly TensorSpec[], number[], unknown[]]>([
     ["[1, 2, 3]", FLOAT, [3], [1, 2, 3]],
     ["[[1, 2], [3, 4], [5, 6]]", INT, [3, 2], [1, 2, 3, 4, 5, 6]],

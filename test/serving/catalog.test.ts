@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { Catalog } from "../../src/serving/catalog.ts";
-import { loadPipeline } from "../helpers/run-pipeline.ts";
+import { slotOf } from "./slot-of.ts";
 
 async function catalogOf(...servables: [name: string, version: bigint][]): Promise<Catalog> {
   const catalog = new Catalog();
-  for (const [name, version] of servables) catalog.add((await loadPipeline({ name, version })).servable);
+  for (const [name, version] of servables) catalog.add(await slotOf({ name, version }));
   return catalog;
 }
 

@@ -1,14 +1,21 @@
 import { describe, expect, test } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
 import { Catalog } from "../../src/serving/catalog.ts";
 import { LocalService, type LocalServiceOptions } from "../../src/serving/local-service.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
-import { loadPipeline } from "../helpers/run-pipeline.ts";
+import { slotOf } from "./slot-of.ts";
 
 async function serve(hooks: Hooks, options: Partial<LocalServiceOptions> = {}): Promise<LocalService> {
   const catalog = new Catalog();
-  catalog.add((await loadPipeline({ hooks })).servable);
-  return new LocalService(catalog, { maxCount: 100, maxBytes: 1e6, requestTimeoutMs: 0, ...options });
+  catalog.add(await slotOf({ hooks }));
+  return new LocalService(catalog, {
+    maxCount: 100,
+    maxBytes: 1e6,
+    requestTimeoutMs: 0,
+    log: createSilentLogger(),
+    ...options,
+  });
 }
 
 const ask = (service: LocalService, signal = new AbortController().signal) =>

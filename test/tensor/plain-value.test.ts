@@ -96,6 +96,8 @@ describe("what is no tensor is refused by its place", () => {
     ],
     ["mixed types", [1, "a"], "x mixes number and string; a tensor has one type."],
     ["bigint and fraction", [1n, 0.5], "x mixes bigint with fractions; a tensor has one type."],
+    ["an integer beyond 64 bits", [[1n], [2n ** 70n]], "x[1][0] is 1180591620717411303424, but the integers in x fit"],
+    ["a fraction beyond float32", [1, 1e300], "x[1] is 1e+300, which float32 would make infinite"],
   ])("%s", (_, value, message) => {
     expect(() => toTensor(value as PlainValue, "x")).toThrow(message);
   });
@@ -104,7 +106,7 @@ describe("what is no tensor is refused by its place", () => {
     ["undefined", undefined, "x is undefined"],
     ["null", [1, null], "x[1] is null"],
     ["a Map", new Map(), "x is a Map"],
-    ["a function", () => 1, "x is () => 1"],
+    ["a function", () => 1, "x is a function"],
     ["a Date", new Date(0), "x is a Date"],
     ["a promise", Promise.resolve(), "Was an await forgotten?"],
   ])("%s", (_, value, message) => {
@@ -115,6 +117,12 @@ describe("what is no tensor is refused by its place", () => {
     ["data of another dtype", { dtype: "float32", shape: [1], data: Float64Array.of(1) }, "expected a Float32Array."],
     ["text as bytes", { dtype: "bytes", shape: [1], data: ["a"] }, "expected an array with one Uint8Array"],
     ["a plain array as data", { dtype: "float32", shape: [1], data: [1] }, "expected a Float32Array."],
+    ["a rank beyond 255", { dtype: "float32", shape: Array(300).fill(1), data: Float32Array.of(1) }, "x has rank 300;"],
+    [
+      "a dimension of 2^31",
+      { dtype: "float32", shape: [2 ** 31, 0], data: new Float32Array(0) },
+      "x has a dimension of 2147483648; expected less than 2^31.",
+    ],
     ["such a tensor in a list", [{ dtype: "float32", shape: [1], data: [1] }], "x[0] is a Object; expected a tensor"],
   ])("a tensor with %s", (_, value, message) => {
     expect(() => toTensor(value as PlainValue, "x")).toThrow(message);

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { byteSize, createTensor, elementCount, isTensor, looksLikeTensor, viewBytes } from "../../src/tensor/tensor.ts";
+import { markPlainLists } from "../../src/tensor/plain-list.ts";
+import {
+  assertCarriable,
+  byteSize,
+  createTensor,
+  elementCount,
+  isTensor,
+  looksLikeTensor,
+  viewBytes,
+} from "../../src/tensor/tensor.ts";
 
 describe("counting elements", () => {
   test.each([
@@ -13,6 +22,14 @@ describe("counting elements", () => {
 
   test.each([[[-1]], [[1.5]], [[Number.NaN]], [[2 ** 40, 2 ** 40]]])("of %j is refused", (shape) => {
     expect(() => elementCount(shape)).toThrow(/Shape/);
+  });
+});
+
+describe("a shape that threads can carry", () => {
+  test("has a rank of 255 and dimensions of 2^31 - 1 at most", () => {
+    expect(() => assertCarriable(Array(255).fill(2 ** 31 - 1), "x")).not.toThrow();
+    expect(() => assertCarriable(Array(256).fill(1), "x")).toThrow("x has rank 256; expected 255 at most.");
+    expect(() => assertCarriable([2 ** 31], "x")).toThrow("x has a dimension of 2147483648; expected less than 2^31.");
   });
 });
 
@@ -52,6 +69,13 @@ describe("a tensor", () => {
     ["bytes with a hole", { dtype: "bytes", shape: [2], data: Object.assign(new Array(2), { 1: bytes[0] }) }],
   ])("is not %s, which only looks like one", (_, value) => {
     expect([isTensor(value), looksLikeTensor(value)]).toEqual([false, true]);
+  });
+
+  test("is not a client's JSON without elements, while the same by hand is one", () => {
+    const lookalike = JSON.parse('{"dtype":"bytes","shape":[0,3],"data":[]}');
+    expect(isTensor(lookalike)).toBe(true);
+    markPlainLists(lookalike);
+    expect([isTensor(lookalike), looksLikeTensor(lookalike)]).toEqual([false, false]);
   });
 
   test.each([

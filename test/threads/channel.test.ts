@@ -4,13 +4,13 @@ import { DTYPES, numericLayout } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
 import { Channel } from "../../src/threads/channel.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
-import type { Record } from "../../src/threads/record.ts";
+import type { WireRecord } from "../../src/threads/wire-record.ts";
 
 /** Two channels facing each other; `next` gives the records that arrived at the right one, in order. */
 function linked(flushing: "soon" | "held" = "soon") {
   const { port1, port2 } = new MessageChannel();
-  const arrived: Record[] = [];
-  const waiting: ((record: Record) => void)[] = [];
+  const arrived: WireRecord[] = [];
+  const waiting: ((record: WireRecord) => void)[] = [];
   const left = new Channel(toHostPort(port1), () => {}, flushing);
   const right = new Channel(toHostPort(port2), (record) => {
     const take = waiting.shift();
@@ -19,7 +19,9 @@ function linked(flushing: "soon" | "held" = "soon") {
   });
   onTestFinished(() => left.close());
   const next = () =>
-    new Promise<Record>((resolve) => (arrived.length > 0 ? resolve(arrived.shift() as Record) : waiting.push(resolve)));
+    new Promise<WireRecord>((resolve) =>
+      arrived.length > 0 ? resolve(arrived.shift() as WireRecord) : waiting.push(resolve),
+    );
   return { left, right, next };
 }
 

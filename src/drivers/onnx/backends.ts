@@ -1,6 +1,6 @@
 import type { InferenceSession } from "onnxruntime-node";
 import { ServingError } from "../../errors.ts";
-import { didYouMean } from "../../nearest.ts";
+import { didYouMean } from "../../text/nearest.ts";
 import { type OptionTable, parseOptions, takesOption } from "../option-table.ts";
 
 /** What `runtime_backend` can name: GPU for whatever this build has for one, or an execution provider. */

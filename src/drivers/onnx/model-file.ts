@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
+import { isAbsolute } from "node:path";
 import { ServingError } from "../../errors.ts";
 import { describeFileKind } from "./file-kind.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
@@ -59,8 +60,13 @@ function openFile(path: string): number {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const missing = code === "ENOENT" || code === "ENOTDIR";
-    throw refused(missing ? `No model file at "${path}".` : `The model file "${path}" cannot be read: ${code}.`, error);
+    throw refused(missing ? noModel(path) : `The model file "${path}" cannot be read: ${code}.`, error);
   }
+}
+
+function noModel(path: string): string {
+  const hint = isAbsolute(path) ? "" : "; the path counts from the folder in which the server was started";
+  return `No model file at "${path}"; expected a .onnx or .ort file there${hint}.`;
 }
 
 function readOpenFile(path: string, descriptor: number): ModelFile | undefined {

@@ -1,5 +1,5 @@
 import { dirname, resolve, sep } from "node:path";
-import { publicText, reasonText, ServingError } from "../../errors.ts";
+import { publicText, ServingError, shortText } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 
 /** Names of symbolic dimensions by input; an input without any may be absent. */
@@ -15,7 +15,7 @@ const NOISE =
 /** The error for a model that ONNX Runtime does not load: `failed_precondition` with the runtime's own reason. */
 export function toLoadError(reason: unknown, path: string, backend: string): ServingError {
   const folder = dirname(resolve(path)) + sep;
-  const text = withoutNoise(reasonText(reason).replace(/^Load model from .*? failed:\s*/s, "")).replaceAll(folder, "");
+  const text = withoutNoise(shortText(reason).replace(/^Load model from .*? failed:\s*/s, "")).replaceAll(folder, "");
   const where = backend === "CPU" ? "" : ` with runtime_backend ${backend}`;
   const message = `ONNX Runtime cannot load "${path}"${where}: ${publicText(text)}${hint(text)}`;
   return new ServingError("failed_precondition", message, { cause: reason });
@@ -28,7 +28,7 @@ function hint(text: string): string {
 
 /** The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly what is wrong, else `internal`. */
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
-  const text = withoutNoise(reasonText(reason));
+  const text = withoutNoise(shortText(reason));
   if (REFUSED_INPUT.test(text)) return new ServingError("invalid_argument", oneLine(text), { cause: reason });
   const conflict = findConflict(inputs, symbols);
   if (conflict !== undefined) return new ServingError("invalid_argument", conflict, { cause: reason });

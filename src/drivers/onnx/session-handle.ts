@@ -1,8 +1,8 @@
 import { ServingError } from "../../errors.ts";
-import { didYouMean } from "../../nearest.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
+import { didYouMean } from "../../text/nearest.ts";
 import type { TensorSpec } from "../driver.ts";
 import type { OnnxSession } from "./onnx-session.ts";
 

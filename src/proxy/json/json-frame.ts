@@ -1,4 +1,4 @@
-import { JsonNumbers, type JsonObject, type JsonValue, type NumberStore } from "./json-value.ts";
+import { JsonNumbers, type JsonObject, type JsonValue, type NumberStore, VALUE_BYTES } from "./json-value.ts";
 
 /** A block of numbers has at most so many dimensions; deeper lists are arrays of blocks. */
 const MAX_RANK = 64;
@@ -77,6 +77,10 @@ export class ArrayFrame {
   }
 
   #toItems(): JsonValue[] {
+    this.#store.budget.spend(
+      this.#count * VALUE_BYTES,
+      () => `a list of ${this.#count} values that are not all numbers`,
+    );
     const size = this.#elementShape.reduce((product, dim) => product * dim, 1);
     return Array.from(
       { length: this.#count },

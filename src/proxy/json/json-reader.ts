@@ -1,9 +1,10 @@
+import type { DecodeBudget } from "../../serving/decode-budget.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { ArrayFrame, ObjectFrame, SCALAR } from "./json-frame.ts";
 import { readNumber } from "./json-number.ts";
 import { isNumberStart, readNumberRun } from "./json-number-run.ts";
 import { readString } from "./json-string.ts";
-import { JsonNumbers, type JsonValue, NumberStore } from "./json-value.ts";
+import { JsonNumbers, type JsonValue, NumberStore, VALUE_BYTES } from "./json-value.ts";
 
 const SPACE = 0x20;
 const QUOTE = 0x22;
@@ -23,10 +24,10 @@ const LITERALS: ReadonlyMap<number, readonly [string, JsonValue]> = new Map<numb
 
 /** Lists and objects inside one another; each open one costs memory. */
 const MAX_DEPTH = 1_000_000;
-/** Values that are objects of their own in memory: all but the numbers in regular lists. */
-const MAX_VALUES = 10_000_000;
 /** Numbers that the store holds at first, at most: 8 MB. */
 const MAX_INITIAL_NUMBERS = 2 ** 20;
+/** Numbers that the store has room for at least: making it larger costs more than reading them. */
+const MIN_INITIAL_NUMBERS = 64;
 /** Bytes of text that a number usually takes, from below. */
 const BYTES_PER_NUMBER = 16;
 
@@ -40,12 +41,14 @@ export interface JsonReaderOptions {
 
 /**
  * Parses UTF-8 JSON text in one pass. Numbers in regular lists cost no object each: see {@link JsonNumbers}.
- * Nesting costs no call stack. Throws `invalid_argument`: `JSON Parse error: WHAT at offset: N`, in the words of the
+ * Nesting costs no call stack; `budget` bounds the memory. Throws `invalid_argument`: `JSON Parse error: WHAT at offset: N`, in the words of the
  * parser that TensorFlow Serving uses.
  */
-export function parseJson(text: Uint8Array, options: JsonReaderOptions = {}): JsonValue {
-  return new JsonReader(text, options).read();
+export function parseJson(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions = {}): JsonValue {
+  return new JsonReader(text, budget, options).read();
 }
+
+const oneMoreValue = () => "one more value";
 
 class JsonReader {
   readonly #cursor: JsonCursor;
@@ -56,14 +59,16 @@ class JsonReader {
   readonly #open: (ArrayFrame | ObjectFrame)[] = [];
   /** The list that was closed last, to be used again. */
   #spare: ArrayFrame | undefined;
-  #values = 0;
+  readonly #budget: DecodeBudget;
   #root: JsonValue = null;
 
-  constructor(text: Uint8Array, options: JsonReaderOptions) {
+  constructor(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions) {
     this.#cursor = new JsonCursor(text);
     this.#lenientNumbers = options.lenientNumbers ?? false;
     this.#ignoreTrailing = options.ignoreTrailing ?? false;
-    this.#numbers = new NumberStore(Math.min(text.length / BYTES_PER_NUMBER + 4, MAX_INITIAL_NUMBERS) | 0);
+    this.#budget = budget;
+    const numbers = Math.max(text.length / BYTES_PER_NUMBER, MIN_INITIAL_NUMBERS);
+    this.#numbers = new NumberStore(Math.min(numbers, MAX_INITIAL_NUMBERS) | 0, budget);
   }
 
   read(): JsonValue {
@@ -206,8 +211,7 @@ class JsonReader {
   }
 
   #add(value: JsonValue): void {
-    if (++this.#values > MAX_VALUES)
-      throw this.#cursor.error(`More than ${MAX_VALUES} values outside lists of numbers.`);
+    this.#budget.spend(VALUE_BYTES, oneMoreValue);
     const frame = this.#open.at(-1);
     if (frame === undefined) this.#root = value;
     else frame.add(value);

@@ -43,9 +43,10 @@ export function toJsonTensor(value: JsonValue, dtype: DType, dialect: TensorDial
 export function shapeOf(value: JsonValue, dialect: TensorDialect): readonly number[] {
   const shape: number[] = [];
   let level = value;
-  for (; isJsonList(level) && shape.length <= MAX_RANK; level = level[0] as JsonValue) {
+  while (isJsonList(level) && shape.length <= MAX_RANK) {
     shape.push(level.length);
-    if (level.length === 0) return shape;
+    if (level.length === 0) break;
+    level = level[0] as JsonValue;
   }
   if (level instanceof JsonNumbers) shape.push(...level.shape);
   if (shape.length > MAX_RANK) throw dialect.refuse({ kind: "rank", path: [], shape: shape.slice(0, MAX_RANK) });

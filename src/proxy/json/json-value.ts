@@ -1,3 +1,5 @@
+import type { DecodeBudget } from "../../serving/decode-budget.ts";
+
 /**
  * JSON as {@link parseJson} gives it: like JSON.parse, but a number, and a regular list of numbers nested to any depth, is
  * one {@link JsonNumbers}. An empty list is an empty array.
@@ -8,6 +10,11 @@ export type JsonList = readonly JsonValue[];
 /** A null-prototype record: a key such as `__proto__` is data. Of equal keys the last one holds. */
 export type JsonObject = { readonly [key: string]: JsonValue };
 
+/** What a value costs that is an object of its own in memory: all but the numbers in regular lists. */
+export const VALUE_BYTES = 64;
+/** What a number takes in a {@link NumberStore}. */
+const NUMBER_BYTES = 9;
+
 /** All numbers of a document, in its order. */
 export class NumberStore {
   values: Float64Array;
@@ -16,10 +23,15 @@ export class NumberStore {
   /** The integer literals that a double does not hold, by index. */
   readonly exact = new Map<number, bigint>();
   length = 0;
+  /** What the document's values may take. */
+  readonly budget: DecodeBudget;
 
-  constructor(capacity: number) {
-    this.values = new Float64Array(capacity);
-    this.fractions = new Uint8Array(capacity);
+  /** `budget` pays for what is beyond `capacity`. */
+  constructor(capacity: number, budget: DecodeBudget) {
+    this.budget = budget;
+    const memory = new ArrayBuffer(capacity * NUMBER_BYTES);
+    this.values = new Float64Array(memory, 0, capacity);
+    this.fractions = new Uint8Array(memory, capacity * Float64Array.BYTES_PER_ELEMENT);
   }
 
   push(value: number, integral: boolean): void {
@@ -31,9 +43,12 @@ export class NumberStore {
 
   #grow(): void {
     const { values, fractions } = this;
-    this.values = new Float64Array(2 * values.length);
+    const affordable = Math.max(1, Math.floor(this.budget.leftBytes / NUMBER_BYTES));
+    const more = Math.min(values.length, affordable);
+    this.budget.spend(more * NUMBER_BYTES, () => "one more number");
+    this.values = new Float64Array(values.length + more);
     this.values.set(values);
-    this.fractions = new Uint8Array(2 * values.length);
+    this.fractions = new Uint8Array(values.length + more);
     this.fractions.set(fractions);
   }
 }

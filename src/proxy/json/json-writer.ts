@@ -11,7 +11,7 @@ export class JsonWriter {
 
   /** `expectedBytes` spares the buffer some growing. */
   constructor(expectedBytes = INITIAL_BYTES) {
-    this.#buffer = Buffer.allocUnsafeSlow(Math.max(expectedBytes, INITIAL_BYTES));
+    this.#buffer = Buffer.allocUnsafe(Math.max(expectedBytes, INITIAL_BYTES));
   }
 
   /** Room for `bytes` more; what is written there counts once {@link advance} says so. Start writing at {@link length}. */

@@ -42,8 +42,11 @@ describe("readModelFile", () => {
   });
 
   it.each([
-    ["no/such.onnx", 'No model file at "no/such.onnx".'],
-    ["package.json/model.onnx", 'No model file at "package.json/model.onnx".'],
+    ["no/such.onnx", 'No model file at "no/such.onnx"; expected a .onnx or .ort file there; the path counts from'],
+    [
+      "package.json/model.onnx",
+      'No model file at "package.json/model.onnx"; expected a .onnx or .ort file there; the path counts from',
+    ],
     ["test/fixtures/models/empty.onnx", 'The model file "test/fixtures/models/empty.onnx" is empty.'],
     ["test/fixtures/models/truncated.onnx", "is cut short: it has 100 bytes of at least "],
     ["test/fixtures/models/not-a-model.onnx", "is not an ONNX model: it looks like plain text."],

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { inferDType } from "../../../src/proxy/json/json-dtype.ts";
 import { parseJson } from "../../../src/proxy/json/json-reader.ts";
+import { ampleBudget } from "../ample-budget.ts";
 
 function infer(...texts: readonly string[]): string {
-  return inferDType(texts.map((text) => parseJson(Buffer.from(text), { lenientNumbers: true })));
+  return inferDType(texts.map((text) => parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true })));
 }
 
 describe("inferDType", () => {

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { dumpJson } from "../../../src/proxy/json/json-dump.ts";
 import { parseJson } from "../../../src/proxy/json/json-reader.ts";
+import { ampleBudget } from "../ample-budget.ts";
 
 function dump(text: string): string {
-  return dumpJson(parseJson(Buffer.from(text), { lenientNumbers: true }));
+  return dumpJson(parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true }));
 }
 
 describe("dumpJson", () => {

@@ -3,11 +3,12 @@ import { JsonCursor } from "../../../src/proxy/json/json-cursor.ts";
 import { readNumber } from "../../../src/proxy/json/json-number.ts";
 import { NumberStore } from "../../../src/proxy/json/json-value.ts";
 import { Random } from "../../grpc/random.ts";
+import { ampleBudget } from "../ample-budget.ts";
 import { randomNumber } from "../random-json.ts";
 
 function read(text: string, lenient = false) {
   const cursor = new JsonCursor(Buffer.from(text));
-  const store = new NumberStore(1);
+  const store = new NumberStore(1, ampleBudget());
   readNumber(cursor, store, lenient);
   return { value: store.values[0], integral: store.fractions[0] === 0, exact: store.exact.get(0), end: cursor.pos };
 }

@@ -1,14 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../../../src/proxy/json/json-reader.ts";
 import { JsonNumbers, type JsonValue } from "../../../src/proxy/json/json-value.ts";
+import { DecodeBudget } from "../../../src/serving/decode-budget.ts";
 import { Random } from "../../grpc/random.ts";
+import { ampleBudget } from "../ample-budget.ts";
 import { randomJson } from "../random-json.ts";
 import { toPlain } from "../to-plain.ts";
 
 const LENIENT = { lenientNumbers: true };
 
-function parse(text: string, options = {}): JsonValue {
-  return parseJson(Buffer.from(text), options);
+function parse(text: string, options = {}, budget = ampleBudget()): JsonValue {
+  return parseJson(Buffer.from(text), budget, options);
 }
 
 function errorOf(text: string, options = {}): string {
@@ -140,5 +142,26 @@ describe("parseJson", () => {
     expect(levels + (value as JsonNumbers).shape.length).toBe(500_000);
     expect(errorOf(tower(1_000_001, ""))).toBe("More than 1000000 levels of nesting. at offset: 1000000");
     expect(errorOf('{"a":'.repeat(1_000_001))).toMatch(/^More than 1000000 levels of nesting/);
+  });
+
+  test.each([
+    ["numbers", `[${"1,".repeat(159_999)}1]`, 1_200_000, /^one more number takes /],
+    [
+      "values that are no numbers",
+      `[${"[],".repeat(999)}[]]`,
+      64_063,
+      /^one more value takes 64 bytes in memory, 63 of/,
+    ],
+    [
+      "numbers among other values",
+      `[${"1,".repeat(1000)}"a"]`,
+      64_000,
+      /^a list of 1000 values that are not all numbers/,
+    ],
+  ])("stops where %s would take more memory than it may", (_, text, tooFewBytes, message) => {
+    expect(parse(text, {}, new DecodeBudget(1.2 * tooFewBytes))).toBeDefined();
+    expect(() => parse(text, {}, new DecodeBudget(tooFewBytes))).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringMatching(message) }),
+    );
   });
 });

@@ -4,6 +4,7 @@ import { type Misfit, type TensorDialect, toJsonTensor } from "../../../src/prox
 import { isJsonObject } from "../../../src/proxy/json/json-value.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
+import { ampleBudget } from "../ample-budget.ts";
 
 /** Carries the misfit to the test. */
 class Refusal extends Error {
@@ -24,7 +25,7 @@ const DIALECT: TensorDialect = {
 };
 
 function convert(text: string, dtype: DType, dialect: Partial<TensorDialect> = {}) {
-  const value = parseJson(Buffer.from(text), { lenientNumbers: true });
+  const value = parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true });
   return toJsonTensor(value, dtype, { ...DIALECT, ...dialect });
 }
 
@@ -143,6 +144,8 @@ describe("toJsonTensor", () => {
     const tower = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
     expect(convert(tower(254), "float32").shape).toHaveLength(254);
     expect(misfitOf(tower(255), "float32")).toMatchObject({ kind: "rank" });
+    expect(convert("[".repeat(254) + "]".repeat(254), "float32").shape).toHaveLength(254);
+    expect(misfitOf("[".repeat(255) + "]".repeat(255), "float32")).toMatchObject({ kind: "rank" });
     expect(misfitOf(tower(500_000), "float32")).toMatchObject({ kind: "rank" });
     expect(misfitOf(`${"[".repeat(500_000)}${"]".repeat(500_000)}`, "float32")).toMatchObject({ kind: "rank" });
   });

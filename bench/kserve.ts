@@ -1,0 +1,35 @@
+import { cpus } from "node:os";
+import { parseArgs } from "node:util";
+import { endChildrenOnSignal } from "./children.ts";
+import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
+import { binaryRest } from "./kserve/binary-rest.ts";
+import { codecComparisons } from "./kserve/codecs.ts";
+import { compare } from "./kserve/compare.ts";
+import { pictureComparison } from "./kserve/pictures.ts";
+import { LoadGenerator } from "./load/load-generator.ts";
+import { tableLines } from "./table.ts";
+
+const ROUNDS = 20;
+const QUICK_ROUNDS = 5;
+/** Of a round where both sides run in this process. */
+const SECONDS = 0.8;
+
+/** What KServe V2 costs: one table. */
+export async function runKserve(args: readonly string[]): Promise<void> {
+  const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
+  endChildrenOnSignal();
+  const rounds = quick ? QUICK_ROUNDS : ROUNDS;
+  const figures: Figure[] = [];
+  for (const comparison of [...codecComparisons(), await pictureComparison()]) {
+    figures.push(await compare(comparison, { rounds, secondsOfRound: SECONDS }));
+  }
+  const load = await LoadGenerator.start();
+  figures.push(await binaryRest({ rounds, isQuick: quick, load, say: console.log }));
+  load.stop();
+  const [{ model = "unknown processor" } = {}] = cpus();
+  console.log(`
+Node ${process.version}, ${cpus().length} cores (${model.trim()}). Medians of ${rounds} rounds, the sides in alternating order; a figure is made of each
+round's pair. A target is met when the 95 % interval reaches it.
+`);
+  for (const line of tableLines([FIGURE_HEAD, ...figures.map(figureCells)])) console.log(line);
+}

@@ -1,0 +1,58 @@
+const EMPTY = new Uint8Array(0);
+/** A length that somebody only claims is taken at its word up to so many bytes; beyond, room is made as bytes come. */
+const BELIEVED_BYTES = 1024 * 1024;
+/** The width of the widest numbers. */
+const ALIGNMENT = 8;
+
+/**
+ * Bytes gathered from one or more places, in one buffer however small the pieces are: the first block stays a view of where
+ * it came from, later ones cause a copy.
+ */
+export class ByteList {
+  #bytes: Uint8Array = EMPTY;
+  #length = 0;
+  #isOwned = false;
+  #expected = 0;
+  #lead = 0;
+
+  /** How many bytes there are. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /**
+   * Says how many bytes there will be, so that the buffer ends up with no more room than that. Where blocks are copied, the
+   * one at `alignedAt` then lies where numbers of any size can be viewed.
+   */
+  expect(bytes: number, alignedAt = 0): void {
+    this.#expected = bytes;
+    this.#lead = (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
+  }
+
+  append(block: Uint8Array): void {
+    if (this.#length === 0) {
+      this.#bytes = block;
+      this.#length = block.length;
+      return;
+    }
+    const length = this.#length + block.length;
+    if (!this.#isOwned || length > this.#bytes.length) this.#grow(length);
+    this.#bytes.set(block, this.#length);
+    this.#length = length;
+  }
+
+  /** Everything appended so far, in order. */
+  contents(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  #grow(atLeast: number): void {
+    const isExpected = atLeast <= this.#expected;
+    const room = isExpected ? Math.min(Math.max(2 * atLeast, BELIEVED_BYTES), this.#expected) : 2 * atLeast;
+    // Not zeroed: of room that is never used no page is ever touched, so that claims alone cost no memory.
+    const larger = new Uint8Array(Buffer.allocUnsafeSlow(this.#lead + room).buffer, this.#lead);
+    larger.set(this.contents());
+    this.#bytes = larger;
+    this.#isOwned = true;
+  }
+}

@@ -1,0 +1,43 @@
+import type { Server, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+import type { ControlPolicy } from "../kserve/control.ts";
+import { inferKserve } from "../kserve/infer-kserve.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
+import { byteMethod } from "./byte-method.ts";
+import { ADMIN_CALL_NAMES, adminMethod } from "./kserve-admin.ts";
+import { decodeInferRequest, encodeInferResponse } from "./kserve-codec.ts";
+import { toStreamHandler } from "./kserve-stream.ts";
+import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
+
+/** The service of KServe V2 (the Open Inference Protocol), as Triton and OpenVINO Model Server serve it too. */
+const KSERVE_SERVICE = "inference.GRPCInferenceService";
+
+/** How the service answers. */
+export type KserveServiceOptions = HandlerContext & ControlPolicy;
+
+/** Adds inference.GRPCInferenceService to a server. */
+export function addKserveService(server: Server, service: InferenceService, options: KserveServiceOptions): void {
+  const context = { ...options, service };
+  const pathOf = (name: string) => `/${KSERVE_SERVICE}/${name}`;
+  const admin = ADMIN_CALL_NAMES.map((name) => [name, byteMethod(pathOf(name))] as const);
+  const definition: ServiceDefinition = {
+    ModelInfer: byteMethod(pathOf("ModelInfer")),
+    ModelStreamInfer: byteMethod(pathOf("ModelStreamInfer"), "bidiStream"),
+    ...Object.fromEntries(admin),
+  };
+  const implementation: UntypedServiceImplementation = {
+    ModelInfer: toUnaryHandler(pathOf("ModelInfer"), inferMethod(service, options), options),
+    ModelStreamInfer: toStreamHandler(service, options),
+  };
+  for (const [name] of admin) {
+    implementation[name] = toUnaryHandler(pathOf(name), adminMethod(name, context), options);
+  }
+  server.addService(definition, implementation);
+}
+
+function inferMethod(service: InferenceService, { maxMessageBytes }: HandlerContext): UnaryMethod {
+  return async (message, call) => {
+    const request = decodeInferRequest(message, maxMessageBytes);
+    const answer = await inferKserve(service, request, call);
+    return { message: encodeInferResponse(answer, request.encoding), metadata: answer.metadata };
+  };
+}

@@ -1,0 +1,44 @@
+import { ServingError } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+
+/** What starts may download and load models: they get so many times what a request's hook gets. */
+const START_FACTOR = 10;
+/** After which the log tells what is waited for, in milliseconds. */
+const NOTICE_MS = 5000;
+
+/** How long hooks may take to start. */
+export interface StartLimit {
+  /** `--hook-timeout`; 0 = no limit. */
+  readonly hookTimeoutMs: number;
+  readonly log: Logger;
+  /** Default 5 s. */
+  readonly noticeMs?: number;
+}
+
+/**
+ * Waits for one step of the hooks' start for ten times `--hook-timeout`, then throws `failed_precondition`; the log tells earlier what is waited for.
+ * `step` is the beginning of both messages: `init_hook of hooks.ts has not returned`.
+ */
+export async function withinStartLimit<T>(pending: T | Promise<T>, step: string, limit: StartLimit): Promise<T> {
+  const { hookTimeoutMs, log, noticeMs = NOTICE_MS } = limit;
+  const limitMs = START_FACTOR * hookTimeoutMs;
+  const until = limitMs === 0 ? "there is no limit (--hook-timeout 0)" : `the limit is ${limitMs} ms`;
+  const notice = setTimeout(() => log.warn(`${step} yet, after ${noticeMs} ms; ${until}`), noticeMs);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    if (limitMs > 0) timer = setTimeout(() => reject(tooLate(step, limitMs)), limitMs);
+  });
+  try {
+    return await Promise.race([pending, late]);
+  } finally {
+    clearTimeout(notice);
+    clearTimeout(timer);
+  }
+}
+
+function tooLate(step: string, limitMs: number): ServingError {
+  return new ServingError(
+    "failed_precondition",
+    `${step} within ${limitMs} ms (${START_FACTOR} times --hook-timeout); does its promise ever settle? If it needs longer, raise --hook-timeout.`,
+  );
+}

@@ -1,0 +1,26 @@
+/** Formats by how their files begin; `????` are bytes of any value. */
+const SIGNATURES: readonly (readonly [format: string, signature: string])[] = [
+  ["jpeg", "\xff\xd8\xff"],
+  ["png", "\x89PNG\r\n\x1a\n"],
+  ["gif", "GIF8"],
+  ["webp", "RIFF????WEBP"],
+  ["bmp", "BM"],
+  ["tiff", "II*\0"],
+  ["tiff", "MM\0*"],
+  ["avif", "????ftypavif"],
+];
+const HEAD_BYTES = 16;
+
+/** The format of an encoded image by its first bytes, without decoding anything; undefined for what is none. */
+export function imageFormat(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString("latin1");
+  return SIGNATURES.find(([, signature]) => begins(head, signature))?.[0];
+}
+
+function begins(head: string, signature: string): boolean {
+  if (head.length < signature.length) return false;
+  for (let index = 0; index < signature.length; index++) {
+    if (signature[index] !== "?" && signature[index] !== head[index]) return false;
+  }
+  return true;
+}

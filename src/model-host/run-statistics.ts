@@ -1,0 +1,64 @@
+/** What a model's runs took, as plain data that crosses threads; times in milliseconds, since it was loaded. */
+export interface RunStatistics {
+  /** Requests that were run. */
+  readonly requests: number;
+  /** How long all of them together waited for their turn. */
+  readonly queueMs: number;
+  /** How long they ran, all together: a run of several requests counts for each of them. */
+  readonly runMs: number;
+  /** Runs of the model, by how many rows they had; 1 where the model is not batched. */
+  readonly runs: readonly RunsOfSize[];
+}
+
+/** All runs with one number of rows. */
+interface RunsOfSize {
+  readonly rows: number;
+  readonly count: number;
+  readonly ms: number;
+}
+
+/** Counts a model's runs. */
+export class RunCounter {
+  #requests = 0;
+  #queueMs = 0;
+  #runMs = 0;
+  readonly #runs = new Map<number, { count: number; ms: number }>();
+
+  /** Counts one run of several requests, which waited `queueMs` together. */
+  add({ requests, queueMs, rows, ms }: { requests: number; queueMs: number; rows: number; ms: number }): void {
+    this.#requests += requests;
+    this.#queueMs += queueMs;
+    this.#runMs += requests * ms;
+    const runs = this.#runs.get(rows);
+    if (runs === undefined) {
+      this.#runs.set(rows, { count: 1, ms });
+      return;
+    }
+    runs.count++;
+    runs.ms += ms;
+  }
+
+  statistics(): RunStatistics {
+    const runs = [...this.#runs].map(([rows, { count, ms }]) => ({ rows, count, ms }));
+    return { requests: this.#requests, queueMs: this.#queueMs, runMs: this.#runMs, runs };
+  }
+}
+
+/** The statistics of several copies, or several stages, together. */
+export function sumStatistics(parts: readonly RunStatistics[]): RunStatistics {
+  const runs = new Map<number, RunsOfSize>();
+  for (const { rows, count, ms } of parts.flatMap((part) => part.runs)) {
+    const known = runs.get(rows) ?? { rows, count: 0, ms: 0 };
+    runs.set(rows, { rows, count: known.count + count, ms: known.ms + ms });
+  }
+  return {
+    requests: sum(parts.map(({ requests }) => requests)),
+    queueMs: sum(parts.map(({ queueMs }) => queueMs)),
+    runMs: sum(parts.map(({ runMs }) => runMs)),
+    runs: [...runs.values()].toSorted((a, b) => a.rows - b.rows),
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,102 @@
+import koffi, { type LibraryHandle, type TypeObject } from "koffi";
+import { reasonText, ServingError } from "../errors.ts";
+
+/** A C object's address. */
+export type Pointer = bigint;
+
+/** What may be given for a `void *`: an address, or the memory of an array, which stays where it is until the call returns. */
+type PointerArgument = Pointer | ArrayBufferView | null;
+
+/** C types by koffi's names, and what carries them in JavaScript; `str` is UTF-8 text ending in zero, copied. */
+interface ArgumentTypes {
+  readonly int: number;
+  readonly int64_t: number | bigint;
+  readonly size_t: number | bigint;
+  readonly str: string | null;
+  readonly "void *": PointerArgument;
+  readonly "const char **": readonly string[];
+}
+
+interface ResultTypes {
+  readonly void: undefined;
+  readonly int: number;
+  readonly int64_t: number | bigint;
+  readonly size_t: number | bigint;
+  readonly str: string | null;
+  readonly "void *": Pointer | null;
+}
+
+/** A C struct that is passed by value, and the object that stands for it. */
+export type StructType<Value> = TypeObject & { readonly value?: Value };
+/** Fixed parameters; `...` at the end stands for any number of further arguments, each as its C type's name and its value. */
+type ParameterType = keyof ArgumentTypes | StructType<unknown> | "...";
+
+/** Functions of a C library by name: the result's type, then the parameters'. */
+export type SignatureTable = Readonly<
+  Record<string, readonly [result: keyof ResultTypes, ...parameters: ParameterType[]]>
+>;
+
+type Result<S> = S extends readonly [infer R extends keyof ResultTypes, ...unknown[]] ? ResultTypes[R] : never;
+type Argument<P> = P extends keyof ArgumentTypes ? ArgumentTypes[P] : P extends StructType<infer Value> ? Value : never;
+type Arguments<S> = S extends readonly [unknown, ...infer P extends readonly ParameterType[], "..."]
+  ? [...FixedArguments<P>, ...unknown[]]
+  : S extends readonly [unknown, ...infer P extends readonly ParameterType[]]
+    ? FixedArguments<P>
+    : never;
+type FixedArguments<P extends readonly ParameterType[]> = { -readonly [K in keyof P]: Argument<P[K]> };
+
+/** A C function: called, it blocks; with {@link runAsync} it runs in a thread of the pool. */
+export type NativeFunction<Args extends readonly unknown[], Returned> = ((...args: Args) => Returned) & {
+  readonly async: (...args: [...Args, (error: unknown, result: Returned) => void]) => void;
+};
+
+/** The functions of a {@link SignatureTable}. */
+export type NativeFunctions<Table extends SignatureTable> = {
+  readonly [Name in keyof Table]: NativeFunction<Arguments<Table[Name]>, Result<Table[Name]>>;
+};
+
+/** A struct by its members' C types, in their order. */
+export function defineStruct<Value>(members: Readonly<Record<keyof Value & string, string>>): StructType<Value> {
+  return koffi.struct(members) as StructType<Value>;
+}
+
+/** A parameter that points to the first of several structs, given as an array of the objects that stand for them. */
+export function pointerTo<Value>(struct: StructType<Value>): StructType<readonly Value[]> {
+  return koffi.pointer(struct) as StructType<readonly Value[]>;
+}
+
+/** Finds all functions of a table in a library; throws `failed_precondition` naming those that it lacks. */
+export function bindFunctions<const Table extends SignatureTable>(
+  library: LibraryHandle,
+  table: Table,
+  title: string,
+): NativeFunctions<Table> {
+  const functions: Record<string, unknown> = {};
+  const missing: string[] = [];
+  let cause: unknown;
+  for (const [name, [result, ...parameters]] of Object.entries<SignatureTable[string]>(table)) {
+    try {
+      functions[name] = library.func(name, result, parameters);
+    } catch (reason) {
+      missing.push(name);
+      cause = reason;
+    }
+  }
+  if (missing.length === 0) return functions as NativeFunctions<Table>;
+  const names = missing.slice(0, 5).join(", ") + (missing.length > 5 ? ` and ${missing.length - 5} more` : "");
+  throw new ServingError(
+    "failed_precondition",
+    `${title} lacks functions that are needed: ${names}. Expected another version or build of it.`,
+    { cause: reasonText(cause) },
+  );
+}
+
+/** Runs a C function in a thread of libuv's pool; arrays among the arguments stay where they are until it returns. */
+export function runAsync<Args extends readonly unknown[], Returned>(
+  { async: start }: NativeFunction<Args, Returned>,
+  ...args: Args
+): Promise<Returned> {
+  return new Promise((resolve, reject) => {
+    start(...args, (error, result) => (error == null ? resolve(result) : reject(error)));
+  });
+}

@@ -1,0 +1,24 @@
+import type { Pointer } from "./bind-functions.ts";
+
+/** What was forgotten is freed with the garbage; whatever is freed in time never gets here. */
+const forgotten = new FinalizationRegistry<() => void>((free) => free());
+
+/** An object of a C library that is freed once: by {@link release}, or when nothing refers to this any more. */
+export class NativeObject {
+  readonly pointer: Pointer;
+  #free: (() => void) | undefined;
+
+  /** Takes over what a C function gave. */
+  constructor(pointer: Pointer, free: (pointer: Pointer) => unknown) {
+    this.pointer = pointer;
+    this.#free = () => void free(pointer);
+    forgotten.register(this, this.#free, this);
+  }
+
+  /** Frees the object; of no effect the second time. */
+  release(): void {
+    forgotten.unregister(this);
+    this.#free?.();
+    this.#free = undefined;
+  }
+}

@@ -1,0 +1,9 @@
+import koffi, { type LibraryHandle } from "koffi";
+
+let library: LibraryHandle | undefined;
+
+/** The C library that this process runs with. */
+export function processLibrary(): LibraryHandle {
+  library ??= koffi.load(process.platform === "win32" ? "ucrtbase.dll" : null);
+  return library;
+}

@@ -1,0 +1,7 @@
+import koffi from "koffi";
+import type { Pointer } from "./bind-functions.ts";
+
+/** The UTF-8 text that begins at an address and ends in zero. */
+export function readText(address: Pointer): string {
+  return koffi.decode(new BigUint64Array([address]), "str") as string;
+}

@@ -1,0 +1,44 @@
+/** Lets a number of tasks run at once; the others wait, in order. */
+export class Turns {
+  readonly #limit: number;
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  readonly #onIdle: (() => void)[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Runs a task when its turn has come. */
+  async run<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#running++;
+    try {
+      return await task();
+    } finally {
+      this.#next();
+    }
+  }
+
+  /** Whether nothing runs and nothing waits. */
+  get isIdle(): boolean {
+    return this.#running === 0;
+  }
+
+  /** Resolves when nothing runs and nothing waits. */
+  async idle(): Promise<void> {
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  /** A turn passes straight to the next in line. */
+  #next(): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) {
+      next();
+      return;
+    }
+    this.#running--;
+    if (this.#running > 0) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}

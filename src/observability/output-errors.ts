@@ -1,0 +1,22 @@
+import { reasonText } from "../errors.ts";
+
+let isWatching = false;
+
+/**
+ * Keeps the process alive where nobody reads its standard output or standard error any more, or their disk is full: without a listener the first
+ * line that is lost would end it. The loss of standard output is told once, on standard error.
+ */
+export function surviveOutputErrors(): void {
+  if (isWatching) return;
+  isWatching = true;
+  process.stderr.on("error", () => {});
+  process.stdout.once("error", (reason) => tellLogLoss("to standard output", reason));
+  process.stdout.on("error", () => {});
+}
+
+/** Tells on standard error that the log is being lost. */
+export function tellLogLoss(whereTo: string, reason: unknown): void {
+  process.stderr.write(
+    `kserving: the log cannot be written ${whereTo} any more: ${reasonText(reason)}; the server goes on without it.\n`,
+  );
+}

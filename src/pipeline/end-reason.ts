@@ -1,0 +1,48 @@
+import { reasonText, ServingError } from "../errors.ts";
+
+/** What a hook thread is at: importing its file, waiting for models, running init_hook, answering requests. */
+export type ThreadPhase = "load" | "wait" | "init" | "run";
+
+const WHILE: Readonly<Record<ThreadPhase, string>> = {
+  load: "while it was loaded",
+  wait: "before its init_hook ran",
+  init: "while its init_hook ran",
+  run: "while it answered requests",
+};
+
+/** How a thread ended by itself. */
+export interface ThreadEnd {
+  /** What it said or threw, if anything. */
+  readonly failure: unknown;
+  readonly phase: ThreadPhase;
+  /** The hook file. */
+  readonly file: string;
+  readonly exitCode: number;
+}
+
+/** Why a hook thread ended: `failed_precondition` for a file that does not start, `resource_exhausted` for one out of memory, else `unavailable`. */
+export function endReason({ failure, phase, file, exitCode }: ThreadEnd): ServingError {
+  if (failure instanceof ServingError) return failure;
+  const { code } = (failure ?? {}) as { code?: string };
+  if (code === "ERR_WORKER_OUT_OF_MEMORY") {
+    const message = `${file} used more memory than --hook-memory allows, ${WHILE[phase]}; raise it, or keep less.`;
+    return new ServingError("resource_exhausted", message, { cause: failure });
+  }
+  const what =
+    failure === undefined
+      ? `ended its thread ${WHILE[phase]} (exit code ${exitCode}); does it call process.exit()? Throw an error instead.`
+      : `failed where nobody caught it, ${WHILE[phase]}: ${reasonText(failure)}`;
+  return new ServingError(codeFor(phase), `${file} ${what}`, { cause: failure });
+}
+
+/** The error for a thread whose event loop stood still. */
+export function stallReason(file: string, phase: ThreadPhase, stallMs: number): ServingError {
+  return new ServingError(
+    codeFor(phase),
+    `${file} stood still for ${stallMs} ms (--hook-stall) ${WHILE[phase]}: is there a loop without end? Wait asynchronously for what takes long, or raise --hook-stall.`,
+  );
+}
+
+function codeFor(phase: ThreadPhase): "failed_precondition" | "unavailable" {
+  return phase === "load" || phase === "init" ? "failed_precondition" : "unavailable";
+}

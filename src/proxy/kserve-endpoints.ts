@@ -1,0 +1,204 @@
+import { ServingError } from "../errors.ts";
+import { assertControl, loadModel, unloadModel } from "../kserve/control.ts";
+import { modelConfig } from "../kserve/model-config.ts";
+import { modelMetadata } from "../kserve/model-metadata.ts";
+import { describeModel, isModelReady, toModelRef } from "../kserve/model-ref.ts";
+import { modelStatistics } from "../kserve/model-statistics.ts";
+import { repositoryIndex } from "../kserve/repository-index.ts";
+import { serverMetadata } from "../kserve/server-metadata.ts";
+import { logSettings, refuseChanges, TRACE_SETTINGS } from "../kserve/settings.ts";
+import type { ServableDescription } from "../serving/inference-service.ts";
+import type { Exchange } from "./exchange.ts";
+import { HttpError } from "./http-errors.ts";
+import type { HttpAnswer, HttpDependencies } from "./http-route.ts";
+import { parseJson } from "./json/json-reader.ts";
+import { isJsonObject, type JsonObject } from "./json/json-value.ts";
+import { answerInfer } from "./kserve-infer.ts";
+import { openApiDocument } from "./kserve-openapi.ts";
+import { toParameters } from "./kserve-request.ts";
+
+/** A request to an endpoint; model and version are empty where its path has none. */
+interface KserveCall extends HttpDependencies {
+  readonly model: string;
+  readonly version: string;
+  readonly exchange: Exchange;
+}
+
+/** One endpoint of the protocol. */
+export interface KserveEndpoint {
+  readonly method: "GET" | "POST";
+  /** With `{name}` and `{version}`. */
+  readonly path: string;
+  /** What it does, for the OpenAPI document. */
+  readonly summary: string;
+  /** Whether the status alone is the answer; default false. */
+  readonly isEmpty?: true;
+  readonly answer: (call: KserveCall) => Promise<HttpAnswer>;
+}
+
+/** Every endpoint that needs no version: each of them is there with `/versions/{version}` too. */
+const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
+  {
+    method: "GET",
+    path: "",
+    summary: "Describe a model",
+    answer: async (call) => toJson(modelMetadata(call.service, await find(call))),
+  },
+  {
+    method: "GET",
+    path: "/ready",
+    isEmpty: true,
+    summary: "Tell whether a model is ready",
+    answer: async (call) =>
+      isModelReady(call.service, await find(call)) ? EMPTY : notReady("Model version not ready"),
+  },
+  {
+    method: "POST",
+    path: "/infer",
+    summary: "Run a model",
+    answer: (call) => answerInfer(call.service, call, call.exchange),
+  },
+  {
+    method: "GET",
+    path: "/config",
+    summary: "Get a model's configuration",
+    answer: async (call) => toJson(modelConfig(await find(call))),
+  },
+  {
+    method: "GET",
+    path: "/stats",
+    summary: "Get a model's statistics",
+    answer: async ({ service, model, version }) =>
+      toJson({ model_stats: await modelStatistics(service, toModelRef(model, version)) }),
+  },
+  {
+    method: "GET",
+    path: "/trace/setting",
+    summary: "Get a model's trace settings",
+    answer: async () => toJson(TRACE_SETTINGS),
+  },
+  { method: "POST", path: "/trace/setting", summary: "Change a model's trace settings", answer: changeTracing },
+];
+
+/** Everything under `/v2`, in the order in which paths are tried. */
+export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
+  { method: "GET", path: "/v2", summary: "Describe the server", answer: async () => toJson(serverMetadata()) },
+  {
+    method: "GET",
+    path: "/v2/openapi.json",
+    summary: "Get this document",
+    answer: async ({ service }) => toJson(await openApiDocument(KSERVE_ENDPOINTS, service)),
+  },
+  {
+    method: "GET",
+    path: "/v2/health/live",
+    isEmpty: true,
+    summary: "Tell whether the server lives",
+    answer: async () => EMPTY,
+  },
+  {
+    method: "GET",
+    path: "/v2/health/ready",
+    isEmpty: true,
+    summary: "Tell whether the server is ready",
+    answer: async ({ service }) => (service.isReady() ? EMPTY : notReady("Server is not ready")),
+  },
+  {
+    method: "GET",
+    path: "/v2/models",
+    summary: "List the models",
+    answer: async ({ service }) => toJson({ models: [...new Set(service.index().map(({ model }) => model))] }),
+  },
+  {
+    method: "GET",
+    path: "/v2/models/stats",
+    summary: "Get the statistics of all models",
+    answer: async ({ service }) => toJson({ model_stats: await modelStatistics(service, { model: "" }) }),
+  },
+  ...["/v2/models/{name}", "/v2/models/{name}/versions/{version}"].flatMap((prefix) =>
+    MODEL_ENDPOINTS.map((endpoint) => ({ ...endpoint, path: prefix + endpoint.path })),
+  ),
+  { method: "POST", path: "/v2/repository/index", summary: "List all versions and their states", answer: answerIndex },
+  {
+    method: "POST",
+    path: "/v2/repository/models/{name}/load",
+    isEmpty: true,
+    summary: "Load a model anew",
+    answer: async (call) => {
+      const { parameters } = await readControl(call);
+      await loadModel(call.service, call.model, toParameters(parameters));
+      return EMPTY;
+    },
+  },
+  {
+    method: "POST",
+    path: "/v2/repository/models/{name}/unload",
+    isEmpty: true,
+    summary: "Unload a model",
+    answer: async (call) => {
+      await readControl(call);
+      await unloadModel(call.service, call.model);
+      return EMPTY;
+    },
+  },
+  {
+    method: "GET",
+    path: "/v2/logging",
+    summary: "Get the log settings",
+    answer: async ({ log }) => toJson(logSettings(log.level)),
+  },
+  {
+    method: "POST",
+    path: "/v2/logging",
+    summary: "Change the log settings",
+    answer: async ({ exchange, log }) => {
+      refuseChanges("log", await readObject(exchange));
+      return toJson(logSettings(log.level));
+    },
+  },
+  {
+    method: "GET",
+    path: "/v2/trace/setting",
+    summary: "Get the trace settings",
+    answer: async () => toJson(TRACE_SETTINGS),
+  },
+  { method: "POST", path: "/v2/trace/setting", summary: "Change the trace settings", answer: changeTracing },
+];
+
+function find({ service, model, version }: KserveCall): Promise<ServableDescription> {
+  return describeModel(service, toModelRef(model, version));
+}
+
+async function changeTracing({ exchange }: KserveCall): Promise<HttpAnswer> {
+  refuseChanges("trace", await readObject(exchange));
+  return toJson(TRACE_SETTINGS);
+}
+
+async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
+  const { ready } = await readObject(exchange);
+  return toJson(repositoryIndex(service, ready === true));
+}
+
+async function readControl({ exchange, allowControl }: KserveCall): Promise<JsonObject> {
+  assertControl(exchange.request.socket.remoteAddress ?? "", { allowControl });
+  return readObject(exchange);
+}
+
+/** A body that may be left out. */
+async function readObject(exchange: Exchange): Promise<JsonObject> {
+  const body = await exchange.readBody();
+  const root = body.length === 0 ? {} : parseJson(body, exchange.budget);
+  if (isJsonObject(root)) return root;
+  throw new ServingError("invalid_argument", "The body is no JSON object.");
+}
+
+/** Health answers have no body; clients look at the status alone. */
+const EMPTY: HttpAnswer = { contentType: "application/json", body: new Uint8Array(0) };
+
+function notReady(message: string): never {
+  throw new HttpError(400, message);
+}
+
+function toJson(value: unknown): HttpAnswer {
+  return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };
+}

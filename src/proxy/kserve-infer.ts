@@ -1,0 +1,105 @@
+import { ServingError } from "../errors.ts";
+import { inferKserve, type KserveRequest } from "../kserve/infer-kserve.ts";
+import { defaultSignature } from "../kserve/model-metadata.ts";
+import { describeModel, toModelRef } from "../kserve/model-ref.ts";
+import { NO_PARAMETERS } from "../kserve/parameters.ts";
+import type { InputContext } from "../kserve/raw-tensor.ts";
+import type { InferenceService, ServableDescription } from "../serving/inference-service.ts";
+import { compressAnswer } from "./compress-answer.ts";
+import type { Exchange } from "./exchange.ts";
+import type { HttpAnswer } from "./http-route.ts";
+import { toInputs } from "./kserve-inputs.ts";
+import { toRawInput } from "./kserve-raw-request.ts";
+import { parseKserveBody } from "./kserve-request.ts";
+import { type AnswerForm, type KserveBodyParts, readForm, writeAnswer } from "./kserve-response.ts";
+
+/** Which model a URL names. */
+export interface ModelPath {
+  readonly model: string;
+  /** Empty = the highest. */
+  readonly version: string;
+}
+
+/** Bytes of JSON at the start of a body, in requests and answers that have a binary part. */
+const HEADER_LENGTH = "inference-header-content-length";
+
+/** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
+export async function answerInfer(service: InferenceService, path: ModelPath, exchange: Exchange): Promise<HttpAnswer> {
+  const header = exchange.request.headers[HEADER_LENGTH];
+  const body = await exchange.readBody(/^\d{1,9}$/.test(String(header)) ? Number(header) : 0);
+  const description = await describeModel(service, toModelRef(path.model, path.version));
+  const context = { model: path.model, budget: exchange.budget };
+  const headerLength = readHeaderLength(header, body.length);
+  const { request, form } =
+    headerLength === 0 && body.length > 0
+      ? readRaw(description, path, { body, context })
+      : readJson(path, { json: body.subarray(0, headerLength), binary: body.subarray(headerLength) }, context);
+  const answer = await inferKserve(service, request, exchange.callInfo());
+  return compressAnswer(
+    toHttpAnswer(writeAnswer(answer, form), answer.metadata),
+    exchange.request.headers["accept-encoding"],
+  );
+}
+
+/** Triton's raw request says nothing of outputs, and gets all as bytes. */
+const RAW_FORM: AnswerForm = { isBinary: true, isStrict: false, outputs: [] };
+
+/** The whole body is JSON where no header says otherwise. */
+function readHeaderLength(text: string | string[] | undefined, bodyLength: number): number {
+  if (text === undefined) return bodyLength;
+  if (typeof text !== "string" || !/^-?\d+$/.test(text.trim())) {
+    throw invalid(`Unable to parse Inference-Header-Content-Length, got: ${String(text).slice(0, 40)}`);
+  }
+  const length = Number(text);
+  if (length >= 0 && length <= bodyLength) return length;
+  throw invalid(`inference header size should be in range (0, ${bodyLength}), got: ${length}`);
+}
+
+interface ReadRequest {
+  readonly request: KserveRequest;
+  readonly form: AnswerForm;
+}
+
+interface SplitBody {
+  readonly json: Uint8Array;
+  readonly binary: Uint8Array;
+}
+
+function readJson({ model, version }: ModelPath, { json, binary }: SplitBody, context: InputContext): ReadRequest {
+  const { id, parameters, inputs, outputs } = parseKserveBody(json, context.budget);
+  const tensors = toInputs(inputs, binary, context);
+  return {
+    request: { model, version, id, parameters, inputs: tensors, outputs },
+    form: readForm(parameters, outputs),
+  };
+}
+
+interface RawBody {
+  readonly body: Uint8Array;
+  readonly context: InputContext;
+}
+
+function readRaw(
+  description: ServableDescription,
+  { model, version }: ModelPath,
+  { body, context }: RawBody,
+): ReadRequest {
+  const { inputs } = defaultSignature(description);
+  const input = toRawInput(inputs, body, context);
+  const request = { model, version, id: "", parameters: NO_PARAMETERS, inputs: [input], outputs: [] };
+  return { request, form: RAW_FORM };
+}
+
+function toHttpAnswer({ json, binary }: KserveBodyParts, headers: HttpAnswer["headers"] = {}): HttpAnswer {
+  if (binary.length === 0) return { contentType: "application/json", body: json, headers };
+  return {
+    contentType: "application/octet-stream",
+    body: json,
+    rest: binary,
+    headers: { ...headers, "Inference-Header-Content-Length": String(json.length) },
+  };
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

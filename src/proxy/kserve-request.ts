@@ -1,0 +1,111 @@
+import { ServingError } from "../errors.ts";
+import type { RequestedOutput } from "../kserve/infer-kserve.ts";
+import { NO_PARAMETERS, type Parameter, type Parameters } from "../kserve/parameters.ts";
+import type { InputHead } from "../kserve/raw-tensor.ts";
+import type { DecodeBudget } from "../serving/decode-budget.ts";
+import { dumpJson } from "./json/json-dump.ts";
+import { parseJson } from "./json/json-reader.ts";
+import { isJsonList, isJsonObject, JsonNumbers, type JsonObject, type JsonValue } from "./json/json-value.ts";
+
+/** The JSON part of an infer request, before its tensors are made. */
+export interface KserveBody {
+  readonly id: string;
+  readonly parameters: Parameters;
+  readonly inputs: readonly JsonInput[];
+  readonly outputs: readonly RequestedOutput[];
+}
+
+/** One input as the JSON describes it. */
+export interface JsonInput extends InputHead {
+  readonly parameters: Parameters;
+  /** Absent = its values are in the binary part. */
+  readonly data?: JsonValue;
+}
+
+/** Parses the JSON part; throws `invalid_argument` with the texts of Triton, whose clients assert on them. */
+export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveBody {
+  const root = parseRoot(text, budget);
+  const { id = "", parameters, inputs, outputs = [] } = root;
+  if (typeof id !== "string") throw unable("id", `it is ${dumpJson(id)}; expected a string`);
+  if (inputs === undefined || !isJsonList(inputs)) throw unable("inputs", "it is missing or no list");
+  if (!isJsonList(outputs)) throw unable("outputs", "it is no list");
+  budget.countInputs(inputs.length);
+  return {
+    id,
+    parameters: toParameters(parameters),
+    inputs: inputs.map(toInput),
+    outputs: outputs.map(toOutput),
+  };
+}
+
+/** What the JSON reader says before its own words. */
+const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
+
+function parseRoot(text: Uint8Array, budget: DecodeBudget): JsonObject {
+  let root: JsonValue;
+  try {
+    root = parseJson(text, budget, { lenientNumbers: true });
+  } catch (cause) {
+    const { code, message } = ServingError.from(cause);
+    const [, what, offset] = READER_PREFIX.exec(message) ?? [];
+    if (what === undefined) throw cause;
+    throw new ServingError(code, `failed to parse the request JSON buffer: ${what} at ${offset}`, { cause });
+  }
+  if (isJsonObject(root)) return root;
+  throw invalid(`failed to parse the request JSON buffer: it is ${dumpJson(root)}; expected an object`);
+}
+
+function toInput(value: JsonValue): JsonInput {
+  if (!isJsonObject(value)) throw unable("inputs", `an element is ${dumpJson(value)}; expected an object`);
+  const { name, datatype, shape, parameters, data } = value;
+  if (typeof name !== "string") throw unable("name", `an input has ${shown(name)}; expected a string`);
+  if (typeof datatype !== "string") {
+    throw unable("datatype", `input '${name}' has ${shown(datatype)}; expected a string such as "FP32"`);
+  }
+  const head = { name, datatype, shape: toShape(shape, name), parameters: toParameters(parameters) };
+  return data === undefined ? head : { ...head, data };
+}
+
+function toShape(shape: JsonValue | undefined, name: string): readonly number[] {
+  if (isJsonList(shape ?? null) && (shape as readonly JsonValue[]).length === 0) return [];
+  if (!(shape instanceof JsonNumbers) || shape.shape.length !== 1) {
+    throw unable("shape", `input '${name}' has ${shown(shape)}; expected a list of integers`);
+  }
+  return Array.from({ length: shape.size }, (_, index) => {
+    const size = shape.at(index);
+    if (typeof size === "number" && shape.isInteger(index) && size >= 0) return size;
+    throw unable("shape", "attempt to access JSON non-unsigned-integer as unsigned-integer");
+  });
+}
+
+function toOutput(value: JsonValue): RequestedOutput {
+  if (!isJsonObject(value)) throw unable("outputs", `an element is ${dumpJson(value)}; expected an object`);
+  const { name, parameters } = value;
+  if (typeof name !== "string") throw unable("name", `an output has ${shown(name)}; expected a string`);
+  return { name, parameters: toParameters(parameters) };
+}
+
+/** Parameters as JSON has them. */
+export function toParameters(value: JsonValue | undefined): Parameters {
+  if (value === undefined || value === null) return NO_PARAMETERS;
+  if (!isJsonObject(value)) throw unable("parameters", `it is ${dumpJson(value)}; expected an object`);
+  return new Map(Object.entries(value).map(([name, parameter]) => [name, toParameter(name, parameter)]));
+}
+
+function toParameter(name: string, value: JsonValue): Parameter {
+  if (typeof value === "boolean" || typeof value === "string") return value;
+  if (value instanceof JsonNumbers && value.shape.length === 0) return value.at(0);
+  throw unable("parameters", `'${name}' is ${dumpJson(value)}; expected a number, a string, true or false`);
+}
+
+function shown(value: JsonValue | undefined): string {
+  return value === undefined ? "none" : dumpJson(value);
+}
+
+function unable(member: string, why: string): ServingError {
+  return invalid(`Unable to parse '${member}': ${why}`);
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

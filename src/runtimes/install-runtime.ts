@@ -1,0 +1,95 @@
+import { writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { ServingError } from "../errors.ts";
+import { fillRuntime, type InstallSource } from "./fill-runtime.ts";
+import { libraryIn } from "./library-folder.ts";
+import type { NativeRuntime } from "./native-runtime.ts";
+import { probeRuntime } from "./probe.ts";
+import type { Reporter } from "./reporter.ts";
+import { type InstalledRuntime, installedRuntimes, MANIFEST } from "./runtimes-folder.ts";
+import { stageFolder } from "./staging.ts";
+import { toWheelName } from "./wheel-name.ts";
+
+/** How a runtime is installed. */
+export interface InstallOptions {
+  readonly source: InstallSource;
+  /** Left out: the tested one for a download, else what the source says. */
+  readonly version?: string | undefined;
+  /** The runtimes folder. */
+  readonly root: string;
+  /** Whether an installation of the same version is replaced. */
+  readonly force: boolean;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+}
+
+/** The outcome of an installation. */
+export interface Installation {
+  readonly runtime: InstalledRuntime;
+  /** False where the version was there before, and nothing was done. */
+  readonly isNew: boolean;
+}
+
+/** Puts a runtime's libraries into the runtimes folder, all of them or none; an abort, a failure and a second process at the same time leave nothing half. */
+export async function installRuntime(runtime: NativeRuntime, options: InstallOptions): Promise<Installation> {
+  const { root, force } = options;
+  const expected = expectedVersion(runtime, options);
+  checkVersion(expected);
+  const present = force ? undefined : findInstalled(runtime, expected, root);
+  if (present !== undefined) return { runtime: present, isNew: false };
+  const parent = join(root, runtime.name);
+  let version = expected;
+  const fill = async (folder: string, scratch: string) => {
+    version = await fillAndAskVersion(runtime, options, { folder, scratch });
+    return version;
+  };
+  const isNew = await stageFolder({ parent, fill, replace: force });
+  const installed = findInstalled(runtime, version, root);
+  if (installed !== undefined) return { runtime: installed, isNew };
+  const message = `${join(parent, version ?? "")} is there but no complete runtime; delete it, or use --force.`;
+  throw new ServingError("failed_precondition", message);
+}
+
+function findInstalled({ name }: NativeRuntime, version: string | undefined, root: string) {
+  return installedRuntimes(name, root).find((installed) => installed.version === version);
+}
+
+/** The version, where it is known before anything is fetched. */
+function expectedVersion(runtime: NativeRuntime, { source, version }: InstallOptions): string | undefined {
+  if (version !== undefined || source.kind === "folder") return version;
+  return source.kind === "wheel" ? runtime.testedVersion : toWheelName(basename(source.path))?.version;
+}
+
+/** A version becomes a folder's name. */
+function checkVersion(version: string | undefined): void {
+  if (version === undefined || /^\w[\w.+!-]*$/.test(version)) return;
+  throw new ServingError("invalid_argument", `The version is "${version}"; expected one such as 2.21.0.`);
+}
+
+async function fillAndAskVersion(
+  runtime: NativeRuntime,
+  options: InstallOptions,
+  folders: { readonly folder: string; readonly scratch: string },
+): Promise<string> {
+  const { folder } = folders;
+  const filled = await fillRuntime(runtime, { ...options, ...folders });
+  checkSame(options.version, filled.version);
+  const version = filled.version ?? options.version ?? (await askVersion(runtime, filled.manifest.folder ?? folder));
+  checkVersion(version);
+  await writeFile(join(folder, MANIFEST), `${JSON.stringify(filled.manifest, null, 2)}\n`);
+  return version;
+}
+
+function checkSame(wanted: string | undefined, actual: string | undefined): void {
+  if (wanted === undefined || actual === undefined || wanted === actual) return;
+  throw new ServingError("invalid_argument", `The wheel has version ${actual}, not ${wanted}; leave out --version.`);
+}
+
+/** Jars and folders do not say which version they have; the library does. */
+async function askVersion(runtime: NativeRuntime, folder: string): Promise<string> {
+  const library = libraryIn(runtime, folder) ?? "";
+  const probe = await probeRuntime({ runtime: runtime.name, library });
+  if (probe.loads) return probe.version;
+  const message = `${runtime.title} does not load here, so that its version is not known: ${probe.reason} Nothing was installed; --version V installs it all the same.`;
+  throw new ServingError("failed_precondition", message);
+}

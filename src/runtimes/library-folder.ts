@@ -1,0 +1,45 @@
+import { readdirSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { NativeRuntime } from "./native-runtime.ts";
+
+/** The library that a path means: the file itself, whatever its name, or that of a folder or of the subfolders that installations have. */
+export function libraryAt(runtime: NativeRuntime, path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() ? resolve(path) : libraryBelow(runtime, path);
+}
+
+/** The same for a folder. */
+export function libraryBelow(runtime: NativeRuntime, folder: string): string | undefined {
+  const folders = runtime.subfolders.flatMap((pattern) => expand(folder, pattern));
+  return folders.map((each) => libraryIn(runtime, each)).find((found) => found !== undefined);
+}
+
+/** The same for one folder alone, which has to hold all of the runtime's libraries. */
+export function libraryIn({ required }: NativeRuntime, folder: string): string | undefined {
+  const names = namesIn(folder).sort();
+  const found = required.map((pattern) => names.find((name) => pattern.test(name)));
+  return found.includes(undefined) ? undefined : resolve(folder, found[0] as string);
+}
+
+/** Folders below a folder: `*` in a part of the pattern stands for anything but a separator. */
+function expand(folder: string, pattern: string): string[] {
+  const parts = pattern.split("/").filter((part) => part !== "");
+  return parts.reduce<string[]>(
+    (folders, part) => folders.flatMap((each) => matching(each, part).map((name) => join(each, name))),
+    [folder],
+  );
+}
+
+function matching(folder: string, part: string): string[] {
+  if (!part.includes("*")) return [part];
+  const [start, end] = part.split("*") as [string, string];
+  return namesIn(folder).filter((name) => name.startsWith(start) && name.endsWith(end));
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,106 @@
+import { reasonText } from "../errors.ts";
+import { findLibraries, findLibrary } from "./find-library.ts";
+import type { NativeRuntime } from "./native-runtime.ts";
+import { type Probe, probeRuntime } from "./probe.ts";
+import { pythonCommands, runPython } from "./python.ts";
+import { pytorch } from "./pytorch.ts";
+import { NATIVE_RUNTIMES } from "./registry.ts";
+
+/** One place where a runtime was found. */
+export interface FoundRuntime {
+  /** The kind of place, as people would name it. */
+  readonly source: string;
+  /** The library, or the interpreter; absent for an npm package. */
+  readonly path?: string;
+  /** Absent where it does not load. */
+  readonly version?: string;
+  readonly devices?: readonly string[];
+  /** Why it cannot be used. */
+  readonly problem?: string;
+  /** Whether a driver would take this one. */
+  readonly isUsed: boolean;
+}
+
+/** What is known of one runtime. */
+export interface RuntimeReport {
+  readonly name: string;
+  readonly title: string;
+  /** Every place where it is, in the order of the search. */
+  readonly found: readonly FoundRuntime[];
+  /** What to run where none was found that loads. */
+  readonly install?: string;
+}
+
+/** Looks for every runtime everywhere, and loads what it finds, each in a process of its own. */
+export async function listRuntimes(): Promise<RuntimeReport[]> {
+  return Promise.all([...NATIVE_RUNTIMES.map(reportNative), reportOnnx(), reportPytorch()]);
+}
+
+async function reportNative(runtime: NativeRuntime): Promise<RuntimeReport> {
+  const { name, title } = runtime;
+  const chosen = choose(runtime);
+  const found: FoundRuntime[] = await Promise.all(
+    [...findLibraries(runtime)].map(async ({ path, source }) => {
+      const probe = await probeRuntime({ runtime: name, library: path });
+      return { source, path, ...toFacts(probe), isUsed: path === chosen.path };
+    }),
+  );
+  if (chosen.problem !== undefined) found.unshift({ source: "environment", problem: chosen.problem, isUsed: true });
+  const works = found.some(({ version }) => version !== undefined);
+  return { name, title, found, ...(!works && { install: `kserving runtimes install ${name}` }) };
+}
+
+/** An environment variable may name a place where there is nothing, which a driver refuses. */
+function choose(runtime: NativeRuntime): { readonly path?: string | undefined; readonly problem?: string } {
+  try {
+    return { path: findLibrary(runtime)?.path };
+  } catch (reason) {
+    return { problem: reasonText(reason) };
+  }
+}
+
+function toFacts(probe: Probe): Pick<FoundRuntime, "version" | "devices" | "problem"> {
+  return probe.loads ? { version: probe.version, devices: probe.devices } : { problem: probe.reason };
+}
+
+async function reportOnnx(): Promise<RuntimeReport> {
+  const probe = await probeRuntime({ runtime: "onnx" });
+  const install = probe.loads ? {} : { install: "npm install onnxruntime-node" };
+  const found = { source: "the npm package onnxruntime-node", ...toFacts(probe), isUsed: probe.loads };
+  return { name: "onnx", title: "ONNX Runtime", found: [found], ...install };
+}
+
+/** Prints the interpreter, its version and those of the modules; looks at their metadata only, since importing torch takes seconds. */
+const PRINT_MODULES = `
+import importlib.metadata as m, json, sys
+def version(name):
+    try: return m.version(name)
+    except m.PackageNotFoundError: return None
+print(json.dumps([sys.executable, sys.version.split()[0], {"torch": version("torch"), "sklearn": version("scikit-learn")}]))`;
+
+type PrintedModules = [
+  executable: string,
+  python: string,
+  versions: Record<(typeof pytorch.modules)[number], string | null>,
+];
+
+async function reportPytorch(): Promise<RuntimeReport> {
+  const { name, title, howToInstall } = pytorch;
+  const printed = await Promise.all(pythonCommands().map((command) => runPython(command, PRINT_MODULES)));
+  const lines = [...new Set(printed.filter((text) => text !== undefined))];
+  const found = lines.map((line) => toInterpreter(JSON.parse(line) as PrintedModules));
+  const first = found.findIndex(({ version }) => version !== undefined);
+  return {
+    name,
+    title,
+    found: found.map((each, at) => ({ ...each, isUsed: at === first })),
+    ...(first === -1 && { install: howToInstall }),
+  };
+}
+
+function toInterpreter([path, python, { torch, sklearn }]: PrintedModules): FoundRuntime {
+  const others = sklearn === null ? "" : ` with scikit-learn ${sklearn}`;
+  const source = `Python ${python}${others}`;
+  if (torch === null) return { source, path, problem: "has no torch", isUsed: false };
+  return { source, path, version: torch, isUsed: false };
+}

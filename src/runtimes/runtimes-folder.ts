@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, posix, resolve, win32 } from "node:path";
+
+/** Environment variables by name. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** One version of a runtime that `kserving runtimes install` put into the runtimes folder. */
+export interface InstalledRuntime {
+  readonly name: string;
+  readonly version: string;
+  /** NAME/VERSION below the runtimes folder: what `kserving runtimes remove` deletes. */
+  readonly home: string;
+  /** Where the libraries are: the home, or elsewhere for one that was registered with --path. */
+  readonly folder: string;
+  /** Where it came from, for people: a wheel's file name, a folder. */
+  readonly source: string;
+}
+
+/** What {@link MANIFEST} holds, in JSON. */
+export interface RuntimeManifest {
+  readonly source: string;
+  /** Absolute; only where the libraries are not beside the manifest. */
+  readonly folder?: string;
+  /** Bytes and hexadecimal SHA-256 by file name; empty where the libraries are elsewhere. */
+  readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
+}
+
+/** The file that makes a folder an installed runtime. */
+export const MANIFEST = "runtime.json";
+
+/** Where runtimes are installed: `KSERVING_RUNTIMES_DIR`, else the user's data folder as each system has it. */
+export function runtimesFolder(env: Environment = process.env, platform = process.platform, home = homedir()): string {
+  const own = env.KSERVING_RUNTIMES_DIR;
+  if (own !== undefined && own !== "") return resolve(own);
+  const { join } = platform === "win32" ? win32 : posix;
+  return join(userDataFolder(env, platform, home), "kserving", "runtimes");
+}
+
+/** https://specifications.freedesktop.org/basedir-spec: a path in XDG_DATA_HOME that is not absolute is ignored. */
+function userDataFolder(env: Environment, platform: NodeJS.Platform, home: string): string {
+  if (platform === "win32") return env.LOCALAPPDATA || win32.join(home, "AppData", "Local");
+  if (platform === "darwin") return posix.join(home, "Library", "Application Support");
+  const xdg = env.XDG_DATA_HOME ?? "";
+  return posix.isAbsolute(xdg) ? xdg : posix.join(home, ".local", "share");
+}
+
+/** The complete installations of one runtime, newest version first; none where there is no such folder. */
+export function installedRuntimes(name: string, root = runtimesFolder()): InstalledRuntime[] {
+  const versions = foldersIn(join(root, name)).sort((a, b) => compareVersions(b, a));
+  return versions.flatMap((version) => {
+    const home = join(root, name, version);
+    const manifest = readManifest(home);
+    if (manifest === undefined) return [];
+    return [{ name, version, home, folder: manifest.folder ?? home, source: manifest.source }];
+  });
+}
+
+/** Orders versions such as 2.9.1, 2.21.0rc1 and 2.21.0 from old to new; a pre-release comes before its release. */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [versionParts(a), versionParts(b)];
+  for (let index = 0; index < Math.max(left.length, right.length); index++) {
+    const difference = (left[index] ?? 0) - (right[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return a < b ? -1 : Number(a > b);
+}
+
+/** Where the words of a version stand beside its end, which counts 0: https://peps.python.org/pep-0440. */
+const WORDS: Readonly<Record<string, number>> = { dev: -4, a: -3, b: -2, rc: -1, post: 0.5 };
+
+/** 2.21.0rc1 is 2, 21, 0, -1, 1. */
+function versionParts(version: string): number[] {
+  const parts = version.match(/\d+|[a-z]+/gi) ?? [];
+  return parts.map((part) => (/^\d/.test(part) ? Number(part) : (WORDS[part.toLowerCase()] ?? -1)));
+}
+
+/** Names with a dot before them are installations under way. */
+function foldersIn(path: string): string[] {
+  try {
+    return readdirSync(path).filter((name) => !name.startsWith("."));
+  } catch {
+    return [];
+  }
+}
+
+function readManifest(home: string): RuntimeManifest | undefined {
+  try {
+    const manifest = JSON.parse(readFileSync(join(home, MANIFEST), "utf8")) as Partial<RuntimeManifest>;
+    return typeof manifest.source === "string" ? (manifest as RuntimeManifest) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { toDiskError } from "./disk.ts";
+
+/** A folder that comes into being as a whole. */
+export interface StagedFolder {
+  /** The parent of the folder to make; made where it is not there. */
+  readonly parent: string;
+  /** Fills a folder that nobody else sees, and says what it is to be called. What it puts into the scratch folder is deleted. */
+  fill(folder: string, scratch: string): Promise<string>;
+  /** Whether a folder of that name is replaced; else it stays. */
+  readonly replace: boolean;
+}
+
+/**
+ * Makes a folder, complete or not at all: it is filled beside its place, under a name that begins with a dot, and then renamed. False where one of that
+ * name is there and stays, perhaps since another process was faster. Throws disk errors with what to do.
+ */
+export async function stageFolder({ parent, fill, replace }: StagedFolder): Promise<boolean> {
+  const staging = join(parent, stagingName());
+  try {
+    const [content, scratch] = await makeFolders(staging, ["new", "scratch"] as const);
+    await sweep(parent);
+    const target = join(parent, await fill(content, scratch));
+    if (replace) await moveAway(target, join(staging, "old"));
+    return await moveIn(content, target);
+  } catch (reason) {
+    throw toDiskError(reason, parent);
+  } finally {
+    // What hinders this, hindered the rest too, and is told already.
+    await rm(staging, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+async function makeFolders(parent: string, names: readonly [string, string]): Promise<[string, string]> {
+  const folders = names.map((name) => join(parent, name)) as [string, string];
+  for (const folder of folders) await mkdir(folder, { recursive: true });
+  return folders;
+}
+
+let count = 0;
+
+/** A new name for a folder under way; it tells who is at work there, so that what a killed process left can be told from it. */
+export function stagingName(): string {
+  return `.${encodeURIComponent(hostname())}+${process.pid}+${count++}`;
+}
+
+/** Deletes what processes of this machine left that are no more. */
+async function sweep(parent: string): Promise<void> {
+  const [ownHost] = stagingName().split("+");
+  for (const name of await readdir(parent)) {
+    const [host, pid] = name.split("+");
+    if (pid === undefined || host !== ownHost || isAlive(Number(pid))) continue;
+    await rm(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (reason) {
+    return (reason as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+async function moveAway(from: string, to: string): Promise<void> {
+  await rename(from, to).catch((reason: NodeJS.ErrnoException) => {
+    if (reason.code !== "ENOENT") throw reason;
+  });
+}
+
+/** What renaming onto a folder that holds something says, by system. */
+const IS_THERE = ["ENOTEMPTY", "EEXIST", "EPERM"];
+
+async function moveIn(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (reason) {
+    if (IS_THERE.includes((reason as NodeJS.ErrnoException).code ?? "")) return false;
+    throw reason;
+  }
+}

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { join } from "node:path";
+import { basename } from "node:path/posix";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { crc32 } from "node:zlib";
+import { ServingError } from "../errors.ts";
+import { checkSpace } from "./disk.ts";
+import type { NativeRuntime } from "./native-runtime.ts";
+import type { Reporter } from "./reporter.ts";
+import type { RuntimeManifest } from "./runtimes-folder.ts";
+import { readWheelRecord } from "./wheel-record.ts";
+import { ZipArchive, type ZipEntry } from "./zip-archive.ts";
+
+/** How an archive is unpacked. */
+export interface UnpackOptions {
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+}
+
+/** What came out of an archive. */
+export interface Unpacked {
+  readonly files: RuntimeManifest["files"];
+  /** As the wheel says; undefined for a jar, whose version is that of its Java side. */
+  readonly version: string | undefined;
+}
+
+/**
+ * Writes a runtime's libraries from a wheel or jar into a folder, each under its base name and compared with the archive's checksums and, in a wheel, with
+ * the SHA-256 of its RECORD. Throws `data_loss` for what differs and `failed_precondition` for an archive of something else.
+ */
+export async function unpackArchive(path: string, runtime: NativeRuntime, options: UnpackOptions): Promise<Unpacked> {
+  let archive: ZipArchive | undefined;
+  try {
+    archive = await ZipArchive.open(path);
+    return await unpack(archive, runtime, options);
+  } catch (reason) {
+    throw toArchiveError(reason, path);
+  } finally {
+    options.reporter.done();
+    await archive?.close();
+  }
+}
+
+async function unpack(archive: ZipArchive, runtime: NativeRuntime, options: UnpackOptions): Promise<Unpacked> {
+  const entries = archive.entries.filter(({ name }) => runtime.keeps(name));
+  checkComplete(entries, runtime);
+  const totalBytes = entries.reduce((sum, { bytes }) => sum + bytes, 0);
+  await checkSpace(options.folder, totalBytes);
+  const record = await readWheelRecord(archive);
+  const files: Record<string, { bytes: number; sha256: string }> = {};
+  let doneBytes = 0;
+  for (const entry of entries) {
+    const count = (bytes: number) => {
+      doneBytes += bytes;
+      options.reporter.progress(doneBytes, totalBytes);
+    };
+    const digest = await extract(archive, entry, { ...options, count });
+    if (record !== undefined && record.sha256.get(entry.name) !== digest.toString("base64url")) throw damaged(entry);
+    files[basename(entry.name)] = { bytes: entry.bytes, sha256: digest.toString("hex") };
+  }
+  return { files, version: record?.version };
+}
+
+function checkComplete(entries: readonly ZipEntry[], { title, required }: NativeRuntime): void {
+  const names = entries.map(({ name }) => basename(name));
+  if (required.every((pattern) => names.some((name) => pattern.test(name)))) return;
+  const message = `it does not have the libraries of ${title} that are needed. Take another version or another file.`;
+  throw new ServingError("failed_precondition", message);
+}
+
+interface ExtractOptions {
+  readonly folder: string;
+  readonly signal: AbortSignal;
+  readonly count: (bytes: number) => void;
+}
+
+/** Writes one entry and returns its SHA-256. */
+async function extract(
+  archive: ZipArchive,
+  entry: ZipEntry,
+  { folder, signal, count }: ExtractOptions,
+): Promise<Buffer> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  let checksum = 0;
+  async function* checked(source: Readable): AsyncGenerator<Buffer> {
+    for await (const chunk of source as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > entry.bytes) break;
+      hash.update(chunk);
+      checksum = crc32(chunk, checksum);
+      count(chunk.length);
+      yield chunk;
+    }
+  }
+  const target = createWriteStream(join(folder, basename(entry.name)), { flags: "wx" });
+  await pipeline(await archive.read(entry), checked, target, { signal });
+  if (bytes !== entry.bytes || checksum !== entry.crc32) throw damaged(entry);
+  return hash.digest();
+}
+
+function damaged({ name }: ZipEntry): ServingError {
+  return new ServingError("data_loss", `${name} in it is damaged: it differs from its checksum. Get the file anew.`);
+}
+
+/** What the system and zlib say of an archive. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file.",
+  EISDIR: "it is a folder, which goes with --path DIR.",
+  Z_DATA_ERROR: "it is damaged. Get it anew.",
+  Z_BUF_ERROR: "it is damaged. Get it anew.",
+};
+
+/** Names the archive; disk errors are told by whoever knows the folder, an abort by whoever asked for it. */
+function toArchiveError(reason: unknown, path: string): unknown {
+  const { code = "", message } = reason as NodeJS.ErrnoException;
+  const own = reason instanceof ServingError ? reason.code : undefined;
+  const text = own === undefined ? MEANINGS[code] : message;
+  if (text === undefined || own === "resource_exhausted") return reason;
+  return new ServingError(own ?? "failed_precondition", `${basename(path)}: ${text}`, { cause: reason });
+}

@@ -1,0 +1,23 @@
+const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
+
+/** What a server does where it is not told otherwise: one table for `createServer` and for the command line. */
+export const SERVER_DEFAULTS = {
+  name: "default",
+  tensorContent: false,
+  allowControl: false,
+  /** Room for a batch of large images, far below what would hurt a machine. */
+  maxMessageBytes: MAX_MESSAGE_BYTES,
+  workers: 1,
+  instances: 1,
+  hookTimeoutMs: 60_000,
+  hookStallMs: 10_000,
+  hookMemoryMb: 2048,
+  inspectHooks: false,
+  modelStallMs: 60_000,
+  maxQueue: 1024,
+  /** As much again in flight beside the largest message as it takes itself. */
+  maxQueueBytes: 2 * MAX_MESSAGE_BYTES,
+  requestTimeoutMs: 0,
+  /** Below the 30 s after which container platforms kill. */
+  drainTimeoutMs: 25_000,
+} as const;

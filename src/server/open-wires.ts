@@ -1,0 +1,87 @@
+import { toAuthority } from "../authority.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
+import type { MemoryBudget } from "../serving/memory-budget.ts";
+
+/** Where and how to listen. */
+export interface WireOptions {
+  readonly host: string;
+  /** gRPC port; 0 picks a free one. */
+  readonly port: number;
+  /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
+  readonly httpPort?: number;
+  readonly maxMessageBytes: number;
+  /** What the requests of both wires hold together. Default: each wire bounds its own. */
+  readonly memory?: MemoryBudget;
+  readonly tensorContent: boolean;
+  /** Whether clients of other machines may load and unload models. */
+  readonly allowControl: boolean;
+  readonly log: Logger;
+}
+
+/** What listens. */
+export interface Wires {
+  /** `host:port`. */
+  readonly grpcAddress: string;
+  /** `http://host:port`, where HTTP is served. */
+  readonly httpUrl: string | undefined;
+  /** Refuses new work, finishes what is under way within `drainTimeoutMs`, then cuts. */
+  close(drainTimeoutMs: number): Promise<void>;
+}
+
+/** Begins to import what {@link openWires} needs, while models load in other threads. What fails here fails there again, and is told there. */
+export function prepareWires({ httpPort }: Pick<WireOptions, "httpPort">): void {
+  const wires = [importGrpc(), ...(httpPort === undefined ? [] : [importHttp()])];
+  void Promise.allSettled(wires);
+}
+
+const importGrpc = () => import("../grpc/grpc-server.ts");
+const importHttp = () => import("../proxy/http-server.ts");
+
+/** Opens gRPC and, where wanted, HTTP; imported when needed, since each is heavy. Throws `unavailable` when a port cannot be had. */
+export async function openWires(service: InferenceService, options: WireOptions): Promise<Wires> {
+  const { port, httpPort } = options;
+  if (httpPort === undefined) return openGrpc(service, options);
+  return port !== 0 && port === httpPort ? openShared(service, options) : openBoth(service, options, httpPort);
+}
+
+async function openGrpc(service: InferenceService, options: WireOptions): Promise<Wires> {
+  const { createGrpcServer } = await importGrpc();
+  const grpc = await createGrpcServer(service, options);
+  return { grpcAddress: grpc.address, httpUrl: undefined, close: (ms) => grpc.close(ms) };
+}
+
+async function openBoth(service: InferenceService, options: WireOptions, httpPort: number): Promise<Wires> {
+  const grpc = await openGrpc(service, options);
+  try {
+    const { createHttpServer } = await importHttp();
+    const http = await createHttpServer(service, { ...options, port: httpPort });
+    const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http.close(ms)]));
+    return { grpcAddress: grpc.grpcAddress, httpUrl: http.url, close };
+  } catch (reason) {
+    await grpc.close(0);
+    throw reason;
+  }
+}
+
+async function openShared(service: InferenceService, options: WireOptions): Promise<Wires> {
+  const [{ createGrpcServer }, { createHttpServer }, { listenShared }] = await Promise.all([
+    importGrpc(),
+    importHttp(),
+    import("./shared-port.ts"),
+  ]);
+  const grpc = await createGrpcServer(service, { ...options, port: "shared" });
+  const http = await createHttpServer(service, { ...options, port: "shared" });
+  const users = { http1: http.accept, http2: grpc.accept };
+  const { host, port } = options;
+  const shared = await listenShared(host, port, users).catch(async (reason) => {
+    await Promise.all([grpc.close(0), http.close(0)]);
+    throw reason;
+  });
+  const address = toAuthority(host, port);
+  const close = async (ms: number) => {
+    shared.close();
+    await Promise.all([grpc.close(ms), http.close(ms)]);
+  };
+  return { grpcAddress: address, httpUrl: `http://${address}`, close };
+}

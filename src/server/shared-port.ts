@@ -1,0 +1,69 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { reasonText, ServingError } from "../errors.ts";
+
+/** Who takes the connections of a shared port. */
+export interface SharedPortUsers {
+  readonly http1: (socket: Socket) => void;
+  readonly http2: (socket: Socket) => void;
+}
+
+/** A port that listens for two protocols. */
+export interface SharedPort {
+  readonly port: number;
+  /** Takes no new connections; those that were given away live on. */
+  close(): void;
+}
+
+/** The first bytes of every HTTP/2 connection without TLS (RFC 9113 §3.4), by which it is told from HTTP/1. */
+const PREFACE = "PRI";
+
+/** Listens on one port for gRPC and HTTP/1.1, as platforms with one port per container need it. Throws `unavailable` when it cannot listen. */
+export async function listenShared(host: string, port: number, users: SharedPortUsers): Promise<SharedPort> {
+  const unknown = new Set<Socket>();
+  const server = createServer((socket) => {
+    unknown.add(socket);
+    socket.once("close", () => unknown.delete(socket));
+    tellApart(socket, (isHttp2) => {
+      unknown.delete(socket);
+      if (isHttp2) users.http2(socket);
+      else users.http1(socket);
+    });
+  });
+  await listen(server, host, port);
+  const { port: bound } = server.address() as { port: number };
+  const close = () => {
+    server.close();
+    // Nobody else knows of connections that have not said yet what they are.
+    for (const socket of unknown) socket.destroy();
+  };
+  return { port: bound, close };
+}
+
+/** Calls back once a connection's first bytes tell its protocol, however few of them come at a time. */
+function tellApart(socket: Socket, told: (isHttp2: boolean) => void): void {
+  const giveUp = () => socket.destroy();
+  let first = Buffer.alloc(0);
+  const look = () => {
+    const more: Buffer | null = socket.read();
+    if (more === null) return;
+    first = Buffer.concat([first, more]);
+    const start = first.toString("latin1", 0, PREFACE.length);
+    if (start !== PREFACE && PREFACE.startsWith(start)) return;
+    socket.off("readable", look).off("end", giveUp).off("error", giveUp);
+    socket.unshift(first);
+    told(start === PREFACE);
+  };
+  socket.on("readable", look).on("end", giveUp).on("error", giveUp);
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Stays: an error of a later connection must not end the process.
+    server.on("error", (cause: NodeJS.ErrnoException) => {
+      const why =
+        cause.code === "EADDRINUSE" ? "the port is in use; choose another, or 0 for any free one" : reasonText(cause);
+      reject(new ServingError("unavailable", `Cannot listen on ${host}:${port}: ${why}.`, { cause }));
+    });
+    server.listen(port, host, () => resolve());
+  });
+}

@@ -1,0 +1,46 @@
+import { ServingError } from "../errors.ts";
+
+/** Inputs that one request may have: far above what models take, far below what would keep the server busy by number alone. */
+export const MAX_INPUTS = 4096;
+
+/**
+ * What may be made of one request's bytes. A short message can claim much (a shape without values, one value to be repeated,
+ * a million empty texts or inputs), and is refused before it is allocated.
+ */
+export class DecodeBudget {
+  readonly limitBytes: number;
+  #left: number;
+  #inputs = 0;
+
+  /** `limitBytes` bounds what is decoded, beside what views the message. */
+  constructor(limitBytes: number) {
+    this.limitBytes = limitBytes;
+    this.#left = limitBytes;
+  }
+
+  /** Bytes that are left. */
+  get leftBytes(): number {
+    return this.#left;
+  }
+
+  /** Takes bytes away; throws `invalid_argument` naming what needs them if there are not enough left. */
+  spend(bytes: number, what: () => string): void {
+    if (bytes > this.#left) {
+      throw new ServingError(
+        "invalid_argument",
+        `${what()} takes ${bytes} bytes in memory, ${this.#left} of ${this.limitBytes} are left for this message`,
+      );
+    }
+    this.#left -= bytes;
+  }
+
+  /** Counts inputs; throws `invalid_argument` beyond {@link MAX_INPUTS}. */
+  countInputs(count: number): void {
+    this.#inputs += count;
+    if (this.#inputs <= MAX_INPUTS) return;
+    throw new ServingError(
+      "invalid_argument",
+      `The request has more than ${MAX_INPUTS} inputs; send fewer, or larger ones.`,
+    );
+  }
+}

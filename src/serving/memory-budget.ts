@@ -1,0 +1,82 @@
+import { ServingError } from "../errors.ts";
+
+/**
+ * Bytes that all requests of a server hold together, whatever wire they come over: each one's body from its first byte on,
+ * what that is inflated to, and its inputs. One request alone is always let in.
+ */
+export class MemoryBudget {
+  readonly #maxBytes: number;
+  #heldBytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** The share of a new request, which holds nothing yet. */
+  open(): MemoryShare {
+    return new MemoryShare(this);
+  }
+
+  /** Throws `unavailable` unless a request that has `ownBytes` could have `bytes` more now. */
+  check(bytes: number, ownBytes: number): void {
+    const isAlone = this.#heldBytes === ownBytes;
+    if (isAlone || this.#heldBytes + bytes <= this.#maxBytes) return;
+    throw new ServingError(
+      "unavailable",
+      `The requests under way hold ${this.#heldBytes} bytes (--max-queue-bytes ${this.#maxBytes}); try again later.`,
+    );
+  }
+
+  /** Counts bytes in, or out if they are negative; for {@link MemoryShare}. */
+  add(bytes: number): void {
+    this.#heldBytes += bytes;
+  }
+}
+
+/** What one request holds of a {@link MemoryBudget}. */
+export class MemoryShare {
+  readonly #budget: MemoryBudget;
+  #bytes = 0;
+  #isReleased = false;
+
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
+  }
+
+  /** Throws `unavailable` unless there is room for `bytes` more now; takes nothing. */
+  check(bytes: number): void {
+    this.#budget.check(bytes, this.#bytes);
+  }
+
+  /** Takes `bytes` more; throws `unavailable` where the others leave no room, `cancelled` once it was released. */
+  grow(bytes: number): void {
+    if (this.#isReleased) throw new ServingError("cancelled", "The request is over.");
+    this.#budget.check(bytes, this.#bytes);
+    this.#budget.add(bytes);
+    this.#bytes += bytes;
+  }
+
+  /** Takes what is missing to `bytes`. */
+  growTo(bytes: number): void {
+    if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
+  }
+
+  /** Gives `bytes` back. */
+  shrink(bytes: number): void {
+    const given = Math.min(bytes, this.#bytes);
+    this.#budget.add(-given);
+    this.#bytes -= given;
+  }
+
+  /** Gives everything back. */
+  empty(): void {
+    this.#budget.add(-this.#bytes);
+    this.#bytes = 0;
+  }
+
+  /** Gives everything back, for good. */
+  release(): void {
+    this.empty();
+    this.#isReleased = true;
+  }
+}

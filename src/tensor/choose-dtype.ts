@@ -1,0 +1,127 @@
+import { ServingError } from "../errors.ts";
+import type { DType } from "./dtype.ts";
+import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
+
+/** One element of a plain value: a number, text, or bytes. */
+export type Leaf = number | bigint | boolean | string | Uint8Array;
+
+/** Elements in row-major order, and how to name their places. */
+export interface Leaves {
+  readonly leaves: readonly Leaf[];
+  readonly shape: readonly number[];
+  /** Of the whole value, such as `boxes`. */
+  readonly place: string;
+}
+
+type FloatDType = "float16" | "bfloat16" | "float32" | "float64";
+
+/** The number that a float dtype holds in the place of a number. */
+const FLOAT_ROUNDING: Readonly<Record<FloatDType, (value: number) => number>> = {
+  float16: (value) => fromFloat16(toFloat16(value)),
+  bfloat16: (value) => fromBfloat16(toBfloat16(value)),
+  float32: Math.fround,
+  float64: (value) => value,
+};
+
+/** Of integers; the end is the first beyond, which unlike the last is a number exactly. */
+type Range = readonly [first: number, end: number];
+
+const INT32: Range = [-(2 ** 31), 2 ** 31];
+const INT64: Range = [-(2 ** 63), 2 ** 63];
+const UINT64: Range = [0, 2 ** 64];
+
+const RANGES: Partial<Record<DType, Range>> = {
+  uint8: [0, 2 ** 8],
+  uint16: [0, 2 ** 16],
+  uint32: [0, 2 ** 32],
+  uint64: UINT64,
+  int8: [-(2 ** 7), 2 ** 7],
+  int16: [-(2 ** 15), 2 ** 15],
+  int32: INT32,
+  int64: INT64,
+};
+
+/**
+ * The dtype that a plain value's elements get together: the wanted one where it holds them, else the narrowest rule of PlainValue.
+ * Throws `invalid_argument`, naming the place, for elements that no dtype holds: mixed types, integers beyond 64 bits, finite fractions that would become infinite.
+ */
+export function chooseDType(values: Leaves, wanted: DType | undefined): DType {
+  return wanted !== undefined && fits(values.leaves, wanted) ? wanted : commonDType(values);
+}
+
+/** Whether every leaf keeps its value in a dtype. */
+function fits(leaves: readonly Leaf[], dtype: DType): boolean {
+  if (dtype === "complex64" || dtype === "complex128") return false;
+  if (dtype === "bytes") return leaves.every((leaf) => typeof leaf === "string" || leaf instanceof Uint8Array);
+  if (dtype === "bool") return leaves.every((leaf) => typeof leaf === "boolean");
+  const range = RANGES[dtype];
+  if (range === undefined) return floatFits(leaves, FLOAT_ROUNDING[dtype as FloatDType]);
+  return leaves.every((leaf) => (typeof leaf === "bigint" || Number.isInteger(leaf)) && within(leaf as number, range));
+}
+
+/** Integers alone must keep their value; where a fraction is among them, all may be rounded, but not to infinity. */
+function floatFits(leaves: readonly Leaf[], round: (value: number) => number): boolean {
+  const mayRound = leaves.some((leaf) => typeof leaf === "number" && !Number.isSafeInteger(leaf));
+  return leaves.every((leaf) => {
+    if (typeof leaf !== "number") return false;
+    return mayRound ? !overflows(leaf, round) : round(leaf) === leaf;
+  });
+}
+
+function overflows(value: number, round: (value: number) => number): boolean {
+  return Number.isFinite(value) && !Number.isFinite(round(value));
+}
+
+function within(value: number | bigint, [first, end]: Range): boolean {
+  return value >= first && value < end;
+}
+
+function commonDType(values: Leaves): DType {
+  const kinds = new Set(values.leaves.map((leaf) => (leaf instanceof Uint8Array ? "string" : typeof leaf)));
+  if (kinds.size > 1 && !(kinds.size === 2 && kinds.has("number") && kinds.has("bigint"))) {
+    throw invalid(`${values.place} mixes ${[...kinds].join(" and ")}; a tensor has one type.`);
+  }
+  if (kinds.size === 0) return "float32";
+  if (kinds.has("string")) return "bytes";
+  if (kinds.has("boolean")) return "bool";
+  return numberDType(values, kinds.has("bigint"));
+}
+
+function numberDType(values: Leaves, hasBigInt: boolean): DType {
+  const numbers = values.leaves as readonly (number | bigint)[];
+  if (!numbers.every((each) => typeof each === "bigint" || Number.isSafeInteger(each))) {
+    if (hasBigInt) throw invalid(`${values.place} mixes bigint with fractions; a tensor has one type.`);
+    return float32(values, numbers as readonly number[]);
+  }
+  if (!hasBigInt && numbers.every((each) => within(each, INT32))) return "int32";
+  if (numbers.every((each) => within(each, INT64))) return "int64";
+  const outside = numbers.findIndex((each) => !within(each, UINT64));
+  if (outside === -1) return "uint64";
+  throw invalid(
+    `${placeOf(values, outside)} is ${numbers[outside]}, but the integers in ${values.place} fit neither int64 (-2^63 to 2^63-1) nor uint64 (0 to 2^64-1).`,
+  );
+}
+
+function float32(values: Leaves, numbers: readonly number[]): DType {
+  const tooLarge = numbers.findIndex((each) => overflows(each, Math.fround));
+  if (tooLarge === -1) return "float32";
+  throw invalid(
+    `${placeOf(values, tooLarge)} is ${numbers[tooLarge]}, which float32 would make infinite; give a Float64Array or a float64 tensor.`,
+  );
+}
+
+/** `boxes[1][2]`, from a row-major index. */
+function placeOf({ place, shape }: Leaves, index: number): string {
+  let rest = index;
+  const indices = shape.map((_, axis) => {
+    const stride = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
+    const position = Math.floor(rest / stride);
+    rest %= stride;
+    return `[${position}]`;
+  });
+  return place + indices.join("");
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

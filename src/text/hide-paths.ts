@@ -1,0 +1,57 @@
+import { readdirSync } from "node:fs";
+
+/** Where absolute paths begin on POSIX systems, had by this machine or not: libraries tell of the machine that built them. */
+const USUAL_ROOTS =
+  "bin boot dev etc home lib lib64 media mnt opt private proc root run sbin srv sys tmp usr var Applications Library System Users Volumes";
+
+/** `/`, `C:\`, `\\server` or `file://`, and the first letter of a name. */
+const ABSOLUTE = String.raw`(?:file:\/{1,3}|[A-Za-z]:[/\\]|\\\\|\/)[^\s/\\'"\`]`;
+/** What a path without quotes may hold; brackets and commas end it. */
+const LETTER = String.raw`[^\s'"\`<>|,;()[\]{}]`;
+const WORD = String.raw`[^\s'"\`<>|,;()[\]{}/\\]+`;
+/** A path goes on behind a space where the next word has a separator itself (and is no URL), or a few words lead to a file's name with an ending. */
+const BEHIND_SPACE = String.raw` (?:(?!\w+:\/\/)${WORD}[/\\]${LETTER}*|(?:${WORD} ){1,3}${WORD}[/\\]${LETTER}*\.\w{1,6}(?!\w))`;
+/** Begins neither within a word, a URL nor a relative path: `float32/int64` is none. */
+const CANDIDATE = new RegExp(
+  String.raw`(?<=['"\`])${ABSOLUTE}[^'"\`]*(?=['"\`])|(?<![\w/\\.\])}~%<-])${ABSOLUTE}${LETTER}*(?:${BEHIND_SPACE})*`,
+  "g",
+);
+const TRAILING_POINTS = /[.:!?]*$/;
+const NAMED_ROOT = /^(?:file:|[A-Za-z]:|\\)/;
+/** A file's ending, with line and column perhaps. */
+const ENDING = /\.\w{1,6}(?::\d+)*$/;
+
+/**
+ * A text without absolute paths of files, POSIX or Windows, in quotes or not. The paths in `known` are hidden wherever they stand in quotes,
+ * and everywhere where they have a separator. Names that only begin with a slash, such as `/conv1/Conv`, stay. Takes time beyond the text's length: cut it first.
+ */
+export function hidePaths(text: string, known: readonly string[] = []): string {
+  let hidden = text;
+  for (const path of known) hidden = hidden.replaceAll(`'${path}'`, "'(path)'");
+  for (const path of known.filter((each) => /.[/\\]|[/\\]./.test(each))) hidden = hidden.replaceAll(path, "(path)");
+  return hidden.replace(CANDIDATE, hideCandidate);
+}
+
+function hideCandidate(candidate: string): string {
+  const points = TRAILING_POINTS.exec(candidate)?.[0] ?? "";
+  const path = candidate.slice(0, candidate.length - points.length);
+  return isFilePath(path) ? `(path)${points}` : candidate;
+}
+
+function isFilePath(path: string): boolean {
+  if (NAMED_ROOT.test(path) || ENDING.test(path)) return true;
+  const [first] = path.slice(1).split(/[/\\\s]/, 1) as [string];
+  roots ??= new Set([...USUAL_ROOTS.split(" "), ...ownRoots()]);
+  return roots.has(first);
+}
+
+let roots: ReadonlySet<string> | undefined;
+
+/** A path of this machine begins with what lies in its root folder, whatever a container's maker called it. */
+function ownRoots(): string[] {
+  try {
+    return readdirSync("/");
+  } catch {
+    return [];
+  }
+}

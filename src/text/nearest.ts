@@ -1,0 +1,34 @@
+/** No name that people type is longer; comparing takes a time that grows with the product of the lengths. */
+const MAX_LENGTH = 100;
+
+/** The known name nearest to a misspelt one, or undefined when none is near enough to suggest, or the name is over 100 characters long. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  if (name.length > MAX_LENGTH) return undefined;
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  for (const candidate of known) {
+    if (candidate.length > MAX_LENGTH) continue;
+    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+/** ` Did you mean "x"?`, or nothing when no known name is near. */
+export function didYouMean(name: string, known: Iterable<string>): string {
+  const suggestion = nearest(name, known);
+  return suggestion === undefined ? "" : ` Did you mean "${suggestion}"?`;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substitution, (row[j] as number) + 1, (next[j - 1] as number) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

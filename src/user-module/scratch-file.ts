@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { reasonText, ServingError } from "../errors.ts";
+
+/** A temporary file of this process, in a folder of its own. */
+export interface ScratchFile {
+  readonly path: string;
+  remove(): void;
+}
+
+const folders = new Set<string>();
+
+/**
+ * Writes a file that is removed when the process exits, at the latest. It is written and noted in one step, so that a signal finds none that nobody knows of.
+ * Throws `failed_precondition` where the place for temporary files cannot be written.
+ */
+export function createScratchFile(name: string, content: Uint8Array): ScratchFile {
+  try {
+    const folder = createFolder();
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return { path, remove: () => removeFolder(folder) };
+  } catch (cause) {
+    const variable = process.platform === "win32" ? "TEMP" : "TMPDIR";
+    throw new ServingError(
+      "failed_precondition",
+      `${tmpdir()}, the folder for temporary files, cannot be written: ${reasonText(cause)}. Set the environment variable ${variable} to a folder that can be.`,
+      { cause },
+    );
+  }
+}
+
+/** Removes all of them at once: for those who end the process without its exit handlers. */
+export function removeScratchFiles(): void {
+  for (const folder of folders) removeFolder(folder);
+}
+
+function createFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), `kserving-${process.pid}-`));
+  if (folders.size === 0) process.on("exit", removeScratchFiles);
+  folders.add(folder);
+  return folder;
+}
+
+function removeFolder(folder: string): void {
+  folders.delete(folder);
+  if (folders.size === 0) process.off("exit", removeScratchFiles);
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,38 @@
+import { describe, expect, test } from "vitest";
+import { type SymbolicShapes, toLoadError, toRunError } from "../../../src/drivers/onnx/onnx-error.ts";
+
+const shapes: SymbolicShapes = new Map();
+const run = (text: string) => toRunError(new Error(text), {}, shapes);
+const load = (text: string) => toLoadError(new Error(text), "a.onnx", "CPU");
+
+describe("the runtime's own words", () => {
+  test("lose the places in its sources", () => {
+    const text =
+      "/onnxruntime_src/onnxruntime/core/framework/sequential_executor.cc:572 onnxruntime::common::Status onnxruntime::ExecuteKernel(onnxruntime::StreamExecutionContext&, const int&) [ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Non-zero status code returned while running Gather node. Name:'/pick/Gather' Status Message: indices element out of bounds";
+    expect(run(text)).toMatchObject({
+      code: "internal",
+      message: `The model failed in Gather "/pick/Gather": indices element out of bounds`,
+    });
+  });
+
+  test("lose the paths of the server, without an ending too", () => {
+    expect(load("Load model from /srv/secret/a.onnx failed:Cannot open /srv/secret/weights here").message).toBe(
+      'ONNX Runtime cannot load "a.onnx": Cannot open (path) here',
+    );
+  });
+});
+
+describe("a text of any length and kind costs little time", () => {
+  test.each([
+    ["one word", "a".repeat(200_000)],
+    ["a signature without an end", `x.cc:1 f(${"(".repeat(100_000)}`],
+    ["many places", "x.cc:1 a(".repeat(30_000)],
+    ["many types", `x.cc:1 ${"a:<>".repeat(50_000)}`],
+    ["many nodes", "while running A node. Name:'".repeat(10_000)],
+    ["a path of many parts", "/a".repeat(100_000)],
+  ])("%s", (_, text) => {
+    const started = performance.now();
+    expect([run(text).code, load(text).code]).toEqual(["internal", "failed_precondition"]);
+    expect(performance.now() - started).toBeLessThan(2000);
+  });
+});

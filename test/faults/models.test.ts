@@ -1,0 +1,50 @@
+import { fileURLToPath } from "node:url";
+import { status } from "@grpc/grpc-js";
+import { expect, onTestFinished, test } from "vitest";
+import { PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
+import { ByteClient } from "../grpc/byte-client.ts";
+import { type FaultServer, predictMessage, startFaultServer } from "./fault-server.ts";
+import { FAULTS } from "./faulty-driver.ts";
+
+const STAGE = ["--driver", fileURLToPath(new URL("faulty-driver.ts", import.meta.url)), "--model-path", "none"];
+
+async function start(flags: readonly string[] = []): Promise<FaultServer> {
+  const server = await startFaultServer(flags, STAGE);
+  onTestFinished(() => server.kill());
+  return server;
+}
+
+function ask(server: FaultServer, fault: number): Promise<unknown> {
+  const client = new ByteClient(`127.0.0.1:${server.grpcPort}`);
+  onTestFinished(() => client.close());
+  return client.call(PREDICT_PATH, predictMessage(3, fault));
+}
+
+test("a model that throws fails its own request, and the next one is answered", async () => {
+  const server = await start();
+  await expect(ask(server, FAULTS.throws)).rejects.toMatchObject({
+    code: status.INTERNAL,
+    details: "The faulty model failed: broken",
+  });
+  await server.answersNext();
+  await server.stop();
+});
+
+test("a model that blocks is replaced, what waited for it fails, and the next request is answered", async () => {
+  const server = await start(["--model-stall", "0.5"]);
+  const lost = { code: status.UNAVAILABLE, details: expect.stringMatching(/the model's thread has ended/) };
+  const blocking = expect(ask(server, FAULTS.blocks)).rejects.toMatchObject(lost);
+  const waiting = expect(ask(server, 0)).rejects.toMatchObject(lost);
+  await Promise.all([blocking, waiting]);
+  await expect.poll(() => server.answersNext().then(() => true), { timeout: 5000 }).toBe(true);
+});
+
+test("a server that is told to end while its model predicts answers first", async () => {
+  const server = await start();
+  const slow = ask(server, FAULTS["is slow"]);
+  // It came after the slow one on its way, and is refused at once.
+  await ask(server, FAULTS.throws).catch(() => {});
+  const stopped = server.stop();
+  await slow;
+  await stopped;
+});

@@ -1,0 +1,143 @@
+import sharp from "sharp";
+import { decodePredictJson, encodePredictJson } from "../../src/grpc/kibernetika-codec.ts";
+import { decodeInferRequest } from "../../src/grpc/kserve-codec.ts";
+import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
+import { decodeMessage, encodeAs } from "../../src/grpc/proto-messages.ts";
+import { decodePredictRequest, encodePredictRequest } from "../../src/grpc/tensorflow-codec.ts";
+import { decodePixels } from "../../src/media/decode-pixels.ts";
+import { parseKibernetikaJson } from "../../src/proxy/kibernetika-codec.ts";
+import { toInputs } from "../../src/proxy/kserve-inputs.ts";
+import { toRawInput } from "../../src/proxy/kserve-raw-request.ts";
+import { parseKserveBody } from "../../src/proxy/kserve-request.ts";
+import { parsePredictBody, readInputs } from "../../src/proxy/tensorflow-request.ts";
+import { DecodeBudget } from "../../src/serving/decode-budget.ts";
+import { createTensor } from "../../src/tensor/tensor.ts";
+import { kserveJudge } from "../grpc/kserve-judge.ts";
+
+/** What reads bytes of a client, and bytes that it should take. */
+export interface Decoder {
+  readonly name: string;
+  readonly samples: readonly Buffer[];
+  /** Throws ServingError and nothing else. */
+  readonly decode: (bytes: Buffer) => unknown;
+}
+
+const MAX_BYTES = 1_000_000;
+const MAX_PIXELS = 250_000;
+const budget = () => new DecodeBudget(MAX_BYTES);
+const floats = Float32Array.of(1, 2.5, Number.NaN, -0);
+
+/** Every decoder of what clients send. */
+export async function createDecoders(): Promise<Decoder[]> {
+  return [...kserveDecoders(), ...tensorflowDecoders(), await pictureDecoder()];
+}
+
+function kserveDecoders(): Decoder[] {
+  const x = { name: "x", datatype: "FP32", shape: [2, 2] };
+  const text = { name: "s", datatype: "BYTES", shape: [2] };
+  const parameters = { timeout: { int64_param: 7 }, p: { double_param: 1.5 }, s: { string_param: "ü" } };
+  const values = Array.from(floats);
+  const json = `{"id":"1","parameters":{"timeout":7},"inputs":[{"name":"x","shape":[2,2],"datatype":"FP32","data":[[1,2.5],[NaN,-0]]},{"name":"s","shape":[2],"datatype":"BYTES","data":["é",{"b64":"/w=="}]},{"name":"n","shape":[1],"datatype":"INT64","data":[9007199254740993]}],"outputs":[{"name":"y","parameters":{"classification":3}}]}`;
+  const head = `{"inputs":[{"name":"x","shape":[2,2],"datatype":"FP32","parameters":{"binary_data_size":16}},{"name":"s","shape":[2],"datatype":"BYTES"}]}`;
+  const raws = [Buffer.from(floats.buffer), Buffer.from("\x01\0\0\0a\0\0\0\0")];
+  return [
+    {
+      name: "ModelInferRequest",
+      samples: [
+        kserveJudge.encodeRequest({ model_name: "m", parameters, inputs: [x, text], raw_input_contents: raws }),
+        kserveJudge.encodeRequest({
+          model_name: "m",
+          inputs: [
+            { ...x, contents: { fp32_contents: values } },
+            { ...text, contents: { bytes_contents: [Buffer.from("a"), Buffer.alloc(0)] } },
+            { name: "i", datatype: "INT64", shape: [2], contents: { int64_contents: ["-1", "9007199254740993"] } },
+            { name: "b", datatype: "BOOL", shape: [1], contents: { bool_contents: [true] } },
+          ],
+          outputs: [{ name: "y", parameters }],
+        }),
+      ],
+      decode: (bytes) => decodeInferRequest(bytes, MAX_BYTES),
+    },
+    {
+      name: "KServe JSON",
+      samples: [Buffer.from(json)],
+      decode: (bytes) => {
+        const context = { model: "m", budget: budget() };
+        return toInputs(parseKserveBody(bytes, context.budget).inputs, new Uint8Array(0), context);
+      },
+    },
+    {
+      name: "KServe binary data",
+      samples: [Buffer.concat([Buffer.from(head), ...raws])],
+      decode: (bytes) => {
+        const context = { model: "m", budget: budget() };
+        const split = Math.min(bytes.length, head.length);
+        return toInputs(
+          parseKserveBody(bytes.subarray(0, split), context.budget).inputs,
+          bytes.subarray(split),
+          context,
+        );
+      },
+    },
+    {
+      name: "a raw body",
+      samples: [Buffer.from(floats.buffer)],
+      decode: (bytes) =>
+        toRawInput([{ name: "x", dtype: "float32", shape: [-1, 2] }], bytes, { model: "m", budget: budget() }),
+    },
+    ...adminDecoders(),
+  ];
+}
+
+/** Calls beside inference have messages without tensors. */
+function adminDecoders(): Decoder[] {
+  const messages = {
+    "inference.ModelMetadataRequest": { name: "m", version: "1" },
+    "inference.RepositoryModelLoadRequest": { model_name: "m", parameters: { config: { string_param: "{}" } } },
+    "inference.TraceSettingRequest": { settings: { trace_level: { value: ["OFF"] } }, model_name: "m" },
+    "inference.LogSettingsRequest": { settings: { log_info: { bool_param: true } } },
+  };
+  return Object.entries(messages).map(([type, message]) => ({
+    name: type,
+    samples: [encodeAs(type, message)],
+    decode: (bytes) => decodeMessage(type, bytes),
+  }));
+}
+
+function tensorflowDecoders(): Decoder[] {
+  const inputs = {
+    x: createTensor("float32", [2, 2], floats),
+    s: createTensor("bytes", [1], [Buffer.from("a")]),
+    n: createTensor("int64", [2], BigInt64Array.of(-1n, 2n ** 60n)),
+  };
+  const request = { spec: NO_MODEL_SPEC, inputs, outputFilter: ["y"] };
+  const rows = '{"instances": [{"x": [1, 2.5], "s": "é"}, {"x": [NaN, -3e2], "s": {"b64": "/w=="}}]}';
+  const proxy = '{"inputs": {"x": {"dtype": 1, "data": [[1, null], [3, 4]]}}, "out_filter": ["x"]}';
+  return [
+    {
+      name: "PredictRequest",
+      samples: [encodePredictRequest(request, "typed"), encodePredictRequest(request, "content")],
+      decode: (bytes) => decodePredictRequest(bytes, MAX_BYTES),
+    },
+    {
+      name: "PredictJSON",
+      samples: [encodePredictJson(Buffer.from(rows))],
+      decode: decodePredictJson,
+    },
+    {
+      name: "TensorFlow Serving's JSON",
+      samples: [Buffer.from(rows), Buffer.from('{"inputs": {"x": [[1, 2.5]], "s": ["a\\n"]}}')],
+      decode: (bytes) => readInputs(parsePredictBody(bytes, budget()), undefined),
+    },
+    { name: "the original's JSON", samples: [Buffer.from(proxy)], decode: (b) => parseKibernetikaJson(b, budget()) },
+  ];
+}
+
+async function pictureDecoder(): Promise<Decoder> {
+  const data = Uint8Array.from({ length: 16 * 16 * 3 }, (_, index) => (index * 7919) % 256);
+  const picture = () => sharp(data, { raw: { width: 16, height: 16, channels: 3 } });
+  const samples = await Promise.all(
+    (["jpeg", "png", "webp", "gif", "tiff"] as const).map((format) => picture().toFormat(format).toBuffer()),
+  );
+  return { name: "a picture", samples, decode: (bytes) => decodePixels(bytes, { exif: true, maxPixels: MAX_PIXELS }) };
+}

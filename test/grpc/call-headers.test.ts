@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { isPlainCall, readCallHeaders } from "../../src/grpc/call-headers.ts";
+
+const plain = { ":method": "POST", ":path": "/a/B", "content-type": "application/grpc", te: "trailers" };
+
+describe("a call", () => {
+  it.each([
+    [{}, true],
+    [{ "content-type": "application/grpc+proto" }, true],
+    [{ "grpc-encoding": "identity" }, true],
+    [{ "grpc-encoding": "gzip" }, false],
+    [{ "content-type": "application/json" }, false],
+    [{ ":method": "GET" }, false],
+  ])("with %j is plain: %s", (headers, isPlain) => {
+    expect(isPlainCall({ ...plain, ...headers })).toBe(isPlain);
+  });
+
+  it("brings metadata without what belongs to the call, and binary values as padded base64", () => {
+    const own = { "grpc-accept-encoding": "gzip", "grpc-encoding": "identity", "accept-encoding": "x" };
+    const { metadata, deadline } = readCallHeaders({
+      ...plain,
+      ...own,
+      "user-agent": "test",
+      "x-tag": "a, b",
+      "x-list": ["c", "d"] as never,
+      "x-raw-bin": "AP8, AA",
+    });
+    expect(metadata).toEqual({ "user-agent": "test", "x-tag": "a, b", "x-list": "c, d", "x-raw-bin": "AP8=, AA==" });
+    expect(deadline).toBeUndefined();
+    expect(Object.getPrototypeOf(metadata)).toBeNull();
+  });
+});
+
+describe("a timeout", () => {
+  it.each([
+    ["2H", 7_200_000],
+    ["3M", 180_000],
+    ["4S", 4000],
+    ["50m", 50],
+    ["70000u", 70],
+    ["99999999n", 99],
+  ])("of %s is %i ms", (text, milliseconds) => {
+    const { deadline } = readCallHeaders({ ...plain, "grpc-timeout": text });
+    expect(Math.abs((deadline as number) - Date.now() - milliseconds)).toBeLessThan(1000);
+  });
+
+  it.each(["", "5", "m", "-1S", "123456789S", "1 S", "1s"])("of %j is refused", (text) => {
+    expect(() => readCallHeaders({ ...plain, "grpc-timeout": text })).toThrow(`Invalid grpc-timeout value "${text}"`);
+  });
+});

@@ -1,0 +1,55 @@
+/** HTTP/2's frame types (RFC 9113 §6). */
+const FRAME = { data: 0, headers: 1, settings: 4 } as const;
+/** Flags of a frame. */
+const END_STREAM = 1;
+const END_HEADERS = 4;
+const FRAMES_AT_ONCE = 50_000;
+
+/** What floods. */
+interface Flood {
+  readonly messageBytes: number;
+  /** What the call says of its messages' compression. */
+  readonly encoding: string;
+}
+
+/** All that a client sends to call a method with a message of which each byte is in a frame of its own. */
+export function* floodFrames(path: string, { messageBytes, encoding }: Flood): Generator<Buffer> {
+  const headers = [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", "x"],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+    ["grpc-encoding", encoding],
+  ] as const;
+  const message = Buffer.alloc(5);
+  message.writeUInt32BE(messageBytes, 1);
+  yield Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  yield frame(FRAME.settings, Buffer.alloc(0), { stream: 0 });
+  yield frame(FRAME.headers, Buffer.concat(headers.map(toField)), { flags: END_HEADERS });
+  yield frame(FRAME.data, message);
+  const byte = frame(FRAME.data, Buffer.of(0xff));
+  for (let sent = 0; sent < messageBytes; sent += FRAMES_AT_ONCE) {
+    yield Buffer.concat(new Array(Math.min(FRAMES_AT_ONCE, messageBytes - sent)).fill(byte));
+  }
+  yield frame(FRAME.data, Buffer.alloc(0), { flags: END_STREAM });
+}
+
+function frame(type: number, payload: Buffer, { flags = 0, stream = 1 } = {}): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A header field that is spelled out and not indexed (RFC 7541 §6.2.2). */
+function toField([name, value]: readonly [string, string]): Buffer {
+  return Buffer.concat([Buffer.of(0), toText(name), toText(value)]);
+}
+
+function toText(text: string): Buffer {
+  return Buffer.concat([Buffer.of(text.length), Buffer.from(text)]);
+}

@@ -1,0 +1,22 @@
+import { execFileSync } from "node:child_process";
+import { pythonCommands } from "../../src/runtimes/python.ts";
+
+/**
+ * The first interpreter that has the modules, beginning with the one that KSERVING_TEST_FRAMEWORKS names; undefined if none has. Prints that then, since its tests are skipped. In CI, where nothing may be skipped, it throws.
+ */
+export function findPython(what: string, modules: readonly string[]): string | undefined {
+  const program = `import ${modules.join(", ")}, sys; print(sys.executable)`;
+  for (const command of [process.env.KSERVING_TEST_FRAMEWORKS ?? "python3", ...pythonCommands()]) {
+    try {
+      return execFileSync(command, ["-c", program], { stdio: ["ignore", "pipe", "ignore"] })
+        .toString()
+        .trim();
+    } catch {
+      // The next one may have them.
+    }
+  }
+  const reason = `${what} is not tested: no Python here has ${modules.join(" and ")}\n`;
+  if (process.env.CI) throw new Error(reason);
+  process.stderr.write(reason);
+  return undefined;
+}

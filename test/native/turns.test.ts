@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { Turns } from "../../src/native/turns.ts";
+
+/** A task that ends when it is told to. */
+function createTask() {
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  let started = false;
+  const task = async () => {
+    started = true;
+    await ended;
+  };
+  return { task, end, hasStarted: () => started };
+}
+
+test("lets as many tasks run at once as the limit says, the others in their order", async () => {
+  const turns = new Turns(2);
+  const tasks = Array.from({ length: 4 }, createTask);
+  const runs = tasks.map(({ task }) => turns.run(task));
+  const started = () => tasks.map(({ hasStarted }) => hasStarted());
+  expect(started()).toEqual([true, true, false, false]);
+  tasks[1]?.end();
+  await runs[1];
+  expect(started()).toEqual([true, true, true, false]);
+  for (const { end } of tasks) end();
+  await Promise.all(runs);
+  expect(turns.isIdle).toBe(true);
+});
+
+test("passes the turn on when a task fails", async () => {
+  const turns = new Turns(1);
+  const failing = turns.run(() => Promise.reject(new Error("no")));
+  const next = turns.run(async () => "next");
+  await expect(failing).rejects.toThrow("no");
+  expect(await next).toBe("next");
+});
+
+test("is idle once nothing runs and nothing waits", async () => {
+  const turns = new Turns(1);
+  await turns.idle();
+  const done: number[] = [];
+  for (const value of [1, 2]) void turns.run(async () => void done.push(value));
+  await turns.idle();
+  expect(done).toEqual([1, 2]);
+});

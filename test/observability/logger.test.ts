@@ -1,0 +1,71 @@
+import { openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { probePort } from "../../src/cli/probe-port.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import { startKserving, writeTestFile } from "../cli/start-kserving.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+const FAILING = "export const preprocess = () => { throw new Error('broken'); };";
+
+/** Flags of a server whose every request is logged as an error. */
+async function failingServer(): Promise<{ readonly flags: readonly string[]; readonly url: string }> {
+  const port = await probePort("127.0.0.1", 0, "port");
+  const hooks = await writeTestFile("hooks.ts", FAILING);
+  const flags = ["--driver", "null", "--host", "127.0.0.1", "--port", "0", "--hooks", hooks];
+  return { flags: [...flags, "--http-enable", "--http-port", String(port)], url: `http://127.0.0.1:${port}` };
+}
+
+/** The status of a request, once somebody listens. */
+async function ask(url: string): Promise<number> {
+  const send = () => fetch(`${url}/serving-proxy`, { method: "POST", body: "{}" });
+  let status = 0;
+  const isAnswered = async () => {
+    status = (await send().catch(() => ({ status: 0 }))).status;
+    return status > 0;
+  };
+  await expect.poll(isAnswered, { timeout: 10_000, interval: 20 }).toBe(true);
+  return status;
+}
+
+/** What is told on standard error: one line, however many lines of the log are lost. */
+const toldOnce = (where: string, why: string) =>
+  `kserving: the log cannot be written to ${where} any more: ${why}; the server goes on without it.\n`;
+
+describe.skipIf(process.platform !== "linux")("a full disk (Linux's /dev/full) costs the log, not the server", () => {
+  const full = "ENOSPC: no space left on device, write";
+
+  test("under --log-path", async () => {
+    const { flags, url } = await failingServer();
+    const program = startKserving([...flags, "--log-path", "/dev/full"]);
+    for (let round = 0; round < 3; round++) expect(await ask(url)).toBe(500);
+    program.kill("SIGTERM");
+    expect(await program.ended()).toMatchObject({ code: 0, stderr: toldOnce("/dev/full", full) });
+  });
+
+  test("under standard output", async () => {
+    const { flags, url } = await failingServer();
+    const program = startKserving(flags, {}, openSync("/dev/full", "w"));
+    for (let round = 0; round < 3; round++) expect(await ask(url)).toBe(500);
+    program.kill("SIGTERM");
+    expect(await program.ended()).toMatchObject({ code: 0, stderr: toldOnce("standard output", full) });
+  });
+});
+
+test("a standard output that nobody reads any more costs the log, not the server", async () => {
+  const { flags, url } = await failingServer();
+  const program = startKserving(flags);
+  await program.event("loading");
+  program.stopReading();
+  for (let round = 0; round < 3; round++) expect(await ask(url)).toBe(500);
+  program.kill("SIGTERM");
+  expect(await program.ended()).toMatchObject({ code: 0, stderr: toldOnce("standard output", "write EPIPE") });
+});
+
+test("an error is logged with its own message, and its cause beside it", () => {
+  const path = join(tempFolder(), "log");
+  createLogger({ path }).error("failed", { err: new Error("no answer: no disk", { cause: new Error("no disk") }) });
+  expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({
+    err: { message: "no answer: no disk", stack: expect.any(String), cause: { message: "no disk" } },
+  });
+});

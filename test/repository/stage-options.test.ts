@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { type Driver, defineDriver } from "../../src/drivers/driver.ts";
+import type { OptionTable } from "../../src/drivers/option-table.ts";
+import { HOST_OPTIONS } from "../../src/model-host/host-options.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import { assertTakesOptions, checkOptionKeys, type StageChoice } from "../../src/repository/stage-options.ts";
+
+const driverOf = (name: string, keys: readonly string[]): Driver =>
+  defineDriver<Record<string, unknown>>({
+    name,
+    options: Object.fromEntries(keys.map((key) => [key, { type: "string", help: "" }])),
+    load: () => Promise.reject(new Error("not loaded in this test")),
+  });
+
+const stage = (driver: Driver, options = {}): StageChoice => ({
+  found: { driver, location: { name: driver.name }, dispose: async () => {} } as never,
+  options,
+});
+
+/** Checks options for a driver that takes `device` and one that takes `prefix.*`; gives the warnings. */
+function check(shared: Record<string, string>, hooks?: { options?: OptionTable }, own = {}): string[] {
+  const warnings: string[] = [];
+  const log = { ...createSilentLogger(), warn: (message: string) => void warnings.push(message) };
+  const stages = [stage(driverOf("first", ["device"]), own), stage(driverOf("second", ["graph"]))];
+  checkOptionKeys(shared, stages, hooks, log);
+  return warnings;
+}
+
+const TAKES = `first takes device; second takes graph; every driver takes ${Object.keys(HOST_OPTIONS).join(", ")}.`;
+const declared: OptionTable = { labels: { type: "string", help: "" }, count: { type: "integer", help: "" } };
+
+describe("a key", () => {
+  test("that any driver, the host or the hooks know is taken", () => {
+    expect(check({ device: "CPU", graph: "g", max_batch_size: "4" })).toEqual([]);
+    expect(check({ device: "CPU", labels: "a" }, { options: declared })).toEqual([]);
+  });
+
+  test("that nobody knows goes to hooks that declare none, with a warning that names the nearest", () => {
+    expect(check({ devise: "CPU" }, {})).toEqual([
+      'No driver knows the option "devise"; it goes to the hooks. Did you mean "device"?',
+    ]);
+  });
+
+  test("that nobody knows is refused where hooks declare theirs, and where there are none", () => {
+    expect(() => check({ label: "a" }, { options: declared })).toThrow(
+      `Neither a driver nor the hooks have the option "label". Did you mean "labels"? ${TAKES}`,
+    );
+    expect(() => check({ labels: "a" })).toThrow(`No driver has the option "labels". ${TAKES}`);
+  });
+});
+
+test("values that the hooks declare are checked before anything is loaded", () => {
+  expect(() => check({ count: "many" }, { options: declared })).toThrow(/count/);
+  expect(check({ count: "3" }, { options: declared })).toEqual([]);
+});
+
+test("a family of keys is told as it is written", () => {
+  const driver = { ...driverOf("x", []), options: { session: { type: "prefix", help: "" } } } as Driver;
+  expect(() => assertTakesOptions(driver, { sesion: "1" }, "the model m")).toThrow("x takes session.KEY; every driver");
+});
+
+test("an option for one stage alone needs that stage's driver, not another's", () => {
+  expect(check({}, undefined, { device: "CPU" })).toEqual([]);
+  expect(() => check({}, undefined, { graph: "g" })).toThrow(
+    'The first driver of model 1 has no option "graph". first takes device; every driver takes',
+  );
+  expect(() => assertTakesOptions(driverOf("x", []), { y: "1" }, "the model m")).toThrow(
+    'The x driver of the model m has no option "y". x takes none of its own; every driver takes',
+  );
+});

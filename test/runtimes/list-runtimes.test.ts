@@ -1,0 +1,59 @@
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { listRuntimes } from "../../src/runtimes/list-runtimes.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+const MANIFEST = JSON.stringify({ source: "x.whl", files: {} });
+
+/** A folder that holds nothing that loads, in front of whatever this machine has. */
+function runtimesWithBrokenOpenvino(): string {
+  return tempFolder({
+    "openvino/9.9/runtime.json": MANIFEST,
+    "openvino/9.9/libopenvino_c.so.9900": "no library",
+    "openvino/9.9/libopenvino.so.9900": "no library",
+  });
+}
+
+/** An interpreter that answers whatever it is asked with one line. */
+function pythonThatSays(line: string): string {
+  const folder = tempFolder({ "bin/python3": `#!/bin/sh\necho '${line}'\n` });
+  chmodSync(join(folder, "bin/python3"), 0o755);
+  return folder;
+}
+
+test("lists each runtime with what is found where, which one is used, and why one is not", async () => {
+  const root = runtimesWithBrokenOpenvino();
+  const python = '["/venv/bin/python3", "3.12.1", {"torch": "2.15.0", "sklearn": "1.7.2"}]';
+  vi.stubEnv("KSERVING_RUNTIMES_DIR", root);
+  vi.stubEnv("KSERVING_TENSORFLOW_LIB", "/nowhere");
+  vi.stubEnv("VIRTUAL_ENV", pythonThatSays(python));
+  const reports = await listRuntimes().finally(() => vi.unstubAllEnvs());
+  const found = Object.fromEntries(reports.map((report) => [report.name, report.found]));
+  expect(Object.keys(found)).toEqual(["tensorflow", "openvino", "onnx", "pytorch"]);
+  expect(found.tensorflow?.[0]).toEqual({
+    source: "environment",
+    problem: expect.stringContaining('KSERVING_TENSORFLOW_LIB is "/nowhere"'),
+    isUsed: true,
+  });
+  expect(found.openvino?.find(({ path }) => path?.startsWith(root))).toEqual({
+    source: "the runtimes folder",
+    path: join(root, "openvino/9.9/libopenvino_c.so.9900"),
+    problem: expect.stringContaining("cannot be loaded"),
+    isUsed: true,
+  });
+  expect(found.onnx).toEqual([
+    {
+      source: "the npm package onnxruntime-node",
+      version: expect.any(String),
+      devices: expect.any(Array),
+      isUsed: true,
+    },
+  ]);
+  expect(found.pytorch?.[0]).toEqual({
+    source: "Python 3.12.1 with scikit-learn 1.7.2",
+    path: "/venv/bin/python3",
+    version: "2.15.0",
+    isUsed: true,
+  });
+});

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { createReporter, megabytes } from "../../src/runtimes/reporter.ts";
+
+function recordingStream(isTTY: boolean, columns = 60) {
+  const texts: string[] = [];
+  return { texts, isTTY, columns, write: (text: string) => texts.push(text) > 0 };
+}
+
+test("without a terminal it writes a line for each step and no progress", () => {
+  const stream = recordingStream(false);
+  const reporter = createReporter(stream);
+  reporter.step("Downloading x");
+  reporter.progress(1, 2);
+  reporter.done();
+  expect(stream.texts).toEqual(["Downloading x\n"]);
+});
+
+test("on a terminal it draws a bar in place, within the terminal's columns, and clears it", () => {
+  const stream = recordingStream(true);
+  const reporter = createReporter(stream);
+  reporter.step("Downloading x");
+  reporter.progress(50_000_000, 200_000_000);
+  reporter.done();
+  expect(stream.texts).toEqual([
+    "Downloading x\n",
+    `\r  ${"█".repeat(8)}${"░".repeat(22)}  25 %  50.0 MB of 200 MB\x1b[K`,
+    "\r\x1b[2K",
+  ]);
+  const narrow = recordingStream(true, 20);
+  createReporter(narrow).progress(1, 2);
+  expect(narrow.texts[0]).toHaveLength("\r".length + 19 + "\x1b[K".length);
+});
+
+test("a size that nobody knows is told without a bar", () => {
+  const stream = recordingStream(true);
+  createReporter(stream).progress(1_500_000, undefined);
+  expect(stream.texts).toEqual(["\r  1.5 MB\x1b[K"]);
+});
+
+test.each([
+  [0, "0.0 MB"],
+  [12_345_678, "12.3 MB"],
+  [853_000_000, "853 MB"],
+])("%d bytes are %s", (bytes, text) => {
+  expect(megabytes(bytes)).toBe(text);
+});

@@ -1,0 +1,91 @@
+import { connect } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { probePort } from "../../src/cli/probe-port.ts";
+import { createRemoteService } from "../../src/grpc/remote-service.ts";
+import { createServer } from "../../src/server/server.ts";
+import { toTensors } from "../../src/tensor/plain-value.ts";
+import { RawClient } from "../proxy/raw-client.ts";
+
+async function startShared() {
+  const port = await probePort("127.0.0.1", 0, "port");
+  const server = await createServer({ models: [{ driver: "null" }], port, http: { port } });
+  onTestFinished(() => server.close());
+  return { server, port };
+}
+
+const predictOverGrpc = async (address: string) => {
+  const remote = createRemoteService(address, {});
+  onTestFinished(() => remote.close());
+  const { outputs } = await remote.infer({
+    id: "1",
+    model: "",
+    signature: "",
+    inputs: { kind: "tensors", tensors: toTensors({ x: [1, 2] }) },
+    metadata: {},
+    signal: new AbortController().signal,
+  });
+  return outputs.kind === "tensors" && outputs.tensors.x?.data;
+};
+
+test("one port answers gRPC and HTTP side by side", async () => {
+  const { server, port } = await startShared();
+  expect(server.grpcAddress).toBe(`127.0.0.1:${port}`);
+  expect(server.httpUrl).toBe(`http://127.0.0.1:${port}`);
+  const answers = await Promise.all([
+    predictOverGrpc(server.grpcAddress),
+    fetch(`${server.httpUrl}/health`).then((response) => response.json()),
+    predictOverGrpc(server.grpcAddress),
+  ]);
+  expect(answers).toEqual([Int32Array.of(1, 2), { status: "ok" }, Int32Array.of(1, 2)]);
+});
+
+/** The head of an HTTP/2 frame: three bytes of length, then the kind. */
+const SETTINGS = new RegExp(`^.{3}${String.fromCharCode(4)}`, "s");
+
+test.each([
+  ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", 2, SETTINGS],
+  ["HTTP/1.1", "PROPFIND /health HTTP/1.1\r\nHost: x\r\n\r\n", 1, /^HTTP\/1\.1 404 /],
+])("a connection is told to be %s however its first bytes are split", async (_, text, length, answer) => {
+  const { port } = await startShared();
+  const client = new RawClient(port);
+  client.socket.setNoDelay(true);
+  for (let sent = 0; sent < text.length; sent += length) {
+    client.write(text.slice(sent, sent + length));
+    // Another connection's answer comes after the server has seen these bytes.
+    await fetch(`http://127.0.0.1:${port}/health`);
+  }
+  expect(await client.received(answer)).toMatch(answer);
+});
+
+test("a connection that says nothing, or garbage, disturbs nobody", async () => {
+  const { server, port } = await startShared();
+  const silent = connect(port, "127.0.0.1");
+  const garbage = connect(port, "127.0.0.1").end("\0\0\0");
+  onTestFinished(() => {
+    silent.destroy();
+    garbage.destroy();
+  });
+  silent.on("error", () => {});
+  garbage.on("error", () => {});
+  expect(await predictOverGrpc(server.grpcAddress)).toEqual(Int32Array.of(1, 2));
+});
+
+test("closing frees the port, whatever connections are open", async () => {
+  const { server, port } = await startShared();
+  await fetch(`${server.httpUrl}/health`);
+  const silent = connect(port, "127.0.0.1");
+  silent.on("error", () => {});
+  await new Promise((resolve) => silent.once("connect", resolve));
+  await server.close();
+  const again = await createServer({ models: [{ driver: "null" }], port, http: { port } });
+  await again.close();
+  silent.destroy();
+});
+
+test("a port that is taken is named", async () => {
+  const { port } = await startShared();
+  await expect(createServer({ models: [{ driver: "null" }], port, http: { port } })).rejects.toMatchObject({
+    code: "unavailable",
+    message: `Cannot listen on 127.0.0.1:${port}: the port is in use; choose another, or 0 for any free one.`,
+  });
+});

@@ -1,0 +1,35 @@
+import { expect, onTestFinished, test } from "vitest";
+import { HeartbeatWatch, startHeartbeat } from "../../src/threads/heartbeat.ts";
+
+/** A watch with a stall of 50 ms, and a promise of its first call. */
+function watch(memory = new SharedArrayBuffer(4)) {
+  let stalls = 0;
+  let tell = () => {};
+  const stalled = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const onStall = () => {
+    stalls++;
+    tell();
+  };
+  const heartbeat = new HeartbeatWatch(50, onStall, memory);
+  onTestFinished(() => heartbeat.stop());
+  return { memory, stalled, stalls: () => stalls };
+}
+
+test("the first beat comes at once, and further ones keep coming", async () => {
+  const memory = new SharedArrayBuffer(4);
+  startHeartbeat(memory);
+  const beats = new Int32Array(memory);
+  expect(beats[0]).toBe(1);
+  await expect.poll(() => beats[0]).toBeGreaterThan(2);
+});
+
+test("a thread that has not begun to beat has not stalled, however long it takes", async () => {
+  const { memory, stalled, stalls } = watch();
+  // Four times the stall: long enough that it would have been told.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(stalls()).toBe(0);
+  new Int32Array(memory)[0] = 1;
+  await stalled;
+});

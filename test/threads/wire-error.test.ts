@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { ServingError } from "../../src/errors.ts";
+import { fromWireError, toWireError } from "../../src/threads/wire-error.ts";
+
+const cross = (reason: unknown) => fromWireError(JSON.parse(JSON.stringify(toWireError(reason))));
+
+test("code, message and the cause's texts cross", () => {
+  const cause = new TypeError("x is no function");
+  const error = cross(new ServingError("aborted", "try again", { cause }));
+  expect(error).toMatchObject({ code: "aborted", message: "try again" });
+  expect(error.cause).toMatchObject({ message: "x is no function", stack: cause.stack });
+});
+
+test("an error without a cause has none on the other side", () => {
+  expect(cross(new ServingError("aborted", "try again")).cause).toBeUndefined();
+});
+
+test("what is no error is internal, with its text as the cause", () => {
+  expect(cross("just text")).toMatchObject({ code: "internal", cause: { message: "just text" } });
+});
+
+test.each([
+  ["a stack that is no text", { stack: 1n }, "x"],
+  ["a message that has no text", { message: Object.create(null) }, "(a value that has no text)"],
+])("%s does not keep an error from crossing", (_, members, message) => {
+  expect(cross(Object.assign(new Error("x"), members)).cause).toMatchObject({ message });
+});
