@@ -1,0 +1,887 @@
+"""Makes the TensorFlow models of the tests, and what Python TensorFlow computes with them.
+
+    python3 -m pip install tensorflow-cpu && python3 scripts/make-tensorflow-models.py [NAME ...]
+
+writes test/fixtures/tensorflow/NAME/ (a SavedModel, or frozen.pb) with a cases.json beside it:
+[{"signature", "inputs": {name: {"dtype", "shape", "data"}}, "outputs": {...}, "tolerance"?}], where data is a flat list of
+numbers, booleans, "NaN", "Infinity", "-Infinity", decimal strings (64-bit integers), base64 (bytes) or [re, im] pairs.
+The files are committed, so that only whoever adds a model needs Python.
+"""
+
+import base64
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+ROOT = Path(__file__).resolve().parent.parent / "test" / "fixtures" / "tensorflow"
+MODELS = {}
+SPEC = tf.TensorSpec
+v1 = tf.compat.v1
+
+
+def model(make):
+    """Registers a maker: called with an empty folder and a random generator, it saves a model and returns its cases."""
+    MODELS[make.__name__] = make
+    return make
+
+
+def number(value):
+    if isinstance(value, complex):
+        return [number(value.real), number(value.imag)]
+    if isinstance(value, float) and not np.isfinite(value):
+        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def elements(array):
+    if array.dtype.kind in "OSU":
+        return [base64.b64encode(x if isinstance(x, bytes) else x.encode()).decode() for x in array.reshape(-1).tolist()]
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        return [str(x) for x in array.reshape(-1).tolist()]
+    wide = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    return [number(x) for x in wide.reshape(-1).tolist()]
+
+
+def tensor(value):
+    array = np.asarray(value)
+    return {
+        "dtype": "bytes" if array.dtype.kind in "OSU" else array.dtype.name,
+        "shape": list(array.shape),
+        "data": elements(array),
+    }
+
+
+def case(signature, inputs, outputs, **rest):
+    return {
+        "signature": signature,
+        "inputs": {name: tensor(value) for name, value in inputs.items()},
+        "outputs": {name: tensor(value) for name, value in outputs.items()},
+        **rest,
+    }
+
+
+def run(folder, signature, inputs, tags=None, **rest):
+    """What Python TensorFlow answers, from the saved files alone."""
+    call = tf.saved_model.load(str(folder), tags=tags).signatures[signature]
+    outputs = call(**{name: tf.constant(value) for name, value in inputs.items()})
+    return case(signature, inputs, {name: value.numpy() for name, value in outputs.items()}, **rest)
+
+
+def save(folder, signatures, module=None):
+    """Saves functions as signatures; a function alone becomes serving_default."""
+    named = signatures if isinstance(signatures, dict) else {"serving_default": signatures}
+    tf.saved_model.save(module or tf.Module(), str(folder), signatures=named)
+
+
+def function(*specs):
+    return tf.function(input_signature=[SPEC(shape, dtype, name) for name, dtype, shape in specs])
+
+
+def export(folder, network, *inputs, **rest):
+    """Exports a Keras model and runs it on inputs in the order that its signature has them."""
+    network.export(str(folder), verbose=False)
+    names = sorted(tf.saved_model.load(str(folder)).signatures["serving_default"].structured_input_signature[1])
+    return [run(folder, "serving_default", dict(zip(names, inputs)), **rest)]
+
+
+def strings(*texts):
+    return np.array([x.encode() if isinstance(x, str) else x for x in texts], object)
+
+
+def with_moving_statistics(network, random):
+    """An untrained batch normalisation is an identity; this one is not."""
+    for layer in network.layers:
+        if isinstance(layer, keras.layers.BatchNormalization):
+            gamma, beta, mean, variance = layer.get_weights()
+            shift = random.normal(0, 0.3, mean.shape).astype("f")
+            layer.set_weights([gamma * 1.5, beta + 0.1, shift, variance + np.abs(shift)])
+    return network
+
+
+# Keras 3 exports ------------------------------------------------------------------------------------------------------
+
+
+@model
+def keras_dense(folder, random):
+    layers = keras.layers
+    network = keras.Sequential(
+        [keras.Input((8,)), layers.Dense(16, activation="relu"), layers.Dense(4, activation="softmax")]
+    )
+    return export(folder, network, random.random((3, 8), dtype="f"))
+
+
+@model
+def keras_convolution(folder, random):
+    layers = keras.layers
+    network = keras.Sequential(
+        [
+            keras.Input((16, 16, 3)),
+            layers.Rescaling(1 / 255.0),
+            layers.Conv2D(4, 3, padding="same", use_bias=False),
+            layers.BatchNormalization(),
+            layers.ReLU(6.0),
+            layers.MaxPooling2D(2),
+            layers.Conv2D(6, 3, strides=2, activation="relu"),
+            layers.AveragePooling2D(2),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(5, activation="softmax"),
+        ]
+    )
+    return export(folder, with_moving_statistics(network, random), random.random((2, 16, 16, 3), dtype="f") * 255)
+
+
+@model
+def keras_separable(folder, random):
+    layers = keras.layers
+    network = keras.Sequential(
+        [
+            keras.Input((12, 12, 3)),
+            layers.ZeroPadding2D(1),
+            layers.DepthwiseConv2D(3, strides=2, use_bias=False),
+            layers.BatchNormalization(),
+            layers.SeparableConv2D(6, 3, padding="same", activation="gelu"),
+            layers.Conv2D(4, 3, dilation_rate=2, activation="swish"),
+            layers.GlobalMaxPooling2D(),
+        ]
+    )
+    return export(folder, with_moving_statistics(network, random), random.random((2, 12, 12, 3), dtype="f"))
+
+
+@model
+def keras_upsampling(folder, random):
+    layers = keras.layers
+    network = keras.Sequential(
+        [
+            keras.Input((5, 5, 2)),
+            layers.Conv2DTranspose(3, 3, strides=2, padding="same"),
+            layers.UpSampling2D(2, interpolation="bilinear"),
+            layers.Cropping2D(((1, 2), (0, 3))),
+            layers.LeakyReLU(0.1),
+            layers.Resizing(7, 9),
+        ]
+    )
+    return export(folder, network, random.random((2, 5, 5, 2), dtype="f"))
+
+
+@model
+def keras_lstm(folder, random):
+    layers = keras.layers
+    network = keras.Sequential(
+        [keras.Input((6,), dtype="int32"), layers.Embedding(20, 4), layers.LSTM(5), layers.Dense(3)]
+    )
+    return export(folder, network, random.integers(0, 20, (2, 6)).astype("int32"))
+
+
+@model
+def keras_gru(folder, random):
+    layers = keras.layers
+    network = keras.Sequential(
+        [keras.Input((4, 3)), layers.Bidirectional(layers.GRU(4, return_sequences=True)), layers.SimpleRNN(3)]
+    )
+    return export(folder, network, random.random((2, 4, 3), dtype="f"))
+
+
+@model
+def keras_attention(folder, random):
+    layers = keras.layers
+    tokens = keras.Input((5, 8))
+    attended = layers.MultiHeadAttention(2, 4)(tokens, tokens, use_causal_mask=True)
+    normed = layers.LayerNormalization()(layers.Add()([tokens, attended]))
+    network = keras.Model(tokens, layers.Dense(8, activation="elu")(normed))
+    return export(folder, network, random.random((2, 5, 8), dtype="f"))
+
+
+@model
+def keras_text(folder, random):
+    layers = keras.layers
+    words = layers.TextVectorization(output_sequence_length=5)
+    words.adapt(["the quick brown fox", "jumps over the lazy dog"])
+    network = keras.Sequential([keras.Input((1,), dtype="string"), words, layers.Embedding(20, 3), layers.LSTM(4)])
+    network(tf.constant([["the fox"]]))
+    return export(folder, network, strings("The LAZY fox!", "unknown, dog").reshape(2, 1))
+
+
+@model
+def keras_two_inputs(folder, random):
+    layers = keras.layers
+    number_, kind = keras.Input((4,), name="number"), keras.Input((1,), dtype="int32", name="kind")
+    joined = layers.Concatenate()([number_, layers.Flatten()(layers.Embedding(10, 4)(kind))])
+    outputs = {"p": layers.Dense(1, activation="sigmoid")(joined), "q": layers.Dense(3, activation="tanh")(joined)}
+    network = keras.Model({"number": number_, "kind": kind}, outputs)
+    network.export(str(folder), verbose=False)
+    inputs = {"number": random.random((2, 4), dtype="f"), "kind": np.array([[3], [7]], "int32")}
+    return [run(folder, "serving_default", inputs)]
+
+
+@model
+def keras_features(folder, random):
+    layers = keras.layers
+    normal = layers.Normalization(mean=[1.0, 2.0], variance=[4.0, 0.25])
+    source = keras.Input((2,))
+    bands = layers.Discretization(bin_boundaries=[0.0, 1.0, 2.0])(source)
+    kinds = layers.CategoryEncoding(4, output_mode="multi_hot")(bands)
+    network = keras.Model(source, layers.Concatenate()([normal(source), kinds]))
+    return export(folder, network, np.array([[0.5, 2.5], [-1.0, 1.0]], "f"))
+
+
+# Functions: control flow, tables, strings, files -----------------------------------------------------------------------
+
+
+@model
+def control_flow(folder, random):
+    weight = tf.Variable(2.0)
+
+    @function(("x", tf.float32, [None]), ("n", tf.int32, []))
+    def loop(x, n):
+        i = tf.constant(0)
+        while i < n:
+            x = tf.cond(tf.reduce_sum(x) > 10.0, lambda: x - 1.0, lambda: x * weight)
+            i += 1
+        return {"y": x, "i": i}
+
+    module = tf.Module()
+    module.weight = weight
+    save(folder, loop, module)
+    x = np.array([1, 2], "f")
+    return [run(folder, "serving_default", {"x": x, "n": np.array(n, "int32")}) for n in (0, 5)]
+
+
+@model
+def switch_case(folder, random):
+    @function(("x", tf.float32, [None]), ("branch", tf.int32, []))
+    def switch(x, branch):
+        return {"y": tf.switch_case(branch, [lambda: x + 1.0, lambda: x * 10.0, lambda: tf.zeros_like(x)])}
+
+    save(folder, switch)
+    x = np.array([1, 2], "f")
+    return [run(folder, "serving_default", {"x": x, "branch": np.array(b, "int32")}) for b in (0, 1, 9)]
+
+
+@model
+def scan_and_map(folder, random):
+    @function(("x", tf.float32, [None, 3]))
+    def scan(x):
+        sums = tf.scan(lambda total, row: total * 0.5 + row, x, initializer=tf.zeros([3]))
+        return {"sums": sums, "norms": tf.map_fn(lambda row: tf.norm(row), x)}
+
+    save(folder, scan)
+    return [run(folder, "serving_default", {"x": random.random((4, 3), dtype="f")})]
+
+
+@model
+def ragged_lookup(folder, random):
+    module = tf.Module()
+    keys = tf.constant(["a", "b", "c"])
+    module.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, tf.range(1, 4)), 0)
+    module.embedding = tf.Variable(random.random((4, 2)).astype("f"))
+
+    @function(("text", tf.string, [None]))
+    def lookup(text):
+        ids = tf.ragged.map_flat_values(module.table.lookup, tf.strings.split(text))
+        rows = tf.ragged.map_flat_values(lambda flat: tf.gather(module.embedding, flat), ids)
+        return {"mean": tf.reduce_mean(rows, axis=1), "ids": ids.to_tensor(-1)}
+
+    save(folder, lookup, module)
+    return [run(folder, "serving_default", {"text": strings("a b c", "c", "zz a")})]
+
+
+@model
+def table_of_asset(folder, random):
+    with tempfile.TemporaryDirectory() as scratch:
+        words = Path(scratch) / "words.txt"
+        words.write_text("apple\nbanana\ncherry\ndürian")
+        module = tf.Module()
+        module.file = tf.saved_model.Asset(str(words))
+        whole, line = tf.lookup.TextFileIndex.WHOLE_LINE, tf.lookup.TextFileIndex.LINE_NUMBER
+        reader = tf.lookup.TextFileInitializer(module.file, tf.string, whole, tf.int64, line)
+        module.table = tf.lookup.StaticHashTable(reader, -1)
+
+        @function(("words", tf.string, [None]))
+        def lookup(words):
+            found = module.table.lookup(words)
+            return {"id": found, "known": found >= 0}
+
+        save(folder, lookup, module)
+    return [run(folder, "serving_default", {"words": strings("banana", "dürian", "none", "")})]
+
+
+@model
+def table_of_values(folder, random):
+    module = tf.Module()
+    keys, values = tf.constant([5, 2**40, -1], tf.int64), tf.constant(["five", "big", "minus"])
+    module.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), "none")
+
+    @function(("key", tf.int64, [None]))
+    def lookup(key):
+        return {"word": module.table.lookup(key), "size": module.table.size()}
+
+    save(folder, lookup, module)
+    return [run(folder, "serving_default", {"key": np.array([5, 2**40, 7], "int64")})]
+
+
+@model
+def mutable_table(folder, random):
+    module = tf.Module()
+    module.table = tf.lookup.experimental.MutableHashTable(tf.string, tf.float32, -1.0)
+    module.table.insert(tf.constant(["a", "b"]), tf.constant([1.0, 2.0]))
+
+    @function(("key", tf.string, [None]))
+    def lookup(key):
+        return {"value": module.table.lookup(key)}
+
+    save(folder, lookup, module)
+    return [run(folder, "serving_default", {"key": strings("b", "c")})]
+
+
+@model
+def many_signatures(folder, random):
+    module = tf.Module()
+    module.weight = tf.Variable(random.random((3, 2)).astype("f"))
+
+    @function(("x", tf.float32, [None, 3]), ("negative", tf.bool, []))
+    def linear(x, negative):
+        y = tf.matmul(x, module.weight)
+        return {"y": tf.where(negative, -y, y)}
+
+    @function(("n", tf.int64, [None]))
+    def integers(n):
+        return {"y": n * 3 + 2**40, "even": tf.equal(n % 2, 0), "largest": tf.argmax(n)}
+
+    @function()
+    def constant():
+        return {"version": tf.constant(7)}
+
+    save(folder, {"serving_default": linear, "integers": integers, "constant": constant}, module)
+    x = random.random((2, 3), dtype="f")
+    return [
+        run(folder, "serving_default", {"x": x, "negative": np.array(True)}),
+        run(folder, "serving_default", {"x": x, "negative": np.array(False)}),
+        run(folder, "integers", {"n": np.array([1, 2**33, -5], "int64")}),
+        run(folder, "constant", {}),
+    ]
+
+
+@model
+def string_operations(folder, random):
+    @function(("s", tf.string, [None]))
+    def text(s):
+        return {
+            "lower": tf.strings.lower(s),
+            "upper": tf.strings.upper(s),
+            "joined": tf.strings.join([s, s], "-"),
+            "bytes": tf.strings.length(s),
+            "letters": tf.strings.length(s, "UTF8_CHAR"),
+            "part": tf.strings.substr(s, 1, 2),
+            "stripped": tf.strings.strip(s),
+        }
+
+    save(folder, text)
+    return [run(folder, "serving_default", {"s": strings("Äbcd", "  xy ", b"\xff\x00zz")})]
+
+
+@model
+def string_numbers(folder, random):
+    @function(("s", tf.string, [None]), ("x", tf.float32, [None]), ("i", tf.int32, [None]))
+    def convert(s, x, i):
+        return {
+            "number": tf.strings.to_number(s),
+            "fixed": tf.strings.as_string(x, precision=3),
+            "digits": tf.strings.as_string(i),
+            "base64": tf.io.encode_base64(s),
+        }
+
+    save(folder, convert)
+    inputs = {"s": strings("1.5", "-2e3"), "x": np.array([1.25, -3], "f"), "i": np.array([7, -8], "int32")}
+    return [run(folder, "serving_default", inputs)]
+
+
+@model
+def string_patterns(folder, random):
+    @function(("s", tf.string, [None]))
+    def text(s):
+        return {
+            "replaced": tf.strings.regex_replace(s, "[aeiou]+", "*"),
+            "matches": tf.strings.regex_full_match(s, "h.*"),
+            "bucket": tf.strings.to_hash_bucket_fast(s, 1000),
+            "first": tf.strings.split(s, ",").to_tensor("")[:, 0],
+        }
+
+    save(folder, text)
+    return [run(folder, "serving_default", {"s": strings("hello,you", "queue", "h,")})]
+
+
+@model
+def decode_jpeg(folder, random):
+    @function(("jpeg", tf.string, [None]))
+    def decode(jpeg):
+        def one(picture):
+            return tf.image.resize(tf.cast(tf.io.decode_jpeg(picture, channels=3), tf.float32), [4, 4])
+
+        return {"image": tf.map_fn(one, jpeg, fn_output_signature=tf.float32)}
+
+    save(folder, decode)
+    ramp = np.linspace(0, 255, 16 * 16 * 3).reshape(16, 16, 3).astype("uint8")
+    picture = tf.io.encode_jpeg(ramp).numpy()
+    return [run(folder, "serving_default", {"jpeg": strings(picture, picture)}, tolerance=1)]
+
+
+@model
+def decode_png(folder, random):
+    @function(("png", tf.string, []))
+    def decode(png):
+        return {"image": tf.io.decode_png(png, channels=3)}
+
+    save(folder, decode)
+    picture = tf.io.encode_png(random.integers(0, 255, (5, 7, 3)).astype("uint8")).numpy()
+    return [run(folder, "serving_default", {"png": np.array(picture, object)})]
+
+
+@model
+def parse_example(folder, random):
+    features = {
+        "a": tf.io.FixedLenFeature([2], tf.float32),
+        "b": tf.io.FixedLenFeature([1], tf.string, default_value="none"),
+        "c": tf.io.VarLenFeature(tf.int64),
+    }
+
+    @function(("examples", tf.string, [None]))
+    def parse(examples):
+        parsed = tf.io.parse_example(examples, features)
+        return {"a": parsed["a"], "b": parsed["b"], "c": tf.sparse.to_dense(parsed["c"], -1)}
+
+    save(folder, parse)
+
+    def example(**lists):
+        return tf.train.Example(features=tf.train.Features(feature=lists)).SerializeToString()
+
+    floats = tf.train.Feature(float_list=tf.train.FloatList(value=[1, 2.5]))
+    words = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"hi"]))
+    counts = tf.train.Feature(int64_list=tf.train.Int64List(value=[4, 5, 6]))
+    examples = strings(example(a=floats, b=words), example(a=floats, c=counts))
+    return [run(folder, "serving_default", {"examples": examples})]
+
+
+# Mathematics ------------------------------------------------------------------------------------------------------------
+
+
+@model
+def matrices(folder, random):
+    @function(("a", tf.float32, [None, 2, 3]), ("b", tf.float32, [None, 3, 4]))
+    def multiply(a, b):
+        return {
+            "product": tf.matmul(a, b),
+            "einsum": tf.einsum("nij,njk->nk", a, b),
+            "transposed": tf.transpose(a, [2, 0, 1]),
+            "cumulative": tf.cumsum(a, axis=2, exclusive=True, reverse=True),
+        }
+
+    save(folder, multiply)
+    return [run(folder, "serving_default", {"a": random.random((2, 2, 3), "f"), "b": random.random((2, 3, 4), "f")})]
+
+
+@model
+def linear_algebra(folder, random):
+    @function(("a", tf.float32, [3, 3]))
+    def solve(a):
+        symmetric = tf.matmul(a, a, transpose_b=True) + tf.eye(3)
+        return {"inverse": tf.linalg.inv(symmetric), "factor": tf.linalg.cholesky(symmetric), "det": tf.linalg.det(a)}
+
+    save(folder, solve)
+    return [run(folder, "serving_default", {"a": random.random((3, 3), "f")})]
+
+
+@model
+def sorting(folder, random):
+    @function(("x", tf.float32, [None]))
+    def order(x):
+        best = tf.math.top_k(x, 3)
+        kinds, index, count = tf.unique_with_counts(x)
+        return {"values": best.values, "places": best.indices, "kinds": kinds, "index": index, "count": count}
+
+    save(folder, order)
+    return [run(folder, "serving_default", {"x": np.array([3, 1, 3, 2, 1, 5], "f")})]
+
+
+@model
+def indexing(folder, random):
+    @function(("x", tf.float32, [None, 4]), ("i", tf.int32, [None]))
+    def pick(x, i):
+        return {
+            "rows": tf.gather(x, i),
+            "strided": x[1:, ::-2, tf.newaxis],
+            "points": tf.gather_nd(x, tf.stack([i, i], 1)),
+            "scattered": tf.scatter_nd(i[:, tf.newaxis], tf.ones_like(i), [6]),
+            "hot": tf.one_hot(i, 4, on_value=2.0, off_value=-1.0),
+            "padded": tf.pad(x, [[1, 0], [0, 2]], constant_values=9.0),
+            "mirrored": tf.pad(x, [[1, 1], [1, 1]], "REFLECT"),
+            "tiled": tf.tile(x, [2, 1]),
+        }
+
+    save(folder, pick)
+    return [run(folder, "serving_default", {"x": random.random((3, 4), "f"), "i": np.array([2, 0], "int32")})]
+
+
+@model
+def segments(folder, random):
+    @function(("x", tf.float32, [None]), ("group", tf.int32, [None]))
+    def sums(x, group):
+        return {
+            "sum": tf.math.unsorted_segment_sum(x, group, 3),
+            "mean": tf.math.segment_mean(x, group),
+            "counts": tf.math.bincount(group, minlength=4),
+        }
+
+    save(folder, sums)
+    return [run(folder, "serving_default", {"x": random.random(5).astype("f"), "group": np.array([0, 0, 1, 2, 2], "int32")})]
+
+
+@model
+def sparse(folder, random):
+    @function(("places", tf.int64, [None, 2]), ("values", tf.float32, [None]))
+    def dense(places, values):
+        matrix = tf.sparse.SparseTensor(places, values, [3, 4])
+        return {"dense": tf.sparse.to_dense(matrix), "product": tf.sparse.sparse_dense_matmul(matrix, tf.ones([4, 2]))}
+
+    save(folder, dense)
+    inputs = {"places": np.array([[0, 1], [2, 3]], "int64"), "values": np.array([1.5, -2], "f")}
+    return [run(folder, "serving_default", inputs)]
+
+
+@model
+def boxes(folder, random):
+    @function(("boxes", tf.float32, [None, 4]), ("scores", tf.float32, [None]), ("image", tf.float32, [1, None, None, 3]))
+    def select(boxes, scores, image):
+        kept = tf.image.non_max_suppression(boxes, scores, 3, 0.5, 0.1)
+        crops = tf.image.crop_and_resize(image, boxes, tf.zeros_like(scores, tf.int32), [3, 3])
+        return {"kept": kept, "crops": crops}
+
+    save(folder, select)
+    places = np.array([[0, 0, 0.5, 0.5], [0, 0, 0.55, 0.5], [0.4, 0.4, 1, 1], [0, 0.5, 0.5, 1]], "f")
+    scores = np.array([0.9, 0.8, 0.7, 0.05], "f")
+    image = random.random((1, 8, 8, 3), "f")
+    return [run(folder, "serving_default", {"boxes": places, "scores": scores, "image": image})]
+
+
+@model
+def resizing(folder, random):
+    @function(("image", tf.float32, [None, None, None, 2]))
+    def resize(image):
+        return {
+            "bilinear": tf.image.resize(image, [5, 7]),
+            "nearest": tf.image.resize(image, [5, 7], "nearest"),
+            "corners": v1.image.resize_bilinear(image, [5, 7], align_corners=True),
+            "legacy": v1.image.resize_nearest_neighbor(image, [5, 7]),
+        }
+
+    save(folder, resize)
+    return [run(folder, "serving_default", {"image": random.random((1, 3, 4, 2), "f")})]
+
+
+@model
+def channels_first(folder, random):
+    weight = tf.constant(random.random((3, 3, 2, 4)).astype("f"))
+
+    @function(("image", tf.float32, [None, 2, 6, 6]))
+    def convolve(image):
+        first = tf.transpose(image, [0, 2, 3, 1])
+        y = tf.nn.conv2d(first, weight, 1, [[0, 0], [2, 0], [1, 1], [0, 0]])
+        return {"y": tf.transpose(y, [0, 3, 1, 2]), "z": tf.nn.depth_to_space(first[..., :1] * tf.ones([4]), 2)}
+
+    save(folder, convolve)
+    return [run(folder, "serving_default", {"image": random.random((1, 2, 6, 6), "f")})]
+
+
+@model
+def spectrum(folder, random):
+    @function(("x", tf.float32, [None, 8]))
+    def transform(x):
+        return {"magnitude": tf.abs(tf.signal.rfft(x)), "back": tf.signal.irfft(tf.signal.rfft(x))}
+
+    save(folder, transform)
+    return [run(folder, "serving_default", {"x": random.random((2, 8), "f")})]
+
+
+@model
+def integer_arithmetic(folder, random):
+    @function(("a", tf.int32, [None]), ("b", tf.int32, [None]))
+    def arithmetic(a, b):
+        return {
+            "quotient": a // b,
+            "remainder": a % b,
+            "truncated": tf.truncatediv(a, b),
+            "truncated_rest": tf.truncatemod(a, b),
+            "product": a * b,
+            "bits": tf.bitwise.bitwise_xor(a, b),
+            "shifted": tf.bitwise.left_shift(tf.abs(b), tf.constant(2)),
+        }
+
+    save(folder, arithmetic)
+    inputs = {"a": np.array([7, -7, 100000, 2**31 - 1], "int32"), "b": np.array([2, 2, 100000, -3], "int32")}
+    return [run(folder, "serving_default", inputs)]
+
+
+@model
+def rounding(folder, random):
+    @function(("x", tf.float32, [None]))
+    def round_(x):
+        finite = tf.clip_by_value(x, -100.0, 100.0)
+        return {
+            "even": tf.round(x),
+            "floor": tf.floor(x),
+            "to_int": tf.cast(finite, tf.int32),
+            "to_bool": tf.cast(x, tf.bool),
+            "sign": tf.sign(x),
+            "nan": tf.math.is_nan(x),
+            "relu": tf.nn.relu(x),
+            "maximum": tf.maximum(x, 0.5),
+        }
+
+    save(folder, round_)
+    x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, np.inf, -np.inf, 0.0], "f")
+    return [run(folder, "serving_default", {"x": x})]
+
+
+@model
+def random_numbers(folder, random):
+    @function(("seed", tf.int32, [2]))
+    def draw(seed):
+        return {"uniform": tf.random.stateless_uniform([4], seed), "normal": tf.random.stateless_normal([4], seed)}
+
+    save(folder, draw)
+    return [run(folder, "serving_default", {"seed": np.array([3, 4], "int32")})]
+
+
+@model
+def shapes(folder, random):
+    @function(("scalar", tf.float32, []), ("rows", tf.float32, [None, 3]), ("any", tf.float32, None))
+    def shape(scalar, rows, any):
+        return {
+            "scalar": scalar * 2.0,
+            "rows": rows + scalar,
+            "shape": tf.shape(any),
+            "rank": tf.rank(any),
+            "flat": tf.reshape(any, [-1]),
+            "total": tf.reduce_sum(any),
+        }
+
+    save(folder, shape)
+
+    def inputs(rows, any_shape):
+        return {"scalar": np.array(3, "f"), "rows": random.random((rows, 3), "f"), "any": random.random(any_shape, "f")}
+
+    return [run(folder, "serving_default", inputs(*sizes)) for sizes in [(2, (2, 1, 2)), (0, (0, 4)), (1, ())]]
+
+
+# dtypes -------------------------------------------------------------------------------------------------------------------
+
+
+def dtype_model(name, dtype, make, *inputs):
+    def maker(folder, random):
+        @function(("x", dtype, [None]))
+        def compute(x):
+            return make(x)
+
+        save(folder, compute)
+        array = np.array(inputs, object if dtype == tf.string else dtype.as_numpy_dtype)
+        return [run(folder, "serving_default", {"x": array})]
+
+    MODELS[name] = maker
+
+
+dtype_model("dtype_bool", tf.bool, lambda x: {"not": tf.logical_not(x), "any": tf.reduce_any(x)}, True, False)
+dtype_model("dtype_uint8", tf.uint8, lambda x: {"same": x, "wrapped": x + tf.constant(200, tf.uint8)}, 0, 100, 255)
+dtype_model("dtype_int8", tf.int8, lambda x: {"same": x, "negative": -x}, -128, 0, 127)
+dtype_model("dtype_uint16", tf.uint16, lambda x: {"same": x, "float": tf.cast(x, tf.float32)}, 0, 65535)
+dtype_model("dtype_int16", tf.int16, lambda x: {"same": x, "float": tf.cast(x, tf.float32)}, -32768, 32767)
+dtype_model("dtype_uint32", tf.uint32, lambda x: {"same": x, "sum": x + tf.constant(1, tf.uint32)}, 0, 2**32 - 1)
+dtype_model("dtype_int64", tf.int64, lambda x: {"same": x, "sum": x + 1}, -(2**63), 2**53 + 1, 2**62)
+dtype_model("dtype_uint64", tf.uint64, lambda x: {"same": x, "sum": x + tf.constant(1, tf.uint64)}, 0, 2**63 + 1)
+dtype_model("dtype_half", tf.float16, lambda x: {"same": x, "third": x / 3}, 1.0, 65504.0, 6e-8, float("inf"))
+dtype_model("dtype_bfloat16", tf.bfloat16, lambda x: {"same": x, "third": x / 3}, 1.0, 3e38, -2.5)
+dtype_model("dtype_float64", tf.float64, lambda x: {"same": x, "third": x / 3}, 1e300, 1 / 3, -0.0, float("nan"))
+dtype_model("dtype_complex64", tf.complex64, lambda x: {"square": x * x, "size": tf.abs(x)}, 1 + 2j, -3j)
+dtype_model("dtype_complex128", tf.complex128, lambda x: {"square": x * x, "real": tf.math.real(x)}, 1 + 2j, 1e-200j)
+dtype_model("dtype_string", tf.string, lambda x: {"same": x}, b"", b"\x00\xff", "ü".encode())
+
+
+# State, TensorFlow 1, frozen graphs, failures -------------------------------------------------------------------------------
+
+
+@model
+def counter(folder, random):
+    module = tf.Module()
+    module.total = tf.Variable(3.0)
+
+    @function(("x", tf.float32, [None]))
+    def add(x):
+        module.total.assign_add(tf.reduce_sum(x))
+        return {"total": module.total.read_value()}
+
+    save(folder, add, module)
+    return [run(folder, "serving_default", {"x": np.array([1, 2], "f")})]
+
+
+@model
+def counter_by_control_edge(folder, random):
+    module = tf.Module()
+    module.calls = tf.Variable(0)
+
+    @function(("x", tf.float32, [None]))
+    def count(x):
+        with tf.control_dependencies([module.calls.assign_add(1)]):
+            return {"y": tf.identity(x) * 2.0}
+
+    save(folder, count, module)
+    return [run(folder, "serving_default", {"x": np.array([1, 2], "f")})]
+
+
+@model
+def assertion(folder, random):
+    @function(("x", tf.float32, [None]))
+    def positive(x):
+        with tf.control_dependencies([tf.debugging.assert_positive(x, message="every x must be positive")]):
+            return {"y": tf.sqrt(x)}
+
+    save(folder, positive)
+    return [run(folder, "serving_default", {"x": np.array([1, 4], "f")})]
+
+
+@model
+def endless(folder, random):
+    @function(("x", tf.float32, []))
+    def spin(x):
+        while x < 1e9:
+            x = x * 1.0
+        return {"x": x}
+
+    save(folder, spin)
+    return [run(folder, "serving_default", {"x": np.array(2e9, "f")})]
+
+
+@model
+def defaults(folder, random):
+    with tf.Graph().as_default(), v1.Session() as session:
+        x, scale = v1.placeholder(tf.float32, [None], "x"), v1.placeholder(tf.float32, [], "scale")
+        y = tf.multiply(x, scale, name="y")
+        info = v1.saved_model.build_tensor_info
+        signature = v1.saved_model.build_signature_def(
+            {"x": info(x), "scale": info(scale)}, {"y": info(y)}, "tensorflow/serving/predict"
+        )
+        signature.defaults["scale"].CopyFrom(tf.make_tensor_proto(2.5))
+        builder = v1.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
+        builder.save()
+    given = np.array([1, 2], "f")
+    return [case("serving_default", {"x": given}, {"y": given * np.float32(2.5)})]
+
+
+@model
+def tensorflow_1(folder, random):
+    with tempfile.TemporaryDirectory() as scratch, tf.Graph().as_default(), v1.Session() as session:
+        words = Path(scratch) / "words.txt"
+        words.write_text("x\ny\nz\n")
+        x, text = v1.placeholder(tf.float32, [None, 2], "x"), v1.placeholder(tf.string, [None], "s")
+        weight = v1.get_variable("weight", [2, 3], use_resource=False)
+        bias = v1.get_variable("bias", [3], initializer=tf.ones_initializer(), use_resource=True)
+        y = tf.add(tf.matmul(x, weight), bias, name="y")
+        reader = tf.lookup.TextFileInitializer(str(words), tf.string, -2, tf.int64, -1)
+        found = tf.lookup.StaticVocabularyTable(reader, 2).lookup(text)
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        info, build = v1.saved_model.build_tensor_info, v1.saved_model.build_signature_def
+        method = "tensorflow/serving/predict"
+        builder = v1.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(
+            session,
+            ["serve", "cpu"],
+            {
+                "serving_default": build({"x": info(x)}, {"y": info(y)}, method),
+                "lookup": build({"s": info(text)}, {"id": info(found)}, method),
+            },
+            assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+            main_op=v1.tables_initializer(),
+            strip_default_attrs=True,
+        )
+        builder.save()
+        a, q = np.array([[1, 2], [3, 4]], "f"), strings("y", "z", "none")
+        return [
+            case("serving_default", {"x": a}, {"y": session.run(y, {x: a})}, tags=["serve", "cpu"]),
+            case("lookup", {"s": q}, {"id": session.run(found, {text: q})}, tags=["serve", "cpu"]),
+        ]
+
+
+@model
+def partitioned_variable(folder, random):
+    with tf.Graph().as_default(), v1.Session() as session:
+        split = v1.fixed_size_partitioner(2)
+        weight = v1.get_variable("weight", [4, 2], partitioner=split, use_resource=True)
+        x = v1.placeholder(tf.float32, [None, 4], "x")
+        y = tf.matmul(x, tf.convert_to_tensor(weight), name="y")
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(folder), {"x": x}, {"y": y})
+        given = random.random((2, 4), "f")
+        return [case("serving_default", {"x": given}, {"y": session.run(y, {x: given})})]
+
+
+def freeze(folder, compute):
+    from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+    frozen = convert_variables_to_constants_v2(compute.get_concrete_function())
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "frozen.pb").write_bytes(frozen.graph.as_graph_def().SerializeToString())
+    return frozen
+
+
+@model
+def frozen_graph(folder, random):
+    weight = tf.Variable(random.random((3, 2)).astype("f"))
+
+    @function(("x", tf.float32, [None, 3]))
+    def linear(x):
+        y = tf.matmul(x, weight)
+        return tf.identity(tf.nn.relu(y), name="relu"), tf.identity(tf.argmax(y, 1), name="best")
+
+    frozen = freeze(folder, linear)
+    x = random.random((2, 3), "f")
+    values = [value.numpy() for value in frozen(tf.constant(x))]
+    names = [output.name.split(":")[0] for output in frozen.outputs]
+    options = {"inputs": frozen.inputs[0].name, "outputs": ",".join(names)}
+    return [case("serving_default", {frozen.inputs[0].name: x}, dict(zip(names, values)), options=options)]
+
+
+@model
+def unknown_operation(folder, random):
+    graph = v1.GraphDef()
+    source = graph.node.add(name="x", op="Placeholder")
+    source.attr["dtype"].type = tf.float32.as_datatype_enum
+    graph.node.add(name="y", op="NobodyKnowsThis", input=["x"])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "frozen.pb").write_bytes(graph.SerializeToString())
+    return []
+
+
+def make(name):
+    folder = ROOT / name
+    shutil.rmtree(folder, ignore_errors=True)
+    keras.utils.set_random_seed(7)
+    keras.backend.clear_session()
+    cases = MODELS[name](folder, np.random.default_rng(7))
+    (folder / "cases.json").write_text(json.dumps(cases, allow_nan=False) + "\n")
+    for unread in (folder / "fingerprint.pb", folder / "variables" / "variables.data-00000-of-00001.tempstate"):
+        unread.unlink(missing_ok=True)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    print(f"{name}: {len(cases)} cases, {size / 1024:.0f} KB", flush=True)
+
+
+if __name__ == "__main__":
+    for chosen in sys.argv[1:] or MODELS:
+        make(chosen)

@@ -1,0 +1,82 @@
+import { randomUUID } from "node:crypto";
+import type { File as H5wasmFile, Group as H5wasmGroup } from "h5wasm";
+import { reasonText, ServingError } from "../../../errors.ts";
+
+type H5wasm = typeof import("h5wasm");
+
+/** A numeric array as it is stored. */
+export interface StoredArray {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
+
+/** An open HDF5 file. */
+export interface H5File {
+  /** An attribute of a group; undefined where either is missing. */
+  attribute(group: string, name: string): unknown;
+  /** Names of what a group holds; none where it is missing. */
+  names(group: string): readonly string[];
+  /** An array of float32; throws `failed_precondition` for one of another type. */
+  array(path: string): StoredArray;
+}
+
+/**
+ * Opens an HDF5 file that is in memory, for as long as `read` runs.
+ * Throws `failed_precondition` where the bytes are none, or h5wasm is not installed; `label` names the file in messages.
+ */
+export async function withH5<T>(bytes: Uint8Array, label: string, read: (file: H5File) => T | Promise<T>): Promise<T> {
+  const h5wasm = await importH5wasm();
+  const module = await h5wasm.ready;
+  // Else it writes to standard error and goes on.
+  module.activate_throwing_error_handler();
+  const path = `/${randomUUID()}.h5`;
+  module.FS.writeFile(path, bytes);
+  try {
+    const file = new h5wasm.File(path, "r");
+    return await using(file, () => read(toH5File(file, label)));
+  } catch (cause) {
+    if (!reasonText(cause).startsWith("HDF5-DIAG")) throw cause;
+    throw refused(`The file "${label}" is damaged or cut short: its HDF5 content cannot be read.`, cause);
+  } finally {
+    module.FS.unlink(path);
+  }
+}
+
+async function using<T>(file: H5wasmFile, use: () => T | Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } finally {
+    file.close();
+  }
+}
+
+/** Imports h5wasm on first use; throws `failed_precondition` that says how to get it. */
+export async function importH5wasm(load: () => Promise<unknown> = () => import("h5wasm")): Promise<H5wasm> {
+  try {
+    return (await load()) as H5wasm;
+  } catch (cause) {
+    const message = "Keras files (.h5, .keras) need the package h5wasm. Run: npm install h5wasm";
+    throw new ServingError("failed_precondition", message, { cause });
+  }
+}
+
+function toH5File(file: H5wasmFile, label: string): H5File {
+  const groupAt = (path: string) => file.get(path) as H5wasmGroup | null;
+  return {
+    attribute: (group, name) => groupAt(group)?.attrs[name]?.value,
+    names: (group) => groupAt(group)?.keys?.() ?? [],
+    array: (path) => {
+      const dataset = file.get(path) as { shape?: number[]; value?: unknown } | null;
+      const data = dataset?.value;
+      if (!(data instanceof Float32Array)) {
+        throw refused(`The file "${label}" has no float32 array "${path}".`);
+      }
+      return { name: path, shape: dataset?.shape ?? [], data };
+    },
+  };
+}
+
+function refused(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+}

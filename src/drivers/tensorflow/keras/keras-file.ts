@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { buffer } from "node:stream/consumers";
+import { reasonText, ServingError } from "../../../errors.ts";
+import { ZipArchive } from "../../../runtimes/zip-archive.ts";
+import type { ModelSource } from "../model-source.ts";
+import { type H5File, withH5 } from "./h5-file.ts";
+import type { KerasConfig, LayerConfig } from "./keras-config.ts";
+
+/** How a file keeps weights: by class and number in .keras, by lists of names in .h5. */
+type WeightLayout = "archive" | "h5";
+
+/** What is read from a file of Keras while it is open. */
+export interface KerasFile {
+  readonly config: KerasConfig;
+  readonly layout: WeightLayout;
+  /** What holds the weights. */
+  readonly weights: H5File;
+}
+
+/** Opens a .keras or .h5 file for as long as `read` runs; throws `failed_precondition` saying what is wrong with the file. */
+export async function withKerasFile<T>(
+  { format, path }: ModelSource,
+  read: (file: KerasFile) => T | Promise<T>,
+): Promise<T> {
+  if (format === "h5") return withH5(readFileSync(path), path, (weights) => read(toH5Model(weights, path)));
+  const { config, metadata, weights } = await readArchive(path);
+  const { keras_version } = parseJson(metadata, path) as { keras_version?: string };
+  const root = parseJson(config, path) as LayerConfig;
+  return withH5(weights, path, (file) => {
+    return read({ config: { root, major: majorOf(keras_version) }, layout: "archive", weights: file });
+  });
+}
+
+function toH5Model(weights: H5File, path: string): KerasFile {
+  const text = weights.attribute("/", "model_config");
+  if (typeof text !== "string") {
+    const hint = "Save the whole model with model.save(), or export it with model.export().";
+    throw refused(
+      `The file "${path}" has no model_config: it holds weights without a model, or is not of Keras. ${hint}`,
+    );
+  }
+  const root = parseJson(text, path) as LayerConfig;
+  const version = weights.attribute("/", "keras_version") ?? weights.attribute("model_weights", "keras_version");
+  return { config: { root, major: majorOf(version) }, layout: "h5", weights };
+}
+
+/** The files of a .keras archive. */
+const PARTS = { config: "config.json", metadata: "metadata.json", weights: "model.weights.h5" } as const;
+
+async function readArchive(path: string): Promise<Record<keyof typeof PARTS, Buffer>> {
+  try {
+    const archive = await ZipArchive.open(path);
+    const read = async (name: string): Promise<Buffer> => {
+      const entry = archive.entries.find((one) => one.name === name);
+      if (entry === undefined) throw new Error(`it has no ${name}`);
+      return buffer(await archive.read(entry));
+    };
+    try {
+      return {
+        config: await read(PARTS.config),
+        metadata: await read(PARTS.metadata),
+        weights: await read(PARTS.weights),
+      };
+    } finally {
+      await archive.close();
+    }
+  } catch (cause) {
+    throw refused(`The file "${path}" is no .keras archive: ${reasonText(cause).replace(/\.$/, "")}.`, cause);
+  }
+}
+
+function parseJson(text: string | Buffer, path: string): unknown {
+  try {
+    return JSON.parse(text.toString());
+  } catch (cause) {
+    throw refused(`The file "${path}" is damaged: its model's description is not JSON.`, cause);
+  }
+}
+
+/** Versions before 3 are alike here. */
+function majorOf(version: unknown): number {
+  return Number.parseInt(String(version ?? "2"), 10) || 2;
+}
+
+function refused(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+}

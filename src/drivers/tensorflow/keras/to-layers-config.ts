@@ -1,0 +1,98 @@
+import { toInboundNodes, toTensorList } from "./inbound-nodes.ts";
+import { CONTAINERS, isContainer, type KerasConfig, type LayerConfig, layersOf, nameOf } from "./keras-config.ts";
+import { type Complain, toLayerOptions } from "./layer-options.ts";
+import { LAYER_RULES } from "./layer-rules.ts";
+
+/** Modules from which Keras 3 takes layers; operators of `keras.ops` have the same class names and mean something else. */
+const LAYER_MODULES = /^(keras(\.src)?(\.layers|\.models|$)|builtins$)/;
+
+/** What stands between a model of Keras and tfjs-layers, in words; none where it can be served. */
+export type Obstacles = readonly string[];
+
+/**
+ * Rewrites a model's architecture into what tfjs-layers reads, which is that of Keras 2.
+ * Initializers, regularizers and constraints are left out: every weight is set from the file.
+ * What would not give the same numbers is among the obstacles.
+ */
+export function toLayersConfig({ root, major }: KerasConfig): { config: LayerConfig; obstacles: Obstacles } {
+  const obstacles: string[] = [];
+  if (!isContainer(root)) obstacles.push(`the model's class ${root.class_name} is its author's own`);
+  const config = toContainer(root, major, (obstacle) => obstacles.push(obstacle));
+  return { config, obstacles: [...new Set(obstacles)] };
+}
+
+function toContainer(model: LayerConfig, major: number, complain: Complain): LayerConfig {
+  const name = nameOf(model);
+  const layers = layersOf(model);
+  if (model.class_name === "Sequential") {
+    const built = withInputShape(layers, model.config.build_input_shape);
+    return {
+      class_name: "Sequential",
+      config: { name, layers: built.map((layer) => toLayer(layer, major, complain)) },
+    };
+  }
+  const models = new Set(layers.filter(isContainer).map(nameOf));
+  const rewritten = layers.map((layer) => ({
+    ...toLayer(layer, major, complain),
+    name: nameOf(layer),
+    inbound_nodes: toInboundNodes(layer, { models, major, complain }),
+  }));
+  const { input_layers, output_layers } = model.config;
+  return {
+    class_name: CONTAINERS[model.class_name] ?? "Model",
+    config: {
+      name,
+      layers: rewritten,
+      input_layers: toTensorList(input_layers, { models, major, complain }),
+      output_layers: toTensorList(output_layers, { models, major, complain }),
+    },
+  };
+}
+
+/** A Sequential that began without an input knows its input's shape from its first call. */
+function withInputShape(layers: readonly LayerConfig[], shape: unknown): readonly LayerConfig[] {
+  const [first, ...others] = layers;
+  if (first === undefined || !Array.isArray(shape) || first.class_name === "InputLayer") return layers;
+  return [{ ...first, config: { batch_input_shape: shape, ...first.config } }, ...others];
+}
+
+function toLayer(layer: LayerConfig, major: number, complain: Complain): LayerConfig {
+  if (isContainer(layer)) return toContainer(layer, major, complain);
+  const { class_name, module } = layer;
+  const rule = Object.hasOwn(LAYER_RULES, class_name) ? LAYER_RULES[class_name] : undefined;
+  if (rule === undefined || (typeof module === "string" && !LAYER_MODULES.test(module))) {
+    complain(`layer "${nameOf(layer)}" is a ${class_name}${rule === undefined ? "" : ` of ${module}`}`);
+    return layer;
+  }
+  const config = toLayerOptions(layer, rule, { major, complain });
+  for (const key of rule.wraps ?? []) {
+    if (config[key] !== undefined) config[key] = toLayer(config[key] as LayerConfig, major, complain);
+  }
+  return toOwnClass({ class_name: rule.as ?? class_name, config }, complain);
+}
+
+/** What tfjs-layers has under another class, or in another form. */
+function toOwnClass(layer: LayerConfig, complain: Complain): LayerConfig {
+  const { class_name, config } = layer;
+  if (class_name === "Activation" && config.activation === undefined) {
+    return { class_name, config: { ...config, activation: "linear" } };
+  }
+  if (class_name === "Bidirectional") return toBidirectional(layer, complain);
+  if (class_name === "GRU" && config.reset_after === true) return { class_name: "ResetAfterGRU", config };
+  return layer;
+}
+
+/** tfjs-layers makes the second layer from the first. */
+function toBidirectional({ class_name, config }: LayerConfig, complain: Complain): LayerConfig {
+  const { layer, backward_layer, ...options } = config as { layer: LayerConfig; backward_layer?: LayerConfig };
+  const mirrored = { ...layer.config, name: backward_layer?.config.name, go_backwards: !layer.config.go_backwards };
+  if (backward_layer !== undefined && !sameOptions(mirrored, backward_layer.config)) {
+    complain(`layer "${config.name}" runs two different layers forwards and backwards`);
+  }
+  return { class_name, config: { ...options, layer } };
+}
+
+function sameOptions(one: object, other: object): boolean {
+  const sorted = (value: object) => JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return sorted(one) === sorted(other);
+}

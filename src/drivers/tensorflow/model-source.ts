@@ -1,0 +1,136 @@
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { ServingError } from "../../errors.ts";
+
+/** What TensorFlow's users have. */
+export type ModelFormat = "saved-model" | "frozen-graph" | "tfjs-graph" | "tfjs-layers" | "tflite" | "h5" | "keras";
+
+/** A model as it lies on disk. */
+export interface ModelSource {
+  readonly format: ModelFormat;
+  /** The folder of a SavedModel, else the file. */
+  readonly path: string;
+}
+
+/** Files by which a folder is a model. */
+const SAVED_MODEL_FILES = ["saved_model.pb", "saved_model.pbtxt"];
+const TFJS_FILE = "model.json";
+/** Bytes enough to tell one kind of file from another. */
+const HEAD_BYTES = 512;
+
+/** Whether a path's name says that a model of ours lies there; a SavedModel's folder says it by a file within. */
+export function looksLikeModel(path: string): boolean {
+  if (/(\.pb|\.tflite|\.h5|\.hdf5|\.keras|^model\.json)$/i.test(basename(path))) return true;
+  return [...SAVED_MODEL_FILES, TFJS_FILE].some((file) => existsSync(join(path, file)));
+}
+
+/** Finds out what lies at a path; throws `failed_precondition` saying what was found and what is expected. */
+export function findModelSource(path: string): ModelSource {
+  const stat = statOf(path);
+  if (stat === undefined) throw refused(`No model at "${path}"; expected ${EXPECTED}.`);
+  if (stat.isDirectory()) return inFolder(path);
+  if (SAVED_MODEL_FILES.includes(basename(path))) return { format: "saved-model", path: dirname(path) };
+  if (stat.size === 0) throw refused(`The model file "${path}" is empty.`);
+  return { format: formatOfFile(path), path };
+}
+
+const EXPECTED =
+  "a SavedModel's folder, a frozen graph (.pb), a model.json of TensorFlow.js, a .tflite, .h5 or .keras file";
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw refused(`The model "${path}" cannot be read: ${code}.`, cause);
+  }
+}
+
+function inFolder(path: string): ModelSource {
+  const names = readdirSync(path).sort();
+  if (SAVED_MODEL_FILES.some((file) => names.includes(file))) return { format: "saved-model", path };
+  if (names.includes(TFJS_FILE)) return findModelSource(join(path, TFJS_FILE));
+  const models = names.filter((name) => /\.(pb|tflite|h5|keras)$/.test(name));
+  const versions = names.filter((name) => /^\d+$/.test(name));
+  const hint =
+    versions.length > 0
+      ? ` It holds versions (${versions.slice(0, 5).join(", ")}): give the folder of one.`
+      : models.length > 0
+        ? ` It holds ${models.slice(0, 5).join(", ")}: give the file itself.`
+        : "";
+  throw refused(`The folder "${path}" has no saved_model.pb and no model.json; expected ${EXPECTED}.${hint}`);
+}
+
+/** How formats begin: where the signature stands, and the signature. */
+const SIGNATURES: readonly (readonly [offset: number, signature: string, format: ModelFormat])[] = [
+  [4, "TFL3", "tflite"],
+  [0, "\x89HDF", "h5"],
+  [0, "PK\x03\x04", "keras"],
+  // A GraphDef begins with its first node; a node's name is its first field.
+  [0, "\x0a", "frozen-graph"],
+];
+
+/** What is handed over in place of a model: how it begins, and what it is. */
+const OTHERS: readonly (readonly [start: string, meaning: string])[] = [
+  ["version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
+  ["\x1f\x8b", "gzip; unpack it"],
+  ["PK\x03\x04", "a zip archive; unpack it"],
+  ["\x08", "an ONNX model, or a SavedModel's saved_model.pb under another name"],
+  ["\x80", "a Python pickle"],
+  ["node {", "a graph in protobuf's text format; write it with as_text=False"],
+  ["<", "a web page; the download probably failed"],
+];
+
+function formatOfFile(path: string): ModelFormat {
+  const head = readHead(path);
+  if (/^\s*\{/.test(head)) return formatOfJson(path);
+  const found = SIGNATURES.find(([offset, signature]) => head.startsWith(signature, offset))?.[2];
+  if (found !== undefined && fitsName(found, path)) return found;
+  const meaning = OTHERS.find(([start]) => head.startsWith(start))?.[1];
+  throw refused(
+    `"${path}" is not a TensorFlow model${meaning === undefined ? "" : `: it looks like ${meaning}`}. Expected ${EXPECTED}.`,
+  );
+}
+
+/** A zip archive and a protobuf message are many things; only their names say that they are models. */
+function fitsName(format: ModelFormat, path: string): boolean {
+  if (format === "keras") return path.endsWith(".keras");
+  return format !== "frozen-graph" || /\.pb$/i.test(path);
+}
+
+function readHead(path: string): string {
+  const file = openSync(path, "r");
+  try {
+    const head = Buffer.alloc(HEAD_BYTES);
+    return head.toString("latin1", 0, readSync(file, head, 0, HEAD_BYTES, 0));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** By the field that the converter writes; before it did, by what the topology is made of. */
+function formatOfJson(path: string): ModelFormat {
+  const model = parseJson(path);
+  const { format, modelTopology: topology } = model;
+  if (format === "graph-model" || isRecord(topology, "node")) return "tfjs-graph";
+  if (format === "layers-model" || isRecord(topology, "model_config") || isRecord(topology, "class_name"))
+    return "tfjs-layers";
+  throw refused(`"${path}" is JSON, but not a model of TensorFlow.js: it has no modelTopology. Expected ${EXPECTED}.`);
+}
+
+function isRecord(value: unknown, member: string): boolean {
+  return typeof value === "object" && value !== null && member in value;
+}
+
+function parseJson(path: string): { readonly format?: unknown; readonly modelTopology?: unknown } {
+  try {
+    return JSON.parse(readFileSync(path, "utf8"));
+  } catch (cause) {
+    throw refused(`"${path}" is not valid JSON, or is cut short.`, cause);
+  }
+}
+
+function refused(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,83 @@
+import { defineStruct, type NativeFunctions, type SignatureTable } from "../../../native/bind-functions.ts";
+
+/** One output of an operation; C functions that take one take it by value. */
+const TF_OUTPUT = defineStruct<{ oper: bigint; index: number }>({ oper: "void *", index: "int" });
+
+/** What we call of TensorFlow's C API: https://github.com/tensorflow/tensorflow/tree/master/tensorflow/c. Every pointer belongs to whoever asked for it, but for names and texts. */
+export const C_API = {
+  TF_Version: ["str"],
+
+  TF_NewStatus: ["void *"],
+  TF_DeleteStatus: ["void", "void *"],
+  TF_GetCode: ["int", "void *"],
+  TF_Message: ["str", "void *"],
+
+  TF_NewBuffer: ["void *"],
+  TF_NewBufferFromString: ["void *", "void *", "size_t"],
+  TF_DeleteBuffer: ["void", "void *"],
+
+  TF_AllocateTensor: ["void *", "int", "void *", "int", "size_t"],
+  TF_DeleteTensor: ["void", "void *"],
+  TF_TensorType: ["int", "void *"],
+  TF_NumDims: ["int", "void *"],
+  TF_Dim: ["int64_t", "void *", "int"],
+  TF_TensorData: ["void *", "void *"],
+  TF_TensorFromProto: ["void", "void *", "void *", "void *"],
+  TF_StringGetDataPointer: ["void *", "void *"],
+  TF_StringGetSize: ["size_t", "void *"],
+
+  TF_NewSessionOptions: ["void *"],
+  TF_DeleteSessionOptions: ["void", "void *"],
+  TF_SetConfig: ["void", "void *", "void *", "size_t", "void *"],
+
+  TF_NewGraph: ["void *"],
+  TF_DeleteGraph: ["void", "void *"],
+  TF_NewImportGraphDefOptions: ["void *"],
+  TF_DeleteImportGraphDefOptions: ["void", "void *"],
+  TF_GraphImportGraphDef: ["void", "void *", "void *", "void *", "void *"],
+  TF_GraphOperationByName: ["void *", "void *", "str"],
+  TF_GraphNextOperation: ["void *", "void *", "void *"],
+  TF_OperationName: ["str", "void *"],
+  TF_OperationOpType: ["str", "void *"],
+  TF_OperationNumOutputs: ["int", "void *"],
+  TF_OperationNumInputs: ["int", "void *"],
+  TF_OperationOutputType: ["int", TF_OUTPUT],
+  TF_OperationOutputNumConsumers: ["int", TF_OUTPUT],
+  TF_GraphGetTensorNumDims: ["int", "void *", TF_OUTPUT, "void *"],
+  TF_GraphGetTensorShape: ["void", "void *", TF_OUTPUT, "void *", "int", "void *"],
+
+  TF_LoadSessionFromSavedModel: [
+    "void *",
+    "void *",
+    "void *",
+    "str",
+    "const char **",
+    "int",
+    "void *",
+    "void *",
+    "void *",
+  ],
+  TF_NewSession: ["void *", "void *", "void *", "void *"],
+  TF_CloseSession: ["void", "void *", "void *"],
+  TF_DeleteSession: ["void", "void *", "void *"],
+  TF_SessionRun: [
+    "void",
+    "void *",
+    "void *",
+    "void *",
+    "void *",
+    "int",
+    "void *",
+    "void *",
+    "int",
+    "void *",
+    "int",
+    "void *",
+    "void *",
+  ],
+
+  TF_LoadLibrary: ["void *", "str", "void *"],
+} as const satisfies SignatureTable;
+
+/** libtensorflow, opened. */
+export type TensorflowApi = NativeFunctions<typeof C_API>;

@@ -1,0 +1,68 @@
+import { availableParallelism } from "node:os";
+import { ServingError } from "../../../errors.ts";
+import { maxAsyncCalls } from "../../../native/max-async-calls.ts";
+import { findLibrary } from "../../../runtimes/find-library.ts";
+import { lookedIn } from "../../../runtimes/library-places.ts";
+import { missingRuntime } from "../../../runtimes/missing-runtime.ts";
+import { tensorflow } from "../../../runtimes/tensorflow.ts";
+import { DEFAULT_SIGNATURE, type DriverHost, type Model } from "../../driver.ts";
+import type { TensorflowEngine } from "../engine.ts";
+import type { ModelSource } from "../model-source.ts";
+import type { TensorflowOptions } from "../tensorflow-options.ts";
+import type { TensorflowApi } from "./c-api.ts";
+import { loadCustomOps } from "./custom-ops.ts";
+import { createNativeModel } from "./native-model.ts";
+import { openModel } from "./open-model.ts";
+import { openTensorflow } from "./open-tensorflow.ts";
+import type { TensorflowSession } from "./session.ts";
+import { createSessionConfig, encodeSessionConfig } from "./session-config.ts";
+import { claimThreadPools } from "./thread-pools.ts";
+
+/** libtensorflow itself, by its C API. */
+const engine: TensorflowEngine = { name: "native", load };
+export default engine;
+
+async function load(source: ModelSource, options: TensorflowOptions, host: DriverHost): Promise<Model> {
+  const { log, threads } = host;
+  const api = findTensorflow(options, host);
+  if (options.custom_op_paths) loadCustomOps(api, options.custom_op_paths);
+  const config = createSessionConfig(options);
+  claimThreadPools(config, defaultPools(threads), log);
+  const limit = maxAsyncCalls();
+  const onStuck = () => void giveUp(session, source, host);
+  const settings = { config: encodeSessionConfig(config), limit, onStuck, options, log };
+  const { session, signatures } = await openModel(api, source, settings);
+  try {
+    return createNativeModel(session, signatures, { shown: signatures[DEFAULT_SIGNATURE], concurrency: limit });
+  } catch (reason) {
+    await session.close();
+    throw reason;
+  }
+}
+
+function findTensorflow({ tensorflow_lib }: TensorflowOptions, { log }: DriverHost): TensorflowApi {
+  const library = findLibrary(tensorflow, tensorflow_lib);
+  if (library === undefined) {
+    const { name, title } = tensorflow;
+    throw missingRuntime({ name, title, looked: lookedIn(tensorflow) });
+  }
+  const api = openTensorflow(library.path);
+  log.info("TensorFlow is loaded", { version: api.TF_Version(), ...library });
+  return api;
+}
+
+/** Every run of the process shares the pools: half of the threads within operators serve one caller as fast as all, and many callers better. */
+function defaultPools(threads: number): { readonly intra: number; readonly inter: number } {
+  return { intra: Math.ceil(threads / 2), inter: availableParallelism() };
+}
+
+/** Ends the runs, then this thread, which the server replaces. */
+async function giveUp(session: TensorflowSession, { path }: ModelSource, { log }: DriverHost): Promise<void> {
+  log.error("runs whose requests are over do not end, and leave no room for others; the model is loaded again", {
+    path,
+  });
+  await session.abandon();
+  setImmediate(() => {
+    throw new ServingError("unavailable", "The model's runs did not end.");
+  });
+}

@@ -1,0 +1,79 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ServingError } from "../../../errors.ts";
+import type { Logger } from "../../../observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../driver.ts";
+import type { ModelSource } from "../model-source.ts";
+import { parseTags } from "../saved-model/load-saved-model.ts";
+import { type ModelSignature, toModelSignatures } from "../saved-model/model-signatures.ts";
+import { parseMessage } from "../saved-model/tensorflow-messages.ts";
+import type { TensorflowOptions } from "../tensorflow-options.ts";
+import type { TensorflowApi } from "./c-api.ts";
+import { createFrozenSignature } from "./frozen-signature.ts";
+import { toLoadError } from "./load-error.ts";
+import { loadGraphSession, loadSavedModelSession, type SessionSettings } from "./load-session.ts";
+import type { TensorflowSession } from "./session.ts";
+import { withoutGraph } from "./without-graph.ts";
+
+/** What a model is loaded with. */
+export interface OpenSettings extends SessionSettings {
+  readonly options: TensorflowOptions;
+  readonly log: Logger;
+}
+
+/** A session and what its graph takes and gives. */
+export interface OpenedModel {
+  readonly session: TensorflowSession;
+  readonly signatures: Readonly<Record<string, ModelSignature>>;
+}
+
+/** Loads a SavedModel or a frozen graph; throws `failed_precondition` with what is wrong with it. */
+export async function openModel(api: TensorflowApi, source: ModelSource, settings: OpenSettings): Promise<OpenedModel> {
+  try {
+    const open = source.format === "saved-model" ? openSavedModel : openFrozenGraph;
+    return await open(api, source.path, settings);
+  } catch (reason) {
+    throw toLoadError(reason, source, { tags: settings.options.tags, version: api.TF_Version() ?? "" });
+  }
+}
+
+async function openSavedModel(api: TensorflowApi, folder: string, settings: OpenSettings): Promise<OpenedModel> {
+  const { options, log } = settings;
+  const tags = parseTags(options.tags);
+  const { session, metaGraph } = await loadSavedModelSession(api, { folder, tags }, settings);
+  return closingOnFailure(session, () => {
+    checkVariables(session, folder);
+    const meta = parseMessage("MetaGraphDef", withoutGraph(metaGraph));
+    const { served, refused } = toModelSignatures(meta, options.model_signature);
+    for (const [signature, reason] of refused) log.warn("a signature cannot be served", { signature, reason });
+    return { session, signatures: served };
+  });
+}
+
+const VARIABLE_TYPES = ["VarHandleOp", "VariableV2", "Variable"];
+
+/** TensorFlow takes a model whose checkpoint is missing for one without variables, and fails with each run. */
+function checkVariables({ graph }: TensorflowSession, folder: string): void {
+  if (existsSync(join(folder, "variables", "variables.index")) || !graph.hasAny(VARIABLE_TYPES)) return;
+  throw new ServingError(
+    "failed_precondition",
+    `The SavedModel "${folder}" has variables, but not their values: variables/variables.index is missing.`,
+  );
+}
+
+async function openFrozenGraph(api: TensorflowApi, path: string, settings: OpenSettings): Promise<OpenedModel> {
+  const session = loadGraphSession(api, path, settings);
+  return closingOnFailure(session, () => ({
+    session,
+    signatures: { [DEFAULT_SIGNATURE]: createFrozenSignature(session.graph, settings.options) },
+  }));
+}
+
+async function closingOnFailure(session: TensorflowSession, make: () => OpenedModel): Promise<OpenedModel> {
+  try {
+    return make();
+  } catch (reason) {
+    await session.close();
+    throw reason;
+  }
+}

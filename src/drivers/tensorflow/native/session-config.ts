@@ -1,0 +1,65 @@
+import { create, type Message, mergeFromJson, toBinary } from "@bufbuild/protobuf";
+import { mergeFromText } from "@bufbuild/protobuf/txtpb";
+import { reasonText, ServingError } from "../../../errors.ts";
+import { messageSchema } from "../saved-model/tensorflow-messages.ts";
+import type { TensorflowOptions } from "../tensorflow-options.ts";
+
+/** TensorFlow's ConfigProto, as far as it is read here. */
+export interface SessionConfig extends Message {
+  intraOpParallelismThreads: number;
+  interOpParallelismThreads: number;
+}
+
+type ConfigOptions = Pick<
+  TensorflowOptions,
+  "session_config" | "intra_op_threads" | "inter_op_threads" | "gpu_memory_fraction" | "allow_soft_placement" | "xla"
+>;
+
+/** GPU options that Simple TensorFlow Serving takes beside the others. */
+const GPU_SHORTHANDS = ["allow_growth", "per_process_gpu_memory_fraction", "visible_device_list"];
+
+const schema = () => messageSchema("ConfigProto");
+
+/** What the options say, then what `session_config` says; throws `invalid_argument` for one that cannot be read. */
+export function createSessionConfig(options: ConfigOptions): SessionConfig {
+  const config = mergeFromJson(schema(), create(schema()), toJson(options));
+  if (options.session_config) merge(config, options.session_config.trim());
+  return config as SessionConfig;
+}
+
+/** Its bytes. */
+export function encodeSessionConfig(config: SessionConfig): Uint8Array {
+  return toBinary(schema(), config);
+}
+
+function toJson(options: ConfigOptions): JsonRecord {
+  const { gpu_memory_fraction: fraction, xla } = options;
+  return {
+    intra_op_parallelism_threads: options.intra_op_threads,
+    inter_op_parallelism_threads: options.inter_op_threads,
+    allow_soft_placement: options.allow_soft_placement,
+    ...(fraction > 0 && { gpu_options: { per_process_gpu_memory_fraction: fraction } }),
+    ...(xla && { graph_options: { optimizer_options: { global_jit_level: "ON_1", cpu_global_jit: true } } }),
+  };
+}
+
+type JsonRecord = { [key: string]: string | number | boolean | JsonRecord };
+
+function merge(config: Message, text: string): void {
+  try {
+    if (text.startsWith("{")) mergeFromJson(schema(), config, withoutShorthands(JSON.parse(text)));
+    else mergeFromText(schema(), config, text);
+  } catch (cause) {
+    const reason = reasonText(cause).replace(/^cannot decode message tensorflow\.\w+ from (JSON|text): /, "");
+    const message = `Option "session_config" is not TensorFlow's ConfigProto: ${reason}. Expected JSON such as {"log_device_placement": true}, or text such as log_device_placement: true.`;
+    throw new ServingError("invalid_argument", message, { cause });
+  }
+}
+
+function withoutShorthands(json: JsonRecord): JsonRecord {
+  const entries = Object.entries(json);
+  const short = entries.filter(([key]) => GPU_SHORTHANDS.includes(key));
+  if (short.length === 0) return json;
+  const rest = Object.fromEntries(entries.filter(([key]) => !GPU_SHORTHANDS.includes(key)));
+  return { ...rest, gpu_options: { ...(json.gpu_options as JsonRecord | undefined), ...Object.fromEntries(short) } };
+}

@@ -1,0 +1,135 @@
+import { ServingError } from "../../../errors.ts";
+import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { NativeObject } from "../../../native/native-object.ts";
+import { Turns } from "../../../native/turns.ts";
+import { unlessAborted } from "../../../native/unless-aborted.ts";
+import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
+import { AbandonedRuns } from "./abandoned-runs.ts";
+import type { TensorflowApi } from "./c-api.ts";
+import { type GraphTensor, TensorflowGraph } from "./graph.ts";
+import { type Feed, runSession } from "./run-session.ts";
+import { withStatus, withStatusAsync } from "./status.ts";
+
+/** When a run is of no use any more. */
+export interface RunLimits {
+  /** The answer is not waited for once it aborts; the run itself goes on until its deadline. */
+  readonly signal?: AbortSignal;
+  readonly deadlineMs?: number | undefined;
+}
+
+/** What a session consists of, and how it is run. */
+export interface SessionParts {
+  readonly graph: NativeObject;
+  /** Runs that may overlap. */
+  readonly limit: number;
+  /** Called when runs that nobody waits for leave no room for others. */
+  readonly onStuck: () => void;
+}
+
+/** How long such runs may leave no room. */
+const STUCK_MS = 30_000;
+
+/** A loaded graph with its variables. Runs overlap, as many as the limit says; the others wait. */
+export class TensorflowSession {
+  readonly #tensors: TensorflowGraph;
+  readonly #api: TensorflowApi;
+  readonly #session: NativeObject;
+  readonly #graph: NativeObject;
+  readonly #turns: Turns;
+  readonly #abandoned: AbandonedRuns;
+  /** Of runs that somebody waits for. */
+  readonly #answers = new Set<Promise<unknown>>();
+  #closed = false;
+  #ended: Promise<void> | undefined;
+
+  /** Takes over the session and its graph: frees them in {@link close}. */
+  constructor(api: TensorflowApi, session: Pointer, { graph, limit, onStuck }: SessionParts) {
+    this.#api = api;
+    this.#abandoned = new AbandonedRuns({ limit, graceMs: STUCK_MS, onStuck });
+    this.#graph = graph;
+    this.#session = new NativeObject(session, (pointer) =>
+      withStatus(api, (status) => api.TF_DeleteSession(pointer, status)),
+    );
+    this.#tensors = new TensorflowGraph(api, graph.pointer);
+    this.#turns = new Turns(limit);
+  }
+
+  /** The operations and tensors; throws `failed_precondition` once the session is closed. */
+  get graph(): TensorflowGraph {
+    this.#checkOpen();
+    return this.#tensors;
+  }
+
+  /** Runs what the fetched tensors need and gives them in the order of the fetches; a tensor that is fed as well is what was fed. */
+  async run(feeds: readonly Feed[], fetches: readonly GraphTensor[], limits: RunLimits = {}): Promise<Tensor[]> {
+    this.#checkOpen();
+    // TensorFlow refuses to give what it was given.
+    const fed = fetches.map((fetch) => feeds.find(({ target }) => isSame(target, fetch))?.tensor);
+    const unknown = fetches.filter((_, index) => fed[index] === undefined);
+    const computed = unknown.length === 0 ? [] : await this.#compute(feeds, unknown, limits);
+    return fed.map((tensor) => (tensor === undefined ? (computed.shift() as Tensor) : copyOf(tensor)));
+  }
+
+  /** Waits for the runs that somebody waits for, ends the others, and frees graph, session and variables. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#answers);
+    await this.abandon();
+  }
+
+  /** Ends all runs, also those that somebody waits for, and frees everything. */
+  abandon(): Promise<void> {
+    this.#closed = true;
+    this.#ended ??= this.#end();
+    return this.#ended;
+  }
+
+  async #compute(feeds: readonly Feed[], fetches: readonly GraphTensor[], limits: RunLimits): Promise<Tensor[]> {
+    const { signal, deadlineMs } = limits;
+    const until = deadlineMs === undefined ? undefined : performance.now() + deadlineMs;
+    let running: Promise<Tensor[]> | undefined;
+    const run = this.#turns.run(async () => {
+      if (signal?.aborted) throw signal.reason;
+      if (this.#ended !== undefined) throw new ServingError("unavailable", "The model is loaded again.");
+      const timeoutMs = until === undefined ? undefined : until - performance.now();
+      running = runSession(this.#api, this.#session.pointer, { feeds, fetches, timeoutMs });
+      return running;
+    });
+    if (signal === undefined) return this.#keep(run);
+    return this.#keep(unlessAborted(run, signal)).catch((reason: unknown) => {
+      if (signal.aborted && running !== undefined) this.#abandoned.add(running);
+      throw reason;
+    });
+  }
+
+  /** Remembers that somebody waits for an answer. */
+  #keep<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    this.#answers.add(answer);
+    return answer.finally(() => this.#answers.delete(answer));
+  }
+
+  /** TensorFlow ends all of a session's runs at once or none. */
+  async #end(): Promise<void> {
+    const { TF_CloseSession } = this.#api;
+    if (!this.#turns.isIdle) {
+      await withStatusAsync(this.#api, (status) => runAsync(TF_CloseSession, this.#session.pointer, status));
+    }
+    await this.#turns.idle();
+    this.#session.release();
+    this.#graph.release();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new ServingError("failed_precondition", "The model is closed.");
+  }
+}
+
+function isSame(one: GraphTensor, other: GraphTensor): boolean {
+  return one.operation === other.operation && one.index === other.index;
+}
+
+/** What a run gives belongs to whoever asked. */
+function copyOf({ dtype, shape, data }: Tensor): Tensor {
+  const copy = dtype === "bytes" ? data.map((element) => element.slice()) : data.slice();
+  return createTensor(dtype, shape, copy as never);
+}

@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import { reasonText, ServingError } from "../../../errors.ts";
+import type { NumericDType } from "../../../tensor/dtype.ts";
+import { createTensor, elementCount, type Tensor, viewBytes } from "../../../tensor/tensor.ts";
+import type { BundleEntry } from "../saved-model/checkpoint-messages.ts";
+import { dataTypeName, toDType } from "../saved-model/data-type.ts";
+import { fromTensorShape, splitStrings } from "../saved-model/tensor-proto.ts";
+import { parseMessage } from "../saved-model/tensorflow-messages.ts";
+import { readTable } from "./checkpoint-table.ts";
+import { maskedCrc32c } from "./crc32c.ts";
+
+/** The tensors of a checkpoint, read from disk as they are asked for. */
+export class Checkpoint {
+  readonly #prefix: string;
+  readonly #entries: ReadonlyMap<string, Uint8Array>;
+  readonly #shardCount: number;
+  readonly #shards = new Map<number, Uint8Array>();
+
+  /** Of the files that begin with a prefix; throws `failed_precondition` for an index that cannot be read. */
+  constructor(prefix: string) {
+    this.#prefix = prefix;
+    this.#entries = readIndex(`${prefix}.index`);
+    const header = parseMessage("BundleHeaderProto", this.#entries.get("") ?? new Uint8Array(0));
+    if (header.endianness !== 0) throw refused("The checkpoint was written on a big-endian machine.");
+    this.#shardCount = header.numShards;
+  }
+
+  /** The tensor saved under a key; throws `failed_precondition` when there is none, or its bytes are damaged. */
+  read(key: string): Tensor {
+    const bytes = this.#entries.get(Buffer.from(key).toString("latin1"));
+    if (bytes === undefined) throw refused(`The model's checkpoint has no variable "${key}"; the model is incomplete.`);
+    const entry = parseMessage("BundleEntryProto", bytes);
+    const dtype = toDType(entry.dtype);
+    if (dtype === undefined) throw refused(`The variable "${key}" is of type ${dataTypeName(entry.dtype)}.`);
+    if (entry.slices.length > 0)
+      throw refused(`The variable "${key}" was saved in parts, which this engine does not read.`);
+    const content = this.#content(key, entry);
+    const shape = fromTensorShape(entry.shape) ?? [];
+    if (dtype === "bytes") return createTensor(dtype, shape, readStrings(content, elementCount(shape)));
+    if (maskedCrc32c(content) !== entry.crc32c)
+      throw refused(`The variable "${key}" is damaged: its checksum differs.`);
+    return createTensor(dtype, shape, viewBytes(dtype as NumericDType, content) as never);
+  }
+
+  /** Lets go of the files; they are read again where something more is asked for. */
+  forget(): void {
+    this.#shards.clear();
+  }
+
+  #content(key: string, { shardId, offset, size }: BundleEntry): Uint8Array {
+    const shard = this.#shard(shardId);
+    const [start, length] = [Number(offset), Number(size)];
+    if (start + length <= shard.length) return shard.subarray(start, start + length);
+    throw refused(
+      `The variable "${key}" ends beyond its file (${shard.length} bytes of at least ${start + length}): the file is cut short.`,
+    );
+  }
+
+  #shard(id: number): Uint8Array {
+    const known = this.#shards.get(id);
+    if (known !== undefined) return known;
+    const [number, count] = [id, this.#shardCount].map((value) => String(value).padStart(5, "0"));
+    const bytes = readFile(`${this.#prefix}.data-${number}-of-${count}`);
+    this.#shards.set(id, bytes);
+    return bytes;
+  }
+}
+
+function readIndex(path: string): Map<string, Uint8Array> {
+  const bytes = readFile(path);
+  try {
+    return readTable(bytes);
+  } catch (cause) {
+    throw refused(`"${path}" is not a checkpoint's index: ${reasonText(cause)}.`, cause);
+  }
+}
+
+function readFile(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw refused(
+      `The model's variables are missing: "${path}" cannot be read (${(cause as NodeJS.ErrnoException).code}).`,
+      cause,
+    );
+  }
+}
+
+/** The lengths of all, four bytes of checksum, the bytes of all. */
+function readStrings(content: Uint8Array, count: number): Uint8Array[] {
+  return splitStrings(content, count, 4);
+}
+
+function refused(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+}

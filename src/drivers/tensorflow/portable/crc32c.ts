@@ -1,0 +1,57 @@
+/** Castagnoli's polynomial, reversed. */
+const POLYNOMIAL = 0x82f63b78;
+/** What TensorFlow adds to a checksum that lies beside what it covers. */
+const MASK_DELTA = 0xa282ead8;
+
+/** Eight tables, so that eight bytes are taken at a time. */
+const TABLES = createTables();
+
+function createTables(): Uint32Array[] {
+  const first = Uint32Array.from({ length: 256 }, (_, byte) => {
+    let value = byte;
+    for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ POLYNOMIAL : value >>> 1;
+    return value;
+  });
+  const tables = [first];
+  for (let index = 1; index < 8; index++) {
+    const previous = tables[index - 1] as Uint32Array;
+    tables.push(previous.map((value) => (value >>> 8) ^ (first[value & 0xff] as number)));
+  }
+  return tables;
+}
+
+/** The CRC-32C of bytes, masked as TensorFlow stores it. */
+export function maskedCrc32c(bytes: Uint8Array): number {
+  const crc = crc32c(bytes);
+  return (((crc >>> 15) | (crc << 17)) + MASK_DELTA) >>> 0;
+}
+
+function crc32c(bytes: Uint8Array): number {
+  const [t0, t1, t2, t3, t4, t5, t6, t7] = TABLES as [
+    Uint32Array,
+    Uint32Array,
+    Uint32Array,
+    Uint32Array,
+    Uint32Array,
+    Uint32Array,
+    Uint32Array,
+    Uint32Array,
+  ];
+  const at = (table: Uint32Array, index: number) => table[index & 0xff] as number;
+  let crc = 0xffffffff;
+  let position = 0;
+  for (; position + 8 <= bytes.length; position += 8) {
+    const byte = (offset: number) => bytes[position + offset] as number;
+    crc =
+      at(t7, crc ^ byte(0)) ^
+      at(t6, (crc >>> 8) ^ byte(1)) ^
+      at(t5, (crc >>> 16) ^ byte(2)) ^
+      at(t4, (crc >>> 24) ^ byte(3)) ^
+      at(t3, byte(4)) ^
+      at(t2, byte(5)) ^
+      at(t1, byte(6)) ^
+      at(t0, byte(7));
+  }
+  for (; position < bytes.length; position++) crc = (crc >>> 8) ^ at(t0, crc ^ (bytes[position] as number));
+  return ~crc >>> 0;
+}

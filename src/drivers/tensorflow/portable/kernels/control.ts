@@ -1,0 +1,125 @@
+import * as tf from "@tensorflow/tfjs-core";
+import { ServingError } from "../../../../errors.ts";
+import { fromTensorProto } from "../../saved-model/tensor-proto.ts";
+import { toValue } from "../convert-values.ts";
+import type { KernelFactory, KernelTable, RunFunction } from "../op-node.ts";
+import { asTensor, numberOf, Strings, type Value, Variable } from "../values.ts";
+import { pass } from "./shape.ts";
+
+const constant: KernelFactory = (node) => {
+  const value = toValue(
+    fromTensorProto(node.tensor("value"), `the constant "${node.name}"`),
+    `The constant "${node.name}"`,
+  );
+  return () => value;
+};
+
+/** A condition as TensorFlow takes it: a number that is not 0, a string that is not empty, or a tensor with elements. */
+function isTrue(value: Value | undefined): boolean {
+  if (value instanceof Strings)
+    return value.shape.length === 0 ? (value.elements[0] as Uint8Array).length > 0 : value.elements.length > 0;
+  const tensor = asTensor(value);
+  return tensor.rank === 0 ? numberOf(tensor) !== 0 : tensor.size > 0;
+}
+
+const choice: KernelFactory = (node) => {
+  const [then, otherwise] = [node.run("then_branch"), node.run("else_branch")];
+  return (condition, ...inputs) => (isTrue(condition) ? then(inputs) : otherwise(inputs));
+};
+
+const cases: KernelFactory = (node) => {
+  const branches = node.runs("branches");
+  return (index, ...inputs) => {
+    const wanted = numberOf(index);
+    const branch = wanted >= 0 && wanted < branches.length ? branches[wanted] : branches.at(-1);
+    return (branch as RunFunction)(inputs);
+  };
+};
+
+const loop: KernelFactory = (node) => {
+  const [condition, body] = [node.run("cond"), node.run("body")];
+  return (...inputs) => {
+    let state: readonly Value[] = inputs;
+    for (;;) {
+      const [verdict] = condition(state);
+      if (!isTrue(verdict))
+        return state === inputs ? inputs.map((x) => (x instanceof tf.Tensor ? x.clone() : x)) : state;
+      const next = body(state);
+      if (state !== inputs) for (const value of state) if (value instanceof tf.Tensor) value.dispose();
+      state = next;
+    }
+  };
+};
+
+const assertion: KernelFactory =
+  () =>
+  (condition, ...data) => {
+    if (isTrue(condition)) return [];
+    const texts = data.map((value) => describe(value));
+    throw new ServingError("invalid_argument", `assertion failed: ${texts.map((text) => `[${text}]`).join(" ")}`);
+  };
+
+function describe(value: Value): string {
+  if (value instanceof Strings) return value.elements.map((element) => Buffer.from(element).toString()).join(" ");
+  return Array.from(asTensor(value).dataSync()).slice(0, 3).join(" ");
+}
+
+const checkNumerics: KernelFactory = (node) => {
+  const message = node.text("message", "");
+  return (x) => {
+    const tensor = asTensor(x);
+    if (!tensor.dataSync().every(Number.isFinite))
+      throw new ServingError("invalid_argument", `${message} : Tensor had Inf or NaN values`);
+    return tensor.clone();
+  };
+};
+
+const readVariable: KernelFactory = () => (handle) => {
+  if (!(handle instanceof Variable)) throw new Error("expected a variable");
+  return handle.value instanceof tf.Tensor ? handle.value.clone() : handle.value;
+};
+
+const resource: KernelFactory = (node) => {
+  const held = node.resource();
+  return () => held;
+};
+
+/** A variable of TensorFlow 1 is its value. */
+const referenceVariable: KernelFactory = (node) => {
+  const held = node.resource();
+  return () => (held instanceof Variable ? held.value : held);
+};
+
+const several: KernelFactory =
+  () =>
+  (...inputs) =>
+    inputs.map((x) => (x instanceof tf.Tensor ? x.clone() : x));
+const nothing: KernelFactory = () => () => [];
+
+/** Constants, variables, branches and loops, and what only lets values pass. */
+export const CONTROL_KERNELS: KernelTable = {
+  Const: constant,
+  Identity: pass,
+  Snapshot: pass,
+  StopGradient: pass,
+  PreventGradient: pass,
+  PlaceholderWithDefault: pass,
+  IdentityN: several,
+  CheckNumerics: checkNumerics,
+  NoOp: nothing,
+  Assert: assertion,
+  VarHandleOp: resource,
+  ReadVariableOp: readVariable,
+  VariableV2: referenceVariable,
+  Variable: referenceVariable,
+  HashTable: resource,
+  HashTableV2: resource,
+  MutableHashTable: resource,
+  MutableHashTableV2: resource,
+  If: choice,
+  StatelessIf: choice,
+  Case: cases,
+  StatelessCase: cases,
+  While: loop,
+  StatelessWhile: loop,
+};

@@ -1,0 +1,146 @@
+import * as tf from "@tensorflow/tfjs-core";
+import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
+import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
+import { asTensor, numberOf, numbersOf, type Value } from "../values.ts";
+
+const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
+
+/** How a new grid lies over the old one. */
+interface Grid {
+  readonly corners: boolean;
+  readonly centers: boolean;
+}
+
+function readGrid(node: OpNode): Grid {
+  node.typeOf("T", FLOATS_AND_INTEGERS);
+  const grid = { corners: node.flag("align_corners", false), centers: node.flag("half_pixel_centers", false) };
+  return grid.corners && grid.centers ? node.refuse("with align_corners and half_pixel_centers at once") : grid;
+}
+
+/** In float32, as TensorFlow computes it. */
+function scaleOf(from: number, to: number, { corners }: Grid): number {
+  return corners && to > 1 ? Math.fround((from - 1) / (to - 1)) : Math.fround(from / to);
+}
+
+/** Height and width to resize to; nothing is to be cut to nothing. */
+function sizeFrom(value: Value | undefined): [number, number] {
+  const [height = 0, width = 0] = numbersOf(value);
+  if (height > 0 && width > 0) return [height, width];
+  throw new Error(`output dimensions must be positive, not [${height},${width}]`);
+}
+
+/** In JavaScript: WebAssembly's kernel reads beyond images at some sizes. */
+const resizeBilinear: KernelFactory = (node) => {
+  const grid = readGrid(node);
+  return (images, size) => {
+    const x = asTensor(images);
+    const [batch, rows, columns, depth] = x.shape as [number, number, number, number];
+    const [height, width] = sizeFrom(size);
+    const [down, across] = [neighbours(rows, height, grid), neighbours(columns, width, grid)];
+    const [values, results] = [x.dataSync(), new Float32Array(batch * height * width * depth)];
+    let at = 0;
+    for (let image = 0; image < batch; image++) {
+      for (const vertical of down) {
+        const [top, bottom] = [vertical.lower, vertical.upper].map((row) => (image * rows + row) * columns * depth) as [
+          number,
+          number,
+        ];
+        for (const { lower, upper, share } of across) {
+          const [left, right] = [lower * depth, upper * depth];
+          for (let channel = 0; channel < depth; channel++) {
+            const topLeft = values[top + left + channel] as number;
+            const bottomLeft = values[bottom + left + channel] as number;
+            const above = topLeft + ((values[top + right + channel] as number) - topLeft) * share;
+            const below = bottomLeft + ((values[bottom + right + channel] as number) - bottomLeft) * share;
+            results[at++] = above + (below - above) * vertical.share;
+          }
+        }
+      }
+    }
+    return tf.tensor(results, [batch, height, width, depth]);
+  };
+};
+
+/** The two places that a new one lies between, and how near it is to the upper one. */
+interface Neighbours {
+  readonly lower: number;
+  readonly upper: number;
+  readonly share: number;
+}
+
+function neighbours(from: number, to: number, grid: Grid): Neighbours[] {
+  const scale = scaleOf(from, to, grid);
+  return Array.from({ length: to }, (_, place) => {
+    const exact = Math.fround(grid.centers ? Math.fround((place + 0.5) * scale) - 0.5 : place * scale);
+    const floor = Math.floor(exact);
+    return {
+      lower: Math.max(floor, 0),
+      upper: Math.min(Math.ceil(exact), from - 1),
+      share: Math.fround(exact - floor),
+    };
+  });
+}
+
+const resizeNearest: KernelFactory = (node) => {
+  const grid = readGrid(node);
+  return (images, size) => {
+    const x = asTensor(images);
+    const [height, width] = sizeFrom(size);
+    const [rows, columns] = [
+      nearestPlaces(x.shape[1] as number, height, grid),
+      nearestPlaces(x.shape[2] as number, width, grid),
+    ];
+    return tf.tidy(() => tf.gather(tf.gather(x, rows, 1), columns, 2));
+  };
+};
+
+/** Where each place of the new length takes its number from. */
+function nearestPlaces(from: number, to: number, grid: Grid): tf.Tensor1D {
+  const scale = scaleOf(from, to, grid);
+  const places = Array.from({ length: to }, (_, place) => {
+    const exact = Math.fround((grid.centers ? place + 0.5 : place) * scale);
+    const whole = grid.corners ? Math.floor(exact + 0.5) : Math.floor(exact);
+    return Math.min(Math.max(whole, 0), from - 1);
+  });
+  return tf.tensor1d(places, "int32");
+}
+
+const suppressV3: KernelFactory = (node) => {
+  node.typeOf("T", new Set([TYPE.float]), TYPE.float);
+  return (boxes, scores, count, overlap, threshold) => {
+    const [limit, most] = [threshold === undefined ? Number.NEGATIVE_INFINITY : numberOf(threshold), numberOf(count)];
+    return tf.image.nonMaxSuppression(
+      asTensor(boxes) as tf.Tensor2D,
+      asTensor(scores) as tf.Tensor1D,
+      most,
+      numberOf(overlap),
+      limit,
+    );
+  };
+};
+
+const cropAndResize: KernelFactory = (node) => {
+  node.typeOf("T", new Set([TYPE.float]));
+  const method = node.text("method", "bilinear");
+  const fill = node.float("extrapolation_value", 0);
+  if (method !== "bilinear") return node.refuse(`with method ${method}`);
+  return (images, boxes, places, size) => {
+    const [image, frames, which] = [asTensor(images), asTensor(boxes), asTensor(places)] as [
+      tf.Tensor4D,
+      tf.Tensor2D,
+      tf.Tensor1D,
+    ];
+    if (numbersOf(which).some((index) => index < 0 || index >= image.shape[0]))
+      throw new Error("box_index has values outside [0, batch_size)");
+    return tf.image.cropAndResize(image, frames, which, sizeFrom(size), "bilinear", fill);
+  };
+};
+
+/** Operations on images that are numbers already. */
+export const IMAGE_KERNELS: KernelTable = {
+  ResizeBilinear: resizeBilinear,
+  ResizeNearestNeighbor: resizeNearest,
+  NonMaxSuppressionV2: suppressV3,
+  NonMaxSuppressionV3: suppressV3,
+  CropAndResize: cropAndResize,
+};

@@ -1,0 +1,125 @@
+import * as tf from "@tensorflow/tfjs-core";
+import { elementCount } from "../../../../tensor/tensor.ts";
+import { moveElements } from "../move-elements.ts";
+import type { KernelFactory, KernelTable } from "../op-node.ts";
+import { asStrings, asTensor, numbersOf, Strings, type Value } from "../values.ts";
+import { shapeOf } from "./shape.ts";
+
+const WHITE = /[ \t\n\v\f\r]+/;
+
+/** One string's parts, as latin-1 text. */
+function splitText(text: string, separator: string, most: number): string[] {
+  if (separator === "") {
+    const words = text.split(WHITE).filter((word) => word !== "");
+    return words;
+  }
+  const parts = text.split(separator);
+  return most < 0 || parts.length <= most + 1 ? parts : [...parts.slice(0, most), parts.slice(most).join(separator)];
+}
+
+const stringSplit: KernelFactory = (node) => {
+  const most = node.integer("maxsplit", -1);
+  return (input, separator) => {
+    const delimiter = Buffer.from(asStrings(separator).elements[0] as Uint8Array).toString("latin1");
+    if (delimiter === "" && most >= 0) throw new Error("maxsplit with white space is not known here");
+    const rows = asStrings(input).elements.map((element) =>
+      splitText(Buffer.from(element).toString("latin1"), delimiter, most),
+    );
+    const places = rows.flatMap((row, index) => row.flatMap((_, position) => [index, position]));
+    const parts = rows.flat().map((part) => new Uint8Array(Buffer.from(part, "latin1")));
+    const widest = rows.reduce((width, row) => Math.max(width, row.length), 0);
+    return [
+      tf.tensor(places, [parts.length, 2], "int32"),
+      new Strings([parts.length], parts),
+      tf.tensor1d([rows.length, widest], "int32"),
+    ];
+  };
+};
+
+/** Where each row of a ragged dimension begins and ends in the next; one entry more than rows. */
+type RowSplits = readonly number[];
+
+const raggedToTensor: KernelFactory = (node) => {
+  const kinds = node.texts("row_partition_types");
+  const bySplits = kinds.every((kind) => kind === "ROW_SPLITS");
+  const byRows = kinds[0] === "FIRST_DIM_SIZE" && kinds.slice(1).every((kind) => kind === "VALUE_ROWIDS");
+  if (!bySplits && !byRows) return node.refuse(`of partitions ${kinds}`);
+  return (shape, values, fallback, ...partitions) => {
+    if (shapeOf(fallback).length > 0) throw new Error("a default value of more than one element is not known here");
+    const numbers = partitions.map(numbersOf);
+    const splits = bySplits ? numbers : splitsOfRows(numbers);
+    return spread(values as Value, {
+      fallback: fallback as Value,
+      splits,
+      wanted: asTensor(shape).rank === 0 ? [] : numbersOf(shape),
+    });
+  };
+};
+
+/** From the number of rows, then for each dimension the row of every value. */
+function splitsOfRows([first, ...rest]: readonly number[][]): RowSplits[] {
+  let rows = first?.[0] ?? 0;
+  return rest.map((rowIds) => {
+    const splits = new Array<number>(rows + 1).fill(0);
+    for (const row of rowIds) splits[row + 1] = (splits[row + 1] as number) + 1;
+    for (let row = 0; row < rows; row++) splits[row + 1] = (splits[row + 1] as number) + (splits[row] as number);
+    rows = rowIds.length;
+    return splits;
+  });
+}
+
+interface Spreading {
+  readonly fallback: Value;
+  readonly splits: readonly RowSplits[];
+  /** Dimensions of the result, -1 where the longest row decides. */
+  readonly wanted: readonly number[];
+}
+
+/** Lays rows side by side; the default value fills the rest. */
+function spread(values: Value, { fallback, splits, wanted }: Spreading): Value {
+  const inner = shapeOf(values).slice(1);
+  const natural = [(splits[0] as RowSplits).length - 1, ...splits.map(longest)];
+  const outer = natural.map((size, axis) => ((wanted[axis] ?? -1) === -1 ? size : (wanted[axis] as number)));
+  const count = shapeOf(values)[0] as number;
+  // The default stands behind the values.
+  const places = new Int32Array(elementCount(outer)).fill(count);
+  place(places, { outer, splits, axis: 0, row: 0, at: 0 }, natural[0] as number);
+  return moveElements([values, fallback], ([rows, filler]) => {
+    const last = tf.broadcastTo(filler as tf.Tensor, [1, ...inner]);
+    const all = tf.concat([rows as tf.Tensor, last], 0);
+    return tf.reshape(tf.gather(all, tf.tensor1d(places, "int32")), [...outer, ...inner]);
+  });
+}
+
+interface Cell {
+  readonly outer: readonly number[];
+  readonly splits: readonly RowSplits[];
+  readonly axis: number;
+  /** The first row or value of this cell. */
+  readonly row: number;
+  /** Its place in the result, counted in cells of this axis. */
+  readonly at: number;
+}
+
+function place(places: Int32Array, { outer, splits, axis, row, at }: Cell, length: number): void {
+  const size = outer[axis] as number;
+  for (let index = 0; index < Math.min(length, size); index++) {
+    const [next, target] = [row + index, at * size + index];
+    const split = splits[axis];
+    if (split === undefined) places[target] = next;
+    else {
+      const start = split[next] as number;
+      place(places, { outer, splits, axis: axis + 1, row: start, at: target }, (split[next + 1] as number) - start);
+    }
+  }
+}
+
+function longest(splits: RowSplits): number {
+  return splits.slice(1).reduce((most, end, row) => Math.max(most, end - (splits[row] as number)), 0);
+}
+
+/** Rows of different lengths. */
+export const RAGGED_KERNELS: KernelTable = {
+  StringSplitV2: stringSplit,
+  RaggedTensorToTensor: raggedToTensor,
+};

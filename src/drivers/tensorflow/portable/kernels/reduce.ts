@@ -1,0 +1,180 @@
+import * as tf from "@tensorflow/tfjs-core";
+import { FLOATS, highestOf, INTEGERS, integerOf, lowestOf, multiply, TYPE } from "../element-types.ts";
+import type { KernelFactory, KernelTable } from "../op-node.ts";
+import { asTensor, numberOf, numbersOf, type Value } from "../values.ts";
+
+const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
+
+type Reduce = (x: tf.Tensor, axes: number[], keepDims: boolean) => tf.Tensor;
+
+/** How integers are reduced in JavaScript: the result of nothing, and how one more is added. */
+interface IntegerReduction {
+  readonly start: number | ((type: number) => number);
+  readonly add: (result: number, value: number, type: number) => number;
+}
+
+/** `ofNothing` is what the sum (say) of no floats is. */
+function reduction(ofFloats: Reduce, ofNothing: number, ofIntegers?: IntegerReduction): KernelFactory {
+  return (node) => {
+    const type = node.typeOf("T", ofIntegers ? FLOATS_AND_INTEGERS : FLOATS);
+    const keepDims = node.flag("keep_dims", false);
+    if (FLOATS.has(type)) return (x, axes) => reduce(ofFloats, ofNothing, { x, axes, keepDims });
+    const wrap = integerOf(type);
+    const { start, add } = ofIntegers as IntegerReduction;
+    const first = typeof start === "number" ? start : start(type);
+    return (x, axes) =>
+      reduceRows(asTensor(x), { axes: numbersOf(axes), keepDims, carrier: "int32" }, (row) =>
+        row.length === 0 ? wrap(first) : row.reduce((result, value) => wrap(add(result, value, type)), first),
+      );
+  };
+}
+
+/** How {@link reduceRows} reduces. */
+interface RowReduction {
+  readonly axes: readonly number[];
+  readonly keepDims: boolean;
+  readonly carrier: "float32" | "int32" | "bool";
+}
+
+/** What lies along the reduced axes: a Float32Array, or an Int32Array. */
+type Row = Int32Array;
+
+/** Reduces what lies along the axes to one number each, in JavaScript. */
+function reduceRows(
+  x: tf.Tensor,
+  { axes, keepDims, carrier }: RowReduction,
+  reduceRow: (row: Row) => number,
+): tf.Tensor {
+  return tf.tidy(() => {
+    const gone = new Set(axes.map((axis) => (axis < 0 ? axis + x.rank : axis)));
+    const kept = x.shape.map((_, axis) => axis).filter((axis) => !gone.has(axis));
+    const order = [...kept, ...[...gone].sort((a, b) => a - b)];
+    const values = (x.size === 0 ? new Int32Array(0) : tf.transpose(x, order).dataSync()) as Row;
+    const width = [...gone].reduce((size, axis) => size * (x.shape[axis] as number), 1);
+    const count = kept.reduce((size, axis) => size * (x.shape[axis] as number), 1);
+    const results = Array.from({ length: count }, (_, row) =>
+      reduceRow(values.subarray(row * width, (row + 1) * width)),
+    );
+    const shape = x.shape.map((size, axis) => (gone.has(axis) ? 1 : size));
+    return tf.tensor(results, keepDims ? shape : kept.map((axis) => x.shape[axis] as number), carrier);
+  });
+}
+
+/** One reduction of floats or booleans. */
+interface Reducing {
+  readonly x: Value | undefined;
+  readonly axes: Value | undefined;
+  readonly keepDims: boolean;
+}
+
+/** WebAssembly leaves the reduction of nothing to whatever lies in its memory. */
+function reduce(compute: Reduce, ofNothing: number, { x, axes, keepDims }: Reducing): tf.Tensor {
+  const [tensor, along] = [asTensor(x), numbersOf(axes)];
+  if (tensor.size > 0) return compute(tensor, along, keepDims);
+  const carrier = tensor.dtype as "float32" | "bool";
+  return reduceRows(tensor, { axes: along, keepDims, carrier }, () => ofNothing);
+}
+
+/** TensorFlow gives NaN where there is one; WebAssembly's comparisons skip it. */
+function extreme(compute: Reduce): Reduce {
+  return (x, axes, keepDims) => withNan(compute, x, axes, keepDims);
+}
+
+function withNan(compute: Reduce, x: tf.Tensor, axes: number[], keepDims: boolean): tf.Tensor {
+  return tf.tidy(() => {
+    const result = compute(x, axes, keepDims);
+    // A sum is NaN where a NaN is, and where infinities of both signs meet.
+    const poison = tf.sum(tf.mul(x, 0), axes, keepDims);
+    if (!poison.dataSync().some(Number.isNaN)) return result;
+    const hasNan = tf.any(tf.isNaN(x), axes, keepDims);
+    return tf.where(hasNan, tf.fill(result.shape, Number.NaN), result);
+  });
+}
+
+function logical(compute: Reduce, ofNothing: number): KernelFactory {
+  return (node) => {
+    const keepDims = node.flag("keep_dims", false);
+    return (x, axes) => reduce(compute, ofNothing, { x, axes, keepDims });
+  };
+}
+
+/** The place of the first largest number (`sign` 1) or smallest (-1); a NaN never is, nor does it hide others. */
+function argument(sign: 1 | -1): KernelFactory {
+  return (node) => {
+    node.typeOf("T", new Set([...FLOATS_AND_INTEGERS, TYPE.bool]));
+    node.typeOf("output_type", INTEGERS, TYPE.int64);
+    return (x, axis) => {
+      const numbers = asTensor(x).dtype === "bool" ? tf.cast(asTensor(x), "int32") : asTensor(x);
+      if (numbers.shape.at(numberOf(axis)) === 0) throw new Error("Reduction axis is empty");
+      return reduceRows(numbers, { axes: [numberOf(axis)], keepDims: false, carrier: "int32" }, (row) =>
+        indexOfExtreme(row, sign),
+      );
+    };
+  };
+}
+
+function indexOfExtreme(row: Row, sign: 1 | -1): number {
+  let best = 0;
+  let bestValue = Number.NEGATIVE_INFINITY;
+  for (let index = 0; index < row.length; index++) {
+    const value = sign * (row[index] as number);
+    if (value > bestValue) [best, bestValue] = [index, value];
+  }
+  return best;
+}
+
+function cumulation(ofFloats: typeof tf.cumsum, { start, add }: IntegerReduction & { start: number }): KernelFactory {
+  return (node) => {
+    const type = node.typeOf("T", FLOATS_AND_INTEGERS);
+    const [exclusive, reverse] = [node.flag("exclusive", false), node.flag("reverse", false)];
+    if (FLOATS.has(type)) return (x, axis) => ofFloats(asTensor(x), numberOf(axis), exclusive, reverse);
+    const wrap = integerOf(type);
+    const next = (result: number, value: number) => wrap(add(result, value, type));
+    return (x, axis) => runAlong(asTensor(x), numberOf(axis), { start, next, exclusive, reverse });
+  };
+}
+
+interface Running {
+  readonly start: number;
+  readonly next: (result: number, value: number) => number;
+  readonly exclusive: boolean;
+  readonly reverse: boolean;
+}
+
+/** Each integer along an axis with those before it. */
+function runAlong(x: tf.Tensor, axis: number, { start, next, exclusive, reverse }: Running): tf.Tensor {
+  const along = axis < 0 ? axis + x.rank : axis;
+  const step = x.shape.slice(along + 1).reduce((product, size) => product * size, 1);
+  const length = x.shape[along] as number;
+  const values = x.dataSync();
+  const results = new Int32Array(values.length);
+  for (let line = 0; line < values.length / Math.max(length, 1); line++) {
+    const first = Math.floor(line / step) * length * step + (line % step);
+    let running = start;
+    for (let index = 0; index < length; index++) {
+      const at = first + (reverse ? length - 1 - index : index) * step;
+      const before = running;
+      running = next(running, values[at] as number);
+      results[at] = exclusive ? before : running;
+    }
+  }
+  return tf.tensor(results, x.shape, "int32");
+}
+
+const { NEGATIVE_INFINITY, POSITIVE_INFINITY, NaN: NAN } = Number;
+
+/** Operations that reduce axes, or run along one. */
+export const REDUCE_KERNELS: KernelTable = {
+  Sum: reduction(tf.sum, 0, { start: 0, add: (result, value) => result + value }),
+  Prod: reduction(tf.prod, 1, { start: 1, add: multiply }),
+  Max: reduction(extreme(tf.max), NEGATIVE_INFINITY, { start: lowestOf, add: (a, b) => Math.max(a, b) }),
+  Min: reduction(extreme(tf.min), POSITIVE_INFINITY, { start: highestOf, add: (a, b) => Math.min(a, b) }),
+  Mean: reduction(tf.mean, NAN),
+  EuclideanNorm: reduction((x, axes, keepDims) => tf.sqrt(tf.sum(tf.square(x), axes, keepDims)), 0),
+  All: logical(tf.all, 1),
+  Any: logical(tf.any, 0),
+  ArgMax: argument(1),
+  ArgMin: argument(-1),
+  Cumsum: cumulation(tf.cumsum, { start: 0, add: (result, value) => result + value }),
+  Cumprod: cumulation(tf.cumprod, { start: 1, add: multiply }),
+};

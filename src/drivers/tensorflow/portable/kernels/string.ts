@@ -1,0 +1,104 @@
+import * as tf from "@tensorflow/tfjs-core";
+import { broadcastShape } from "../host-math.ts";
+import type { KernelFactory, KernelTable } from "../op-node.ts";
+import { asStrings, asTensor, numbersOf, Strings, type Value } from "../values.ts";
+
+/** What becomes of one string. */
+export type Change = (element: Uint8Array) => Uint8Array;
+
+const [CAPITAL_A, SMALL_A, LETTERS] = [0x41, 0x61, 26];
+const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true });
+const ENCODER = new TextEncoder();
+/** What C's isspace takes for white. */
+const WHITE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0b, 0x0c, 0x0d]);
+
+/** Strings of the same shape, each changed. */
+export function mapStrings(value: Value | undefined, change: Change): Strings {
+  const { shape, elements } = asStrings(value);
+  return new Strings(shape, elements.map(change));
+}
+
+function changeCase(from: number, to: number, ofText: (text: string) => string): KernelFactory {
+  return (node) => {
+    const encoding = node.text("encoding", "");
+    const ofBytes: Change = (element) =>
+      element.map((byte) => (byte >= from && byte < from + LETTERS ? byte - from + to : byte));
+    const change: Change = encoding === "utf-8" ? (bytes) => ENCODER.encode(ofText(UTF8.decode(bytes))) : ofBytes;
+    return (x) => mapStrings(x, change);
+  };
+}
+
+const length: KernelFactory = (node) => {
+  const isBytes = node.text("unit", "BYTE") === "BYTE";
+  // A letter of UTF-8 has one byte that continues none.
+  const count = (bytes: Uint8Array) => (isBytes ? bytes.length : bytes.filter((byte) => (byte & 0xc0) !== 0x80).length);
+  return (x) => tf.tensor(asStrings(x).elements.map(count), [...asStrings(x).shape], "int32");
+};
+
+const join: KernelFactory = (node) => {
+  const separator = Buffer.from(node.text("separator", ""));
+  return (...inputs) => {
+    const parts = inputs.map(asStrings);
+    const shape = parts.find((part) => part.shape.length > 0)?.shape ?? [];
+    const wrong = parts.find((part) => part.shape.length > 0 && part.shape.join() !== shape.join());
+    if (wrong !== undefined) throw new Error(`Input shapes do not match: [${shape}] vs. [${wrong.shape}]`);
+    const count = shape.reduce((product, size) => product * size, 1);
+    const row = (index: number) =>
+      parts.flatMap(({ shape: own, elements }, part) => {
+        const element = elements[own.length === 0 ? 0 : index] as Uint8Array;
+        return part === 0 ? [element] : [separator, element];
+      });
+    return new Strings(
+      shape,
+      Array.from({ length: count }, (_, index) => new Uint8Array(Buffer.concat(row(index)))),
+    );
+  };
+};
+
+const substring: KernelFactory = (node) => {
+  if (node.text("unit", "BYTE") !== "BYTE") return node.refuse("by letters");
+  return (x, position, size) => {
+    const { shape, elements } = asStrings(x);
+    const [starts, lengths] = [numbersOf(position), numbersOf(size)];
+    if (
+      broadcastShape(shape, asTensor(position).shape).join() !== shape.join() ||
+      (starts.length !== 1 && starts.length !== elements.length)
+    )
+      throw new Error(`pos shape [${asTensor(position).shape}] does not fit the strings' [${shape}]`);
+    const at = (list: readonly number[], index: number) => list[list.length === 1 ? 0 : index] as number;
+    const cut = (bytes: Uint8Array, index: number) => cutOut(bytes, at(starts, index), at(lengths, index));
+    return new Strings(shape, elements.map(cut));
+  };
+};
+
+function cutOut(bytes: Uint8Array, position: number, length: number): Uint8Array {
+  const start = position < 0 ? bytes.length + position : position;
+  if (start < 0 || start > bytes.length) throw new Error(`pos ${position} out of range for string`);
+  return bytes.slice(start, start + Math.max(length, 0));
+}
+
+/** Without white space at both ends. */
+export function strip(bytes: Uint8Array): Uint8Array {
+  const start = bytes.findIndex((byte) => !WHITE.has(byte));
+  return start === -1 ? new Uint8Array(0) : bytes.slice(start, bytes.findLastIndex((byte) => !WHITE.has(byte)) + 1);
+}
+
+const hashBucket: KernelFactory = (node) => {
+  const buckets = node.integer("num_buckets");
+  if (buckets > 0x7fffffff) return node.refuse(`into ${buckets} buckets`);
+  return (x) => {
+    const numbers = asStrings(x).elements.map((bytes) => tf.util.fingerPrint64(bytes).modulo(buckets).toNumber());
+    return tf.tensor(numbers, [...asStrings(x).shape], "int32");
+  };
+};
+
+/** Operations on strings, which are bytes. */
+export const STRING_KERNELS: KernelTable = {
+  StringLower: changeCase(CAPITAL_A, SMALL_A, (text) => text.toLowerCase()),
+  StringUpper: changeCase(SMALL_A, CAPITAL_A, (text) => text.toUpperCase()),
+  StringStrip: () => (x) => mapStrings(x, strip),
+  StringLength: length,
+  StringJoin: join,
+  Substr: substring,
+  StringToHashBucketFast: hashBucket,
+};

@@ -1,0 +1,113 @@
+import { join } from "node:path";
+import * as tf from "@tensorflow/tfjs-core";
+import type { MetaGraphDef } from "../saved-model/meta-graph.ts";
+import { Checkpoint } from "./checkpoint.ts";
+import { Compiler } from "./compiler.ts";
+import { toValue } from "./convert-values.ts";
+import { fillFromLines, type TableTypes, tableTypes } from "./fill-table.ts";
+import { type Edge, type Graph, subgraph } from "./graph.ts";
+import { type FunctionLibrary, GraphInliner } from "./graph-inliner.ts";
+import { HashTable } from "./hash-table.ts";
+import { findInitialTables, type InitialTable } from "./initial-tables.ts";
+import { Refusal } from "./refusal.ts";
+import { findRestored, type Restored } from "./restored-variables.ts";
+import { type Value, Variable } from "./values.ts";
+
+/** The variables and tables of a SavedModel; variables are read as nodes ask for them. */
+export class ModelResources {
+  readonly #restored: Restored;
+  readonly #checkpoint: Checkpoint | undefined;
+  readonly #variables = new Map<string, Variable>();
+  readonly #tables: ReadonlyMap<string, HashTable>;
+
+  constructor(restored: Restored, checkpoint: Checkpoint | undefined, tables: ReadonlyMap<string, HashTable>) {
+    this.#restored = restored;
+    this.#checkpoint = checkpoint;
+    this.#tables = tables;
+  }
+
+  /** What a node holds; undefined for one that the model gives no value. */
+  resourceOf(node: string): Value | undefined {
+    return this.#tables.get(node) ?? this.#variables.get(node) ?? this.#readVariable(node);
+  }
+
+  /** Frees the variables that are not among those: what was computed from them is all that is left of them. */
+  release(needed: ReadonlySet<Variable>): void {
+    if (this.#variables.size === 0) return;
+    for (const [node, variable] of this.#variables) {
+      if (needed.has(variable)) continue;
+      if (variable.value instanceof tf.Tensor) variable.value.dispose();
+      this.#variables.delete(node);
+    }
+    this.#checkpoint?.forget();
+  }
+
+  #readVariable(node: string): Variable | undefined {
+    const key = this.#restored.variables.get(node);
+    if (key === undefined || this.#checkpoint === undefined) return undefined;
+    const variable = new Variable(toValue(this.#checkpoint.read(key), `The variable "${key}"`));
+    this.#variables.set(node, variable);
+    return variable;
+  }
+}
+
+/** Reads what a SavedModel's folder holds besides the graph; throws {@link Refusal} for initialisation that cannot be repeated here. */
+export function loadModelResources(meta: MetaGraphDef, library: FunctionLibrary, folder: string): ModelResources {
+  const restored = findRestored(meta, library);
+  const isNeeded = restored.variables.size + restored.tables.size > 0;
+  const checkpoint = isNeeded ? new Checkpoint(join(folder, "variables", "variables")) : undefined;
+  const tables = new Map<string, HashTable>();
+  for (const [node, { keys, values: contents }] of restored.tables) {
+    const table = tableOf(node, typesOf(node, meta, library).values, tables);
+    const [keyValues, values] = [keys, contents].map((key) =>
+      toValue((checkpoint as Checkpoint).read(key), `The table "${key}"`),
+    );
+    fillAndFree(table, keyValues as Value, values as Value);
+  }
+  for (const table of findInitialTables(meta, library, { folder, restored: restored.variables })) {
+    const types = typesOf(table.table, meta, library);
+    fill(tableOf(table.table, types.values, tables), table, types);
+  }
+  return new ModelResources(restored, checkpoint, tables);
+}
+
+function tableOf(node: string, valueType: number, tables: Map<string, HashTable>): HashTable {
+  const table = tables.get(node) ?? new HashTable(valueType);
+  tables.set(node, table);
+  return table;
+}
+
+function typesOf(name: string, meta: MetaGraphDef, library: FunctionLibrary): TableTypes {
+  const inliner = new GraphInliner(library);
+  inliner.addGraph(meta.graphDef ?? { node: [] });
+  inliner.reachNode(name);
+  const node = inliner.nodes.get(name);
+  const types = node === undefined ? undefined : tableTypes(node);
+  if (types === undefined) throw new Refusal(`${node?.op} as a table`);
+  return types;
+}
+
+function fill(table: HashTable, initial: InitialTable, types: TableTypes): void {
+  if ("lines" in initial) {
+    fillFromLines(table, initial.lines, { node: initial.node, types });
+    return;
+  }
+  const outputs = [initial.keys, initial.values];
+  const [keys, values] = evaluate(subgraph(initial.graph, outputs), outputs) as [Value, Value];
+  fillAndFree(table, keys, values);
+}
+
+function fillAndFree(table: HashTable, keys: Value, values: Value): void {
+  table.fill(keys, values);
+  for (const value of [keys, values]) if (value instanceof tf.Tensor) value.dispose();
+}
+
+/** The values of constants, and of what is computed from them. */
+function evaluate(graph: Graph, outputs: readonly Edge[]): Value[] {
+  const compiler = new Compiler({ library: new Map(), resourceOf: () => undefined, fuses: false }, () => {});
+  const program = compiler.compile(graph, { inputs: [], outputs });
+  if (compiler.reasons.size > 0) throw new Refusal([...compiler.reasons].join("; "));
+  const values = program.run([], () => {});
+  program.dispose();
+  return values;
+}

@@ -1,0 +1,34 @@
+import { ServingError } from "../../../errors.ts";
+import type { DriverHost, Model } from "../../driver.ts";
+import type { TensorflowEngine } from "../engine.ts";
+import type { ModelSource } from "../model-source.ts";
+import type { TensorflowOptions } from "../tensorflow-options.ts";
+
+/** Our own importer of SavedModels and frozen graphs, onto TensorFlow.js and WebAssembly. */
+const engine: TensorflowEngine = { name: "portable", load };
+export default engine;
+
+async function load(source: ModelSource, options: TensorflowOptions, host: DriverHost): Promise<Model> {
+  if (options.custom_op_paths) {
+    throw new ServingError(
+      "failed_precondition",
+      "custom_op_paths needs the native engine: kserving runtimes install tensorflow.",
+    );
+  }
+  const { loadPortableModel } = await importPortable();
+  return loadPortableModel(source, options, host);
+}
+
+/** TensorFlow.js is an optional dependency. */
+async function importPortable() {
+  try {
+    return await import("./load-portable-model.ts");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    throw new ServingError(
+      "failed_precondition",
+      "The portable engine needs TensorFlow.js, which is not installed: npm install @tensorflow/tfjs-core @tensorflow/tfjs-backend-cpu @tensorflow/tfjs-backend-wasm; or the native engine: kserving runtimes install tensorflow.",
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,141 @@
+import * as tf from "@tensorflow/tfjs-core";
+import { ServingError } from "../../../errors.ts";
+import type { DType } from "../../../tensor/dtype.ts";
+import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../driver.ts";
+import type { GraphDef } from "../saved-model/graph-def.ts";
+import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
+import { fromValue, toValue } from "./convert-values.ts";
+import { type Edge, parseEdge } from "./graph.ts";
+import { GraphPrograms, RefusedGraph } from "./graph-programs.ts";
+import { createHookArgs, type RunGraph } from "./hook-args.ts";
+import type { ModelResources } from "./model-resources.ts";
+import type { Program } from "./program.ts";
+import type { Value } from "./values.ts";
+
+/** What a portable model is made of. */
+export interface PortableSource {
+  readonly graph: GraphDef;
+  readonly signatures: Readonly<Record<string, ModelSignature>>;
+  /** Absent for frozen graphs, which have no variables. */
+  readonly resources: ModelResources | undefined;
+}
+
+/** What goes into a run, and what comes out. */
+interface Ends {
+  readonly feeds: readonly { readonly name: string; readonly edge: Edge; readonly tensor: Tensor }[];
+  readonly fetches: readonly { readonly edge: Edge; readonly dtype: DType }[];
+}
+
+/** A model whose signatures are programs of their own; runs one at a time, and blocks its thread meanwhile. */
+export class PortableModel implements Model {
+  /** Those that can be computed. */
+  readonly signatures: Readonly<Record<string, ModelSignature>>;
+  /** By signature: the operations that keep it from being served. */
+  readonly refused: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly hookArgs: Readonly<Record<string, unknown>>;
+  readonly #programs: GraphPrograms;
+  #deadline = Number.POSITIVE_INFINITY;
+
+  /** Compiles every signature. */
+  constructor({ graph, signatures, resources }: PortableSource) {
+    this.#programs = new GraphPrograms(graph, resources, () => this.#check());
+    const served: Record<string, ModelSignature> = Object.create(null);
+    const refused = new Map<string, ReadonlySet<string>>();
+    for (const [name, signature] of Object.entries(signatures)) {
+      const reasons = this.#prepare(signature);
+      if (reasons === undefined) served[name] = signature;
+      else refused.set(name, reasons);
+    }
+    this.#programs.releaseVariables();
+    [this.signatures, this.refused] = [served, refused];
+    this.hookArgs = createHookArgs(graph, served[DEFAULT_SIGNATURE], this.#runPart);
+  }
+
+  /** Types that are computed with another precision than TensorFlow's, by name. */
+  get inexactTypes(): ReadonlySet<string> {
+    return this.#programs.inexactTypes;
+  }
+
+  async predict(inputs: Tensors, { signature, outputs: wanted, signal, deadlineMs }: PredictCall): Promise<Tensors> {
+    if (signal.aborted) throw ServingError.from(signal.reason);
+    const { inputs: given, outputs } = this.signatures[signature] as ModelSignature;
+    this.#deadline = performance.now() + (deadlineMs ?? Number.POSITIVE_INFINITY);
+    const tensors = this.#run({
+      feeds: given.map((spec) => ({ ...bound(spec), tensor: inputs[spec.name] ?? (spec.default as Tensor) })),
+      fetches: outputs.map(bound),
+    });
+    const named = outputs.map(({ name }, index) => [name, tensors[index] as Tensor] as const);
+    return createTensors(named.filter(([name]) => wanted?.includes(name) ?? true));
+  }
+
+  async close(): Promise<void> {
+    this.#programs.dispose();
+  }
+
+  readonly #runPart: RunGraph = (fetches, feeds) => {
+    this.#deadline = Number.POSITIVE_INFINITY;
+    return this.#run({
+      feeds: feeds.map(({ name, tensor }) => ({ name, tensor, edge: parseEdge(name) })),
+      fetches: fetches.map(({ name, dtype }) => ({ dtype, edge: parseEdge(name) })),
+    });
+  };
+
+  #run(ends: Ends): Tensor[] {
+    const program = this.#programOf(ends);
+    const values: Value[] = [];
+    try {
+      for (const { name, tensor } of ends.feeds) values.push(toValue(tensor, `Input "${name}"`));
+      const results = program.run(values, () => this.#check());
+      values.push(...results);
+      return ends.fetches.map(({ dtype }, index) => fromValue(results[index] as Value, dtype));
+    } finally {
+      for (const value of values) if (value instanceof tf.Tensor) value.dispose();
+    }
+  }
+
+  /** What no signature needed at load (parts that hooks run, infinite numbers) is compiled with its first request. */
+  #programOf({ feeds, fetches }: Ends): Program {
+    const ends = { inputs: feeds.map(({ edge }) => edge), outputs: fetches.map(({ edge }) => edge) };
+    const fuses = feeds.every(({ tensor }) => hasFiniteNumbers(tensor));
+    try {
+      return this.#programs.get(ends, fuses);
+    } catch (reason) {
+      if (!(reason instanceof RefusedGraph)) throw reason;
+      const message = `This part of the graph cannot be computed as TensorFlow does: ${reason.message}.`;
+      throw new ServingError("failed_precondition", message, { cause: reason });
+    } finally {
+      this.#programs.releaseVariables();
+    }
+  }
+
+  /** Why a signature cannot be computed; undefined where it can. */
+  #prepare({ inputs, outputs }: ModelSignature): ReadonlySet<string> | undefined {
+    const edges = (tensors: readonly BoundTensor[]) => tensors.map(({ nativeName }) => parseEdge(nativeName));
+    try {
+      this.#programs.get({ inputs: edges(inputs), outputs: edges(outputs) }, true);
+      return undefined;
+    } catch (reason) {
+      if (reason instanceof RefusedGraph) return reason.reasons;
+      throw reason;
+    }
+  }
+
+  #check(): void {
+    if (performance.now() < this.#deadline) return;
+    throw new ServingError("deadline_exceeded", "The request's deadline passed while the model ran.");
+  }
+}
+
+function bound({ name, nativeName, dtype }: BoundTensor): { name: string; edge: Edge; dtype: DType } {
+  return { name, dtype, edge: parseEdge(nativeName) };
+}
+
+/** Whether fused layers may be trusted with a request's numbers. */
+function hasFiniteNumbers({ dtype, data }: Tensor): boolean {
+  if (dtype !== "float32" && dtype !== "float64") return true;
+  for (let index = 0; index < data.length; index++) {
+    if (!Number.isFinite(data[index])) return false;
+  }
+  return true;
+}

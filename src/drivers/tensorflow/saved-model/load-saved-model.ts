@@ -1,0 +1,77 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { ServingError } from "../../../errors.ts";
+import type { GraphDef } from "./graph-def.ts";
+import type { MetaGraphDef, SavedModelDef } from "./meta-graph.ts";
+import { parseMessage } from "./tensorflow-messages.ts";
+
+/** Reads a SavedModel's folder and takes the graph with exactly these tags; throws `failed_precondition` listing the tags that exist. */
+export function loadSavedModel(folder: string, tags: readonly string[]): MetaGraphDef {
+  return chooseMetaGraph(parseSavedModel(folder), tags);
+}
+
+/** Reads a frozen graph's file; throws `failed_precondition` for one that is cut short or something else. */
+export function loadFrozenGraph(path: string): GraphDef {
+  const graph = parse("GraphDef", path, "a frozen graph");
+  if (graph.node.length === 0) throw refused(`"${path}" has a graph without a single node.`);
+  return graph;
+}
+
+/** Tags as the option writes them, separated by commas. */
+export function parseTags(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== "");
+}
+
+function parseSavedModel(folder: string): SavedModelDef {
+  const path = join(folder, "saved_model.pb");
+  if (!statSync(path, { throwIfNoEntry: false })) {
+    const isText = statSync(join(folder, "saved_model.pbtxt"), { throwIfNoEntry: false }) !== undefined;
+    throw refused(
+      isText
+        ? `"${folder}" has its graph as text, saved_model.pbtxt; save it again in binary form, as saved_model.pb.`
+        : `The folder "${folder}" has no saved_model.pb.`,
+    );
+  }
+  const model = parse("SavedModel", path, "a SavedModel");
+  if (model.metaGraphs.length === 0) throw refused(`"${path}" is not a SavedModel: it has no graph.`);
+  return model;
+}
+
+function parse<Name extends "SavedModel" | "GraphDef">(name: Name, path: string, what: string) {
+  const bytes = read(path);
+  if (bytes.length === 0) throw refused(`"${path}" is empty.`);
+  try {
+    return parseMessage(name, bytes);
+  } catch (cause) {
+    throw refused(`"${path}" is not ${what}, or it is cut short (${bytes.length} bytes).`, cause);
+  }
+}
+
+function read(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw refused(`"${path}" cannot be read: ${(cause as NodeJS.ErrnoException).code}.`, cause);
+  }
+}
+
+function chooseMetaGraph({ metaGraphs }: SavedModelDef, tags: readonly string[]): MetaGraphDef {
+  const wanted = setText(tags);
+  const found = metaGraphs.find((graph) => setText(graph.metaInfoDef?.tags ?? []) === wanted);
+  if (found !== undefined) return found;
+  const existing = metaGraphs.map(({ metaInfoDef }) => metaInfoDef?.tags.join(",") || "(none)");
+  throw refused(
+    `The SavedModel has no graph with the tags "${tags.join(",")}"; it has: ${existing.join("; ")}. Choose with -o tags=.`,
+  );
+}
+
+function setText(tags: readonly string[]): string {
+  return [...new Set(tags)].sort().join(",");
+}
+
+function refused(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,119 @@
+import { ServingError } from "../../../errors.ts";
+import { didYouMean } from "../../../text/nearest.ts";
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../driver.ts";
+import { dataTypeName, toDType } from "./data-type.ts";
+import type { TensorProto } from "./graph-def.ts";
+import type { MetaGraphDef, SignatureDef, TensorInfo } from "./meta-graph.ts";
+import { fromTensorProto, fromTensorShape } from "./tensor-proto.ts";
+
+/** A signature of a TensorFlow model: ours, with what the graph calls its tensors. */
+export interface ModelSignature extends Signature {
+  readonly inputs: readonly BoundTensor[];
+  readonly outputs: readonly BoundTensor[];
+  /** What the exporter said that it is for; absent where it said nothing that is known. */
+  readonly method?: "predict" | "classify" | "regress";
+}
+
+/** An input or output, and the tensor of the graph that it stands for. */
+export interface BoundTensor extends TensorSpec {
+  /** `node:output`. */
+  readonly nativeName: string;
+  /** TensorFlow's number of the type. */
+  readonly dataType: number;
+}
+
+/** What a model's signatures came to. */
+export interface ModelSignatures {
+  /** By name; {@link DEFAULT_SIGNATURE} is the one that requests without a signature name get. */
+  readonly served: Readonly<Record<string, ModelSignature>>;
+  /** By name: why one cannot be served. */
+  readonly refused: ReadonlyMap<string, string>;
+}
+
+const METHODS: Readonly<Record<string, ModelSignature["method"]>> = {
+  "tensorflow/serving/predict": "predict",
+  "tensorflow/serving/classify": "classify",
+  "tensorflow/serving/regress": "regress",
+};
+
+/** Signatures that hold what loading needs; nobody calls them. */
+const INTERNAL = /^__saved_model_(init|train)_op$/;
+
+/**
+ * The signatures of a graph, inputs and outputs sorted by name. `defaultName` is the one that requests without a name get.
+ * Throws `failed_precondition` when that one does not exist (listing what does) or cannot be served (saying why).
+ */
+export function toModelSignatures(meta: MetaGraphDef, defaultName: string): ModelSignatures {
+  const served: Record<string, ModelSignature> = Object.create(null);
+  const refusals = new Map<string, string>();
+  for (const [name, definition] of Object.entries(meta.signatureDef)) {
+    if (INTERNAL.test(name)) continue;
+    const problem = findProblem(definition);
+    if (problem === undefined) served[name] = toModelSignature(definition);
+    else refusals.set(name, problem);
+  }
+  const chosen = chooseDefault(served, refusals, defaultName);
+  if (chosen !== undefined) served[DEFAULT_SIGNATURE] = chosen;
+  return { served, refused: refusals };
+}
+
+/** The usual name may be missing: the only signature stands in for it, and of several, requests name theirs. A name that was asked for must exist. */
+function chooseDefault(
+  served: Readonly<Record<string, ModelSignature>>,
+  refusals: ReadonlyMap<string, string>,
+  name: string,
+): ModelSignature | undefined {
+  const found = served[name];
+  if (found !== undefined) return found;
+  const names = Object.keys(served);
+  const problem = refusals.get(name);
+  if (problem !== undefined) throw refused(`The signature "${name}" cannot be served: ${problem}.`);
+  if (name === DEFAULT_SIGNATURE && names.length > 0)
+    return names.length === 1 ? served[names[0] as string] : undefined;
+  const list = names.length === 0 ? "none that can be served" : names.join(", ");
+  throw refused(`The model has no signature "${name}"; it has: ${list}.${didYouMean(name, names)}`);
+}
+
+function findProblem({ inputs, outputs }: SignatureDef): string | undefined {
+  for (const [kind, tensors] of Object.entries({ input: inputs, output: outputs })) {
+    for (const [name, { encoding, dtype }] of Object.entries(tensors)) {
+      if (encoding.case !== "name") return `${kind} "${name}" is a sparse or composite tensor`;
+      if (toDType(dtype) === undefined) return `${kind} "${name}" is of type ${dataTypeName(dtype)}`;
+    }
+  }
+  return undefined;
+}
+
+function toModelSignature({ inputs, outputs, methodName, defaults }: SignatureDef): ModelSignature {
+  const method = METHODS[methodName];
+  return {
+    inputs: toBoundTensors(inputs, defaults),
+    outputs: toBoundTensors(outputs, {}),
+    ...(method && { method }),
+  };
+}
+
+function toBoundTensors(
+  infos: Readonly<Record<string, TensorInfo>>,
+  defaults: Readonly<Record<string, TensorProto>>,
+): BoundTensor[] {
+  const names = Object.keys(infos).sort();
+  return names.map((name) => toBoundTensor(name, infos[name] as TensorInfo, defaults[name]));
+}
+
+function toBoundTensor(name: string, info: TensorInfo, value: TensorProto | undefined): BoundTensor {
+  const { dtype: dataType, tensorShape, encoding } = info;
+  const shape = fromTensorShape(tensorShape);
+  return {
+    name,
+    dtype: toDType(dataType) as TensorSpec["dtype"],
+    ...(shape && { shape }),
+    ...(value && { default: fromTensorProto(value, `the default of input "${name}"`) }),
+    nativeName: encoding.value as string,
+    dataType,
+  };
+}
+
+function refused(message: string): ServingError {
+  return new ServingError("failed_precondition", message);
+}

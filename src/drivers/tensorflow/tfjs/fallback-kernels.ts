@@ -1,0 +1,83 @@
+import * as tf from "@tensorflow/tfjs-core";
+import { WASM_DEFECTS } from "./wasm-defects.ts";
+
+/** What is used of a backend of TensorFlow.js. */
+interface Backend {
+  readSync(dataId: tf.DataId): tf.BackendValues;
+  write(values: tf.BackendValues, shape: number[], dtype: tf.DataType): tf.DataId;
+  disposeData(dataId: tf.DataId, force?: boolean): boolean;
+}
+
+/** A kernel's inputs: tensors, or lists of them. */
+type Inputs = Record<string, tf.TensorInfo | readonly tf.TensorInfo[] | undefined>;
+
+const untold = new Set<string>();
+const told = new Set<string>();
+
+/** The kernels that have run in JavaScript in this thread since this was asked before, each of them once. */
+export function takeNewFallbacks(): readonly string[] {
+  const names = [...untold].sort();
+  for (const name of names) told.add(name);
+  untold.clear();
+  return names;
+}
+
+/** Lets the kernels that only the JavaScript backend has run on WebAssembly's tensors, copied there and back; and those that WebAssembly has wrong. */
+export function registerFallbackKernels(): void {
+  for (const { kernelName, kernelFunc } of tf.getKernelsForBackend("cpu")) {
+    const existing = tf.getKernel(kernelName, "wasm");
+    const fallback = elsewhere(kernelName, kernelFunc);
+    const isDefect = WASM_DEFECTS[kernelName];
+    if (existing === undefined) tf.registerKernel({ kernelName, backendName: "wasm", kernelFunc: fallback });
+    else if (isDefect !== undefined)
+      replace(existing, (call) => (isDefect(call.inputs, call.attrs) ? fallback : existing.kernelFunc)(call));
+  }
+}
+
+function replace(kernel: tf.KernelConfig, kernelFunc: tf.KernelFunc): void {
+  tf.unregisterKernel(kernel.kernelName, "wasm");
+  tf.registerKernel({ ...kernel, kernelFunc });
+}
+
+function elsewhere(kernelName: string, kernelFunc: tf.KernelFunc): tf.KernelFunc {
+  return ({ inputs, attrs, backend: home }) => {
+    if (!told.has(kernelName)) untold.add(kernelName);
+    const away = tf.findBackend("cpu") as unknown as Backend;
+    const copies: tf.TensorInfo[] = [];
+    const copy = (info: tf.TensorInfo): tf.TensorInfo => {
+      const copied = moveTensor(home as Backend, away, info);
+      copies.push(copied);
+      return copied;
+    };
+    try {
+      const moved = mapInputs(inputs as Inputs, copy) as tf.NamedTensorInfoMap;
+      const results = kernelFunc({ inputs: moved, backend: away, ...(attrs && { attrs }) });
+      const outputs = bringHome([results].flat(), away, home as Backend);
+      return Array.isArray(results) ? outputs : (outputs[0] as tf.TensorInfo);
+    } finally {
+      for (const { dataId } of copies) away.disposeData(dataId, true);
+    }
+  };
+}
+
+function mapInputs(inputs: Inputs, map: (info: tf.TensorInfo) => tf.TensorInfo): Inputs {
+  // Some kernels get a list, in spite of the declared type.
+  if (Array.isArray(inputs)) return inputs.map(map) as unknown as Inputs;
+  const entries = Object.entries(inputs).map(([name, value]) => {
+    if (value === undefined || value === null) return [name, value] as const;
+    return [name, Array.isArray(value) ? value.map(map) : map(value as tf.TensorInfo)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function bringHome(results: readonly tf.TensorInfo[], away: Backend, home: Backend): tf.TensorInfo[] {
+  return results.map((info) => {
+    const moved = moveTensor(away, home, info);
+    away.disposeData(info.dataId);
+    return moved;
+  });
+}
+
+function moveTensor(from: Backend, to: Backend, { dataId, shape, dtype }: tf.TensorInfo): tf.TensorInfo {
+  return { dataId: to.write(from.readSync(dataId), shape, dtype), shape, dtype };
+}

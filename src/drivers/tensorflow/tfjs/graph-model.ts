@@ -1,0 +1,124 @@
+import type { GraphModel as ConverterModel } from "@tensorflow/tfjs-converter";
+import type { io } from "@tensorflow/tfjs-core";
+import * as tf from "@tensorflow/tfjs-core";
+import { publicText, ServingError } from "../../../errors.ts";
+import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { DEFAULT_SIGNATURE, type Model } from "../../driver.ts";
+import { exclusively, runScoped } from "./exclusive-run.ts";
+import type { GraphSignature, GraphTensor } from "./graph-signature.ts";
+import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
+
+/** A graph model whose files were read before. */
+export type GraphModel = ConverterModel<io.IOHandlerSync>;
+
+/** Operators that tfjs-converter runs only with its asynchronous executor. */
+const ASYNCHRONOUS =
+  /^(Switch|Merge|Enter|Exit|NextIteration|(Stateless)?(If|While)|NonMaxSuppressionV\d|Where|HashTable(V2)?|LookupTable.*)$/;
+
+/** A node as tfjs-converter understands it; `category` is missing for an operator that it does not know. */
+export interface GraphNode {
+  readonly name: string;
+  readonly op: string;
+  readonly category?: string;
+}
+
+/** Serves a graph model of TensorFlow.js, which it takes over: closing frees it. */
+export function createGraphModel(
+  model: GraphModel,
+  { inputs, outputs }: GraphSignature,
+  nodes: readonly GraphNode[],
+): Model {
+  const isAsynchronous = nodes.some(({ op }) => ASYNCHRONOUS.test(op));
+  return {
+    signatures: { [DEFAULT_SIGNATURE]: { inputs: inputs.map(withoutKey), outputs: outputs.map(withoutKey) } },
+    hookArgs: {
+      driver: "tensorflow",
+      model_inputs: Object.fromEntries(inputs.map(({ name, shape = [] }) => [name, shape])),
+      model_outputs: outputs.map(({ name }) => name),
+    },
+    predict: async (tensors, { outputs: wanted, signal, deadlineMs }) => {
+      if (signal.aborted) throw ServingError.from(signal.reason);
+      const chosen = outputs.filter(({ name }) => wanted?.includes(name) ?? true);
+      const feeds = toFeeds(tensors, inputs);
+      const run = isAsynchronous ? runAsynchronously : runAtOnce;
+      try {
+        return await run(model, feeds, { outputs: chosen, timeoutMs: deadlineMs });
+      } catch (cause) {
+        if (cause instanceof ServingError) throw cause;
+        throw toRunError(cause);
+      } finally {
+        tf.dispose(feeds);
+      }
+    },
+    close: async () => model.dispose(),
+  };
+}
+
+/** What a run is to give, and for how long it may take. */
+interface RunRequest {
+  readonly outputs: readonly GraphTensor[];
+  readonly timeoutMs: number | undefined;
+}
+
+type Run = (model: GraphModel, feeds: tf.NamedTensorMap, request: RunRequest) => Promise<Tensors>;
+
+const runAtOnce: Run = async (model, feeds, { outputs }) => {
+  let tensors = createTensors();
+  // What a tidy returns is searched for tensors, element by element.
+  tf.tidy(() => {
+    tensors = toTensors(outputs, [model.execute(feeds, keysOf(outputs))].flat());
+  });
+  return tensors;
+};
+
+const runAsynchronously: Run = (model, feeds, { outputs, timeoutMs }) =>
+  exclusively(() =>
+    runScoped(
+      async () => [await model.executeAsync(feeds, keysOf(outputs))].flat(),
+      (results) => toTensors(outputs, results),
+      timeoutMs,
+    ),
+  );
+
+/** The executor loses its way in some loops of TensorFlow 1's kind, which the converter makes if it is not told otherwise. */
+function toRunError(cause: unknown): ServingError {
+  const text = publicText(cause);
+  const hint = text.startsWith("Cannot compute the outputs")
+    ? " If the model has loops, convert it with --control_flow_v2=True."
+    : "";
+  return new ServingError("internal", `The model failed: ${text}${hint}`, { cause });
+}
+
+function keysOf(outputs: readonly GraphTensor[]): string[] {
+  return outputs.map(({ key }) => key);
+}
+
+function withoutKey({ key: _, ...spec }: GraphTensor) {
+  return spec;
+}
+
+function toFeeds(tensors: Tensors, inputs: readonly GraphTensor[]): tf.NamedTensorMap {
+  const feeds: tf.NamedTensorMap = Object.create(null);
+  for (const { key, name } of inputs) feeds[key] = toFeed(tensors[name] as Tensor, name);
+  return feeds;
+}
+
+function toFeed(tensor: Tensor, name: string): tf.Tensor {
+  if (tensor.dtype !== "bytes") return toTfjsTensor(tensor, `Input "${name}"`);
+  return tf.tensor([...tensor.data] as unknown as string[], [...tensor.shape], "string");
+}
+
+function toTensors(outputs: readonly GraphTensor[], results: readonly tf.Tensor[]): Tensors {
+  return createTensors(outputs.map((output, index) => [output.name, toOutput(results[index] as tf.Tensor, output)]));
+}
+
+/** Texts are copied too: an output may be an input. */
+function toOutput(result: tf.Tensor, { dtype }: GraphTensor): Tensor {
+  if (dtype !== "bytes") return fromTfjsTensor(result, dtype);
+  const texts = tf.engine().readSync(result.dataId) as unknown as Uint8Array[];
+  return createTensor(
+    "bytes",
+    result.shape,
+    texts.map((text) => Uint8Array.from(text)),
+  );
+}

@@ -1,0 +1,149 @@
+import { ServingError } from "../../../errors.ts";
+import { createTensor, createTensors, type Tensor, type Tensors, toBytes, viewBytes } from "../../../tensor/tensor.ts";
+import type { Signature, TensorSpec } from "../../driver.ts";
+import { dtypeOfElementType, nameOfElementType } from "./element-types.ts";
+import type { StartedLiteRt } from "./litert.ts";
+import type { CompiledModel, Freeable, LoadedModel, NativeList, TensorBuffer, TensorType } from "./litert-module.ts";
+
+/** Inputs and outputs of one signature, in LiteRT's order. */
+export type FullSignature = Required<Pick<Signature, "inputs" | "outputs">>;
+
+/** A model that LiteRT has compiled; all its sizes are known. */
+export class LiteRtModel {
+  /** In the order of the file. */
+  readonly signatures: ReadonlyMap<string, FullSignature>;
+  readonly #runtime: StartedLiteRt;
+  readonly #model: LoadedModel;
+  readonly #compiled: CompiledModel;
+  readonly #address: number;
+
+  /** Takes over the model at an address of LiteRT's memory. */
+  constructor(runtime: StartedLiteRt, parts: { model: LoadedModel; compiled: CompiledModel; address: number }) {
+    this.#runtime = runtime;
+    this.#model = parts.model;
+    this.#compiled = parts.compiled;
+    this.#address = parts.address;
+    this.signatures = readSignatures(parts.model);
+  }
+
+  /** Runs a signature on its inputs and gives all its outputs; blocks the thread. Throws LiteRT's exceptions. */
+  async run(key: string, inputs: Tensors): Promise<Tensors> {
+    const signature = this.signatures.get(key) as FullSignature;
+    const index = [...this.signatures.keys()].indexOf(key);
+    const buffers: TensorBuffer[] = [];
+    try {
+      for (const [place, { name }] of signature.inputs.entries()) {
+        buffers.push(this.#toBuffer(this.#model.getInputTensorType(index, place), inputs[name] as Tensor));
+      }
+      const results = await this.#compiled.run(index, buffers);
+      buffers.push(...results);
+      return createTensors(
+        signature.outputs.map((spec, place) => [spec.name, this.#fromBuffer(spec, results[place] as TensorBuffer)]),
+      );
+    } finally {
+      for (const buffer of buffers) buffer.delete();
+    }
+  }
+
+  /** Frees the model. */
+  close(): void {
+    this.#compiled.delete();
+    this.#model.delete();
+    this.#runtime.module._free(this.#address);
+  }
+
+  #toBuffer(type: TensorType, tensor: Tensor): TensorBuffer {
+    const { module, environment } = this.#runtime;
+    const bytes = toBytes(tensor.data as Uint8Array);
+    const { HOST_MEMORY } = module.LiteRtTensorBufferType;
+    return freeing(type, () => {
+      const buffer = module.LiteRtTensorBuffer.createManaged(environment, HOST_MEMORY, type, bytes.byteLength);
+      const address = buffer.lock(module.LiteRtTensorBufferLockMode.WRITE);
+      module.HEAPU8.set(bytes, address);
+      buffer.unlock();
+      return buffer;
+    });
+  }
+
+  #fromBuffer({ dtype, shape }: TensorSpec, buffer: TensorBuffer): Tensor {
+    const { module } = this.#runtime;
+    const address = buffer.lock(module.LiteRtTensorBufferLockMode.READ);
+    const bytes = module.HEAPU8.slice(address, address + buffer.packedSize());
+    buffer.unlock();
+    return createTensor(dtype, shape as number[], viewBytes(dtype as "uint8", bytes) as never);
+  }
+}
+
+/** The signatures of a model that is not compiled: -1 where a size is open. Throws as {@link compileModel} does. */
+export function readModelSignatures(
+  { module, environment }: StartedLiteRt,
+  bytes: Uint8Array,
+): ReadonlyMap<string, FullSignature> {
+  const address = module._malloc(bytes.byteLength);
+  try {
+    module.HEAPU8.set(bytes, address);
+    const model = module.loadModel(environment, address, bytes.byteLength);
+    return freeing(model, () => readSignatures(model));
+  } finally {
+    module._free(address);
+  }
+}
+
+/** Compiles a model. Throws LiteRT's exceptions, and `failed_precondition` for a tensor that cannot be carried. */
+export async function compileModel(runtime: StartedLiteRt, bytes: Uint8Array): Promise<LiteRtModel> {
+  const { module, environment } = runtime;
+  const address = module._malloc(bytes.byteLength);
+  const freed: Freeable[] = [{ delete: () => module._free(address) }];
+  try {
+    module.HEAPU8.set(bytes, address);
+    const model = module.loadModel(environment, address, bytes.byteLength);
+    freed.unshift(model);
+    const compiled = await module.compileModel(environment, model, { accelerator: "wasm" });
+    freed.unshift(compiled);
+    return new LiteRtModel(runtime, { model, compiled, address });
+  } catch (reason) {
+    for (const one of freed) one.delete();
+    throw reason;
+  }
+}
+
+function readSignatures(model: LoadedModel): ReadonlyMap<string, FullSignature> {
+  const signatures = Array.from({ length: model.getNumSignatures() }, (_, index) => {
+    const signature = model.getSignature(index);
+    return freeing(signature, (): [string, FullSignature] => {
+      const inputs = toArray(signature.inputNames()).map((name, place) =>
+        toSpec("Input", name, model.getInputTensorType(index, place)),
+      );
+      const outputs = toArray(signature.outputNames()).map((name, place) =>
+        toSpec("Output", name, model.getOutputTensorType(index, place)),
+      );
+      return [signature.key(), { inputs, outputs }];
+    });
+  });
+  return new Map(signatures);
+}
+
+function toSpec(role: "Input" | "Output", name: string, type: TensorType): TensorSpec {
+  return freeing(type, () => {
+    const elementType = type.elementType().value;
+    const dtype = dtypeOfElementType(elementType);
+    if (dtype === undefined) {
+      const message = `${role} "${name}" of the .tflite model is ${nameOfElementType(elementType)}, which LiteRT's JavaScript API does not carry.`;
+      throw new ServingError("failed_precondition", message);
+    }
+    const layout = type.layout();
+    return { name, dtype, shape: freeing(layout, () => toArray(layout.dimensions())) };
+  });
+}
+
+function toArray<T>(list: NativeList<T>): T[] {
+  return freeing(list, () => Array.from({ length: list.size() }, (_, index) => list.get(index)));
+}
+
+function freeing<T>(native: Freeable, use: () => T): T {
+  try {
+    return use();
+  } finally {
+    native.delete();
+  }
+}

@@ -1,0 +1,92 @@
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
+import { compileFunction } from "node:vm";
+import { reasonText, ServingError } from "../../../errors.ts";
+import type { Freeable, LiteRtModule } from "./litert-module.ts";
+
+/** LiteRT in this thread. */
+export interface StartedLiteRt {
+  readonly module: LiteRtModule;
+  readonly environment: Freeable;
+  /** What LiteRT has written since it was asked last; the reason of a failure is there, not in the exception. */
+  takeMessages(): readonly string[];
+}
+
+/** The types of Node declare no WebAssembly. */
+interface WebAssemblyApi {
+  compile(program: Uint8Array): Promise<object>;
+  instantiate(program: object, imports: object): Promise<object>;
+}
+
+const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyApi };
+
+/** Most of what LiteRT writes is of no interest, and nobody takes it. */
+const MAX_MESSAGES = 20;
+
+type Factory = (options: object) => Promise<LiteRtModule>;
+type Find = (specifier: string) => string;
+
+let started: Promise<StartedLiteRt> | undefined;
+
+/** Starts LiteRT in this thread, once; throws `failed_precondition` where its package is missing or cannot run here. */
+export function startLiteRt(): Promise<StartedLiteRt> {
+  started ??= startLiteRtFrom(createRequire(import.meta.url).resolve).catch((reason: unknown) => {
+    started = undefined;
+    throw reason;
+  });
+  return started;
+}
+
+/** The same with another way to find the package's files. */
+export async function startLiteRtFrom(find: Find): Promise<StartedLiteRt> {
+  const messages: string[] = [];
+  const print = (line: string) => {
+    messages.push(line);
+    if (messages.length > MAX_MESSAGES) messages.shift();
+  };
+  const { factory, program } = await loadFirst(find);
+  const instantiateWasm = (imports: object, done: (instance: object, program: object) => void) => {
+    void WebAssembly.instantiate(program, imports).then((instance) => done(instance, program));
+    return {};
+  };
+  const module = await factory({ print, printErr: print, instantiateWasm });
+  const environment = module.LiteRtEnvironment.create(null);
+  return { module, environment, takeMessages: () => messages.splice(0) };
+}
+
+/** The build for relaxed SIMD instructions, and the one for machines and versions of Node that lack them. */
+const BUILDS = ["litert_wasm_internal", "litert_wasm_compat_internal"];
+
+async function loadFirst(find: Find) {
+  let cause: unknown;
+  for (const build of BUILDS) {
+    const script = resolve(find, `@litertjs/core/wasm/${build}.js`);
+    try {
+      const program = await WebAssembly.compile(await readFile(script.replace(/js$/, "wasm")));
+      return { program, factory: evaluate(script, await readFile(script, "utf8")) };
+    } catch (reason) {
+      cause = reason;
+    }
+  }
+  const message = `LiteRT's WebAssembly does not run in this version of Node: ${reasonText(cause)}`;
+  throw new ServingError("failed_precondition", message, { cause });
+}
+
+function resolve(find: Find, specifier: string): string {
+  try {
+    return find(specifier);
+  } catch (cause) {
+    const message = ".tflite files need the package @litertjs/core. Run: npm install @litertjs/core";
+    throw new ServingError("failed_precondition", message, { cause });
+  }
+}
+
+/** The script is CommonJS in a package of ES modules; run as a function, it needs no global variable. */
+function evaluate(file: string, source: string): Factory {
+  const module: { exports: unknown } = { exports: {} };
+  const names = ["module", "exports", "require", "__filename", "__dirname"];
+  const run = compileFunction(source, names, { filename: file });
+  run(module, module.exports, createRequire(file), file, dirname(file));
+  return module.exports as Factory;
+}

@@ -1,0 +1,30 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { AbandonedRuns } from "../../../../src/drivers/tensorflow/native/abandoned-runs.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const endless = () => new Promise(() => {});
+
+test("abandoned runs that hold every turn for the time of grace are told of", () => {
+  const onStuck = vi.fn();
+  const runs = new AbandonedRuns({ limit: 2, graceMs: 1000, onStuck });
+  runs.add(endless());
+  vi.advanceTimersByTime(5000);
+  runs.add(endless());
+  vi.advanceTimersByTime(999);
+  expect(onStuck).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(onStuck).toHaveBeenCalledOnce();
+});
+
+test("abandoned runs of which one ends in time are not", async () => {
+  const onStuck = vi.fn();
+  const runs = new AbandonedRuns({ limit: 2, graceMs: 1000, onStuck });
+  const failed = Promise.reject(new Error("cancelled"));
+  runs.add(endless());
+  runs.add(failed);
+  await expect(failed).rejects.toThrow();
+  vi.advanceTimersByTime(5000);
+  expect(onStuck).not.toHaveBeenCalled();
+});

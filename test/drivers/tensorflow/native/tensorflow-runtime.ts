@@ -1,0 +1,9 @@
+import { findLibrary } from "../../../../src/runtimes/find-library.ts";
+import { tensorflow } from "../../../../src/runtimes/tensorflow.ts";
+
+/** Where libtensorflow is on this machine; rejects, saying how to get it, where it is not. */
+export async function tensorflowRuntime(): Promise<string> {
+  const found = findLibrary(tensorflow);
+  if (found !== undefined) return found.path;
+  throw new Error("libtensorflow is not installed (kserving runtimes install tensorflow).");
+}

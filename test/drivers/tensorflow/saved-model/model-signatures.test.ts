@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { loadSavedModel } from "../../../../src/drivers/tensorflow/saved-model/load-saved-model.ts";
+import type { MetaGraphDef, SignatureDef } from "../../../../src/drivers/tensorflow/saved-model/meta-graph.ts";
+import { toModelSignatures } from "../../../../src/drivers/tensorflow/saved-model/model-signatures.ts";
+import { tensorflowModel } from "../tensorflow-cases.ts";
+
+function metaGraph(signatureDef: Record<string, SignatureDef>): MetaGraphDef {
+  return { signatureDef, collectionDef: {}, assetFileDef: [] };
+}
+
+function signature(dtype: number, methodName = ""): SignatureDef {
+  const y = { encoding: { case: "name", value: "y:0" }, dtype, tensorShape: { dim: [], unknownRank: true } } as const;
+  return { inputs: {}, outputs: { y }, methodName, defaults: {} };
+}
+
+describe("toModelSignatures", () => {
+  it("gives inputs and outputs sorted by name, with the tensors behind them", () => {
+    const meta = loadSavedModel(tensorflowModel("keras_two_inputs"), ["serve"]);
+    const { served } = toModelSignatures(meta, "serving_default");
+    const names = served.serving_default?.inputs.map(({ name }) => name) ?? [];
+    expect(names).toEqual([...names].sort());
+    expect(served.serving_default?.inputs[0]).toMatchObject({ nativeName: expect.stringMatching(/:0$/) });
+  });
+
+  it("reads defaults", () => {
+    const meta = loadSavedModel(tensorflowModel("defaults"), ["serve"]);
+    const { served } = toModelSignatures(meta, "serving_default");
+    expect(served.serving_default?.inputs).toMatchObject([
+      { name: "scale", default: { data: Float32Array.of(2.5) } },
+      {},
+    ]);
+  });
+
+  it("says what an exporter meant a signature for, and leaves unknown ranks out", () => {
+    const { served } = toModelSignatures(metaGraph({ a: signature(1, "tensorflow/serving/classify") }), "a");
+    expect(served.a).toEqual({
+      inputs: [],
+      outputs: [{ name: "y", dtype: "float32", nativeName: "y:0", dataType: 1 }],
+      method: "classify",
+    });
+    expect(served.serving_default).toBe(served.a);
+  });
+
+  it("keeps apart what cannot be served", () => {
+    const { served, refused } = toModelSignatures(
+      metaGraph({ serving_default: signature(1), odd: signature(21) }),
+      "serving_default",
+    );
+    expect(Object.keys(served)).toEqual(["serving_default"]);
+    expect(refused.get("odd")).toBe('output "y" is of type DT_VARIANT');
+  });
+
+  it("has no default where several signatures have none of the usual name", () => {
+    const { served } = toModelSignatures(metaGraph({ a: signature(1), b: signature(1) }), "serving_default");
+    expect(Object.keys(served).sort()).toEqual(["a", "b"]);
+  });
+
+  it("lists what exists where the signature asked for does not, and says why one cannot be served", () => {
+    const meta = metaGraph({ lookup: signature(1), odd: signature(21) });
+    expect(() => toModelSignatures(meta, "lokup")).toThrow(
+      'no signature "lokup"; it has: lookup. Did you mean "lookup"?',
+    );
+    expect(() => toModelSignatures(meta, "odd")).toThrow("DT_VARIANT");
+  });
+});
