@@ -9,6 +9,7 @@ import type { Driver } from "./driver.ts";
 const DRIVERS: Readonly<Record<string, () => Promise<{ default: Driver }>>> = {
   null: () => import("./null.ts") as Promise<{ default: Driver }>,
   onnx: () => import("./onnx/onnx.ts") as Promise<{ default: Driver }>,
+  openvino: () => import("./openvino/openvino.ts") as Promise<{ default: Driver }>,
   tensorflow: () => import("./tensorflow/tensorflow.ts") as Promise<{ default: Driver }>,
 };
 

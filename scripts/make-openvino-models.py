@@ -1,0 +1,254 @@
+"""Makes the OpenVINO models of the tests, and what Python OpenVINO computes with them and with models of other formats.
+
+    python3 -m pip install openvino && python3 scripts/make-openvino-models.py
+
+writes test/fixtures/openvino/NAME/ (model.xml, model.bin) with a cases.json: {"path"?, "runs": [{"inputs", "outputs"}]}, where tensors
+are as in scripts/make-tensorflow-models.py, and path is a model elsewhere in the repository. The runs of a stateful model follow one another.
+The files are committed, so that only whoever adds a model needs Python.
+"""
+
+import base64
+import json
+from pathlib import Path
+
+import numpy as np
+import openvino as ov
+from openvino import Model, PartialShape, Type
+from openvino import opset13 as op
+from openvino import opset15
+from openvino.op import util
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+ROOT = REPOSITORY / "test" / "fixtures" / "openvino"
+CORE = ov.Core()
+CONFIG = {"INFERENCE_PRECISION_HINT": "f32"}
+MODELS = {}
+
+NUMPY = {"boolean": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "string": "bytes"}
+NUMPY |= {f"{sign}{bits}": f"{word}{bits}" for sign, word in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)}
+
+
+def model(make):
+    """Registers a maker, which returns a model and the inputs of each run."""
+    MODELS[make.__name__] = make
+    return make
+
+
+def parameter(name, kind, shape):
+    node = op.parameter(PartialShape(shape), kind, name=name)
+    node.output(0).set_names({name})
+    return node
+
+
+def named(node, name, index=0):
+    node.output(index).set_names({name})
+    return node.output(index)
+
+
+def result(node, name):
+    return op.result(named(node, name))
+
+
+def floats(*shape):
+    return np.random.default_rng(len(shape) + sum(shape)).normal(size=shape).astype("f")
+
+
+@model
+def add_multiply():
+    x, y = parameter("x", Type.f32, [-1, 4]), parameter("y", Type.f32, [-1, 4])
+    x.output(0).set_names({"x", "x_alias"})
+    graph = Model([result(op.add(x, y), "sum"), result(op.multiply(x, y), "product")], [x, y], "add_multiply")
+    return graph, [{"x": floats(2, 4), "y": floats(2, 4) + 1}, {"x": floats(1, 4), "y": floats(1, 4)}, {"x": floats(0, 4), "y": floats(0, 4)}]
+
+
+def typed(name):
+    def make():
+        kind = getattr(Type, name)
+        x = parameter("x", kind, [-1])
+        twice = op.logical_not(x) if name == "boolean" else op.add(x, x)
+        graph = Model([result(twice, "twice"), op.result(named(op.reshape(x, np.array([-1, 1]), False), "same"))], [x], name)
+        return graph, [{"x": values(name)}]
+
+    MODELS[f"type_{name}"] = make
+
+
+def values(name):
+    if name == "boolean":
+        return np.array([True, False, True])
+    if name.startswith(("f", "bf")):
+        return np.array([1.5, -2.25, 0.0, 3.0], "f").astype("float16" if name == "f16" else "float64" if name == "f64" else "float32")
+    return np.array([1, 2, 3, 100 if name.startswith("u") else -7], NUMPY[name]) // (2 if name.endswith("8") else 1)
+
+
+for each in ["boolean", "f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]:
+    typed(each)
+
+
+@model
+def carried():
+    """Without an operator, every bit is kept."""
+    x = parameter("x", Type.i64, [-1])
+    return Model([op.result(x)], [x], "carried"), [{"x": np.array([2**53 + 1, -(2**62)])}]
+
+
+@model
+def strings():
+    text = parameter("text", Type.string, [-1])
+    unpacked = opset15.string_tensor_unpack(text)
+    packed = opset15.string_tensor_pack(*(unpacked.output(i) for i in range(3)))
+    ends = op.result(named(unpacked, "ends", 1))
+    return Model([result(packed, "same"), ends], [text], "strings"), [{"text": np.array(["hello", "", "wörld ✓", "x" * 100])}]
+
+
+@model
+def scalar():
+    x = parameter("x", Type.f32, [])
+    return Model([result(op.multiply(x, np.float32(3)), "y")], [x], "scalar"), [{"x": np.array(2.5, "f")}]
+
+
+@model
+def any_rank():
+    """The CPU takes it with a shape alone."""
+    x = op.parameter(PartialShape.dynamic(), Type.f32, name="x")
+    x.output(0).set_names({"x"})
+    return Model([result(op.relu(x), "y")], [x], "any_rank"), []
+
+
+@model
+def fixed():
+    x = parameter("x", Type.f32, [1, 3, 4, 4])
+    weights = floats(2, 3, 3, 3)
+    node = op.convolution(x, op.constant(weights), [1, 1], [1, 1], [1, 1], [1, 1])
+    return Model([result(op.relu(node), "y")], [x], "fixed"), [{"x": floats(1, 3, 4, 4)}]
+
+
+@model
+def convolutions():
+    node = x = parameter("image", Type.f32, [-1, 3, 16, 16])
+    random = np.random.default_rng(1)
+    for given, made in ((3, 8), (8, 8), (8, 16)):
+        weights = random.normal(size=(made, given, 3, 3)).astype("f") * 0.3
+        node = op.relu(op.convolution(node, op.constant(weights), [2, 2], [1, 1], [1, 1], [1, 1]))
+    mean = op.reduce_mean(node, op.constant(np.array([2, 3], np.int64)), False)
+    logits = op.matmul(mean, op.constant(random.normal(size=(16, 5)).astype("f")), False, False)
+    return Model([result(op.softmax(logits, 1), "probabilities")], [x], "convolutions"), [{"image": floats(2, 3, 16, 16)}, {"image": floats(1, 3, 16, 16)}]
+
+
+@model
+def dense():
+    """Its input's width is given by the weights."""
+    x = parameter("x", Type.f32, [-1, 3])
+    return Model([result(op.matmul(x, op.constant(floats(3, 2)), False, False), "y")], [x], "dense"), [{"x": floats(5, 3)}]
+
+
+@model
+def accumulate():
+    x = parameter("x", Type.f32, [1, 2])
+    info = util.VariableInfo()
+    info.data_shape, info.data_type, info.variable_id = PartialShape([1, 2]), Type.f32, "total"
+    variable = util.Variable(info)
+    before = opset15.read_value(op.constant(np.zeros((1, 2), "f")), variable)
+    total = op.add(before, x)
+    graph = Model([result(total, "total")], [opset15.assign(total, variable)], [x], "accumulate")
+    return graph, [{"x": np.array([[1, 2]], "f")}, {"x": np.array([[10, 20]], "f")}]
+
+
+@model
+def loop():
+    """Sums a vector as often as it is told to."""
+    turns, x = parameter("turns", Type.i64, []), parameter("x", Type.f32, [-1])
+    inner, once = parameter("inner", Type.f32, [-1]), parameter("once", Type.f32, [-1])
+    body = Model([op.add(inner, once), op.constant(True)], [inner, once], "body")
+    node = op.loop(turns, op.constant(True))
+    node.set_function(body)
+    node.set_special_body_ports([-1, 1])
+    node.set_merged_input(inner, x.output(0), body.results[0].output(0))
+    node.set_invariant_input(once, x.output(0))
+    total = node.get_iter_value(body.results[0].output(0), -1)
+    total.set_names({"total"})
+    return Model([op.result(total)], [turns, x], "loop"), [{"turns": np.array(3, np.int64), "x": floats(4)}]
+
+
+@model
+def chain():
+    """Takes long for a large matrix, and may be cancelled between two of its operators."""
+    node = x = parameter("x", Type.f32, [-1, -1])
+    for _ in range(40):
+        node = op.matmul(node, x, False, False)
+    return Model([result(node, "y")], [x], "chain"), [{"x": np.eye(3, dtype="f") * 0.5}]
+
+
+@model
+def half_byte():
+    x = parameter("x", Type.u4, [2])
+    return Model([result(op.convert(x, "u8"), "y")], [x], "half_byte"), []
+
+
+ELSEWHERE = {
+    "onnx_matmul": ("models/matmul-dynamic-batch.onnx", {"x": floats(2, 3)}),
+    "onnx_split": ("models/split-two-outputs.onnx", {"x": floats(2, 4)}),
+    "saved_model_dense": ("tensorflow/keras_dense", {"keras_tensor": floats(2, 8)}),
+    "frozen_graph": ("tensorflow/frozen_graph/frozen.pb", {"x:0": floats(2, 3)}),
+    "tflite_two_inputs": (
+        "tensorflow-formats/lite_two_inputs/model.tflite",
+        {"serving_default_a:0": floats(2, 3), "serving_default_b:0": floats(2, 3) + 1},
+    ),
+}
+
+
+def elements(array):
+    if array.dtype.kind in "OSU":
+        return [base64.b64encode(text.encode()).decode() for text in array.reshape(-1).tolist()]
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        return [str(number) for number in array.reshape(-1).tolist()]
+    return array.reshape(-1).tolist()
+
+
+def tensor(array, kind):
+    dtype = NUMPY[kind.get_type_name()]
+    return {"dtype": dtype, "shape": list(array.shape), "data": elements(array)}
+
+
+def to_native(array, kind):
+    """numpy has no bfloat16: its bits are the upper half of a float's."""
+    if kind == Type.bf16:
+        bits = (array.astype("f").view(np.uint32) >> 16).astype(np.uint16)
+        return ov.Tensor(bits, ov.Shape(bits.shape), Type.bf16)
+    return ov.Tensor(array) if array.dtype.kind in "US" else ov.Tensor(np.array(array, order="C"))
+
+
+def from_native(native):
+    if native.element_type == Type.bf16:
+        return (native.data.view(np.uint16).astype(np.uint32) << 16).view("f")
+    return native.str_data if native.element_type == Type.string else native.data.copy()
+
+
+def run(request, given):
+    ports = {port.any_name: port for port in request.model_inputs}
+    for name, array in given.items():
+        request.set_tensor(ports[name], to_native(array, ports[name].element_type))
+    request.infer()
+    outputs = {port.any_name: tensor(from_native(request.get_tensor(port)), port.element_type) for port in request.model_outputs}
+    inputs = {name: tensor(array, ports[name].element_type) for name, array in given.items()}
+    return {"inputs": inputs, "outputs": outputs}
+
+
+def write(name, file, runs, **rest):
+    request = CORE.compile_model(file, "CPU", CONFIG).create_infer_request() if runs else None
+    folder = ROOT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = {**rest, "runs": [run(request, given) for given in runs]}
+    (folder / "cases.json").write_text(json.dumps(cases) + "\n")
+
+
+for name, make in MODELS.items():
+    graph, runs = make()
+    path = ROOT / name / "model.xml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ov.save_model(graph, path, compress_to_fp16=False)
+    write(name, path, runs)
+    print(name)
+for name, (place, given) in ELSEWHERE.items():
+    path = REPOSITORY / "test" / "fixtures" / place
+    write(name, path, [given], path=str(path.relative_to(REPOSITORY)))
+    print(name)

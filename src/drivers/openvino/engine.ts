@@ -1,0 +1,81 @@
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { Dimension, DriverHost } from "../driver.ts";
+import type { OpenvinoOptions } from "./openvino-options.ts";
+
+/** One way to call OpenVINO. Every function throws OpenvinoFailure for what OpenVINO refuses, unless it says otherwise. */
+export interface OpenvinoEngine {
+  /** Loads the runtime; throws `failed_precondition` where it is missing or does not load. */
+  open(options: OpenvinoOptions, host: DriverHost): Promise<OpenvinoCore>;
+}
+
+/** The runtime with its devices and their settings, as one model uses it. */
+export interface OpenvinoCore {
+  /** Such as 2026.4.1. */
+  readonly version: string;
+  /** Devices of this machine: CPU, GPU.0. */
+  readonly devices: readonly string[];
+  /** Names of the properties that a device's plugin takes; loads the plugin. */
+  supportedProperties(device: string): readonly string[];
+  /** Settings for models that are compiled from here on. */
+  setProperty(device: string, key: string, value: string): void;
+  /** Loads a library of operations. */
+  addExtension(path: string): void;
+  /** Reads a model in any of its formats; weights are given for IR alone. */
+  readNetwork(path: string, weights?: string): Promise<Network>;
+  release(): void;
+}
+
+/** A model that was read. */
+export interface Network {
+  readonly inputs: readonly Port[];
+  readonly outputs: readonly Port[];
+  /** The place among inputs or outputs of a tensor by any of its names; undefined for a name that it does not have. */
+  find(role: PortRole, name: string): number | undefined;
+  /** Gives inputs other shapes, by their places, all at once; the network is as before where that fails. */
+  reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void;
+  /** With bounded runs, how long one takes depends on the inputs' sizes alone; short ones may then be made without leaving the thread. */
+  compile(device: string, choice: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork>;
+  release(): void;
+}
+
+/** Which of a network's lists a port is in. */
+export type PortRole = "inputs" | "outputs";
+
+/** An input or output of a network. */
+export interface Port {
+  /** One of the names of its tensor; undefined where it has none. */
+  readonly name: string | undefined;
+  /** OpenVINO's own word, such as f32. */
+  readonly elementType: string;
+  /** -1 = any size; absent = any rank. */
+  readonly shape?: readonly Dimension[];
+}
+
+/** A network made ready for a device, with the network's inputs and outputs in their order. */
+export interface CompiledNetwork {
+  /** A setting that the device has chosen; throws for one that it does not have. */
+  property(key: string): string;
+  createRequest(): InferRequest;
+  release(): void;
+}
+
+/** Memory for one run at a time; a stateful model's state is in here. */
+export interface InferRequest {
+  /** Runs on all inputs, in their order, and gives the outputs at the places that are asked for, in memory of their own. Until it settles the inputs are kept by the caller, where they are. */
+  infer(inputs: readonly Tensor[], outputs: readonly number[]): Promise<Tensor[]>;
+  /** Makes the run under way fail soon; of no effect when there is none. */
+  cancel(): void;
+  release(): void;
+}
+
+const ENGINES = {
+  native: () => import("./native/native-engine.ts"),
+} as const satisfies Readonly<Record<string, () => Promise<{ default: OpenvinoEngine }>>>;
+
+/** What calls OpenVINO: `native` its C library. */
+export type EngineName = keyof typeof ENGINES;
+
+/** Imports an engine's code. */
+export async function importEngine(name: EngineName): Promise<OpenvinoEngine> {
+  return (await ENGINES[name]()).default;
+}

@@ -1,0 +1,80 @@
+import { readFileSync, statSync } from "node:fs";
+import { readProblem } from "../../text/read-problem.ts";
+import { refused } from "./refused.ts";
+
+/** What an .xml file tells of its model before OpenVINO reads it. */
+export interface IrFile {
+  /** Whether it has variables, which live from run to run. */
+  readonly isStateful: boolean;
+  /** Whether it has loops, whose number of turns may be in the data. */
+  readonly hasLoops: boolean;
+  /** Whether it does anything with its inputs but give them back. */
+  readonly computes: boolean;
+  /** Bytes that the weights have to have at least. */
+  readonly weightBytes: number;
+}
+
+/** The versions of the format that OpenVINO reads. */
+const VERSIONS = ["10", "11"];
+const STATE = /\stype="(ReadValue|Assign)"/;
+const LOOPS = /\stype="(Loop|TensorIterator|If)"/;
+const OPERATOR = /<layer [^>]*\stype="(?!(?:Parameter|Const|Result)")/;
+const WEIGHTS = /<data(?=[^>]*\selement_type=)[^>]*\soffset="(\d+)"[^>]*\ssize="(\d+)"/g;
+
+/** Reads an IR's .xml; throws `failed_precondition` for a file that is none, or is cut short, or of a version that OpenVINO no longer reads. */
+export function readIrFile(path: string): IrFile {
+  const text = readFileSync(path, "utf8");
+  if (text.startsWith("version https://git-lfs"))
+    throw refused(`"${path}" is a Git LFS pointer; run "git lfs pull" to get the model itself.`);
+  const version = /^[^<]*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<net [^>]*?\bversion="(\d+)"/.exec(text)?.[1];
+  if (version === undefined)
+    throw refused(`"${path}" is not an OpenVINO model: it has no <net version="11"> at its beginning.`);
+  if (!VERSIONS.includes(version))
+    throw refused(
+      `"${path}" is an OpenVINO model of version ${version}; OpenVINO reads ${VERSIONS.join(" and ")}: convert the original again.`,
+    );
+  if (!/<\/net>\s*$/.test(text))
+    throw refused(`"${path}" is cut short: it has ${text.length} characters and no </net> at its end.`);
+  return {
+    isStateful: STATE.test(text),
+    hasLoops: LOOPS.test(text),
+    computes: OPERATOR.test(text),
+    weightBytes: endOfWeights(text),
+  };
+}
+
+function endOfWeights(text: string): number {
+  let end = 0;
+  for (const [, offset, size] of text.matchAll(WEIGHTS)) end = Math.max(end, Number(offset) + Number(size));
+  return end;
+}
+
+/** An IR's weights. */
+export interface IrWeights {
+  readonly path: string;
+  /** Bytes of the file that the model does not use; converters leave none. */
+  readonly spareBytes: number;
+}
+
+/** Where an IR's weights are; undefined for a model without any. Throws `failed_precondition` where they are missing or too few. */
+export function findWeights(path: string, { weightBytes }: IrFile, option: string | undefined): IrWeights | undefined {
+  const weights = option ?? path.replace(/\.xml$/i, ".bin");
+  if (weightBytes === 0 && option === undefined) return undefined;
+  const bytes = sizeOf(path, weights, option !== undefined);
+  if (bytes >= weightBytes) return { path: weights, spareBytes: bytes - weightBytes };
+  const message = `The weights "${weights}" are cut short or of another model: "${path}" needs ${weightBytes} bytes, the file has ${bytes}.`;
+  throw refused(message);
+}
+
+function sizeOf(path: string, weights: string, isGiven: boolean): number {
+  try {
+    const stat = statSync(weights);
+    if (!stat.isDirectory()) return stat.size;
+  } catch (cause) {
+    const todo = isGiven
+      ? "name the file with -o model_weights="
+      : "put it beside the model, or name it with -o model_weights=";
+    throw refused(`The weights "${weights}" of "${path}" ${readProblem(cause)}; ${todo}.`, cause);
+  }
+  throw refused(`The weights "${weights}" of "${path}" are a folder; name the file with -o model_weights=.`);
+}

@@ -1,0 +1,42 @@
+import { dirname, resolve, sep } from "node:path";
+import { ServingError } from "../../errors.ts";
+import { failureText, OpenvinoFailure } from "./openvino-failure.ts";
+import { refused } from "./refused.ts";
+import { isOutOfMemory } from "./run-error.ts";
+
+/** What was done when it failed. */
+export interface LoadContext {
+  /** As it was given. */
+  readonly path: string;
+  readonly version: string;
+  readonly device: string;
+}
+
+/** What failures of loading look like, and what to do about them. */
+const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [
+    /unsupported opset|contain the operation|is not supported|Cannot create .* layer|No conversion rule found|not implemented|unsupported op/i,
+    "Give the library of a custom operation with -o extension=.",
+  ],
+  [
+    /Cannot load library|cannot open shared object/i,
+    "A file of the runtime is gone or broken; install it again: kserving runtimes install openvino.",
+  ],
+  [/weights|\.bin/i, "Its .bin file may be of another model; name the right one with -o model_weights=."],
+];
+
+/** The error for a model that OpenVINO does not load: `failed_precondition`, or `resource_exhausted` where memory is what is missing. */
+export function toLoadError(reason: unknown, { path, version, device }: LoadContext): ServingError {
+  if (!(reason instanceof OpenvinoFailure)) return ServingError.from(reason);
+  if (isOutOfMemory(reason)) {
+    const message = `There is not enough memory to load "${path}" on ${device}.`;
+    return new ServingError("resource_exhausted", message, { cause: reason });
+  }
+  const short = new OpenvinoFailure(reason.kind, reason.message.replaceAll(resolve(dirname(path)) + sep, ""));
+  const text = failureText(short);
+  const advice = ADVICE.find(([pattern]) => pattern.test(text))?.[1];
+  return refused(
+    `OpenVINO ${version} cannot load "${path}" on ${device}: ${text}.${advice === undefined ? "" : ` ${advice}`}`,
+    reason,
+  );
+}

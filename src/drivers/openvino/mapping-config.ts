@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PortRole } from "./engine.ts";
+import { refused } from "./refused.ts";
+
+/** Other names for inputs and outputs, by the model's own. */
+export type MappingConfig = Readonly<Record<PortRole, Readonly<Record<string, string>>>>;
+
+const FILE = "mapping_config.json";
+
+/** Reads the file of aliases that OpenVINO Model Server takes beside a model; throws `failed_precondition` for one that cannot be read. */
+export function readMappingConfig(folder: string): MappingConfig {
+  const path = join(folder, FILE);
+  const text = readIfThere(path);
+  const { inputs = {}, outputs = {} } = text === undefined ? {} : parse(path, text);
+  return { inputs: checkNames(path, inputs), outputs: checkNames(path, outputs) };
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    if (["ENOENT", "ENOTDIR"].includes((cause as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw refused(`"${path}" cannot be read.`, cause);
+  }
+}
+
+function parse(path: string, text: string): { readonly [Role in PortRole]?: unknown } {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch (cause) {
+    throw refused(`"${path}" is not JSON.`, cause);
+  }
+  throw wrong(path);
+}
+
+function checkNames(path: string, names: unknown): Readonly<Record<string, string>> {
+  const isRecord = typeof names === "object" && names !== null && !Array.isArray(names);
+  if (!isRecord || Object.values(names).some((name) => typeof name !== "string")) throw wrong(path);
+  return names as Record<string, string>;
+}
+
+function wrong(path: string): Error {
+  return refused(`"${path}" is no mapping; expected {"inputs": {"MODEL'S NAME": "ALIAS"}, "outputs": {…}}.`);
+}

@@ -1,0 +1,65 @@
+import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import { readProblem } from "../../text/read-problem.ts";
+import { findWeights, type IrFile, type IrWeights, readIrFile } from "./ir-file.ts";
+import { refused } from "./refused.ts";
+
+/** A model as it lies on disk. */
+export interface ModelSource {
+  /** The folder of a SavedModel, else the file. */
+  readonly path: string;
+  /** Where files about the model are. */
+  readonly folder: string;
+  readonly weights?: IrWeights;
+  /** Absent for other formats than OpenVINO's own. */
+  readonly ir?: IrFile;
+}
+
+/** By their endings, the one that is taken first from a folder that has several. */
+const FORMATS = [".xml", ".onnx", ".pdmodel", ".tflite", ".pb"];
+const SAVED_MODEL = "saved_model.pb";
+const EXPECTED = "OpenVINO's .xml, an .onnx, .tflite, .pdmodel or .pb file, or a SavedModel's folder";
+
+/** Finds out what lies at a path, and an IR's weights; throws `failed_precondition` saying what was found and what is expected. */
+export function findModelSource(path: string, weights?: string): ModelSource {
+  const stat = statOf(path);
+  if (stat.isDirectory()) return inFolder(path, weights);
+  if (basename(path) === SAVED_MODEL) return findModelSource(dirname(path), weights);
+  const ending = extname(path).toLowerCase();
+  if (!FORMATS.includes(ending)) throw refused(`"${path}" has the ending "${ending}"; expected ${EXPECTED}.`);
+  if (stat.size === 0) throw refused(`The model file "${path}" is empty.`);
+  const folder = dirname(path);
+  if (ending === ".xml") return irSource(path, weights);
+  if (weights !== undefined)
+    throw refused(`-o model_weights is for .xml models; "${basename(path)}" has its weights itself.`);
+  return { path, folder };
+}
+
+function irSource(path: string, given: string | undefined): ModelSource {
+  const ir = readIrFile(path);
+  const weights = findWeights(path, ir, given);
+  return { path, folder: dirname(path), ir, ...(weights !== undefined && { weights }) };
+}
+
+function statOf(path: string): Stats {
+  try {
+    return statSync(path);
+  } catch (cause) {
+    throw refused(`The model "${path}" ${readProblem(cause)}; expected ${EXPECTED}.`, cause);
+  }
+}
+
+/** A SavedModel, the one model of a folder, or that of its highest version. */
+function inFolder(folder: string, weights: string | undefined): ModelSource {
+  if (existsSync(join(folder, SAVED_MODEL))) return { path: folder, folder };
+  const names = readdirSync(folder);
+  for (const format of FORMATS) {
+    const found = names.filter((name) => extname(name).toLowerCase() === format);
+    if (found.length === 1) return findModelSource(join(folder, found[0] as string), weights);
+    if (found.length > 1)
+      throw refused(`The folder "${folder}" has several models (${found.sort().slice(0, 5).join(", ")}): give one.`);
+  }
+  const versions = names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b));
+  if (versions.length > 0) return findModelSource(join(folder, versions.at(-1) as string), weights);
+  throw refused(`The folder "${folder}" has no model; expected ${EXPECTED}.`);
+}

@@ -1,0 +1,72 @@
+import { defineStruct, type NativeFunctions, pointerTo, type SignatureTable } from "../../../native/bind-functions.ts";
+
+/** ov_shape_t. */
+const SHAPE = defineStruct<{ rank: number; dims: BigInt64Array | null }>({ rank: "int64_t", dims: "void *" });
+
+/** ov_partial_shape_t: the rank's bounds, then pairs of bounds by dimension. */
+export interface NativePartialShape {
+  readonly min: number;
+  readonly max: number;
+  readonly dims: BigInt64Array;
+}
+
+const PARTIAL_SHAPE = defineStruct<NativePartialShape>({ min: "int64_t", max: "int64_t", dims: "void *" });
+
+/** What we call of OpenVINO's C API: https://docs.openvino.ai/2026/api/c_cpp_api/group__ov__c__api.html. A function of result int gives a status; pointers at an argument's address belong to whoever asked. */
+export const C_API = {
+  ov_get_openvino_version: ["int", "void *"],
+  ov_version_free: ["void", "void *"],
+  ov_get_error_info: ["str", "int"],
+  ov_get_last_err_msg: ["void *"],
+  ov_free: ["void", "void *"],
+
+  ov_core_create: ["int", "void *"],
+  ov_core_free: ["void", "void *"],
+  ov_core_get_available_devices: ["int", "void *", "void *"],
+  ov_available_devices_free: ["void", "void *"],
+  ov_core_get_property: ["int", "void *", "str", "str", "void *"],
+  ov_core_set_property: ["int", "void *", "str", "..."],
+  ov_core_add_extension: ["int", "void *", "str"],
+  ov_core_read_model: ["int", "void *", "str", "str", "void *"],
+  ov_core_read_model_from_memory_buffer: ["int", "void *", "void *", "size_t", "void *", "void *"],
+  // Variadic in C; without properties, which the core has already, nothing variable is passed and it can run in another thread.
+  ov_core_compile_model: ["int", "void *", "void *", "str", "size_t", "void *"],
+
+  ov_model_free: ["void", "void *"],
+  ov_model_inputs_size: ["int", "void *", "void *"],
+  ov_model_outputs_size: ["int", "void *", "void *"],
+  ov_model_const_input_by_index: ["int", "void *", "size_t", "void *"],
+  ov_model_const_output_by_index: ["int", "void *", "size_t", "void *"],
+  ov_model_const_input_by_name: ["int", "void *", "str", "void *"],
+  ov_model_const_output_by_name: ["int", "void *", "str", "void *"],
+  ov_model_reshape_by_port_indexes: ["int", "void *", "void *", pointerTo(PARTIAL_SHAPE), "size_t"],
+
+  ov_port_get_any_name: ["int", "void *", "void *"],
+  ov_port_get_element_type: ["int", "void *", "void *"],
+  ov_port_get_partial_shape: ["int", "void *", "void *"],
+  ov_partial_shape_free: ["void", "void *"],
+  ov_output_const_port_free: ["void", "void *"],
+
+  ov_compiled_model_create_infer_request: ["int", "void *", "void *"],
+  ov_compiled_model_get_property: ["int", "void *", "str", "void *"],
+  ov_compiled_model_free: ["void", "void *"],
+
+  ov_tensor_create: ["int", "int", SHAPE, "void *"],
+  ov_tensor_create_from_host_ptr: ["int", "int", SHAPE, "void *", "void *"],
+  ov_tensor_get_shape: ["int", "void *", "void *"],
+  ov_shape_free: ["int", "void *"],
+  ov_tensor_get_byte_size: ["int", "void *", "void *"],
+  ov_tensor_data: ["int", "void *", "void *"],
+  ov_tensor_free: ["void", "void *"],
+
+  ov_infer_request_set_input_tensor_by_index: ["int", "void *", "size_t", "void *"],
+  ov_infer_request_get_output_tensor_by_index: ["int", "void *", "size_t", "void *"],
+  ov_infer_request_infer: ["int", "void *"],
+  ov_infer_request_start_async: ["int", "void *"],
+  ov_infer_request_wait: ["int", "void *"],
+  ov_infer_request_cancel: ["int", "void *"],
+  ov_infer_request_free: ["void", "void *"],
+} as const satisfies SignatureTable;
+
+/** libopenvino_c, opened. */
+export type OpenvinoApi = NativeFunctions<typeof C_API>;

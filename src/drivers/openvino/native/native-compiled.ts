@@ -1,0 +1,42 @@
+import type { Pointer } from "../../../native/bind-functions.ts";
+import { NativeObject } from "../../../native/native-object.ts";
+import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
+import type { NativeContext } from "./native-core.ts";
+import { NativeRequest } from "./native-request.ts";
+import { Pace } from "./pace.ts";
+import { takePointer, takeText } from "./status.ts";
+
+/** ov_compiled_model_t. */
+export class NativeCompiled implements CompiledNetwork {
+  readonly #context: NativeContext;
+  readonly #compiled: NativeObject;
+  readonly #outputs: readonly Port[];
+  readonly #pace: Pace | undefined;
+
+  /** Takes over the compiled model, whose outputs are those of the network that it was made of. */
+  constructor(
+    context: NativeContext,
+    compiled: Pointer,
+    { outputs, hasBoundedRuns }: { readonly outputs: readonly Port[]; readonly hasBoundedRuns: boolean },
+  ) {
+    this.#pace = hasBoundedRuns ? new Pace() : undefined;
+    this.#context = context;
+    this.#compiled = new NativeObject(compiled, context.api.ov_compiled_model_free);
+    this.#outputs = outputs;
+  }
+
+  property(key: string): string {
+    const { api } = this.#context;
+    return takeText(api, (at) => api.ov_compiled_model_get_property(this.#compiled.pointer, key, at));
+  }
+
+  createRequest(): InferRequest {
+    const { api } = this.#context;
+    const request = takePointer(api, (at) => api.ov_compiled_model_create_infer_request(this.#compiled.pointer, at));
+    return new NativeRequest(this.#context, request, { outputs: this.#outputs, pace: this.#pace });
+  }
+
+  release(): void {
+    this.#compiled.release();
+  }
+}

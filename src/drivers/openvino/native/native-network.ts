@@ -1,0 +1,80 @@
+import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { NativeObject } from "../../../native/native-object.ts";
+import type { Dimension } from "../../driver.ts";
+import type { CompiledNetwork, Network, Port, PortRole } from "../engine.ts";
+import type { NativePartialShape } from "./c-api.ts";
+import { NativeCompiled } from "./native-compiled.ts";
+import type { NativeContext } from "./native-core.ts";
+import { hasPort, nameByAlias, readPort, readPorts } from "./ports.ts";
+import { check } from "./status.ts";
+
+/** ov_model_t. */
+export class NativeNetwork implements Network {
+  readonly #context: NativeContext;
+  readonly #model: NativeObject;
+  #inputs: readonly Port[];
+  #outputs: readonly Port[];
+
+  /** Takes over the model. */
+  constructor(context: NativeContext, model: Pointer) {
+    this.#context = context;
+    this.#model = new NativeObject(model, context.api.ov_model_free);
+    this.#inputs = this.#readPorts("inputs");
+    this.#outputs = this.#readPorts("outputs");
+  }
+
+  get inputs(): readonly Port[] {
+    return this.#inputs;
+  }
+
+  get outputs(): readonly Port[] {
+    return this.#outputs;
+  }
+
+  find(role: PortRole, name: string): number | undefined {
+    const names = this[role].map((port) => port.name);
+    if (names.includes(name)) return names.indexOf(name);
+    const { api } = this.#context;
+    const model = this.#model.pointer;
+    if (!hasPort(api, model, role, name)) return undefined;
+    const index = names.indexOf(nameByAlias(api, model, role, name));
+    return index === -1 ? undefined : index;
+  }
+
+  reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void {
+    const { api } = this.#context;
+    const places = BigUint64Array.from(shapes.keys(), BigInt);
+    const partial = Array.from(shapes.values(), toPartialShape);
+    check(api, api.ov_model_reshape_by_port_indexes(this.#model.pointer, places, partial, partial.length));
+    this.#inputs = this.#readPorts("inputs");
+    this.#outputs = this.#readPorts("outputs");
+  }
+
+  async compile(device: string, { hasBoundedRuns }: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork> {
+    const { api, core } = this.#context;
+    const at = new BigUint64Array(1);
+    check(api, await runAsync(api.ov_core_compile_model, core, this.#model.pointer, device, 0, at));
+    return new NativeCompiled(this.#context, at[0] as Pointer, { outputs: this.#outputs, hasBoundedRuns });
+  }
+
+  release(): void {
+    this.#model.release();
+  }
+
+  #readPorts(role: PortRole): Port[] {
+    const { api, codes } = this.#context;
+    return readPorts(api, this.#model.pointer, role, (port) => readPort(api, codes, port));
+  }
+}
+
+function toPartialShape(shape: readonly Dimension[]): NativePartialShape {
+  // OpenVINO copies at least the address; an empty array has none.
+  const dims = new BigInt64Array(Math.max(1, 2 * shape.length));
+  for (const [axis, dimension] of shape.entries()) dims.set(toBounds(dimension), 2 * axis);
+  return { min: shape.length, max: shape.length, dims };
+}
+
+function toBounds(dimension: Dimension): [bigint, bigint] {
+  if (typeof dimension !== "number") return [BigInt(dimension.min), BigInt(dimension.max)];
+  return dimension < 0 ? [0n, -1n] : [BigInt(dimension), BigInt(dimension)];
+}

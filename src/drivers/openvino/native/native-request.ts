@@ -1,0 +1,81 @@
+import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { NativeObject } from "../../../native/native-object.ts";
+import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
+import type { InferRequest, Port } from "../engine.ts";
+import type { NativeContext } from "./native-core.ts";
+import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
+import type { Pace } from "./pace.ts";
+import { check, takePointer } from "./status.ts";
+
+/** ov_infer_request_t. */
+export class NativeRequest implements InferRequest {
+  readonly #context: NativeContext;
+  readonly #request: NativeObject;
+  readonly #outputs: readonly Port[];
+  readonly #pace: Pace | undefined;
+
+  /** Takes over the request. */
+  constructor(
+    context: NativeContext,
+    request: Pointer,
+    { outputs, pace }: { outputs: readonly Port[]; pace: Pace | undefined },
+  ) {
+    this.#context = context;
+    this.#request = new NativeObject(request, context.api.ov_infer_request_free);
+    this.#outputs = outputs;
+    this.#pace = pace;
+  }
+
+  async infer(inputs: readonly Tensor[], outputs: readonly number[]): Promise<Tensor[]> {
+    for (const [index, tensor] of inputs.entries()) this.#setInput(index, tensor);
+    await this.#run(inputs.reduce((sum, tensor) => sum + byteSize(tensor), 0));
+    return outputs.map((index) => this.#takeOutput(index));
+  }
+
+  cancel(): void {
+    // It refuses when nothing runs, which is as well.
+    this.#context.api.ov_infer_request_cancel(this.#request.pointer);
+  }
+
+  release(): void {
+    this.#request.release();
+  }
+
+  /** The tensor refers to the caller's memory until the next run sets another. */
+  #setInput(index: number, tensor: Tensor): void {
+    const { api } = this.#context;
+    const pointer = toNativeTensor(this.#context, tensor);
+    try {
+      check(api, api.ov_infer_request_set_input_tensor_by_index(this.#request.pointer, index, pointer));
+    } finally {
+      api.ov_tensor_free(pointer);
+    }
+  }
+
+  async #run(bytes: number): Promise<void> {
+    const { ov_infer_request_infer: infer } = this.#context.api;
+    const started = performance.now();
+    const status = this.#pace?.isQuick(bytes) ? infer(this.#request.pointer) : await this.#runElsewhere();
+    this.#pace?.note(bytes, performance.now() - started);
+    check(this.#context.api, status);
+  }
+
+  /** In the runtime's own threads: what runs there can be cancelled, which `infer` in a thread of the pool cannot. */
+  #runElsewhere(): Promise<number> {
+    const { api } = this.#context;
+    check(api, api.ov_infer_request_start_async(this.#request.pointer));
+    return runAsync(api.ov_infer_request_wait, this.#request.pointer);
+  }
+
+  #takeOutput(index: number): Tensor {
+    const { api } = this.#context;
+    const pointer = takePointer(api, (at) =>
+      api.ov_infer_request_get_output_tensor_by_index(this.#request.pointer, index, at),
+    );
+    try {
+      return fromNativeTensor(this.#context, pointer, this.#outputs[index] as Port);
+    } finally {
+      api.ov_tensor_free(pointer);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import { ServingError } from "../../../errors.ts";
+import type { Pointer } from "../../../native/bind-functions.ts";
+import { copyFromNative } from "../../../native/memory.ts";
+import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
+import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
+import { fromDType, toDType } from "../element-types.ts";
+import type { Port } from "../engine.ts";
+import type { OpenvinoApi } from "./c-api.ts";
+import type { NativeContext } from "./native-core.ts";
+import { check, takePointer } from "./status.ts";
+import { readStrings, writeStrings } from "./strings.ts";
+
+/** What ov_tensor_get_shape says of rank 0. */
+const NO_DIMENSIONS = -14;
+/** Memory for a tensor without elements, which has none of its own. */
+const NOTHING = new Uint8Array(64);
+
+/** An ov_tensor_t that views a tensor's memory, for {@link OpenvinoApi.ov_tensor_free}: the tensor has to stay where it is for as long. Strings are copied. */
+export function toNativeTensor({ api, codes }: NativeContext, tensor: Tensor): Pointer {
+  const { dtype, shape } = tensor;
+  const code = codes.code(fromDType(dtype) ?? "");
+  const native = { rank: shape.length, dims: shape.length === 0 ? null : BigInt64Array.from(shape, BigInt) };
+  if (tensor.dtype !== "bytes") {
+    const data = tensor.data.byteLength === 0 ? NOTHING : tensor.data;
+    return takePointer(api, (at) => api.ov_tensor_create_from_host_ptr(code, native, data, at));
+  }
+  const pointer = takePointer(api, (at) => api.ov_tensor_create(code, native, at));
+  try {
+    writeStrings(api, pointer, tensor.data);
+    return pointer;
+  } catch (reason) {
+    api.ov_tensor_free(pointer);
+    throw reason;
+  }
+}
+
+/** A copy of an output's ov_tensor_t, in memory of its own. */
+export function fromNativeTensor({ api }: NativeContext, pointer: Pointer, { elementType, shape }: Port): Tensor {
+  const dtype = toDType(elementType, "The output");
+  const dims = isStatic(shape) ? [...shape] : readShape(api, pointer);
+  const count = elementCount(dims);
+  if (dtype === "bytes") return createTensor("bytes", dims, readStrings(api, pointer, count));
+  const { array, slots } = numericLayout(dtype as NumericDType);
+  const data = allocate(() => new array(count * slots), dims);
+  if (count > 0)
+    copyFromNative(
+      data,
+      takePointer(api, (at) => api.ov_tensor_data(pointer, at)),
+    );
+  return createTensor(dtype, dims, data as never);
+}
+
+function isStatic(shape: Port["shape"]): shape is readonly number[] {
+  return shape?.every((dimension) => typeof dimension === "number" && dimension >= 0) ?? false;
+}
+
+function readShape(api: OpenvinoApi, pointer: Pointer): number[] {
+  // ov_shape_t: the rank, the dimensions' address.
+  const shape = new BigInt64Array(2);
+  const status = api.ov_tensor_get_shape(pointer, shape);
+  if (status === NO_DIMENSIONS) return [];
+  check(api, status);
+  const [rank, address] = shape as unknown as [bigint, bigint];
+  const dims = Array.from(copyFromNative(new BigInt64Array(Number(rank)), address), Number);
+  api.ov_shape_free(shape);
+  return dims;
+}
+
+function allocate<Data>(make: () => Data, shape: readonly number[]): Data {
+  try {
+    return make();
+  } catch (cause) {
+    const message = `There is no memory for an output of shape [${shape}].`;
+    throw new ServingError("resource_exhausted", message, { cause });
+  }
+}

@@ -1,0 +1,50 @@
+import { ServingError } from "../../errors.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import type { Signature } from "../driver.ts";
+import type { ServedNetwork } from "./served-network.ts";
+
+/** Models that hooks have loaded beside the stage's own, by the names that they gave them. */
+export class PluginNetworks {
+  readonly #networks = new Map<string, ServedNetwork>();
+  readonly #load: (path: string, weights: string | undefined) => Promise<ServedNetwork>;
+
+  constructor(load: (path: string, weights: string | undefined) => Promise<ServedNetwork>) {
+    this.#load = load;
+  }
+
+  /** Loads a model, in the place of one that has the name. */
+  async load(name: string, path: string, weights?: string): Promise<Required<Signature>> {
+    if (typeof name !== "string" || typeof path !== "string")
+      throw new ServingError(
+        "invalid_argument",
+        'plugin.load takes a name and a path: plugin.load("eyes", "eyes.xml").',
+      );
+    const network = await this.#load(path, weights);
+    const former = this.#networks.get(name);
+    this.#networks.set(name, network);
+    await former?.close();
+    return network.signature;
+  }
+
+  /** The model of a name; throws `failed_precondition` for one that was not loaded. */
+  get(name: string): ServedNetwork {
+    const network = this.#networks.get(name);
+    if (network !== undefined) return network;
+    const known = [...this.#networks.keys()];
+    const message = `No model "${name}" was loaded with plugin.load.${didYouMean(name, known)}`;
+    throw new ServingError("failed_precondition", message);
+  }
+
+  /** Frees a model; throws as {@link get}. */
+  async unload(name: string): Promise<void> {
+    const network = this.get(name);
+    this.#networks.delete(name);
+    await network.close();
+  }
+
+  /** Frees all. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#networks.values()].map((network) => network.close()));
+    this.#networks.clear();
+  }
+}

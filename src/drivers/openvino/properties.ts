@@ -1,0 +1,119 @@
+import { ServingError } from "../../errors.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import type { DeviceChoice } from "./devices.ts";
+import type { OpenvinoCore } from "./engine.ts";
+import { failureText } from "./openvino-failure.ts";
+import type { OpenvinoOptions } from "./openvino-options.ts";
+
+/** A property of OpenVINO, and the option that asks for it. */
+interface Property {
+  readonly option: keyof OpenvinoOptions;
+  readonly key: string;
+  readonly value: string;
+  /** The one device to set it for; absent = all that are used. */
+  readonly device?: string;
+  /** Whether it is left out in silence where the device does not have it. */
+  readonly isDefault?: boolean;
+}
+
+/** Sets what the options ask for; throws `invalid_argument` with the option's name and the plugin's own words for what it refuses. */
+export function setProperties(
+  core: OpenvinoCore,
+  device: DeviceChoice,
+  { options, threads }: { readonly options: OpenvinoOptions; readonly threads: number },
+): void {
+  const targets = [...(device.spread === undefined ? [] : [device.spread]), ...device.bases];
+  const supported = new Map(targets.map((target) => [familyOf(target), supportedBy(core, target)]));
+  for (const property of [...fromOptions(options, threads), ...fromJson(options.plugin_config)]) {
+    const wanted = property.device === undefined ? [...supported.keys()] : [property.device];
+    const takers = wanted.filter((name) => supported.get(name)?.includes(property.key) ?? false);
+    if (takers.length === 0 && property.isDefault) continue;
+    // A plugin that does not take it says so in its own words.
+    for (const taker of takers.length > 0 ? takers : wanted.slice(-1)) set(core, taker, { property, supported });
+  }
+}
+
+function familyOf(device: string): string {
+  return device.split(".")[0] as string;
+}
+
+/** Some properties belong to OpenVINO itself, whatever the plugin says. */
+function supportedBy(core: OpenvinoCore, device: string): readonly string[] {
+  return [...core.supportedProperties(familyOf(device)), "CACHE_DIR"];
+}
+
+function set(
+  core: OpenvinoCore,
+  device: string,
+  { property, supported }: { readonly property: Property; readonly supported: ReadonlyMap<string, readonly string[]> },
+): void {
+  const { option, key, value } = property;
+  try {
+    core.setProperty(device, key, value);
+  } catch (cause) {
+    const known = supported.get(device) ?? [];
+    const hint = known.includes(key) ? "" : didYouMean(key, known);
+    const message = `Option "${option}" sets ${key} to "${value}", which the ${device} plugin refuses: ${failureText(cause)}.${hint}`;
+    throw new ServingError("invalid_argument", message, { cause });
+  }
+}
+
+function fromOptions(options: OpenvinoOptions, threads: number): Property[] {
+  const { performance_hint, num_streams, inference_threads, inference_precision, cpu_pinning, cache_dir } = options;
+  const found: Property[] = [
+    { option: "cpu_pinning", key: "ENABLE_CPU_PINNING", value: cpu_pinning ? "YES" : "NO", isDefault: !cpu_pinning },
+    {
+      option: "inference_threads",
+      key: "INFERENCE_NUM_THREADS",
+      value: String(inference_threads || Math.max(threads, Number(num_streams) || 1)),
+      isDefault: inference_threads === 0,
+    },
+  ];
+  if (inference_precision !== "device") {
+    const isDefault = inference_precision === "f32";
+    found.push({
+      option: "inference_precision",
+      key: "INFERENCE_PRECISION_HINT",
+      value: inference_precision,
+      isDefault,
+    });
+  }
+  if (performance_hint !== undefined)
+    found.push({ option: "performance_hint", key: "PERFORMANCE_HINT", value: performance_hint });
+  if (num_streams !== undefined) found.push({ option: "num_streams", key: "NUM_STREAMS", value: num_streams });
+  if (cache_dir !== undefined) found.push({ option: "cache_dir", key: "CACHE_DIR", value: cache_dir });
+  return found;
+}
+
+function fromJson(text: string | undefined): Property[] {
+  if (text === undefined) return [];
+  return Object.entries(parseJson(text)).flatMap(([key, value]) => {
+    if (typeof value !== "object" || value === null) return [toProperty(key, value)];
+    return Object.entries(value).map(([inner, each]) => ({
+      ...toProperty(inner, each),
+      device: familyOf(key.toUpperCase()),
+    }));
+  });
+}
+
+function toProperty(key: string, value: unknown): Property {
+  if (typeof value === "object") throw wrong(`${key} is ${JSON.stringify(value)}`);
+  if (typeof value === "boolean") return { option: "plugin_config", key, value: value ? "YES" : "NO" };
+  return { option: "plugin_config", key, value: String(value) };
+}
+
+function parseJson(text: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw wrong("it is not JSON", cause);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong("it is no object");
+  return value;
+}
+
+function wrong(what: string, cause?: unknown): ServingError {
+  const message = `Option "plugin_config" cannot be read: ${what}. Expected properties with their values, such as {"NUM_STREAMS": 2}.`;
+  return new ServingError("invalid_argument", message, cause === undefined ? {} : { cause });
+}

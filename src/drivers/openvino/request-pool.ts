@@ -1,0 +1,83 @@
+import { ServingError } from "../../errors.ts";
+import { Turns } from "../../native/turns.ts";
+import { unlessAborted } from "../../native/unless-aborted.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { CompiledNetwork, InferRequest } from "./engine.ts";
+import type { Runner } from "./runner.ts";
+
+/** How a compiled network keeps its requests. */
+export interface PoolChoice {
+  /** What becomes of a run's state: the next one finds it, or begins without. */
+  readonly state: "none" | "keep" | "reset";
+}
+
+/** A compiled network with its infer requests. */
+export class RequestPool implements Runner {
+  readonly concurrency: number;
+  readonly #network: CompiledNetwork;
+  readonly #state: PoolChoice["state"];
+  readonly #free: InferRequest[] = [];
+  /** With what they run on: its memory is read until the run ends, though whoever asked may have gone. */
+  readonly #running = new Map<InferRequest, readonly Tensor[]>();
+  readonly #turns: Turns;
+  /** Of runs that somebody waits for. */
+  readonly #answers = new Set<Promise<unknown>>();
+  #closed = false;
+
+  /** Takes over the network, but not before it is made. Allocates the requests, as many as can run. */
+  constructor(network: CompiledNetwork, { state }: PoolChoice) {
+    this.concurrency = state === "keep" ? 1 : optimalSize(network);
+    this.#network = network;
+    this.#state = state;
+    this.#turns = new Turns(this.concurrency);
+    while (this.#free.length < this.concurrency) this.#free.push(network.createRequest());
+  }
+
+  property(key: string): string {
+    return this.#network.property(key);
+  }
+
+  run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
+    if (this.#closed) return Promise.reject(new ServingError("failed_precondition", "The model is closed."));
+    const run = this.#turns.run(() => this.#runNow(inputs, outputs, signal));
+    const answer = signal === undefined ? run : unlessAborted(run, signal);
+    this.#answers.add(answer);
+    return answer.finally(() => this.#answers.delete(answer));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#answers);
+    for (const request of this.#running.keys()) request.cancel();
+    await this.#turns.idle();
+    for (const request of this.#free) request.release();
+    this.#network.release();
+  }
+
+  async #runNow(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
+    if (signal?.aborted) throw signal.reason;
+    const isFresh = this.#state === "reset" || (this.#state === "none" && inputs.some(isEmpty));
+    const request = (isFresh ? undefined : this.#free.pop()) ?? this.#network.createRequest();
+    const cancel = () => request.cancel();
+    signal?.addEventListener("abort", cancel, { once: true });
+    this.#running.set(request, inputs);
+    try {
+      return await request.infer(inputs, outputs);
+    } finally {
+      signal?.removeEventListener("abort", cancel);
+      this.#running.delete(request);
+      if (isFresh) request.release();
+      else this.#free.push(request);
+    }
+  }
+}
+
+/** The CPU plugin skips operators without elements, and some then leave what the run before gave, perhaps to another client, in the output. */
+function isEmpty({ data }: Tensor): boolean {
+  return data.length === 0;
+}
+
+function optimalSize(network: CompiledNetwork): number {
+  const size = Number(network.property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"));
+  return Number.isInteger(size) && size > 0 ? size : 1;
+}

@@ -1,0 +1,13 @@
+import type { Tensor } from "../../tensor/tensor.ts";
+
+/** Something that runs a network. */
+export interface Runner {
+  /** How many runs may overlap. */
+  readonly concurrency: number;
+  /** A setting that the device has chosen. */
+  property(key: string): string;
+  /** Runs on all inputs, in the network's order, and gives the outputs at the places asked for. Rejects with the signal's reason as soon as that aborts. */
+  run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]>;
+  /** Waits for the runs that somebody waits for, cancels the others, and frees all. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,94 @@
+import { ServingError } from "../../errors.ts";
+import { toTensors, type Values } from "../../tensor/plain-value.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import type { Signature } from "../driver.ts";
+import type { PortRole } from "./engine.ts";
+import { toRunError } from "./run-error.ts";
+import type { Runner } from "./runner.ts";
+import type { ServedPort } from "./served-ports.ts";
+
+/** A network that runs on tensors by name. */
+export class ServedNetwork {
+  readonly signature: Required<Signature>;
+  readonly #ports: Readonly<Record<PortRole, readonly ServedPort[]>>;
+  readonly #runner: Runner;
+  readonly #computes: boolean;
+
+  /** Takes over the runner. A network that computes does more with its inputs than give them back. */
+  constructor(
+    ports: Readonly<Record<PortRole, readonly ServedPort[]>>,
+    { runner, computes }: { readonly runner: Runner; readonly computes: boolean },
+  ) {
+    this.#computes = computes;
+    this.#ports = ports;
+    this.#runner = runner;
+    this.signature = { inputs: ports.inputs.map(({ spec }) => spec), outputs: ports.outputs.map(({ spec }) => spec) };
+  }
+
+  get concurrency(): number {
+    return this.#runner.concurrency;
+  }
+
+  /** A setting that the device has chosen; throws OpenvinoFailure for one that it does not have. */
+  property(key: string): string {
+    return this.#runner.property(key);
+  }
+
+  /** Runs on a tensor for each input; gives the outputs named, or all. */
+  async run(
+    inputs: Tensors,
+    { outputs, signal }: { outputs?: readonly string[] | undefined; signal?: AbortSignal } = {},
+  ): Promise<Tensors> {
+    if (signal?.aborted) throw ServingError.from(signal.reason);
+    const wanted = this.#ports.outputs.filter(({ spec }) => outputs?.includes(spec.name) ?? true);
+    const given = this.#ports.inputs.map((port) => tensorFor(port, inputs));
+    if (this.#computes) given.forEach(refuseEmptyTexts);
+    try {
+      const tensors = await this.#runner.run(
+        given,
+        wanted.map(({ place }) => place),
+        signal,
+      );
+      return createTensors(wanted.map(({ spec }, index) => [spec.name, tensors[index] as Tensor]));
+    } catch (reason) {
+      throw toRunError(reason, Object.entries(inputs));
+    }
+  }
+
+  /** The same on plain values, whose names nobody has checked. */
+  async runValues(values: Values, outputs?: readonly string[]): Promise<Tensors> {
+    const { inputs, outputs: known } = this.signature;
+    for (const name of Object.keys(values)) checkName("input", name, inputs);
+    for (const name of outputs ?? []) checkName("output", name, known);
+    const dtypes = new Map(inputs.map(({ name, dtype }) => [name, dtype]));
+    return this.run(
+      toTensors(values, (name) => dtypes.get(name)),
+      { outputs },
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#runner.close();
+  }
+}
+
+function tensorFor({ spec: { name, dtype } }: ServedPort, inputs: Tensors): Tensor {
+  const tensor = inputs[name];
+  if (tensor?.dtype === dtype) return tensor;
+  const came = tensor === undefined ? "is missing" : `is ${tensor.dtype}`;
+  throw new ServingError("invalid_argument", `Input "${name}" ${came}; the model takes ${dtype}.`);
+}
+
+/** The CPU plugin skips an operator that has nothing to do, and those that make strings then read what an earlier run left, or memory of anyone's. */
+function refuseEmptyTexts({ dtype, data }: Tensor): void {
+  if (dtype !== "bytes" || data.length > 0) return;
+  throw new ServingError("invalid_argument", "OpenVINO does not compute on tensors of strings without elements.");
+}
+
+function checkName(role: string, name: string, known: readonly { readonly name: string }[]): void {
+  const names = known.map((each) => each.name);
+  if (names.includes(name)) return;
+  const message = `The model has no ${role} "${name}".${didYouMean(name, names)} It has ${names.join(", ")}.`;
+  throw new ServingError("invalid_argument", message);
+}

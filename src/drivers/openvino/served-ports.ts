@@ -1,0 +1,106 @@
+import { didYouMean } from "../../text/nearest.ts";
+import type { TensorSpec } from "../driver.ts";
+import { toDType } from "./element-types.ts";
+import type { Network, Port, PortRole } from "./engine.ts";
+import type { MappingConfig } from "./mapping-config.ts";
+import { refused } from "./refused.ts";
+
+/** An input or output under the name by which it is served. */
+export interface ServedPort {
+  /** Its place in the network. */
+  readonly place: number;
+  readonly spec: TensorSpec;
+}
+
+/** What decides which inputs and outputs are served, and how they are called. */
+export interface PortChoice {
+  readonly mapping: MappingConfig;
+  /** Names separated by commas. */
+  readonly inputs?: string | undefined;
+  readonly outputs?: string | undefined;
+  /** Whether inputs take any sizes. */
+  readonly anyShape: boolean;
+}
+
+const TITLES = { inputs: "Input", outputs: "Output" } as const;
+
+/** A network's inputs, in its order, and those of its outputs that are wanted; throws `failed_precondition` for names that it does not have and types that cannot be served. */
+export function bindPorts(network: Network, choice: PortChoice): Readonly<Record<PortRole, readonly ServedPort[]>> {
+  if (network.outputs.length === 0)
+    throw refused(
+      "The model has no outputs for OpenVINO; variables that a TensorFlow model assigns to are nothing to it.",
+    );
+  const names = { inputs: toNames(network, "inputs", choice), outputs: toNames(network, "outputs", choice) };
+  const left = network.inputs.findIndex((_, place) => !names.inputs.has(place));
+  if (left !== -1)
+    throw refused(
+      `Option "inputs" leaves out "${nameOf("inputs", network.inputs[left] as Port, left)}"; the model needs all of its inputs.`,
+    );
+  const bind = (role: PortRole) =>
+    Array.from(names[role], ([place, name]) => ({
+      place,
+      spec: toSpec(role, name, { port: network[role][place] as Port, ...choice }),
+    }));
+  return { inputs: bind("inputs").sort((a, b) => a.place - b.place), outputs: bind("outputs") };
+}
+
+function nameOf(role: PortRole, { name }: Port, place: number): string {
+  return name ?? `${TITLES[role].toLowerCase()}_${place}`;
+}
+
+function toNames(network: Network, role: PortRole, choice: PortChoice): ReadonlyMap<number, string> {
+  const aliases = toAliases(network, role, choice.mapping);
+  const all = new Map(network[role].map((port, place) => [place, aliases.get(place) ?? nameOf(role, port, place)]));
+  const option = choice[role];
+  const names = option === undefined ? all : pick(network, role, { option, all });
+  const twice = [...names.values()].find((name, index, list) => list.indexOf(name) !== index);
+  if (twice !== undefined) throw refused(`Two ${role} of the model would be called "${twice}".`);
+  return names;
+}
+
+function toAliases(network: Network, role: PortRole, mapping: MappingConfig): ReadonlyMap<number, string> {
+  return new Map(
+    Object.entries(mapping[role]).map(([name, alias]) => [
+      network.find(role, name) ?? unknownName(network, role, { name, who: "mapping_config.json" }),
+      alias,
+    ]),
+  );
+}
+
+function pick(
+  network: Network,
+  role: PortRole,
+  { option, all }: { readonly option: string; readonly all: ReadonlyMap<number, string> },
+): ReadonlyMap<number, string> {
+  const names = option
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  const placeOf = (name: string) =>
+    [...all].find(([, served]) => served === name)?.[0] ??
+    network.find(role, name) ??
+    unknownName(network, role, { name, who: `Option "${role}"` });
+  return new Map(names.map((name) => [placeOf(name), name]));
+}
+
+function unknownName(
+  network: Network,
+  role: PortRole,
+  { name, who }: { readonly name: string; readonly who: string },
+): never {
+  const known = network[role].map((port, place) => nameOf(role, port, place));
+  throw refused(
+    `${who} names "${name}", but the model has no such ${TITLES[role].toLowerCase()}.${didYouMean(name, known)} It has ${known.join(", ")}.`,
+  );
+}
+
+function toSpec(
+  role: PortRole,
+  name: string,
+  { port, anyShape }: { readonly port: Port; readonly anyShape: boolean },
+): TensorSpec {
+  const dtype = toDType(port.elementType, `${TITLES[role]} "${name}"`);
+  const { shape } = port;
+  if (shape === undefined) return { name, dtype };
+  return { name, dtype, shape: anyShape ? shape.map(() => -1) : shape };
+}

@@ -1,0 +1,9 @@
+import { findLibrary } from "../../../src/runtimes/find-library.ts";
+import { openvino } from "../../../src/runtimes/openvino.ts";
+
+/** Where libopenvino_c is on this machine; rejects, saying how to get it, where it is not. */
+export async function openvinoRuntime(): Promise<string> {
+  const found = findLibrary(openvino);
+  if (found !== undefined) return found.path;
+  throw new Error("OpenVINO is not installed (kserving runtimes install openvino).");
+}
