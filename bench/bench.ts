@@ -13,6 +13,22 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "everything that the engine promises, beside bare servers; --quick for 5 rounds, --only TEXT for some groups",
     run: async (args) => (await import("./engine.ts")).runEngine(args),
   },
+  kserve: {
+    what: "codecs and pictures of KServe V2, beside a copy, protobufjs, sharp, node:http and JSON.parse; --quick for 5 rounds",
+    run: async (args) => (await import("./kserve.ts")).runKserve(args),
+  },
+  python: {
+    what: "the pytorch driver beside the same forward in Python (PYTHON names the interpreter); --quick for 5 rounds",
+    run: async (args) => (await import("./python.ts")).runPython(args),
+  },
+  tensorflow: {
+    what: "the tensorflow driver beside Python TensorFlow (PYTHON names the interpreter); --quick for 5 rounds",
+    run: async (args) => (await import("./tensorflow.ts")).runTensorflow(args),
+  },
+  openvino: {
+    what: "the openvino driver beside Python OpenVINO (PYTHON names the interpreter); --quick for 5 rounds",
+    run: async (args) => (await import("./openvino.ts")).runOpenvino(args),
+  },
 };
 
 const [name = "", ...args] = process.argv.slice(2);

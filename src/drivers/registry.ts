@@ -7,10 +7,15 @@ import type { Driver } from "./driver.ts";
 
 /** Every driver by name. Adding one is one line here. */
 const DRIVERS: Readonly<Record<string, () => Promise<{ default: Driver }>>> = {
+  lightgbm: () => import("./lightgbm.ts") as Promise<{ default: Driver }>,
   null: () => import("./null.ts") as Promise<{ default: Driver }>,
   onnx: () => import("./onnx/onnx.ts") as Promise<{ default: Driver }>,
   openvino: () => import("./openvino/openvino.ts") as Promise<{ default: Driver }>,
+  pytorch: () => import("./pytorch.ts") as Promise<{ default: Driver }>,
+  python: () => import("./python.ts") as Promise<{ default: Driver }>,
+  sklearn: () => import("./sklearn.ts") as Promise<{ default: Driver }>,
   tensorflow: () => import("./tensorflow/tensorflow.ts") as Promise<{ default: Driver }>,
+  xgboost: () => import("./xgboost.ts") as Promise<{ default: Driver }>,
 };
 
 /** The names that `--driver` takes, beside a path to a user's own driver file. */

@@ -1,0 +1,10 @@
+"""What the server starts: `python .../python FRAMES_FD SLOT_FD...`. The folder of this file is first on the import path."""
+
+import sys
+
+# The installed package stays as it was installed; what the user imports is cached as usual.
+sys.dont_write_bytecode = True
+
+from kserving_host.host import serve
+
+serve(int(sys.argv[1]), [int(text) for text in sys.argv[2:]])

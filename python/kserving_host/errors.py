@@ -1,0 +1,45 @@
+"""The one error that crosses to the server."""
+
+import os
+import traceback
+
+LAST_LINES = 3
+OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+class HostError(Exception):
+    """Told to the server as a gRPC code name and a message for the client; `detail` goes to the server's log alone."""
+
+    def __init__(self, code, message, detail=None):
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.detail = detail
+
+
+def invalid(message):
+    """The caller's fault."""
+    return HostError("invalid_argument", message)
+
+
+def refused(message, cause=None):
+    """A model, or an installation, that cannot be served."""
+    return HostError("failed_precondition", message, cause and traceback_text(cause))
+
+
+def traceback_text(error):
+    """The whole traceback, for the log."""
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def one_line(error):
+    """`TypeError: what it says`, as Python prints it last."""
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def last_lines(error):
+    """Where the user's code failed: the last lines of the traceback, without the folders of its files."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(OWN_FOLDER)]
+    places = [f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames[-LAST_LINES:]]
+    return "; ".join([*places, one_line(error)])

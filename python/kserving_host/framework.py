@@ -1,0 +1,95 @@
+"""What each module of `frameworks/` gives: a class `Framework` with these methods."""
+
+import numpy as np
+
+from . import outputs
+from .errors import HostError, invalid, one_line, traceback_text
+
+
+class LoadRequest:
+    """What to load: a path, the driver's options, and what the user says of inputs and outputs."""
+
+    def __init__(self, message):
+        self.path = message["path"]
+        self.options = message["options"]
+        self.inputs = message.get("inputs")
+        self.outputs = message.get("outputs")
+        self.threads = message["threads"]
+
+
+class BaseFramework:
+    """Loads one model. `inputs` and `outputs` are specs (name, and dtype and shape where they are known), or None where even names are not."""
+
+    # Whether predicting on zeros tells the outputs without harm.
+    dry_runs = True
+
+    def __init__(self, request):
+        self.request = request
+        self.inputs = request.inputs
+        self.outputs = None
+        self.model = None
+        self.model_class = None
+
+    def load(self):
+        """Sets `model`, and what is known of inputs and outputs."""
+        raise NotImplementedError
+
+    def predict(self, inputs, wanted):
+        """Outputs by name, as arrays; `wanted` names those that are needed, None all."""
+        raise NotImplementedError
+
+    def to_array(self, value):
+        """What `arrays.to_bytes` takes, of a leaf."""
+        return value
+
+    def from_array(self, name, array):
+        """What the framework takes, of an array."""
+        return array
+
+    def is_leaf(self, value):
+        """Whether a value is one output by itself."""
+        return isinstance(value, (np.ndarray, np.generic, bool, int, float, complex, str, bytes))
+
+    def is_callers_fault(self, error):
+        """Whether what was raised says that the inputs do not fit."""
+        return False
+
+    def message_of(self, error):
+        """What clients may read of what was raised."""
+        return one_line(error)
+
+    def facts(self):
+        """What hooks and the log may know of the model: plain data."""
+        return {}
+
+    def close(self):
+        """Frees what the model holds."""
+
+    def by_name(self, value):
+        """The leaves of what a model returned, named."""
+        names = self.request.outputs
+        return {name: self.to_array(leaf) for name, leaf in outputs.name_outputs(value, self.is_leaf, names).items()}
+
+    def check_names(self, inputs, required, known):
+        """For models whose inputs have names but no dtypes, which the server therefore does not check."""
+        for name in inputs:
+            if name not in known:
+                raise invalid(f'The model has no input "{name}". It has {", ".join(known)}.')
+        for name in required:
+            if name not in inputs:
+                raise invalid(f'Input "{name}" is missing. The model takes {", ".join(known)}.')
+
+    def to_host_error(self, error):
+        """The error of a failed run."""
+        if isinstance(error, HostError):
+            return error
+        code = "invalid_argument" if self.is_callers_fault(error) else "internal"
+        what = "refuses the inputs" if code == "invalid_argument" else "failed"
+        return HostError(code, f"The model {what}: {self.message_of(error)}", traceback_text(error))
+
+
+def one_input(inputs):
+    """The array of a model that takes one, whatever its name."""
+    if len(inputs) == 1:
+        return next(iter(inputs.values()))
+    raise invalid(f"The model takes one input; {len(inputs)} came: {', '.join(inputs)}.")

@@ -1,0 +1,57 @@
+"""Objects with scikit-learn's methods, whichever library they come from."""
+
+import numpy as np
+
+from .. import arrays
+from ..errors import invalid
+from ..framework import BaseFramework, one_input
+
+# Methods that give an output of their name, in the order of the answer.
+METHODS = ("predict", "predict_proba", "predict_log_proba", "transform")
+
+
+class EstimatorFramework(BaseFramework):
+    """Outputs are named after the methods that give them."""
+
+    methods = METHODS
+
+    def predict(self, inputs, wanted):
+        rows = to_rows(inputs)
+        names = [name for name in self._methods if wanted is None or name in wanted]
+        return {name: plain(getattr(self.model, name)(rows)) for name in names}
+
+    def use(self, estimator):
+        """Takes over an estimator that was loaded."""
+        self.model = estimator
+        self.model_class = type(estimator)
+        self._methods = [name for name in self.methods if callable(_method(estimator, name))]
+        if not self._methods:
+            raise invalid(f"A {type(estimator).__name__} is no model: it has none of {', '.join(self.methods)}.")
+
+    def is_callers_fault(self, error):
+        return isinstance(error, ValueError)
+
+    def facts(self):
+        return {"class": self.model_class.__name__, "methods": getattr(self, "_methods", [])}
+
+
+def to_rows(inputs):
+    """The one input as the libraries take it: rows of features, texts as str."""
+    array = one_input(inputs)
+    if isinstance(array, arrays.Bits):
+        raise invalid("The input is bfloat16, which numpy does not have; send float32.")
+    if array.dtype == object:
+        return np.array([each.decode() for each in array.reshape(-1)], object).reshape(array.shape)
+    return array
+
+
+def plain(result):
+    """What a method gave, as an array: sparse matrices and data frames too."""
+    if hasattr(result, "toarray"):
+        return result.toarray()
+    return result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
+
+
+def _method(estimator, name):
+    # Many estimators have methods that raise AttributeError unless they were trained for them.
+    return getattr(estimator, name, None)

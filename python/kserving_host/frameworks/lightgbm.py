@@ -1,0 +1,34 @@
+"""LightGBM: its own text format as a Booster, and pickles of Boosters and estimators."""
+
+import lightgbm
+
+from ..errors import one_line, refused
+from .estimators import EstimatorFramework, plain, to_rows
+from .pickles import is_pickle, load_pickle
+
+
+class Framework(EstimatorFramework):
+    methods = ("predict", "predict_proba")
+
+    def load(self):
+        path = self.request.path
+        model = load_pickle(path, self.request.options) if is_pickle(path) else _load_native(path)
+        self._is_booster = isinstance(model, lightgbm.Booster)
+        if not self._is_booster:
+            return self.use(model)
+        self.model, self.model_class = model, type(model)
+
+    def predict(self, inputs, wanted):
+        if not self._is_booster:
+            return super().predict(inputs, wanted)
+        return {"result": plain(self.model.predict(to_rows(inputs), num_threads=self.request.threads))}
+
+    def is_callers_fault(self, error):
+        return isinstance(error, (ValueError, TypeError)) or "number of features" in str(error)
+
+
+def _load_native(path):
+    try:
+        return lightgbm.Booster(model_file=path)
+    except Exception as error:
+        raise refused(f"lightgbm {lightgbm.__version__} cannot load the model: {one_line(error)}", error) from error

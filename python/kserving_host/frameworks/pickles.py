@@ -1,0 +1,37 @@
+"""Pickles and joblib files, which run whatever code is in them while they load."""
+
+from ..errors import one_line, refused
+
+ENDINGS = (".pkl", ".pickle", ".joblib")
+
+
+def is_pickle(path):
+    """By the name, or by how pickles begin."""
+    if path.endswith(ENDINGS):
+        return True
+    with open(path, "rb") as file:
+        head = file.read(2)
+    return head[:1] == b"\x80" and head[1:] in (b"\x02", b"\x03", b"\x04", b"\x05")
+
+
+def load_pickle(path, options):
+    """The object in the file; refused unless the user says that the file is to be trusted."""
+    if not options.get("allow_pickle"):
+        raise refused("The file is a pickle, and loading it runs whatever code is in it. For a file that you trust: -o allow_pickle=true.")
+    try:
+        return _load(path)
+    except ModuleNotFoundError as error:
+        raise refused(f'The pickle needs the module "{error.name}", which this Python does not have.', error) from error
+    except Exception as error:
+        raise refused(f"The pickle cannot be loaded: {one_line(error)}", error) from error
+
+
+def _load(path):
+    try:
+        import joblib
+    except ModuleNotFoundError:
+        import pickle
+
+        with open(path, "rb") as file:
+            return pickle.load(file)
+    return joblib.load(path)

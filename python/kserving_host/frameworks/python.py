@@ -1,0 +1,82 @@
+"""The user's own class: `load(path, options)`, `predict(inputs) -> outputs`, and if it likes `inputs`, `outputs`, `close()`."""
+
+import numpy as np
+
+from .. import arrays, user_module
+from ..errors import HostError, last_lines, refused
+from ..framework import BaseFramework
+
+
+class Framework(BaseFramework):
+    # The class may count what it is asked, or ask others: it is never run without a request.
+    dry_runs = False
+
+    def load(self):
+        options = self.request.options
+        self.model_class = user_module.load_class(options["model_class"])
+        self.model = user_module.create(self.model_class, options.get("model_args"))
+        if not callable(getattr(self.model, "predict", None)):
+            raise refused(f"{options['model_class']} has no method predict(inputs); expected a class with load(path, options) and predict(inputs).")
+        if callable(getattr(self.model, "load", None)):
+            self._load(options)
+        self.inputs = self.request.inputs or _specs(self.model, "inputs")
+        self.outputs = _specs(self.model, "outputs")
+        self._known = self.inputs and [each["name"] for each in self.inputs]
+
+    def predict(self, inputs, wanted):
+        if self._known:
+            self.check_names(inputs, self._known, self._known)
+        return self.by_name(self.model.predict({name: self.from_array(name, array) for name, array in inputs.items()}))
+
+    def from_array(self, name, array):
+        """bfloat16 comes as float32, which holds each of its values."""
+        if not isinstance(array, arrays.Bits):
+            return array
+        return np.left_shift(array.array.astype(np.uint32), 16).view(np.float32)
+
+    def is_leaf(self, value):
+        # A list is one output, as numpy reads it, unless it has structure of its own.
+        return super().is_leaf(value) or (isinstance(value, list) and not any(_has_members(each) for each in value))
+
+    def is_callers_fault(self, error):
+        return isinstance(error, ValueError)
+
+    def facts(self):
+        return {"class": getattr(self.model_class, "__name__", str(self.model_class))}
+
+    def close(self):
+        if callable(getattr(self.model, "close", None)):
+            self.model.close()
+
+    def _load(self, options):
+        try:
+            self.model.load(self.request.path, options.get("all", {}))
+        except Exception as error:
+            name = type(self.model).__name__
+            raise refused(f"{name}.load failed: {last_lines(error)}", error) from error
+
+
+def _specs(model, attribute):
+    """As a list of specs, or a dict of dtypes (or of [dtype, shape]) by name."""
+    value = getattr(model, attribute, None)
+    if value is None or callable(value):
+        return None
+    items = [_spec(name, each) for name, each in value.items()] if hasattr(value, "items") else [dict(each) for each in value]
+    for each in items:
+        if each.get("dtype") not in (*arrays.NUMPY_TYPES, "bfloat16", "bytes", None):
+            raise HostError("failed_precondition", f'{attribute} gives "{each["name"]}" the dtype {each["dtype"]}; expected numpy\'s names, or bytes.')
+    return items
+
+
+def _spec(name, value):
+    if isinstance(value, (list, tuple)):
+        return {"name": name, "dtype": _dtype(value[0]), "shape": list(value[1])}
+    return {"name": name, "dtype": _dtype(value)}
+
+
+def _dtype(value):
+    return value if isinstance(value, str) else np.dtype(value).name
+
+
+def _has_members(value):
+    return hasattr(value, "items") or isinstance(value, np.ndarray)

@@ -1,0 +1,201 @@
+"""What a file of PyTorch's is, and how it is loaded."""
+
+import inspect
+import os
+import zipfile
+
+import torch
+
+from .. import user_module
+from ..errors import HostError, last_lines, one_line, refused
+
+ENDINGS = (".pt", ".pth", ".pt2", ".ts", ".bin", ".ckpt", ".torchscript")
+# Where training scripts put the weights within what they save.
+STATE_KEYS = ("state_dict", "model_state_dict", "model")
+MOST_KEYS = 10
+
+
+class Loaded:
+    """A model, its class where it is known, and what its file says of its inputs."""
+
+    def __init__(self, model, kind, model_class=None, inputs=None):
+        self.model = model
+        self.kind = kind
+        self.model_class = model_class or type(model)
+        self.inputs = inputs
+
+
+def load_file(path, options, device):
+    """Loads whatever the file is."""
+    file = _find_file(path)
+    kind = _kind_of(file)
+    if kind == "exported":
+        return _load_exported(file)
+    if kind == "torchscript":
+        return _load_script(file, options, device)
+    return _load_saved(file, options)
+
+
+def _find_file(path):
+    if not os.path.isdir(path):
+        return path
+    files = sorted(name for name in os.listdir(path) if name.endswith(ENDINGS))
+    if len(files) == 1:
+        return os.path.join(path, files[0])
+    found = f"it has {', '.join(files)}; give the path of one" if files else f"it has none; expected one ending in {', '.join(ENDINGS)}"
+    raise refused(f'The folder "{path}" should have one model file: {found}.')
+
+
+def _kind_of(file):
+    """By the names within the archive; what is no archive was saved by an older torch."""
+    if not zipfile.is_zipfile(file):
+        with open(file, "rb") as opened:
+            if opened.read(1) != b"\x80":
+                raise refused(f'"{os.path.basename(file)}" was not saved by PyTorch: it is neither a zip archive nor a pickle.')
+        return "saved"
+    with zipfile.ZipFile(file) as archive:
+        names = {name.partition("/")[2] or name for name in archive.namelist()} | set(archive.namelist())
+    if "constants.pkl" in names:
+        return "torchscript"
+    if "serialized_exported_program.json" in names or "archive_format" in names or any(name.startswith("models/") for name in names):
+        return "exported"
+    return "saved"
+
+
+def _load_script(file, options, device):
+    if options.get("model_class"):
+        print(f"{os.path.basename(file)} is TorchScript, which has its code in itself; model_class is not used")
+    try:
+        return Loaded(torch.jit.load(file, map_location=device), "torchscript")
+    except Exception as error:
+        raise refused(f"torch {torch.__version__} cannot load this TorchScript: {one_line(error)}", error) from error
+
+
+def _load_exported(file):
+    try:
+        from torch import export
+
+        program = export.load(file)
+    except (ImportError, AttributeError) as error:
+        raise refused(f"Exported programs (.pt2) need torch 2.1 or later; this is {torch.__version__}.", error) from error
+    except Exception as error:
+        raise refused(f"torch {torch.__version__} cannot load this exported program: {one_line(error)}", error) from error
+    return Loaded(program.module(), "exported", inputs=_exported_inputs(program))
+
+
+def _exported_inputs(program):
+    """Names, dtypes and shapes of the program's placeholders, in forward's order; None where one is no tensor."""
+    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    specs = []
+    for name in program.graph_signature.user_inputs:
+        value = nodes[name].meta.get("val") if name in nodes else None
+        if not isinstance(value, torch.Tensor):
+            return None
+        shape = [size if isinstance(size, int) else -1 for size in value.shape]
+        specs.append({"name": name, "dtype": str(value.dtype).replace("torch.", ""), "shape": shape})
+    return specs
+
+
+def _load_saved(file, options):
+    saved = _unpickle(file, options)
+    if isinstance(saved, torch.nn.Module):
+        return Loaded(saved, "pickle")
+    state = _state_of(saved)
+    if not options.get("model_class"):
+        what = f"weights without a model ({len(state)} tensors)" if state else f"a {type(saved).__name__}"
+        how = "-o model_class=package.module:Net, with -o model_args for its arguments"
+        raise refused(f"The file has {what}; say which class takes them: {how}.")
+    if state is None:
+        raise refused(f"The file has a {type(saved).__name__}; expected a state dict.")
+    model_class = user_module.load_class(options["model_class"])
+    model = user_module.create(model_class, options.get("model_args"))
+    if not isinstance(model, torch.nn.Module):
+        raise refused(f"{options['model_class']} made a {type(model).__name__}; expected a torch.nn.Module.")
+    _load_state(model, state)
+    return Loaded(model, "state_dict", model_class if inspect.isclass(model_class) else None)
+
+
+def _unpickle(file, options):
+    if options.get("allow_pickle"):
+        _import_class(options)
+        return _load(file, {"weights_only": False} if _has_weights_only() else {})
+    if not _has_weights_only():
+        what = f"torch {torch.__version__} can load this only as a pickle, which runs whatever code is in it"
+        raise refused(f"{what}. For a file that you trust: -o allow_pickle=true; or use torch 1.13 or later.")
+    return _load(file, {"weights_only": True})
+
+
+def _has_weights_only():
+    return "weights_only" in inspect.signature(torch.load).parameters
+
+
+def _import_class(options):
+    """A pickle names classes by their modules, which `__main__` may stand for; importing first gives the better error."""
+    if options.get("model_class"):
+        user_module.load_class(options["model_class"])
+
+
+def _load(file, how):
+    try:
+        # Weights of another device come to the CPU first; the model moves them where they belong.
+        return torch.load(file, map_location="cpu", **how)
+    except ModuleNotFoundError as error:
+        where = "the folders of the model and of the hooks, import_path and PYTHONPATH"
+        raise refused(f'The pickle needs the module "{error.name}", which is not on the import path: {where}.', error) from error
+    except AttributeError as error:
+        raise refused(f"The pickle needs what its modules do not have: {one_line(error)}", error) from error
+    except Exception as error:
+        raise _load_error(error) from error
+
+
+def _load_error(error):
+    text = str(error)
+    if "eights only" in text or "weights_only" in text or "WeightsUnpickler" in text:
+        return refused(
+            "The file is a pickle that holds more than weights, such as a whole model; loading it would run whatever code is in it. "
+            "Better save model.state_dict() and give model_class; for a file that you trust: -o allow_pickle=true.",
+            error,
+        )
+    return refused(f"torch {torch.__version__} cannot load the file: {one_line(error)}", error)
+
+
+def _state_of(saved):
+    if not hasattr(saved, "items"):
+        return None
+    if _is_state(saved):
+        return saved
+    return next((saved[key] for key in STATE_KEYS if key in saved and _is_state(saved[key])), None)
+
+
+def _is_state(value):
+    return hasattr(value, "items") and all(isinstance(each, torch.Tensor) for each in value.values())
+
+
+def _load_state(model, state):
+    own = model.state_dict()
+    state = _without_prefix(state, own)
+    missing, unexpected = [key for key in own if key not in state], [key for key in state if key not in own]
+    if missing or unexpected:
+        parts = [f"{what} {_cut(keys)}" for what, keys in (("it lacks", missing), ("it has beyond them", unexpected)) if keys]
+        raise refused(f"The file's weights do not fit {type(model).__name__}: {'; '.join(parts)}.")
+    sizes = [(key, list(state[key].shape), list(own[key].shape)) for key in own if hasattr(own[key], "shape")]
+    wrong = [f"{key} is {found}, expected {expected}" for key, found, expected in sizes if found != expected]
+    if wrong:
+        raise refused(f"The file's weights do not fit {type(model).__name__}: {_cut(wrong)}. Are its arguments (-o model_args) those of the training?")
+    try:
+        model.load_state_dict(state)
+    except Exception as error:
+        raise HostError("failed_precondition", f"{type(model).__name__} refuses the weights: {last_lines(error)}") from error
+
+
+def _without_prefix(state, own):
+    """DataParallel and compiled models save their weights under names of their own."""
+    for prefix in ("module.", "_orig_mod."):
+        if all(key.startswith(prefix) for key in state) and not all(key.startswith(prefix) for key in own):
+            return {key[len(prefix) :]: value for key, value in state.items()}
+    return state
+
+
+def _cut(items):
+    rest = f" and {len(items) - MOST_KEYS} more" if len(items) > MOST_KEYS else ""
+    return ", ".join(items[:MOST_KEYS]) + rest

@@ -1,0 +1,43 @@
+"""XGBoost: its own formats as a Booster, and pickles of Boosters and estimators."""
+
+import xgboost
+
+from ..errors import invalid, one_line, refused
+from .estimators import EstimatorFramework, to_rows
+from .pickles import is_pickle, load_pickle
+
+
+class Framework(EstimatorFramework):
+    methods = ("predict", "predict_proba")
+
+    def load(self):
+        path = self.request.path
+        model = load_pickle(path, self.request.options) if is_pickle(path) else _load_native(path)
+        self._is_booster = isinstance(model, xgboost.Booster)
+        if not self._is_booster:
+            return self.use(model)
+        self.model, self.model_class = model, type(model)
+        model.set_param({"nthread": self.request.threads})
+
+    def predict(self, inputs, wanted):
+        if not self._is_booster:
+            return super().predict(inputs, wanted)
+        rows = to_rows(inputs)
+        # XGBoost takes features that are not there for missing values, without a word.
+        if rows.ndim != 2 or rows.shape[1] != self.model.num_features():
+            raise invalid(f"The model takes rows of {self.model.num_features()} features; the input's shape is {list(rows.shape)}.")
+        return {"result": self.model.predict(xgboost.DMatrix(rows, feature_names=self.model.feature_names))}
+
+    def is_callers_fault(self, error):
+        return isinstance(error, (ValueError, TypeError))
+
+    def message_of(self, error):
+        return super().message_of(error).split("\nStack trace:", 1)[0]
+
+
+def _load_native(path):
+    try:
+        return xgboost.Booster(model_file=path)
+    except Exception as error:
+        text = one_line(error).split("\nStack trace:", 1)[0]
+        raise refused(f"xgboost {xgboost.__version__} cannot load the model: {text}", error) from error

@@ -1,0 +1,150 @@
+"""The loop that answers the server's questions, one after the other."""
+
+import importlib
+import importlib.util
+import os
+import signal
+import sys
+import time
+
+from .errors import HostError, one_line, refused, traceback_text
+from .parent import end_with_parent
+
+LIFE_FD = 0
+# What each framework needs; its absence means that another interpreter may serve.
+MODULES = {"pytorch": "torch", "sklearn": "sklearn", "xgboost": "xgboost", "lightgbm": "lightgbm", "python": "numpy"}
+
+
+def serve(frames_fd, slots):
+    """Answers until the server closes its end."""
+    _guard([frames_fd, *slots])
+    if importlib.util.find_spec("numpy") is None:
+        sys.exit(f"{sys.executable} has no module numpy")
+    from .frames import Closed, Frames
+
+    host = Host(Frames(frames_fd, slots))
+    try:
+        while True:
+            host.answer()
+    except Closed:
+        host.close()
+    sys.stdout.flush()
+    # Python's own end takes a second where torch is loaded.
+    os._exit(0)
+
+
+class Host:
+    """One model, and the server that asks it."""
+
+    def __init__(self, frames):
+        self._frames = frames
+        self._framework = None
+        self._pid = os.getpid()
+
+    def answer(self):
+        """Reads one question and answers it, whatever comes of it."""
+        message, tensors = self._frames.read()
+        # The answer's place in the slot's file lies behind the question's tensors.
+        end = max([(spec[4] + spec[3] + 63) & ~63 for spec in message.get("tensors", ()) if spec[4] >= 0], default=0)
+        try:
+            result, outputs = self._run(message, tensors)
+            self._write(message, {"result": result}, outputs, end)
+        except Exception as error:
+            failure = self._to_failure(error)
+            detail = {"code": failure.code, "message": failure.message, "detail": failure.detail}
+            self._write(message, {"error": detail}, {}, 0)
+
+    def close(self):
+        """Lets the model close."""
+        if self._framework is not None:
+            self._framework.close()
+
+    def _run(self, message, tensors):
+        operation = message["op"]
+        if operation == "predict":
+            return None, self._predict(message, tensors)
+        if operation == "call":
+            from . import handles
+
+            return handles.call(self._framework, message, tensors)
+        self._framework, facts = load(message)
+        return facts, {}
+
+    def _predict(self, message, tensors):
+        deadline = message.get("deadline")
+        if deadline is not None and 1000 * time.time() > deadline:
+            raise HostError("deadline_exceeded", "The request's deadline passed.")
+        wanted = message.get("outputs")
+        outputs = self._framework.predict(tensors, wanted)
+        if wanted is None:
+            return outputs
+        missing = [name for name in wanted if name not in outputs]
+        if missing:
+            raise HostError("invalid_argument", f'The model gave no output "{missing[0]}". It gave {", ".join(outputs)}.')
+        return {name: outputs[name] for name in wanted}
+
+    def _to_failure(self, error):
+        if isinstance(error, HostError):
+            return error
+        if self._framework is not None:
+            return self._framework.to_host_error(error)
+        return HostError("failed_precondition", one_line(error), traceback_text(error))
+
+    def _write(self, message, header, tensors, offset):
+        if os.getpid() != self._pid:
+            # The model has forked, and this is the child, which has come back into a loop that is not its own.
+            os._exit(0)
+        try:
+            self._frames.write({"id": message["id"], **header}, tensors, message.get("slot", -1), offset)
+        except HostError as failure:
+            detail = {"code": failure.code, "message": failure.message, "detail": failure.detail}
+            self._frames.write({"id": message["id"], "error": detail}, {})
+
+
+def load(message):
+    """A framework with its model loaded, and the facts that the server asked for."""
+    from .framework import LoadRequest
+    from .signature import describe
+    from .user_module import add_import_paths
+
+    framework_module = _import_framework(message["framework"])
+    sys.dont_write_bytecode = False
+    if message["path"] and not os.path.exists(message["path"]):
+        raise refused(f'There is no model at "{message["path"]}".')
+    add_import_paths(message["import_paths"])
+    framework = framework_module.Framework(LoadRequest(message))
+    framework.load()
+    return framework, {"signature": describe(framework), "python": sys.executable, "facts": framework.facts()}
+
+
+def _import_framework(name):
+    needed = MODULES[name]
+    where = f"{sys.executable} (Python {sys.version.split()[0]})"
+    if importlib.util.find_spec(needed) is None:
+        raise HostError("unimplemented", f"{where} has no module {needed}")
+    try:
+        return importlib.import_module(f".frameworks.{name}", __package__)
+    except Exception as error:
+        raise HostError("unimplemented", f"{where} cannot import {needed}: {one_line(error)}", traceback_text(error)) from error
+
+
+def _guard(fds):
+    """Keeps the server's descriptors from the model, from what it starts and what it forks; standard input is at its end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    life = os.dup(LIFE_FD)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, LIFE_FD)
+    os.close(null)
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _close([life, *fds]))
+    end_with_parent(life)
+
+
+def _close(fds):
+    for fd in fds:
+        try:
+            os.close(fd)
+        except OSError:
+            pass

@@ -1,0 +1,75 @@
+"""Makes toy models of scikit-learn, and of XGBoost and LightGBM where they are installed, with their own answers: make-estimators.py FOLDER.
+
+answers.json has by file the outputs for the two rows of ROWS, as dtype, shape and nested lists.
+"""
+
+import json
+import os
+import pickle
+import sys
+
+import numpy as np
+
+ROWS = np.array([[0.1, 2.0, 3.0], [3.0, 0.2, 1.0]], np.float32)
+
+
+def plain(value):
+    array = np.asarray(value)
+    return {"dtype": array.dtype.name if array.dtype.kind not in "UO" else "bytes", "shape": list(array.shape), "values": array.tolist()}
+
+
+def train_data():
+    random = np.random.RandomState(0)
+    features = random.rand(60, 3).astype(np.float32) * 3
+    return features, (features[:, 0] > features[:, 1]).astype(int)
+
+
+def sklearn_models(folder, features, labels):
+    import joblib
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    classifier = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, np.array(["no", "yes"])[labels])
+    joblib.dump(classifier, os.path.join(folder, "classifier.joblib"))
+    scaler = StandardScaler().fit(features)
+    with open(os.path.join(folder, "scaler.pkl"), "wb") as file:
+        pickle.dump(scaler, file)
+    names = ("predict", "predict_proba", "predict_log_proba")
+    return {
+        "classifier.joblib": {name: plain(getattr(classifier, name)(ROWS)) for name in names},
+        "scaler.pkl": {"transform": plain(scaler.transform(ROWS))},
+    }
+
+
+def xgboost_models(folder, features, labels):
+    import xgboost
+
+    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 2, "nthread": 1}, xgboost.DMatrix(features, labels), 5)
+    booster.save_model(os.path.join(folder, "booster.ubj"))
+    booster.save_model(os.path.join(folder, "booster.json"))
+    answer = {"result": plain(booster.predict(xgboost.DMatrix(ROWS)))}
+    return {"booster.ubj": answer, "booster.json": answer}
+
+
+def lightgbm_models(folder, features, labels):
+    import lightgbm
+
+    booster = lightgbm.train({"objective": "binary", "verbose": -1, "min_data_in_leaf": 2, "num_threads": 1}, lightgbm.Dataset(features, labels), 5)
+    booster.save_model(os.path.join(folder, "booster.lgb"))
+    return {"booster.lgb": {"result": plain(booster.predict(ROWS))}}
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    answers = {"rows": ROWS.tolist()}
+    for make in (sklearn_models, xgboost_models, lightgbm_models):
+        try:
+            answers.update(make(folder, *train_data()))
+        except ImportError as error:
+            print(error, file=sys.stderr)
+    with open(os.path.join(folder, "answers.json"), "w") as file:
+        json.dump(answers, file)
+
+
+main(sys.argv[1])

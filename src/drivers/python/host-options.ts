@@ -1,0 +1,35 @@
+import type { OptionTable } from "../option-table.ts";
+
+/** The `-o` keys of every driver whose models run in Python. */
+export interface PythonHostOptions {
+  readonly python?: string;
+  readonly processes: number;
+  readonly timeout: number;
+  readonly import_path?: string;
+  readonly inputs?: string;
+  readonly outputs?: string;
+}
+
+/** What the host of Python models takes, whatever the framework. */
+export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
+  python: {
+    type: "string",
+    help: "The interpreter; left out, the first that has what is needed of VIRTUAL_ENV, CONDA_PREFIX and python3.",
+  },
+  processes: { type: "integer", min: 1, default: 1, help: "Python processes, each with the model in it." },
+  timeout: {
+    type: "number",
+    min: 0,
+    default: 300,
+    help: "Seconds that one run may take before its process is ended and replaced; 0 = as long as it takes.",
+  },
+  import_path: {
+    type: "string",
+    help: "Folders to import from, beside those of the model and of the hooks, and PYTHONPATH; separated as PYTHONPATH is.",
+  },
+  inputs: {
+    type: "string",
+    help: "The inputs in their order, each as name, name:dtype or name:dtype[2,-1]; -1 = any size. With dtypes and shapes clients see them.",
+  },
+  outputs: { type: "string", help: "Names of the outputs in their order, separated by commas." },
+};

@@ -1,0 +1,134 @@
+import { statSync } from "node:fs";
+import { delimiter, dirname, resolve } from "node:path";
+import { ServingError } from "../../errors.ts";
+import { pythonCommands } from "../../runtimes/python.ts";
+import type { DriverHost, Model } from "../driver.ts";
+import type { PythonHostOptions } from "./host-options.ts";
+import { parseNames, parseSpecs } from "./parse-specs.ts";
+import { createPythonModel, type LoadedFacts } from "./python-model.ts";
+import { PythonProcess } from "./python-process.ts";
+import { SupervisedProcess } from "./supervised-process.ts";
+
+/** A framework that runs in Python. */
+interface PythonFramework {
+  /** The driver, and its module in python/kserving_host/frameworks. */
+  readonly name: string;
+  /** What people call it. */
+  readonly title: string;
+  /** What to install where it is not there. */
+  readonly howToInstall: string;
+}
+
+/** What to load. */
+interface PythonSource {
+  readonly framework: PythonFramework;
+  readonly path: string;
+  readonly options: PythonHostOptions & { readonly threads?: number };
+  /** What the framework's module gets of the options. */
+  readonly own: Readonly<Record<string, unknown>>;
+}
+
+/** A process with the model in it. */
+interface Started {
+  readonly process: PythonProcess;
+  readonly loaded: LoadedFacts;
+}
+
+/** Loads a model in processes of the first interpreter that has the framework. Throws `failed_precondition` where none has, and what Python says of the model. */
+export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model> {
+  const question = toQuestion(source, host);
+  const log = host.log.child({ driver: source.framework.name });
+  const start = (python: string) => startProcess(python, { source, question, host: { ...host, log } });
+  const first = await startFirst(source, start);
+  const { python } = first.loaded;
+  log.info("the model runs in Python", { python, pid: first.process.pid, ...first.loaded.facts });
+  const again = async () => (await start(python)).process;
+  const others = await startAll(source.options.processes - 1, again, first.process);
+  const processes = [first.process, ...others].map((process) => new SupervisedProcess(process, again, log));
+  return createPythonModel(processes, first.loaded);
+}
+
+function toQuestion(
+  { framework, path, options, own }: PythonSource,
+  { threads, hookFolder }: DriverHost,
+): Record<string, unknown> {
+  const { inputs, outputs, import_path: paths = "" } = options;
+  const file = resolve(path);
+  return {
+    framework: framework.name,
+    // As the user gave it: it stands in messages.
+    path,
+    options: own,
+    threads: options.threads || threads,
+    import_paths: [folderOf(file), hookFolder ?? "", ...paths.split(delimiter)].filter((each) => each !== ""),
+    inputs: inputs === undefined ? null : parseSpecs(inputs),
+    outputs: outputs === undefined ? null : parseNames(outputs),
+  };
+}
+
+/** A class that needs no file is looked for in the folder where the server was started. */
+function folderOf(path: string): string {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path);
+}
+
+/** An interpreter that lacks the framework leaves the next one its turn. */
+async function startFirst(
+  { framework, options }: PythonSource,
+  start: (python: string) => Promise<Started>,
+): Promise<Started> {
+  const commands = options.python === undefined ? pythonCommands() : [options.python];
+  const lacking = new Set<string>();
+  for (const command of commands) {
+    try {
+      return await start(command);
+    } catch (reason) {
+      const isUnusable = reason instanceof ServingError && UNUSABLE.has(reason.code);
+      if (!isUnusable) throw reason;
+      lacking.add(reason.code === "unavailable" ? `${command}: ${reason.message}` : reason.message);
+    }
+  }
+  throw new ServingError(
+    "failed_precondition",
+    `The ${framework.name} driver finds no Python with ${framework.title}: ${[...lacking].join("; ")}. ${framework.howToInstall} Or name an interpreter that has it: -o python=PATH.`,
+  );
+}
+
+/** The interpreter did not start or lacks numpy; it has no such module. */
+const UNUSABLE: ReadonlySet<string> = new Set(["unavailable", "unimplemented"]);
+
+async function startProcess(
+  python: string,
+  { source, question, host }: { source: PythonSource; question: Record<string, unknown>; host: DriverHost },
+): Promise<Started> {
+  const { timeout } = source.options;
+  const threads = source.options.threads || host.threads;
+  const process = await PythonProcess.start({ python, threads, timeoutMs: 1000 * timeout, log: host.log });
+  try {
+    const { result } = await process.ask({ op: "load", ...question });
+    process.limitTime();
+    return { process, loaded: result as LoadedFacts };
+  } catch (reason) {
+    await process.close();
+    throw await toLoadError(reason, process);
+  }
+}
+
+/** A process that ended before it answered says why by its last lines. */
+async function toLoadError(reason: unknown, process: PythonProcess): Promise<unknown> {
+  if (!(reason instanceof ServingError) || reason.code !== "unavailable") return reason;
+  const words = process.lastWords === "" ? "" : ` (${process.lastWords})`;
+  return new ServingError("unavailable", `it ${await process.ended}${words}`, { cause: reason });
+}
+
+async function startAll(
+  count: number,
+  start: () => Promise<PythonProcess>,
+  first: PythonProcess,
+): Promise<PythonProcess[]> {
+  const results = await Promise.allSettled(Array.from({ length: count }, start));
+  const started = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const failed = results.find((result) => result.status === "rejected");
+  if (failed === undefined) return started;
+  await Promise.all([first, ...started].map((process) => process.close()));
+  throw failed.reason;
+}

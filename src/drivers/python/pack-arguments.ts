@@ -1,0 +1,43 @@
+import { ServingError } from "../../errors.ts";
+import { isPlainObject } from "../../tensor/is-plain-object.ts";
+import { toTensor } from "../../tensor/plain-value.ts";
+import { createTensors, isTensor, type Tensors } from "../../tensor/tensor.ts";
+
+/** What stands in JSON for a tensor beside it. */
+interface Marker {
+  readonly $tensor: string;
+}
+
+/** Arguments of a Python method as JSON, with tensors and typed arrays taken out; throws `invalid_argument` for what Python has no like of. */
+export function packArguments(args: readonly unknown[]): { readonly json: unknown; readonly tensors: Tensors } {
+  const tensors = createTensors();
+  let count = 0;
+  const pack = (value: unknown): unknown => {
+    if (isTensor(value) || ArrayBuffer.isView(value)) {
+      const name = String(count++);
+      tensors[name] = isTensor(value) ? value : toTensor(value, "argument");
+      return { $tensor: name } satisfies Marker;
+    }
+    if (Array.isArray(value)) return value.map(pack);
+    if (typeof value === "object" && value !== null && isPlainObject(value)) return mapMembers(value, pack);
+    if (isJson(value)) return value ?? null;
+    throw new ServingError("invalid_argument", `An argument is a ${typeof value}; expected tensors and plain data.`);
+  };
+  return { json: args.map(pack), tensors };
+}
+
+/** The value that a Python method returned. */
+export function unpackResult(json: unknown, tensors: Tensors): unknown {
+  if (Array.isArray(json)) return json.map((each) => unpackResult(each, tensors));
+  if (typeof json !== "object" || json === null) return json;
+  const { $tensor } = json as Partial<Marker>;
+  return $tensor === undefined ? mapMembers(json, (each) => unpackResult(each, tensors)) : tensors[$tensor];
+}
+
+function isJson(value: unknown): boolean {
+  return value === undefined || value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+function mapMembers(value: object, change: (member: unknown) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, change(member)]));
+}

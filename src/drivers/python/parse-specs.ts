@@ -1,0 +1,53 @@
+import { ServingError } from "../../errors.ts";
+import { DTYPES, type DType, isDType } from "../../tensor/dtype.ts";
+import { didYouMean } from "../../text/nearest.ts";
+
+/** An input or output as far as it is known. */
+export interface LooseSpec {
+  readonly name: string;
+  readonly dtype?: DType;
+  /** -1 = any size. */
+  readonly shape?: readonly number[];
+}
+
+const EXPECTED = "expected name, name:dtype or name:dtype[2,-1], separated by commas";
+const ONE = /^(?<name>[^\s:,[\]]+)(?::(?<dtype>\w+)(?:\[(?<shape>[^\]]*)\])?)?$/;
+
+/** Reads the option `inputs`, such as `x:float32[-1,4],mask`; throws `invalid_argument` naming what is wrong. */
+export function parseSpecs(text: string): LooseSpec[] {
+  // Commas within brackets belong to a shape.
+  const specs = text.split(/,(?![^[]*\])/).map((part) => parseSpec(part.trim()));
+  const twice = specs.find(({ name }, index) => specs.findIndex((each) => each.name === name) !== index);
+  if (twice !== undefined) throw invalid(`Option "inputs" has "${twice.name}" twice.`);
+  return specs;
+}
+
+/** Reads the option `outputs`; throws `invalid_argument` for an empty name. */
+export function parseNames(text: string): string[] {
+  const names = text.split(",").map((name) => name.trim());
+  if (names.includes("")) throw invalid(`Option "outputs" is "${text}"; expected names separated by commas.`);
+  return names;
+}
+
+function parseSpec(text: string): LooseSpec {
+  const { name, dtype, shape } = ONE.exec(text)?.groups ?? {};
+  if (name === undefined) throw invalid(`Option "inputs" has "${text}"; ${EXPECTED}.`);
+  if (dtype === undefined) return { name };
+  if (!isDType(dtype)) {
+    throw invalid(`Option "inputs" gives "${name}" the dtype "${dtype}".${didYouMean(dtype, DTYPES)} ${DTYPES_ARE}`);
+  }
+  return shape === undefined ? { name, dtype } : { name, dtype, shape: parseShape(shape, text) };
+}
+
+function parseShape(text: string, whole: string): number[] {
+  if (text.trim() === "") return [];
+  const sizes = text.split(",").map(Number);
+  if (sizes.every((size) => Number.isInteger(size) && size >= -1)) return sizes;
+  throw invalid(`Option "inputs" has "${whole}"; expected sizes of 0 or more, or -1 for any.`);
+}
+
+const DTYPES_ARE = `Expected one of ${DTYPES.join(", ")}.`;
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

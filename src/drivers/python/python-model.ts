@@ -1,0 +1,89 @@
+import { ServingError } from "../../errors.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import { DEFAULT_SIGNATURE, type Model, type PredictCall, type Signature, type TensorSpec } from "../driver.ts";
+import { packArguments, unpackResult } from "./pack-arguments.ts";
+import type { LooseSpec } from "./parse-specs.ts";
+import { SLOTS } from "./python-process.ts";
+import type { SupervisedProcess } from "./supervised-process.ts";
+
+/** What Python tells of a model that it has loaded. */
+export interface LoadedFacts {
+  readonly signature: { readonly inputs: readonly LooseSpec[] | null; readonly outputs: readonly LooseSpec[] | null };
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** The interpreter. */
+  readonly python: string;
+}
+
+/** What hooks receive for an object of Python: its methods by name, `encoder.forward` included. */
+interface ObjectHandle {
+  /** Calls a method with tensors and plain data; gives what it returns, likewise. */
+  call(method: string, args?: readonly unknown[]): Promise<unknown>;
+}
+
+/** A model in one Python process or several; a request goes to the one with the least to do. */
+export function createPythonModel(processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
+  const { inputs, outputs } = loaded.signature;
+  const names = (specs: readonly LooseSpec[] | null) => specs?.map(({ name }) => name) ?? [];
+  const handle = (target: string): ObjectHandle => ({
+    call: (method, args = []) => callMethod(leastLoaded(processes), { target, method, args }),
+  });
+  return {
+    signatures: { [DEFAULT_SIGNATURE]: toSignature(loaded) },
+    concurrency: SLOTS * processes.length,
+    hookArgs: {
+      model: handle("model"),
+      model_class: handle("model_class"),
+      model_inputs: Object.fromEntries((inputs ?? []).map(({ name, shape = [] }) => [name, shape])),
+      model_outputs: names(outputs),
+    },
+    isReady: () => processes.some(({ isReady }) => isReady),
+    predict: async (tensors, call) => predict(leastLoaded(processes), tensors, call),
+    close: async () => {
+      await Promise.all(processes.map((process) => process.close()));
+    },
+  };
+}
+
+async function predict(process: SupervisedProcess, tensors: Tensors, call: PredictCall): Promise<Tensors> {
+  const { outputs, signal, deadlineMs } = call;
+  if (signal.aborted) throw ServingError.from(signal.reason);
+  const deadline = deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs };
+  const asked = process.ask({ op: "predict", tensors, ...(outputs && { outputs }), ...deadline });
+  return (await untilAborted(asked, signal)).tensors;
+}
+
+async function callMethod(
+  process: SupervisedProcess,
+  { target, method, args }: { target: string; method: string; args: readonly unknown[] },
+): Promise<unknown> {
+  const { json, tensors } = packArguments(args);
+  const answer = await process.ask({ op: "call", target, method, args: json, tensors });
+  return unpackResult(answer.result, answer.tensors);
+}
+
+function leastLoaded(processes: readonly SupervisedProcess[]): SupervisedProcess {
+  return processes.reduce((best, each) => (each.load < best.load ? each : best));
+}
+
+/** The process goes on: Python cannot be interrupted within a model. Nobody waits for it. */
+function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(ServingError.from(signal.reason));
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** Inputs of which a dtype is not known are any inputs to the server; Python checks their names. */
+function toSignature({ signature: { inputs, outputs } }: LoadedFacts): Signature {
+  const isKnown = (specs: readonly LooseSpec[] | null): specs is readonly (LooseSpec & TensorSpec)[] =>
+    specs?.every(({ dtype }) => dtype !== undefined) ?? false;
+  return {
+    ...(isKnown(inputs) && { inputs: inputs.map(toSpec) }),
+    ...(isKnown(outputs) && { outputs: outputs.map(toSpec) }),
+  };
+}
+
+function toSpec({ name, dtype, shape }: TensorSpec): TensorSpec {
+  return shape == null ? { name, dtype } : { name, dtype, shape };
+}

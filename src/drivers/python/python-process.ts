@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import type { Duplex, Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { reasonText, ServingError } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { type Answer, Conversation, type Question } from "./conversation.ts";
+import { onLines } from "./log-lines.ts";
+import { SlotFile } from "./slot-file.ts";
+
+/** The same from src/ and from dist/. */
+const PROGRAM = fileURLToPath(new URL("../../../python", import.meta.url));
+/** Questions that may be under way with large tensors: one is answered while the next one comes. */
+export const SLOTS = 2;
+const FRAMES_FD = 3;
+/**
+ * glibc's allocator comes to these values by itself where a program frees large blocks early on, and gives memory back to the system after each layer otherwise: a conv net of 6 ms took 10 ms.
+ * Other allocators do not know them.
+ */
+const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(64 << 20) };
+/** How long a process may take to close its model, in milliseconds. */
+const CLOSE_MS = 5000;
+/** What is left to read is read within this time once the process has ended, in milliseconds. */
+const DRAIN_MS = 200;
+/** Last lines of its errors that are told of a process that ended. */
+const KEPT_LINES = 3;
+
+/** How to start a process. */
+export interface ProcessOptions {
+  readonly python: string;
+  /** Threads of numerical libraries that read OMP_NUM_THREADS, where the environment does not say otherwise. */
+  readonly threads: number;
+  /** What one question may take, in milliseconds; 0 = as long as it takes. Loading is not limited. */
+  readonly timeoutMs: number;
+  readonly log: Logger;
+}
+
+/** One Python process, which ends with this one whatever ends that. Its output becomes log lines. */
+export class PythonProcess {
+  /** Resolves when it has ended, with why, in words that can follow "the process". */
+  readonly ended: Promise<string>;
+  readonly #child: ChildProcess;
+  readonly #slots: readonly SlotFile[];
+  readonly #conversation: Conversation;
+  readonly #timeoutMs: number;
+  readonly #lastErrors: string[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #isLimited = false;
+  #isLate = false;
+
+  private constructor(slots: readonly SlotFile[], { python, threads, timeoutMs, log }: ProcessOptions) {
+    this.#slots = slots;
+    this.#timeoutMs = timeoutMs;
+    const args = [
+      "-u",
+      "-X",
+      "faulthandler",
+      PROGRAM,
+      ...[...slots.keys(), slots.length].map((index) => String(FRAMES_FD + index)),
+    ];
+    this.#child = spawn(python, args, {
+      env: { OMP_NUM_THREADS: String(threads), ...KEEP_MEMORY, ...process.env },
+      stdio: ["pipe", "pipe", "pipe", "pipe", ...slots.map(({ fd }) => fd)],
+      windowsHide: true,
+    });
+    this.#conversation = new Conversation(this.#child.stdio[FRAMES_FD] as Duplex, slots, () => this.#restartTimer());
+    this.#logOutput(log.child({ python: this.#child.pid }));
+    this.ended = this.#watch();
+    // Before anyone who waits for an answer learns of it, everyone who waits for the end has.
+    void this.ended.then((why) => this.#settle(why));
+  }
+
+  /** Starts the interpreter; whether that works is seen with the first answer. */
+  static async start(options: ProcessOptions): Promise<PythonProcess> {
+    return new PythonProcess(await Promise.all(Array.from({ length: SLOTS }, () => SlotFile.create())), options);
+  }
+
+  /** Questions that have no answer yet. */
+  get pending(): number {
+    return this.#conversation.pending;
+  }
+
+  /** False as soon as it has ended, which is a little before {@link ended} resolves. */
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** What it last wrote to standard error. */
+  get lastWords(): string {
+    return this.#lastErrors.join(" | ");
+  }
+
+  /** Asks; rejects with `unavailable` when the process ends before it has answered, `deadline_exceeded` when that was for taking too long. */
+  ask(question: Question): Promise<Answer> {
+    return this.#conversation.ask(question);
+  }
+
+  /** From here on questions have a limited time: loading takes as long as it takes. */
+  limitTime(): void {
+    this.#isLimited = true;
+  }
+
+  /** Lets the model close, and waits for the process to end; one that does not is killed. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#child.stdin?.end();
+    (this.#child.stdio[FRAMES_FD] as Duplex).end();
+    const kill = setTimeout(() => this.kill(), CLOSE_MS);
+    await this.ended;
+    clearTimeout(kill);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  /** Begins anew with each question that comes to be answered. */
+  #restartTimer(): void {
+    clearTimeout(this.#timer);
+    if (!this.#isLimited || this.#timeoutMs === 0 || this.#conversation.pending === 0) return;
+    this.#timer = setTimeout(() => {
+      this.#isLate = true;
+      this.kill();
+    }, this.#timeoutMs);
+  }
+
+  #logOutput(log: Logger): void {
+    const { stdout, stderr } = this.#child as { stdout: Readable; stderr: Readable };
+    onLines(stdout, (line) => log.info(line));
+    onLines(stderr, (line) => {
+      this.#lastErrors.push(line);
+      if (this.#lastErrors.length > KEPT_LINES) this.#lastErrors.shift();
+      log.warn(line);
+    });
+    this.#child.stdin?.on("error", () => {});
+  }
+
+  #settle(why: string): void {
+    clearTimeout(this.#timer);
+    const cause = new Error(this.lastWords);
+    const lost = new ServingError("unavailable", `The model's Python process ${why} before it answered.`, { cause });
+    const took = `The model did not answer within ${this.#timeoutMs / 1000} s (option timeout); its process is replaced.`;
+    this.#conversation.fail(this.#isLate ? new ServingError("deadline_exceeded", took) : lost, lost);
+    for (const slot of this.#slots) slot.close().catch(() => {});
+  }
+
+  async #watch(): Promise<string> {
+    try {
+      const [code, signal] = (await once(this.#child, "exit")) as [number | null, NodeJS.Signals | null];
+      await this.#drain();
+      return describeEnd(code, signal);
+    } catch (reason) {
+      return `could not be started: ${reasonText(reason)}`;
+    }
+  }
+
+  /** An answer that was written before the end is still an answer, and last words are words. What the model has forked may hold both open. */
+  async #drain(): Promise<void> {
+    const { stderr, stdio } = this.#child;
+    const open = ([stderr, stdio[FRAMES_FD]] as Duplex[]).filter(({ closed }) => !closed);
+    const timer = setTimeout(() => {
+      for (const stream of open) stream.destroy();
+    }, DRAIN_MS);
+    await Promise.all(open.map((stream) => once(stream, "close").catch(() => {})));
+    clearTimeout(timer);
+  }
+}
+
+function describeEnd(code: number | null, signal: NodeJS.Signals | null): string {
+  if (signal === "SIGKILL") return "was killed (SIGKILL), by hand or for want of memory";
+  if (signal !== null) return `crashed (${signal})`;
+  return `ended with exit code ${code}`;
+}

@@ -1,0 +1,102 @@
+import { Backoff } from "../../backoff.ts";
+import { reasonText, ServingError } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { Answer, Question } from "./conversation.ts";
+import type { PythonProcess } from "./python-process.ts";
+
+/** The waits before a process that ended is started again. */
+const BACKOFF = { firstMs: 100, maxMs: 30_000 };
+
+/** Starts a process and loads the model in it. */
+export type StartProcess = () => Promise<PythonProcess>;
+
+/** A request that waits for a process. */
+interface Waiter {
+  resolve(process: PythonProcess): void;
+  reject(reason: ServingError): void;
+}
+
+/** A Python process with a model in it, which is started again when it ends. */
+export class SupervisedProcess {
+  readonly #start: StartProcess;
+  readonly #log: Logger;
+  readonly #backoff = new Backoff(BACKOFF);
+  readonly #waiting: Waiter[] = [];
+  #alive: PythonProcess | undefined;
+  /** Why the last try to start it again has failed. */
+  #failure: ServingError | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #starting: Promise<void> | undefined;
+  #closed = false;
+
+  /** Takes over a process in which the model is loaded. */
+  constructor(process: PythonProcess, start: StartProcess, log: Logger) {
+    this.#start = start;
+    this.#log = log;
+    this.#supervise(process);
+  }
+
+  /** Whether it can answer now. */
+  get isReady(): boolean {
+    return this.#alive?.isRunning ?? false;
+  }
+
+  /** Questions under way; where there is no process, more than any process has. */
+  get load(): number {
+    return this.#alive?.isRunning ? this.#alive.pending : Number.MAX_SAFE_INTEGER;
+  }
+
+  /** Asks; waits for a process that is being started. Rejects with `unavailable` where that has failed, or the process ends meanwhile. */
+  async ask(question: Question): Promise<Answer> {
+    const process = this.#alive?.isRunning ? this.#alive : await this.#next();
+    const answer = await process.ask(question);
+    this.#backoff.reset();
+    return answer;
+  }
+
+  /** Ends the process, after its model has closed. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    for (const { reject } of this.#waiting.splice(0)) reject(new ServingError("unavailable", "The model is closed."));
+    await this.#alive?.close();
+    await this.#starting;
+  }
+
+  #next(): Promise<PythonProcess> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+  }
+
+  #supervise(process: PythonProcess): void {
+    this.#alive = process;
+    this.#failure = undefined;
+    for (const { resolve } of this.#waiting.splice(0)) resolve(process);
+    void process.ended.then((why) => {
+      this.#alive = undefined;
+      if (!this.#closed) this.#startLater(`the model's Python process ${why}`, process.lastWords);
+    });
+  }
+
+  #startLater(why: string, cause: unknown): void {
+    const againInMs = this.#backoff.next();
+    this.#log.error(`${why}; it is started again`, { againInMs, err: cause });
+    this.#retry = setTimeout(() => {
+      this.#starting = this.#startAgain();
+    }, againInMs);
+  }
+
+  async #startAgain(): Promise<void> {
+    try {
+      const process = await this.#start();
+      if (this.#closed) await process.close();
+      else this.#supervise(process);
+    } catch (cause) {
+      if (this.#closed) return;
+      const message = "The model's Python process has ended and could not be started again; the server's log says why.";
+      this.#failure = new ServingError("unavailable", message, { cause });
+      for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
+      this.#startLater(`the model could not be loaded again: ${reasonText(cause)}`, cause);
+    }
+  }
+}

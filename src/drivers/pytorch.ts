@@ -1,0 +1,65 @@
+import { defineDriver } from "./driver.ts";
+import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./python/host-options.ts";
+import { loadPythonModel } from "./python/load-python-model.ts";
+import { parseModelArgs } from "./python/model-args.ts";
+
+interface PytorchOptions extends PythonHostOptions {
+  readonly model_class?: string;
+  readonly model_args?: string;
+  readonly allow_pickle: boolean;
+  readonly device: string;
+  readonly threads: number;
+  readonly dtype?: string;
+  readonly half: boolean;
+  readonly compile: boolean;
+}
+
+/** Runs PyTorch's models in the user's own Python: state dicts with their class, TorchScript, exported programs. */
+export default defineDriver<PytorchOptions>({
+  name: "pytorch",
+  options: {
+    model_class: { type: "string", help: "The class that takes the file's weights, as package.module:Net." },
+    model_args: {
+      type: "string",
+      help: "Arguments of the class as JSON: an object gives them by name, a list by position.",
+    },
+    allow_pickle: {
+      type: "boolean",
+      default: false,
+      help: "Loads pickles of whole models, which run whatever code is in them; for files that you trust.",
+    },
+    device: { type: "string", default: "cpu", help: "Where the model runs: cpu, cuda, cuda:N or mps." },
+    threads: { type: "integer", min: 0, default: 0, help: "Threads within one operator; 0 = what --threads says." },
+    dtype: {
+      type: "choice",
+      choices: ["float16", "bfloat16", "float32", "float64"],
+      help: "Casts the weights, and float inputs, to this type; left out, they stay as they are.",
+    },
+    half: { type: "boolean", default: false, help: "The same as dtype=float16." },
+    compile: { type: "boolean", default: false, help: "Compiles the model with torch.compile; needs torch 2.0." },
+    ...PYTHON_HOST_OPTIONS,
+  },
+  placement: "inline",
+  detect: (path) => /\.(pt|pth|pt2|torchscript)$/i.test(path),
+  load: async (path, options, host) => {
+    const { model_class, model_args, allow_pickle, device, threads, dtype, half, compile } = options;
+    const own = {
+      model_class,
+      model_args: parseModelArgs(model_args),
+      allow_pickle,
+      device,
+      threads,
+      dtype,
+      half,
+      compile,
+    };
+    return loadPythonModel({ framework: PYTORCH, path, options, own }, host);
+  },
+});
+
+const PYTORCH = {
+  name: "pytorch",
+  title: "PyTorch",
+  howToInstall:
+    "Install it there: pip install torch (kserving runtimes install pytorch says more), or apt-get install python3-torch.",
+};

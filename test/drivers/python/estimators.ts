@@ -1,0 +1,42 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll } from "vitest";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import { toTensor } from "../../../src/tensor/plain-value.ts";
+import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+
+/** Toy models of scripts/make-estimators.py. */
+export interface Estimators {
+  /** Two rows of three features. */
+  readonly rows: Tensor<"float32">;
+  pathOf(file: string): string;
+  /** What the library itself answers for the rows. */
+  answersOf(file: string): Readonly<Record<string, Tensor>>;
+}
+
+interface PlainAnswer {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly values: readonly unknown[];
+}
+
+/** Makes the models; they are deleted after the file's last test. */
+export function makeEstimators(python: string): Estimators {
+  const folder = mkdtempSync(join(tmpdir(), "kserving-estimators-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  execFileSync(python, ["scripts/make-estimators.py", folder], { stdio: ["ignore", "ignore", "ignore"] });
+  const { rows, ...answers } = JSON.parse(readFileSync(join(folder, "answers.json"), "utf8"));
+  return {
+    rows: createTensor("float32", [2, 3], Float32Array.from(rows.flat())),
+    pathOf: (file) => join(folder, file),
+    answersOf: (file) =>
+      Object.fromEntries(
+        Object.entries<PlainAnswer>(answers[file]).map(([name, { dtype, values }]) => [
+          name,
+          toTensor(values as never, name, dtype),
+        ]),
+      ),
+  };
+}

@@ -1,0 +1,38 @@
+import { onTestFinished } from "vitest";
+import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../../src/drivers/driver.ts";
+import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
+import { findDriver } from "../../../src/drivers/registry.ts";
+import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
+import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
+
+/** Where test models are imported from. */
+export const IMPORT_PATH = "test/fixtures/python";
+
+/** What to load, beside driver and path. */
+export interface LoadChoices {
+  readonly options?: RawOptions;
+  readonly log?: Logger;
+}
+
+/** Loads a model until the test ends. */
+export async function loadModel(
+  name: string,
+  path: string,
+  { options = {}, log = createSilentLogger() }: LoadChoices = {},
+): Promise<Model> {
+  const { driver } = await findDriver(name);
+  const all = { import_path: IMPORT_PATH, ...options };
+  const model = await driver.load(path, parseOptions(driver.options, all), { log, threads: 1 });
+  onTestFinished(() => model.close());
+  return model;
+}
+
+/** Runs a model on named tensors. */
+export function predict(
+  model: Model,
+  inputs: Readonly<Record<string, Tensor>>,
+  call: Partial<PredictCall> = {},
+): Promise<Tensors> {
+  const signal = new AbortController().signal;
+  return model.predict(createTensors(Object.entries(inputs)), { signature: DEFAULT_SIGNATURE, signal, ...call });
+}

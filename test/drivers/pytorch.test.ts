@@ -1,0 +1,196 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
+import { findPython } from "../helpers/find-python.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { describeDriver } from "./driver-contract.ts";
+import { expectTensors } from "./expect-tensors.ts";
+import { IMPORT_PATH, loadModel, predict } from "./python/load-model.ts";
+import { makeTorchCases, type TorchCases } from "./pytorch/torch-cases.ts";
+
+const python = findPython("The pytorch driver", ["torch"]);
+const NONE: TorchCases = { folder: "", torch: "", cases: {} };
+const { folder, cases } = python === undefined ? NONE : makeTorchCases(python);
+const file = (name: string) => join(folder, name);
+const rows = (columns: number, ...values: number[]) =>
+  createTensor("float32", [values.length / columns, columns], Float32Array.from(values));
+
+/** What the outputs of each net are called by the rule of the driver, in the order of its answer. */
+const OUTPUTS: Readonly<Record<string, readonly string[]>> = {
+  net: ["output"],
+  conv: ["output"],
+  lstm: ["output_0", "output_1.0", "output_1.1"],
+  embedding: ["output_0", "output_1"],
+  sum: ["output"],
+  named: ["double", "mean"],
+  half: ["output"],
+  mask: ["output_0", "output_1"],
+  nested: ["best", "rest.0", "rest.1.negated"],
+};
+
+await describeDriver({
+  name: "pytorch",
+  runtime: async () => {
+    if (python === undefined) throw new Error("no Python with torch");
+  },
+  modelPath: file("named.script.pt"),
+  options: { python: python ?? "", inputs: "x:float32[-1,-1]" },
+  samples: [
+    {
+      inputs: { x: rows(2, 1, 2) },
+      expected: { double: rows(2, 2, 4), mean: createTensor("float32", [], Float32Array.of(1.5)) },
+    },
+    {
+      inputs: { x: rows(2, 0, 1, 2, 5) },
+      expected: { double: rows(2, 0, 2, 4, 10), mean: createTensor("float32", [], Float32Array.of(2)) },
+    },
+  ],
+});
+
+describe.skipIf(python === undefined)("the pytorch driver", () => {
+  const load = (name: string, options: Record<string, string> = {}) =>
+    loadModel("pytorch", name.includes("/") ? name : file(name), { options: { python: python ?? "", ...options } });
+
+  /** One net in every form that this torch has, the others in one. */
+  const forms = Object.entries(cases).flatMap(([net, each]) =>
+    each.forms
+      .filter((form) => net === "net" || form === (each.forms.includes("script.pt") ? "script.pt" : "state.pt"))
+      .map((form) => [net, form] as const),
+  );
+  it.each(forms)("answers for %s.%s what PyTorch answers", async (net, form) => {
+    const { class: model_class, inputs, outputs } = cases[net]!;
+    const options: Record<string, string> = { ...FORM_OPTIONS[form] };
+    if (form === "state.pt") options.model_class = model_class;
+    if (net === "half") options.half = "true";
+    const model = await load(`${net}.${form}`, options);
+    const given =
+      form === "trace.pt"
+        ? Object.fromEntries(
+            Object.keys(model.hookArgs!.model_inputs!).map((name, at) => [name, Object.values(inputs)[at]!]),
+          )
+        : inputs;
+    const names = OUTPUTS[net]!;
+    expectTensors(await predict(model, given), Object.fromEntries(names.map((name, at) => [name, outputs[at]!])));
+  });
+
+  it("takes any number of rows, one at a time or many", async () => {
+    const model = await load("net.script.pt", { inputs: "x:float32[-1,4]" });
+    expect(model.signatures.serving_default).toEqual({
+      inputs: [{ name: "x", dtype: "float32", shape: [-1, 4] }],
+      outputs: [{ name: "output", dtype: "float32", shape: [-1, 2] }],
+    });
+    const both = await predict(model, cases.net!.inputs);
+    const x = (cases.net!.inputs.x as Tensor<"float32">).data;
+    const one = await predict(model, { x: createTensor("float32", [1, 4], x.slice(4)) });
+    expect((one.output as Tensor<"float32">).shape).toEqual([1, 2]);
+    const off = [0, 1].map((at) => Math.abs((one.output!.data[at] as number) - (both.output!.data[at + 2] as number)));
+    expect(Math.max(...off)).toBeLessThan(1e-6);
+  });
+
+  it("names inputs and outputs as the options do", async () => {
+    const model = await load("mask.script.pt", { inputs: "values,where", outputs: "masked,kept" });
+    const { x, mask } = cases.mask!.inputs as { x: Tensor; mask: Tensor };
+    expect(Object.keys(await predict(model, { values: x, where: mask }))).toEqual(["masked", "kept"]);
+    await expect(predict(model, { values: x, mask })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'The model has no input "mask". It has values, where.',
+    });
+    await expect(predict(model, { values: x })).rejects.toThrow('Input "where" is missing.');
+  });
+
+  it("takes numbers as forward's numbers, and leaves out what has a default", async () => {
+    const model = await load("sum.script.pt");
+    const { left, right } = cases.sum!.inputs as { left: Tensor; right: Tensor };
+    const factor = createTensor("float64", [], Float64Array.of(2));
+    const shift = createTensor("float32", [], Float32Array.of(1));
+    const [plain] = cases.sum!.outputs as [Tensor<"float32">];
+    expect((await predict(model, { left, right, factor })).output!.data).toEqual(plain.data.map((each) => each * 2));
+    expect((await predict(model, { left, right, shift })).output!.data).toEqual(plain.data.map((each) => each + 1));
+  });
+
+  it("carries bfloat16, and casts to the type that the options name", async () => {
+    const echo = await load("half.script.pt", { dtype: "bfloat16" });
+    const x = createTensor("float32", [1, 4], Float32Array.of(1, 2, 3, 4));
+    const { output } = await predict(echo, { x });
+    expect(output).toMatchObject({ dtype: "bfloat16", shape: [1, 4], data: Uint16Array.of(0, 0x3e80, 0x3f40, 0x3fc0) });
+  });
+
+  it("gives hooks the model and its class", async () => {
+    const model = await load("net.state.pt", { model_class: "toy.nets:Net" });
+    const handles = model.hookArgs as Record<
+      "model" | "model_class",
+      { call(name: string, args?: unknown[]): Promise<unknown> }
+    >;
+    expect(await handles.model_class.call("describe")).toEqual({ name: "Net" });
+    const { x } = cases.net!.inputs as { x: Tensor };
+    const result = (await handles.model.call("scaled", [x, 3])) as { scaled: Tensor; factor: number };
+    expect(result).toMatchObject({ factor: 3, scaled: { dtype: "float32", shape: [2, 2] } });
+    expect(await handles.model.call("first.forward", [x])).toMatchObject({ shape: [2, 8] });
+  });
+
+  it.each([
+    ["net.state.pt", {}, /weights without a model \(4 tensors\); say which class takes them: -o model_class=/],
+    ["net.state.pt", { model_class: "toy.nets:Nets" }, /has no class "Nets". Did you mean "Net"/],
+    [
+      "net.state.pt",
+      { model_class: "toy.nets:Conv" },
+      /do not fit Conv: it lacks layers.0.weight, .*; it has beyond them first.weight, first.bias/,
+    ],
+    [
+      "net.state.pt",
+      { model_class: "toy.nets:Net", model_args: '{"hidden": 9}' },
+      /first.weight is \[8, 4\], expected \[9, 4\].*\(-o model_args\)/,
+    ],
+    [
+      "net.state.pt",
+      { model_class: "toy.nets:Net", model_args: '{"hiden": 9}' },
+      /It takes \(hidden: ?int ?= ?8, out: ?int ?= ?2\)/,
+    ],
+    ["net.pickle.pt", { model_class: "toy.nets:Net" }, /holds more than weights.*-o allow_pickle=true/],
+    ["net.script.pt", { device: "cuda:7" }, /finds no CUDA device here|the last device here is cuda:/],
+    ["net.script.pt", { device: "toaster" }, /expected cpu, cuda, cuda:N or mps/],
+    ["net.script.pt", { inputs: "a,b" }, /names 2; forward takes 1: x/],
+  ])("refuses %s with %o", async (name, options, message) => {
+    await expect(load(name, options)).rejects.toThrow(message);
+  });
+
+  it("says what a file is that is no model", async () => {
+    const broken = join(tempFolder(), "broken.pt");
+    writeFileSync(broken, "not a model");
+    await expect(load(broken)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: '"broken.pt" was not saved by PyTorch: it is neither a zip archive nor a pickle.',
+    });
+  });
+
+  it.each([
+    ["net.script.pt", {}],
+    ["net.state.pt", { model_class: "toy.nets:Net" }],
+  ])("tells the client of inputs that do not fit %s in PyTorch's words", async (name, options) => {
+    const model = await load(name, options);
+    const wrong: readonly (readonly [Tensor, RegExp])[] = [
+      [rows(3, 1, 2, 3), /^The model refuses the inputs: RuntimeError: .*shapes cannot be multiplied/],
+      [
+        createTensor("int64", [1, 4], BigInt64Array.of(1n, 2n, 3n, 4n)),
+        /^The model refuses the inputs: RuntimeError: /,
+      ],
+      [createTensor("bytes", [1], [Buffer.from("a")]), /^Input "x" is bytes; PyTorch has no strings\.$/],
+    ];
+    for (const [x, message] of wrong) {
+      const failed = await predict(model, { x }).catch((reason: unknown) => reason);
+      expect(failed).toMatchObject({ code: "invalid_argument", message: expect.stringMatching(message) });
+      expect((failed as Error).message).not.toMatch(/\/|Traceback/);
+    }
+  });
+
+  it("finds the class in the model's own folder", async () => {
+    const home = tempFolder({ "own_net.py": "from toy.nets import Net\n" });
+    const { copyFileSync } = await import("node:fs");
+    copyFileSync(file("net.state.pt"), join(home, "weights.pt"));
+    const model = await load(home, { model_class: "own_net:Net", import_path: IMPORT_PATH });
+    expectTensors(await predict(model, cases.net!.inputs), { output: cases.net!.outputs[0]! });
+  });
+});
+
+const FORM_OPTIONS: Readonly<Record<string, Record<string, string>>> = { "pickle.pt": { allow_pickle: "true" } };

@@ -1,0 +1,50 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createTensor } from "../../src/tensor/tensor.ts";
+import { findPython } from "../helpers/find-python.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { expectTensors } from "./expect-tensors.ts";
+import { makeEstimators } from "./python/estimators.ts";
+import { loadModel, predict } from "./python/load-model.ts";
+
+const python = findPython("The sklearn driver", ["sklearn"]);
+const estimators = python === undefined ? undefined : makeEstimators(python);
+const options = { python: python ?? "", allow_pickle: "true" };
+
+describe.skipIf(estimators === undefined)("the sklearn driver", () => {
+  const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;
+
+  it.each(["classifier.joblib", "scaler.pkl"])(
+    "answers for %s what scikit-learn answers, by the names of its methods",
+    async (file) => {
+      const model = await loadModel("sklearn", pathOf(file), { options });
+      expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-12);
+    },
+  );
+
+  it("calls only the methods whose outputs are wanted", async () => {
+    const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options });
+    const { predict: expected } = answersOf("classifier.joblib");
+    expectTensors(await predict(model, { x: rows }, { outputs: ["predict"] }), { predict: expected! });
+    expect(expected?.dtype).toBe("bytes");
+  });
+
+  it("refuses a pickle that nobody has called trustworthy, and what is none", async () => {
+    const untrusted = loadModel("sklearn", pathOf("scaler.pkl"), { options: { python: python ?? "" } });
+    await expect(untrusted).rejects.toThrow(/runs whatever code is in it.*-o allow_pickle=true/);
+    const broken = join(tempFolder(), "broken.pkl");
+    writeFileSync(broken, "no pickle");
+    await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(/^The pickle cannot be loaded: /);
+  });
+
+  it("tells the client of a wrong number of features in scikit-learn's words", async () => {
+    const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options });
+    const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
+    await expect(predict(model, { x: narrow })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("X has 2 features"),
+    });
+    await expect(predict(model, { x: rows, y: rows })).rejects.toThrow("The model takes one input; 2 came: x, y.");
+  });
+});

@@ -1,0 +1,40 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createTensor } from "../../src/tensor/tensor.ts";
+import { findPython } from "../helpers/find-python.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { expectTensors } from "./expect-tensors.ts";
+import { makeEstimators } from "./python/estimators.ts";
+import { loadModel, predict } from "./python/load-model.ts";
+
+const python = findPython("The xgboost driver", ["xgboost", "sklearn"]);
+const estimators = python === undefined ? undefined : makeEstimators(python);
+const options = { python: python ?? "" };
+
+describe.skipIf(estimators === undefined)("the xgboost driver", () => {
+  const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;
+
+  it.each(["booster.ubj", "booster.json"])("answers for %s what XGBoost answers", async (file) => {
+    const model = await loadModel("xgboost", pathOf(file), { options });
+    expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
+  });
+
+  it("tells the client of a wrong number of features, which XGBoost would take for missing values", async () => {
+    const model = await loadModel("xgboost", pathOf("booster.ubj"), { options });
+    const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
+    await expect(predict(model, { x: narrow })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "The model takes rows of 3 features; the input's shape is [1, 2].",
+    });
+  });
+
+  it("says what is wrong with a file that is no model", async () => {
+    const broken = join(tempFolder(), "broken.bin");
+    writeFileSync(broken, "no model");
+    await expect(loadModel("xgboost", broken, { options })).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(/^xgboost \S+ cannot load the model: /),
+    });
+  });
+});
