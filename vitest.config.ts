@@ -12,5 +12,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     testTimeout: 20_000,
     hookTimeout: 60_000,
+    // Files wait for programs and threads that they start more than they compute.
+    maxWorkers: "100%",
   },
 });

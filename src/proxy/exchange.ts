@@ -4,11 +4,14 @@ import { CancelSource } from "../cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import { DecodeBudget } from "../serving/decode-budget.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
-import type { MemoryShare } from "../serving/memory-budget.ts";
-import type { HttpDependencies } from "./http-route.ts";
+import type { MemoryBudget, MemoryShare } from "../serving/memory-budget.ts";
 import { readBody } from "./read-body.ts";
 
-type ExchangeLimits = Pick<HttpDependencies, "maxMessageBytes" | "memory">;
+/** What a request is held to. */
+interface ExchangeLimits {
+  readonly maxMessageBytes: number;
+  readonly memory: MemoryBudget;
+}
 
 /** One HTTP request as handlers see it. */
 export class Exchange {

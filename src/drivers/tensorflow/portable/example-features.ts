@@ -1,18 +1,5 @@
+import type { ExampleMessage, FeatureValues } from "../saved-model/example-message.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
-
-/** The values of one feature: byte strings, floats or 64-bit integers. */
-export type FeatureValues = readonly (Uint8Array | number | bigint)[];
-
-/** `Example`: features by name. */
-export interface ExampleMessage {
-  readonly features?: { readonly feature: Readonly<Record<string, FeatureMessage>> };
-}
-
-interface FeatureMessage {
-  readonly kind:
-    | { readonly case: "bytesList" | "floatList" | "int64List"; readonly value: { readonly value: FeatureValues } }
-    | { readonly case: undefined; readonly value?: undefined };
-}
 
 /** The features of a serialized `tf.train.Example`; throws an Error for bytes that are none. */
 export function parseExample(bytes: Uint8Array): ReadonlyMap<string, FeatureValues> {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createFileRegistry, type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import type { ExampleMessage } from "../portable/example-features.ts";
 import type { BundleEntry, BundleHeader } from "./checkpoint-messages.ts";
+import type { ExampleMessage } from "./example-message.ts";
 import type { GraphDef } from "./graph-def.ts";
 import type { AssetFileDef, MetaGraphDef, SavedModelDef } from "./meta-graph.ts";
 

@@ -1,8 +1,9 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { elementCount } from "../../../../tensor/tensor.ts";
 import { dataTypeName } from "../../saved-model/data-type.ts";
+import type { FeatureValues } from "../../saved-model/example-message.ts";
 import { carrierOfType, TYPE } from "../element-types.ts";
-import { type FeatureValues, parseExample } from "../example-features.ts";
+import { parseExample } from "../example-features.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asStrings, asTensor, Strings, type Value } from "../values.ts";
 

@@ -1,0 +1,13 @@
+/** `Example`: features by name. */
+export interface ExampleMessage {
+  readonly features?: { readonly feature: Readonly<Record<string, FeatureMessage>> };
+}
+
+/** The values of one feature: byte strings, floats or 64-bit integers. */
+export type FeatureValues = readonly (Uint8Array | number | bigint)[];
+
+interface FeatureMessage {
+  readonly kind:
+    | { readonly case: "bytesList" | "floatList" | "int64List"; readonly value: { readonly value: FeatureValues } }
+    | { readonly case: undefined; readonly value?: undefined };
+}
