@@ -6,6 +6,7 @@ import type { Logger } from "../observability/logger.ts";
 import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { MemoryBudget } from "../serving/memory-budget.ts";
+import { settlesWithin } from "../settles-within.ts";
 import { HealthService } from "./health-service.ts";
 import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
 import { addKserveService } from "./kserve-service.ts";
@@ -140,16 +141,6 @@ async function close(parts: Closing, drainTimeoutMs: number): Promise<void> {
   server.forceShutdown();
   connections?.cutAll();
   await settlesWithin(drained, LAST_WORDS_MS);
-}
-
-async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs);
-  });
-  const settled = await Promise.race([promise.then(() => true), late]);
-  clearTimeout(timer);
-  return settled;
 }
 
 /** grpc-js writes to the console, once more what it also throws; that belongs into our log, at its lowest levels. */

@@ -12,6 +12,7 @@ import { Catalog } from "../serving/catalog.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
 import { ServableSlot } from "../serving/servable-slot.ts";
+import { settlesWithin } from "../settles-within.ts";
 import { LazyRemote } from "./lazy-remote.ts";
 import { openWires, prepareWires, type WireOptions, type Wires } from "./open-wires.ts";
 
@@ -81,7 +82,7 @@ export interface Server {
   inFlight(): readonly InFlight[];
   /**
    * Takes no new requests, finishes those under way, frees the models.
-   * Rejects with `deadline_exceeded` when requests were still under way at the drain timeout; their models stay loaded, since a run cannot be stopped.
+   * Rejects with `deadline_exceeded` when requests, or runs whose clients are gone, were still under way at the drain timeout; their models stay loaded, since a run cannot be stopped.
    */
   close(): Promise<void>;
 }
@@ -170,11 +171,14 @@ function toServer({ wires, service, slot, models, closeModels, drainTimeoutMs }:
   let closed: Promise<void> | undefined;
   let cutOff: readonly InFlight[] = [];
   const close = async () => {
+    const started = performance.now();
     service.admission.close();
     // Asked first, so that it sees who is still there before the wires cut them off.
     [cutOff] = await Promise.all([service.admission.empty(drainTimeoutMs), wires.close(drainTimeoutMs)]);
     if (cutOff.length > 0) throw stillUnderWay(cutOff.length, drainTimeoutMs);
-    await closeModels();
+    // A run that its client has left may still go on, and cannot be stopped.
+    const leftMs = Math.max(MIN_UNLOAD_MS, drainTimeoutMs - (performance.now() - started));
+    if (!(await settlesWithin(closeModels(), leftMs))) throw stillRunning(leftMs);
   };
   return {
     grpcAddress: wires.grpcAddress,
@@ -195,6 +199,14 @@ function summarize(model: ModelFacts, index: number): StageSummary {
   const { driver, path, loadMs, signatures, defaultSignature } = model;
   const { inputs, outputs } = signatures[defaultSignature] ?? {};
   return { index: index + 1, driver, path, inputs, outputs, loadMs };
+}
+
+/** How long models have at least to be freed, in milliseconds. */
+const MIN_UNLOAD_MS = 1000;
+
+function stillRunning(afterMs: number): ServingError {
+  const message = `A model still runs ${Math.round(afterMs)} ms after its last request was over.`;
+  return new ServingError("deadline_exceeded", message);
 }
 
 function stillUnderWay(count: number, afterMs: number): ServingError {

@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import { settlesWithin } from "../settles-within.ts";
 import type { Servable } from "./servable.ts";
 
 /** What a servable is called. */
@@ -70,11 +71,6 @@ export class ServableSlot {
 /** Lets requests finish that began before others took over, then frees the servable. */
 async function retire(servable: Servable | undefined): Promise<void> {
   if (servable === undefined) return;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, RETIRE_MS);
-  });
-  await Promise.race([servable.idle(), late]);
-  clearTimeout(timer);
+  await settlesWithin(servable.idle(), RETIRE_MS);
   await servable.close();
 }

@@ -1,0 +1,29 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createServer } from "../../src/server/server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+/** A run goes on for three seconds, whatever becomes of its request. */
+const DRIVER = `
+import { defineDriver } from "kserving";
+export default defineDriver({
+  name: "slow", options: {}, pathless: true,
+  load: async () => ({
+    signatures: { serving_default: {} },
+    predict: (inputs) => new Promise((resolve) => setTimeout(resolve, 3000, inputs)),
+    close: async () => {},
+  }),
+});`;
+
+test("a close does not wait longer than the drain timeout for a run whose client is gone", async () => {
+  const driver = join(tempFolder(), "slow.ts");
+  writeFileSync(driver, DRIVER);
+  const server = await createServer({ models: [{ driver }], http: {}, requestTimeoutMs: 50, drainTimeoutMs: 100 });
+  const answer = await fetch(`${server.httpUrl}/v1/models/default:predict`, { method: "POST", body: '{"inputs": 1}' });
+  expect(answer.status).toBe(504);
+  await expect(server.close()).rejects.toMatchObject({
+    code: "deadline_exceeded",
+    message: expect.stringContaining("A model still runs"),
+  });
+});
