@@ -32,7 +32,9 @@ export function reloadOnRequest(
   const watches = new SourceWatches(request);
   if (options.watch) watches.follow(server.hookSources());
   // A terminal says so too when it is closed, and nobody could stop what was left behind.
-  const onHangup = () => (isTerminalGone() ? process.kill(process.pid, "SIGTERM") : request());
+  const hangUp = () => (isTerminalGone() ? process.kill(process.pid, "SIGTERM") : request());
+  // The signal may come before the terminal looks closed.
+  const onHangup = () => void setTimeout(hangUp, process.stdout.isTTY ? QUIET_MS : 0);
   process.on("SIGHUP", onHangup);
   return () => {
     process.off("SIGHUP", onHangup);
