@@ -153,6 +153,12 @@ function troubles(): Models {
       nodes: [{ ...node("Gather", ["values", "index"], ["value"]), name: "pick" }],
     },
     slow: slow(),
+    // Zeros of the shape that is asked for, which may be more than any machine holds.
+    zeros: {
+      inputs: [tensor("shape", "int64", ["N"])],
+      outputs: [float("zeros")],
+      nodes: [{ ...node("ConstantOfShape", ["shape"], ["zeros"]), name: "fill" }],
+    },
     // Gives texts of its own, one of them with a zero byte.
     "string-constant": {
       inputs: [tensor("x", "string", [2])],

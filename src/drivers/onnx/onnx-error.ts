@@ -1,6 +1,7 @@
 import { dirname, resolve, sep } from "node:path";
 import { publicText, ServingError, shortText } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
+import { tellsOfMemory } from "../out-of-memory.ts";
 
 /** Names of symbolic dimensions by input; an input without any may be absent. */
 export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
@@ -12,13 +13,15 @@ const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status 
 const NOISE =
   /\S+\.(?:cc|cpp|cu|h):\d+ (?:[\w:<>,*&~ ]+\((?:[^()]|\([^()]*\))*\)(?: const)?(?:::<lambda\(.*?\)>)? |\w+ )?|\[ONNXRuntimeError\] : \d+ : \w+ : /g;
 
-/** The error for a model that ONNX Runtime does not load: `failed_precondition` with the runtime's own reason. */
+/** The error for a model that ONNX Runtime does not load: `failed_precondition`, or `resource_exhausted` where memory is missing, with the runtime's own reason. */
 export function toLoadError(reason: unknown, path: string, backend: string): ServingError {
   const folder = dirname(resolve(path)) + sep;
   const text = withoutNoise(shortText(reason).replace(/^Load model from .*? failed:\s*/s, "")).replaceAll(folder, "");
   const where = backend === "CPU" ? "" : ` with runtime_backend ${backend}`;
   const message = `ONNX Runtime cannot load "${path}"${where}: ${publicText(text)}${hint(text)}`;
-  return new ServingError("failed_precondition", message, { cause: reason });
+  return new ServingError(tellsOfMemory(text) ? "resource_exhausted" : "failed_precondition", message, {
+    cause: reason,
+  });
 }
 
 function hint(text: string): string {
@@ -26,7 +29,7 @@ function hint(text: string): string {
   return ". Its CUDA libraries come with the package's install script: npm install onnxruntime-node, without --onnxruntime-node-install=skip; CUDA and cuDNN must be there too.";
 }
 
-/** The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly what is wrong, else `internal`. */
+/** The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly what is wrong, `resource_exhausted` where memory is missing, else `internal`. */
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
   const text = withoutNoise(shortText(reason));
   if (REFUSED_INPUT.test(text)) return new ServingError("invalid_argument", oneLine(text), { cause: reason });
@@ -37,7 +40,7 @@ export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicSh
     why === undefined
       ? `ONNX Runtime failed: ${publicText(text)}`
       : `The model failed in ${op} "${name}": ${publicText(why)}`;
-  return new ServingError("internal", what, { cause: reason });
+  return new ServingError(tellsOfMemory(text) ? "resource_exhausted" : "internal", what, { cause: reason });
 }
 
 /** Two inputs that give one symbolic dimension two sizes. Many models never notice, so it is looked for after a failure only. */

@@ -177,6 +177,18 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     expect((await predict(model, { index: good })).value).toEqual(list(30));
   });
 
+  it("tells a model that needs more memory than there is from one that fails", async () => {
+    const model = await loadOnnx("zeros.onnx");
+    const shape = (...sizes: bigint[]) => createTensor("int64", [sizes.length], BigInt64Array.from(sizes));
+    await expect(predict(model, { shape: shape(2n ** 40n, 4n) })).rejects.toMatchObject({
+      code: "resource_exhausted",
+      message: expect.stringMatching(
+        /^The model failed in ConstantOfShape "fill": Failed to allocate memory for requested buffer of size 17592186044416/,
+      ),
+    });
+    expect((await predict(model, { shape: shape(1n, 2n) })).zeros?.shape).toEqual([1, 2]);
+  });
+
   it("blames the inputs when two of them disagree about a dimension", async () => {
     const model = await loadOnnx("add-two-inputs.onnx");
     await expect(predict(model, { a: list(1, 2), b: list(1, 2, 3) })).rejects.toMatchObject({
