@@ -150,7 +150,7 @@ export const SETTINGS = {
     min: 16,
     placeholder: "MEGABYTES",
     default: SERVER_DEFAULTS.hookMemoryMb,
-    help: "JavaScript heap of a hook thread; one that needs more is replaced",
+    help: "JavaScript heap of a hook thread, and as much again in buffers; one that needs more is replaced",
     commands: SERVE,
   },
   inspectHooks: {

@@ -24,15 +24,18 @@ export interface ThreadEnd {
 export function endReason({ failure, phase, file, exitCode }: ThreadEnd): ServingError {
   if (failure instanceof ServingError) return failure;
   const { code } = (failure ?? {}) as { code?: string };
-  if (code === "ERR_WORKER_OUT_OF_MEMORY") {
-    const message = `${file} used more memory than --hook-memory allows, ${WHILE[phase]}; raise it, or keep less.`;
-    return new ServingError("resource_exhausted", message, { cause: failure });
-  }
+  if (code === "ERR_WORKER_OUT_OF_MEMORY") return memoryReason(file, phase, failure);
   const what =
     failure === undefined
       ? `ended its thread ${WHILE[phase]} (exit code ${exitCode}); does it call process.exit()? Throw an error instead.`
       : `failed where nobody caught it, ${WHILE[phase]}: ${reasonText(failure)}`;
   return new ServingError(codeFor(phase), `${file} ${what}`, { cause: failure });
+}
+
+/** The error for a thread that holds more memory than it may. */
+export function memoryReason(file: string, phase: ThreadPhase, cause?: unknown): ServingError {
+  const message = `${file} used more memory than --hook-memory allows, ${WHILE[phase]}; raise it, or keep less.`;
+  return new ServingError("resource_exhausted", message, { cause });
 }
 
 /** The error for a thread whose event loop stood still. */

@@ -50,6 +50,8 @@ export interface HookThreadData {
   readonly logLevel: LogLevel;
   /** Milliseconds after which a hook's pending promise fails its request; 0 = never. */
   readonly hookTimeoutMs: number;
+  /** What the thread may hold, in megabytes: in its JavaScript heap, and as much again in buffers. */
+  readonly memoryMb: number;
   /** Lets a debugger attach; a thread that stands still, or a promise that stays pending, is then left alone. */
   readonly inspect: boolean;
   /** One 32-bit integer that counts the turns of the thread's event loop. */
@@ -89,6 +91,7 @@ export type HookEvent =
   | { readonly declared: DeclaredHooks }
   | { readonly ready: { readonly signatures: Readonly<Record<string, Signature>> } }
   | { readonly failed: WireError }
+  | { readonly exhausted: true }
   | { readonly log: LogEvent }
   | { readonly loadModel: LoanRequest }
   | { readonly closeModel: number }

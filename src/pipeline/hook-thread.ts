@@ -12,6 +12,7 @@ import { StartMark } from "../threads/start-mark.ts";
 import { createThreadLogger } from "../threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
 import type { WireRecord } from "../threads/wire-record.ts";
+import { watchExternalMemory } from "./external-memory.ts";
 import {
   type HookCommand,
   type HookEvent,
@@ -33,6 +34,10 @@ export async function runHookThread(control: MessagePort, data: HookThreadData, 
   const say = (event: HookEvent) => control.postMessage(event);
   const log = createThreadLogger(data.logLevel, (event) => say({ log: event }));
   keepAlive(data.heartbeat, log);
+  watchExternalMemory(data.memoryMb, () => {
+    say({ exhausted: true });
+    process.exit();
+  });
   const parent = new ParentModels(control);
   const detach = data.inspect ? await inspect(log) : () => {};
   try {

@@ -12,7 +12,7 @@ import { StartMark } from "../threads/start-mark.ts";
 import { threadEntry } from "../threads/thread-entry.ts";
 import { logEvent } from "../threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
-import { endReason, stallReason, type ThreadPhase } from "./end-reason.ts";
+import { endReason, memoryReason, stallReason, type ThreadPhase } from "./end-reason.ts";
 import { HookLoans, type ModelLender } from "./hook-loans.ts";
 import {
   type DeclaredHooks,
@@ -32,8 +32,6 @@ import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
 export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started"> {
   /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
   readonly stallMs: number;
-  /** The JavaScript heap's limit, in megabytes. */
-  readonly memoryMb: number;
 }
 
 /** One hook thread, as the main thread sees it. */
@@ -59,7 +57,7 @@ export class HookWorker {
   #isGone = false;
 
   constructor(options: HookThreadOptions, log: Logger) {
-    const { stallMs, memoryMb, ...data } = options;
+    const { stallMs, ...data } = options;
     // A debugger stops the event loop on purpose.
     const watch = new HeartbeatWatch(data.inspect ? 0 : stallMs, () => this.#endStalled(stallMs));
     this.#file = options.file;
@@ -74,7 +72,7 @@ export class HookWorker {
       name: "hooks",
       stdout: true,
       stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+      resourceLimits: { maxOldGenerationSizeMb: data.memoryMb },
       execArgv: ["--enable-source-maps"],
     });
     this.declared = this.#declared.promise;
@@ -202,6 +200,7 @@ export class HookWorker {
   #hear(event: HookEvent): void {
     if ("log" in event) logEvent(this.#log, event.log);
     else if ("failed" in event) this.#failure = fromWireError(event.failed);
+    else if ("exhausted" in event) this.#failure = memoryReason(this.#file, this.#phase);
     else if ("declared" in event) {
       this.#phase = "wait";
       this.#declared.resolve(event.declared);

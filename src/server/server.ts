@@ -50,7 +50,7 @@ export interface ServerOptions {
   readonly hookStallMs?: number;
   /** After which a model thread whose event loop stands still is replaced; 0 = never. Default 60 s. */
   readonly modelStallMs?: number;
-  /** The JavaScript heap of a hook thread, in megabytes. Default 2048. */
+  /** What a hook thread may hold in its JavaScript heap, and as much again in buffers, in megabytes. Default 2048. */
   readonly hookMemoryMb?: number;
   /** Lets a debugger attach to the hook threads. Default false. */
   readonly inspectHooks?: boolean;

@@ -17,6 +17,7 @@ export const FAULTS = {
   "lets a promise be rejected later": -12,
   "is terminated while images are encoded": -13,
   "is terminated while its model runs": -14,
+  "keeps buffers until its limit": -15,
 } as const;
 
 interface State {
@@ -46,6 +47,8 @@ function misbehave(fault: number, inputs: Tensors, predict: (inputs: Tensors) =>
       return spin();
     case FAULTS["allocates until its limit"]:
       return fill();
+    case FAULTS["keeps buffers until its limit"]:
+      return keepBuffers();
     case FAULTS["ends its thread"]:
       return process.exit(1);
     case FAULTS["throws what is no Error"]:
@@ -77,6 +80,10 @@ function spin(): never {
 function fill(): never {
   const all: number[][] = [];
   for (;;) all.push(new Array<number>(1e5).fill(Math.random()));
+}
+
+async function keepBuffers(): Promise<never> {
+  for (const all: Buffer[] = []; ; await new Promise(setImmediate)) all.push(Buffer.alloc(1e6));
 }
 
 /** More than all threads of the pool get done before the stall is noticed. */

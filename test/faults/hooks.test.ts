@@ -35,6 +35,7 @@ describe("a hook that misbehaves fails its own request, and the next one is answ
     ["never settles", status.DEADLINE_EXCEEDED, /has not returned within 1000 ms/],
     ["spins forever", status.UNAVAILABLE, /the hooks' thread has ended/],
     ["allocates until its limit", status.UNAVAILABLE, /the hooks' thread has ended/],
+    ["keeps buffers until its limit", status.UNAVAILABLE, /the hooks' thread has ended/],
     ["ends its thread", status.UNAVAILABLE, /the hooks' thread has ended/],
     ["uses a tensor that it handed on", status.INTERNAL, /returned what cannot be sent: .* but 0 were given/],
     ["is terminated while images are encoded", status.UNAVAILABLE, /the hooks' thread has ended/],

@@ -194,8 +194,11 @@ describe("a hook file that does not load says which one, and what to do:", () =>
     expect(await loading(source, own)).toEqual({ code: "failed_precondition", message });
   });
 
-  test("one that needs more memory than it may have", async () => {
-    const { code, message } = await loading("const all = []; for (;;) all.push(new Array(1e6).fill(Math.random()));");
+  test.each([
+    ["", "for (;;) all.push(new Array(1e6).fill(Math.random()));"],
+    ["outside its heap ", "for (;;) { all.push(Buffer.alloc(1e7)); await new Promise(setImmediate); }"],
+  ])("one that needs more memory %sthan it may have", async (_, body) => {
+    const { code, message } = await loading(`const all = []; ${body}`);
     expect(code).toBe("resource_exhausted");
     expect(message).toBe(
       "/hooks.ts used more memory than --hook-memory allows, while it was loaded; raise it, or keep less.",
