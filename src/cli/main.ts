@@ -1,10 +1,9 @@
 import { CommanderError } from "commander";
-import { COMMAND_NAMES } from "./command.ts";
-import type { Environment } from "./environment.ts";
+import { COMMAND_NAMES } from "./command-names.ts";
 import { toErrorText } from "./error-text.ts";
 import { EXIT, toExitCode } from "./exit-codes.ts";
-import { parseSettings } from "./parse-settings.ts";
-import type { CommandName } from "./settings.ts";
+import type { Environment } from "./settings/environment.ts";
+import { parseSettings } from "./settings/parse-settings.ts";
 
 /** Runs a command line (without the program's name) to its end; resolves with the exit code and never rejects. */
 export async function main(argv: readonly string[], env: Environment): Promise<number> {
@@ -26,17 +25,16 @@ async function run(argv: readonly string[], env: Environment): Promise<void> {
   const command = COMMAND_NAMES.find((name) => name === first);
   const rest = command === undefined ? argv : argv.slice(1);
   if (command === "runtimes") {
-    const { runtimes } = await import("./runtimes-command.ts");
+    const { runtimes } = await import("./commands/runtimes-command.ts");
     return runtimes(rest);
   }
-  const name: CommandName = command ?? "serve";
-  if (name === "proxy") {
-    const parsed = parseSettings(name, rest, env);
-    const { proxy } = await import("./proxy-command.ts");
+  if (command === "proxy") {
+    const parsed = parseSettings(command, rest, env);
+    const { proxy } = await import("./commands/proxy-command.ts");
     return proxy(parsed, env);
   }
-  const parsed = parseSettings(name, rest, env);
-  const { serve } = await import("./serve-command.ts");
+  const parsed = parseSettings("serve", rest, env);
+  const { serve } = await import("./commands/serve-command.ts");
   return serve(parsed, env);
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { parseSettings } from "../../src/cli/parse-settings.ts";
-import { toServerOptions } from "../../src/cli/server-options.ts";
+import { toServerOptions } from "../../src/cli/commands/server-options.ts";
+import { parseSettings } from "../../src/cli/settings/parse-settings.ts";
 import type { ServerOptions } from "../../src/server/server.ts";
 
 /** What the first comment of an example tells a reader to type. */

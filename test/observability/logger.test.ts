@@ -1,7 +1,7 @@
 import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { probePort } from "../../src/cli/probe-port.ts";
+import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { startKserving, writeTestFile } from "../cli/start-kserving.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";

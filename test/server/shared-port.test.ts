@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { probePort } from "../../src/cli/probe-port.ts";
+import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import { createRemoteService } from "../../src/grpc/remote-service.ts";
 import { createServer } from "../../src/server/server.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";

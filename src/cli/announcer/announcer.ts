@@ -1,0 +1,28 @@
+import type { ModelOptions } from "../../repository/choose-stages.ts";
+import type { StageSummary } from "../../server/server.ts";
+import type { InFlight } from "../../serving/admission.ts";
+
+/** What a started program serves. */
+export interface ReadyFacts {
+  /** The model's name; absent where the models run elsewhere. */
+  readonly name?: string;
+  /** As a client on this machine reaches it, never a wildcard. */
+  readonly grpcAddress: string;
+  /** As a client on this machine reaches it; absent where HTTP is off. */
+  readonly httpUrl?: string;
+  /** Empty where the models run elsewhere. */
+  readonly stages: readonly StageSummary[];
+  /** A shell line that sends a valid request; absent where the inputs are not known. */
+  readonly example?: string;
+}
+
+/** Tells whoever started the program how it fares. */
+export interface Announcer {
+  loading(models: readonly ModelOptions[]): void;
+  ready(facts: ReadyFacts): void;
+  /** Stopping has begun, with so many requests under way. */
+  draining(count: number): void;
+  stopped(): void;
+  /** Stopping failed: these requests are cut off. */
+  cutOff(requests: readonly InFlight[], why: string): void;
+}

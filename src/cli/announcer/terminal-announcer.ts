@@ -1,0 +1,40 @@
+import type { WriteStream } from "node:tty";
+import type { InFlight } from "../../serving/admission.ts";
+import type { Announcer, ReadyFacts } from "./announcer.ts";
+import { toStartTable } from "./start-table.ts";
+
+/** Tells a person at a terminal. */
+export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
+  const print = (text: string) => terminal.write(`${text}\n`);
+  return {
+    loading: (models) => {
+      const names = models.map(({ driver, path }) =>
+        path === undefined ? driver : `${path}${driver ? ` (${driver})` : ""}`,
+      );
+      print(`Loading ${names.join(", ")} ...`);
+    },
+    ready: (facts) => print(toReadyText(facts, terminal.columns)),
+    draining: (count) => {
+      const rest = count === 0 ? "Stopping" : `Draining ${requestCount(count)}; Ctrl-C again stops at once`;
+      print(`\n${rest} ...`);
+    },
+    stopped: () => print("Stopped."),
+    cutOff: (requests, why) => print(`${why}\n${requests.map(toCutOffLine).join("\n")}`),
+  };
+}
+
+function toReadyText({ name, grpcAddress, httpUrl, stages, example }: ReadyFacts, columns: number): string {
+  const facts = { Name: name, HTTP: httpUrl, gRPC: grpcAddress };
+  const lines = Object.entries(facts).flatMap(([label, fact]) => (fact === undefined ? [] : [`  ${label}  ${fact}`]));
+  const table = stages.length === 0 ? [] : [toStartTable(stages, columns), ""];
+  const hint = example === undefined ? [] : ["Try it:", "", `  ${example}`, ""];
+  return ["", ...table, ...lines, "", ...hint].join("\n");
+}
+
+function requestCount(count: number): string {
+  return count === 1 ? "1 request" : `${count} requests`;
+}
+
+function toCutOffLine({ id, model, ageMs }: InFlight): string {
+  return `  cut off: request ${id} of ${model}, after ${(ageMs / 1000).toFixed(1)} s`;
+}

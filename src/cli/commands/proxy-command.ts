@@ -1,0 +1,29 @@
+import { createLogger } from "../../observability/logger.ts";
+import { createHttpServer } from "../../proxy/http-server.ts";
+import { probePort } from "../addresses/probe-port.ts";
+import { toReachableAddress } from "../addresses/reachable-address.ts";
+import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
+import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
+import { type Environment, misspeltVariables } from "../settings/environment.ts";
+import type { ParsedCommandLine } from "../settings/parse-settings.ts";
+import { ProxyTargets } from "./proxy-targets.ts";
+
+/** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
+export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
+  const { host, httpPort, maxMessageBytes, grpcAddress, logPath } = settings;
+  const log = createLogger({ level: settings.logLevel, ...(logPath && { path: logPath }) });
+  for (const warning of misspeltVariables(env)) log.warn(warning);
+  const announcer = chooseAnnouncer(log, logPath);
+  const releaseSignals = endOnSignal();
+  await probePort(host, httpPort, "httpPort");
+  const targets = new ProxyTargets(settings);
+  const server = await createHttpServer(targets.toService(), { host, port: httpPort, maxMessageBytes, log });
+  const close = async () => {
+    await server.close(settings.drainTimeout * 1000);
+    await targets.close();
+  };
+  const stopped = runUntilSignal({ inFlight: () => targets.inFlight(), close }, announcer);
+  releaseSignals();
+  announcer.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
+  await stopped;
+}

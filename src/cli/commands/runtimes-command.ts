@@ -1,0 +1,84 @@
+import { Command, Option } from "commander";
+import { ServingError } from "../../errors.ts";
+import { listRuntimes } from "../../runtimes/list-runtimes.ts";
+import { findRuntime } from "../../runtimes/registry.ts";
+import { removeRuntime } from "../../runtimes/remove-runtime.ts";
+import { toRuntimesTable } from "../../runtimes/runtimes-table.ts";
+import { toUsageError } from "../settings/parse-settings.ts";
+import { type InstallFlags, installCommand, rootOf } from "./runtimes-install.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving runtimes list
+  kserving runtimes install openvino
+  kserving runtimes install tensorflow --version 2.20.0
+  kserving runtimes install tensorflow --path /opt/venv
+  kserving runtimes remove openvino
+
+Runtimes go to NAME/VERSION below KSERVING_RUNTIMES_DIR, or below the user's data folder.
+`;
+
+/** `kserving runtimes`: lists, installs and removes native runtimes. */
+export async function runtimes(argv: readonly string[]): Promise<void> {
+  if (argv.length === 0) {
+    throw new ServingError("invalid_argument", "A command is missing; expected list, install NAME or remove NAME.");
+  }
+  try {
+    await createRuntimesCommand().parseAsync(argv, { from: "user" });
+  } catch (reason) {
+    throw toUsageError(reason, "kserving runtimes");
+  }
+}
+
+/** The parser of `kserving runtimes`. */
+export function createRuntimesCommand(): Command {
+  const command = new Command("kserving runtimes")
+    .description("Finds, installs and removes the native runtimes that drivers use.")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand(false)
+    .addHelpText("after", EPILOGUE)
+    .configureOutput({ outputError: () => {} })
+    .exitOverride();
+  command
+    .command("list")
+    .description("what is found where, with versions and devices; a star marks what a driver would use")
+    .option("--json", "print JSON")
+    .action(list);
+  addInstall(command);
+  command
+    .command("remove <name> [version]")
+    .description("delete an installed runtime")
+    .option("--dir <dir>", "runtimes folder to remove it from")
+    .action(remove);
+  return command;
+}
+
+function addInstall(command: Command): void {
+  command
+    .command("install <name>")
+    .description("install tensorflow or openvino: its libraries alone, from a wheel of the Python package index")
+    .option("--version <version>", "version to install; left out, the one that kserving is tested with")
+    .option("--dir <dir>", "runtimes folder to install into")
+    .option("--wheel <file>", "take a wheel that was downloaded")
+    .option("--jar <file>", "take a jar that was downloaded (tensorflow-core-native of Maven)")
+    .option("--path <dir>", "use an installation that is there, for example a Python environment; nothing is copied")
+    .addOption(
+      new Option("--from <source>", "who downloads: kserving itself, pip, or the installer of the npm package").choices(
+        ["index", "pip", "npm"],
+      ),
+    )
+    .option("--force", "replace the version that is there")
+    .action(installCommand);
+}
+
+async function list({ json }: { readonly json?: boolean }): Promise<void> {
+  const reports = await listRuntimes();
+  console.log(json ? JSON.stringify(reports, null, 2) : toRuntimesTable(reports));
+}
+
+async function remove(name: string, version: string | undefined, flags: Pick<InstallFlags, "dir">): Promise<void> {
+  const { title } = findRuntime(name);
+  const removed = await removeRuntime({ name, version, root: rootOf(flags) });
+  const kept = removed.folder === removed.home ? "" : ` The libraries in ${removed.folder} stay.`;
+  console.log(`${title} ${removed.version} is removed.${kept}`);
+}

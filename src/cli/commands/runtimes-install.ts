@@ -1,0 +1,82 @@
+import { dirname, resolve } from "node:path";
+import { ServingError } from "../../errors.ts";
+import type { InstallSource } from "../../runtimes/fill-runtime.ts";
+import { findLibraries } from "../../runtimes/find-library.ts";
+import { installRuntime } from "../../runtimes/install-runtime.ts";
+import { libraryIn } from "../../runtimes/library-folder.ts";
+import type { NativeRuntime } from "../../runtimes/native-runtime.ts";
+import { runNpmInstaller } from "../../runtimes/npm-installer.ts";
+import { probeRuntime } from "../../runtimes/probe.ts";
+import { findRuntime } from "../../runtimes/registry.ts";
+import { createReporter, type Reporter } from "../../runtimes/reporter.ts";
+import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
+import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+
+/** The flags of `kserving runtimes install`, as they were given. */
+export interface InstallFlags {
+  readonly version?: string;
+  readonly dir?: string;
+  readonly wheel?: string;
+  readonly jar?: string;
+  readonly path?: string;
+  readonly from?: "index" | "pip" | "npm";
+  readonly force?: boolean;
+}
+
+const UNDONE = "nothing was installed";
+
+/** `kserving runtimes install NAME`. Throws when the runtime is not there in the end, or does not load. */
+export async function installCommand(name: string, flags: InstallFlags): Promise<void> {
+  const runtime = findRuntime(name);
+  checkFlags(flags);
+  const reporter = createReporter(process.stderr);
+  const folder = flags.from === "npm" ? await installByNpm(runtime, reporter) : await install(runtime, flags, reporter);
+  const probe = await probeRuntime({ runtime: runtime.name, library: libraryIn(runtime, folder) ?? "" });
+  if (probe.loads) return console.log(`It loads here, with ${probe.devices.join(", ")}.`);
+  throw new ServingError("failed_precondition", `${runtime.title} is in place but does not load here: ${probe.reason}`);
+}
+
+/** The runtimes folder that a command works on. */
+export function rootOf({ dir }: Pick<InstallFlags, "dir">): string {
+  return dir === undefined ? runtimesFolder() : resolve(dir);
+}
+
+/** At most one flag names a source; the npm package's installer knows none of the others. */
+function checkFlags({ wheel, jar, path, from, version, dir, force }: InstallFlags): void {
+  const options = from === "npm" ? { version, dir, force } : {};
+  const given = Object.entries({ from, wheel, jar, path, ...options }).filter(([, value]) => value !== undefined);
+  if (given.length < 2) return;
+  const flags = given.map(([flag]) => `--${flag}${flag === "from" ? ` ${from}` : ""}`).join(" and ");
+  throw new ServingError("invalid_argument", `${flags} exclude each other; give one of them.`);
+}
+
+function installByNpm(runtime: NativeRuntime, reporter: Reporter): Promise<string> {
+  return untilInterrupted((signal) => runNpmInstaller(runtime, { signal, reporter }), UNDONE);
+}
+
+/** Installs, tells about it, and returns the folder of the libraries. */
+async function install(runtime: NativeRuntime, flags: InstallFlags, reporter: Reporter): Promise<string> {
+  const { version, force = false } = flags;
+  const root = rootOf(flags);
+  const options = { source: toSource(flags), version, root, force, reporter };
+  const run = (signal: AbortSignal) => installRuntime(runtime, { ...options, signal });
+  const { runtime: installed, isNew } = await untilInterrupted(run, UNDONE);
+  const how = isNew ? "is installed" : "was installed before (--force installs it anew)";
+  console.log(`${runtime.title} ${installed.version} ${how}: ${installed.folder}`);
+  if (root !== runtimesFolder()) console.log(`Drivers find it with KSERVING_RUNTIMES_DIR=${root}`);
+  else tellWhatComesBefore(runtime, installed.folder);
+  return installed.folder;
+}
+
+function toSource({ wheel, jar, path, from }: InstallFlags): InstallSource {
+  const archive = wheel ?? jar;
+  if (archive !== undefined) return { kind: "archive", path: archive };
+  if (path !== undefined) return { kind: "folder", path };
+  return from === "index" || from === "pip" ? { kind: "wheel", from } : { kind: "wheel" };
+}
+
+function tellWhatComesBefore(runtime: NativeRuntime, folder: string): void {
+  const [first] = findLibraries(runtime);
+  if (first === undefined || dirname(first.path) === folder) return;
+  console.log(`Drivers take another one before it, from ${first.source}: ${first.path}`);
+}

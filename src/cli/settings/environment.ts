@@ -1,0 +1,42 @@
+import { nearest } from "../../text/nearest.ts";
+import type { GivenText } from "./read-setting.ts";
+import { envOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the environment says about a setting. An empty variable counts as absent, which is how many platforms unset one. */
+export function fromEnvironment(name: SettingName, setting: Setting, env: Environment): GivenText | undefined {
+  for (const source of [envOf(name), setting.alsoEnv]) {
+    const text = source === undefined ? undefined : env[source];
+    if (source !== undefined && text !== undefined && text !== "" && !isServiceLink(text)) return { source, text };
+  }
+  return undefined;
+}
+
+/** A warning for each `KSERVING_` variable that looks like a misspelt setting. */
+export function misspeltVariables(env: Environment): string[] {
+  const known = (Object.keys(SETTINGS) as SettingName[]).map(envOf);
+  return Object.keys(env).flatMap((name) => {
+    if (
+      !name.startsWith("KSERVING_") ||
+      known.includes(name) ||
+      SERVICE_LINK_NAME.test(name) ||
+      RUNTIME_NAME.test(name)
+    )
+      return [];
+    const meant = nearest(name, known);
+    return meant === undefined ? [] : [`The environment variable ${name} is no setting. Did you mean ${meant}?`];
+  });
+}
+
+/** Where native runtimes are, which whoever looks for them reads: docs/runtimes.md. */
+const RUNTIME_NAME = /^KSERVING_(RUNTIMES_DIR|[A-Z]+_LIB)$/;
+
+/** What Kubernetes tells every pod beside a service that is called kserving, except for KSERVING_PORT. */
+const SERVICE_LINK_NAME = /^KSERVING_(SERVICE_(HOST|PORT)|PORT_\d)/;
+
+/** Kubernetes sets KSERVING_PORT=tcp://10.0.0.1:9000 in such a pod. */
+function isServiceLink(text: string): boolean {
+  return /^(tcp|udp|sctp):\/\//.test(text);
+}

@@ -1,0 +1,82 @@
+import { CommanderError } from "commander";
+import { ServingError } from "../../errors.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import { COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
+import { type Environment, fromEnvironment } from "./environment.ts";
+import { createFlagParser, type ListedFlag } from "./flag-parser.ts";
+import { readSetting } from "./read-setting.ts";
+import { flagOf, type Setting, type SettingName, type Settings, settingsOf } from "./settings.ts";
+
+/** A command line after reading. */
+export interface ParsedCommandLine<Command extends SettingsCommand> {
+  readonly settings: Settings<Command>;
+  /** Every repeatable flag in the order in which it was given; those from the environment follow. */
+  readonly listed: readonly ListedFlag[];
+}
+
+/**
+ * Reads a command's arguments; what they leave out comes from the environment, else from the defaults.
+ * Throws `invalid_argument` for what it cannot read, and CommanderError with exit code 0 once help or version is printed.
+ */
+export function parseSettings<Command extends SettingsCommand>(
+  command: Command,
+  argv: readonly string[],
+  env: Environment,
+): ParsedCommandLine<Command> {
+  const listed: ListedFlag[] = [];
+  const given = parseArguments(command, argv, (flag) => listed.push(flag));
+  const settings: Partial<Record<SettingName, unknown>> = {};
+  for (const [name, setting] of settingsOf(command)) {
+    const value = given[name];
+    if (Array.isArray(value)) settings[name] = value;
+    else if (typeof value === "string") settings[name] = readSetting(setting, { source: flagOf(name), text: value });
+    else settings[name] = readAbsent(name, setting, env, listed);
+  }
+  return { settings: settings as Settings<Command>, listed };
+}
+
+function readAbsent(name: SettingName, setting: Setting, env: Environment, listed: ListedFlag[]): unknown {
+  const given = fromEnvironment(name, setting, env);
+  if (given === undefined) return setting.type === "list" ? [] : setting.default;
+  const value = readSetting(setting, given);
+  if (Array.isArray(value))
+    listed.push(...value.map((entry: string) => ({ flag: flagOf(name).slice(2), value: entry })));
+  return value;
+}
+
+function parseArguments(
+  name: SettingsCommand,
+  argv: readonly string[],
+  onListed: (flag: ListedFlag) => void,
+): Partial<Record<string, unknown>> {
+  const command = createFlagParser(name, onListed);
+  try {
+    command.parse(argv, { from: "user" });
+  } catch (reason) {
+    throw toUsageError(reason, name === "serve" ? "kserving" : `kserving ${name}`);
+  }
+  const [unexpected] = command.args;
+  if (unexpected !== undefined) throw unexpectedArgument(unexpected, argv);
+  return command.opts();
+}
+
+/** Commander's complaint as `invalid_argument`, anything else as it is. Commander puts its suggestion on a second line. */
+export function toUsageError(reason: unknown, program: string): unknown {
+  if (!(reason instanceof CommanderError) || reason.exitCode === 0) return reason;
+  const message = reason.message.replace(/^error: |\.$/g, "").replace("\n", " ");
+  return new ServingError("invalid_argument", `${message}; ${program} --help lists the flags.`);
+}
+
+function unexpectedArgument(argument: string, argv: readonly string[]): ServingError {
+  const isSecond = (COMMAND_NAMES as readonly string[]).includes(argument);
+  if (isSecond || argument !== argv[0] || /[./\\]/.test(argument)) {
+    return new ServingError(
+      "invalid_argument",
+      `Unexpected argument "${argument}"; a command comes first (${COMMAND_NAMES.join(", ")}), a model goes with --model-path.`,
+    );
+  }
+  return new ServingError(
+    "invalid_argument",
+    `There is no command "${argument}".${didYouMean(argument, COMMAND_NAMES)} Expected one of ${COMMAND_NAMES.join(", ")}.`,
+  );
+}

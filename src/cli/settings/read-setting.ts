@@ -1,0 +1,79 @@
+import { BOOLEANS } from "../../drivers/option-table.ts";
+import { ServingError } from "../../errors.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import { parseHost } from "../addresses/parse-host.ts";
+import { isPortNumber } from "../addresses/port-number.ts";
+import type { Setting } from "./settings.ts";
+
+/** Where a setting's text came from, for messages: a flag or an environment variable. */
+export interface GivenText {
+  readonly source: string;
+  readonly text: string;
+}
+
+/** Reads one setting's text; throws `invalid_argument` naming the source, what came and what is expected. */
+export function readSetting(setting: Setting, given: GivenText): string | number | boolean | readonly string[] {
+  const { text } = given;
+  switch (setting.type) {
+    case "text":
+      return text === "" ? refuse(given, "a text that is not empty") : text;
+    case "host":
+      return (
+        parseHost(text) ??
+        refuse(given, "an IP address or a name of this machine, for example 0.0.0.0, localhost or ::1")
+      );
+    case "address":
+      return isAddress(text) ? text : refuse(given, "HOST:PORT, for example 127.0.0.1:9000 or models.internal:9000");
+    case "boolean":
+      return BOOLEANS.get(text.toLowerCase()) ?? refuse(given, "true or false");
+    case "choice":
+      return setting.choices.includes(text)
+        ? text
+        : refuse(given, `one of ${setting.choices.join(", ")}`, didYouMean(text, setting.choices));
+    case "port":
+      return /^\d+$/.test(text) && Number(text) <= 65535
+        ? Number(text)
+        : refuse(given, "an integer from 0 to 65535 (0 picks a free port)");
+    case "count":
+      return /^\d+$/.test(text) && Number(text) >= setting.min && Number.isSafeInteger(Number(text))
+        ? Number(text)
+        : refuse(given, `an integer of ${setting.min} or more`);
+    case "seconds":
+      return /^\d+(\.\d+)?s?$/.test(text)
+        ? Number.parseFloat(text)
+        : refuse(given, "a number of seconds, for example 25 or 0.5");
+    case "bytes":
+      return readBytes(given);
+    case "list":
+      return splitList(text, setting.separator);
+  }
+}
+
+function isAddress(text: string): boolean {
+  const [, host = "", port = ""] = /^(\[.*\]|[^:]*):(.*)$/.exec(text) ?? [];
+  return parseHost(host) !== undefined && isPortNumber(port);
+}
+
+/** Line breaks separate too, so that a long list can be a block in a YAML file. */
+function splitList(text: string, separator: string): readonly string[] {
+  const entries = text.split("\n").flatMap((line) => line.split(separator));
+  return entries.map((entry) => entry.trim()).filter((entry) => entry !== "");
+}
+
+/** Everybody means powers of two when limiting messages, so `MB` and `MiB` are the same. */
+const UNITS: Readonly<Record<string, number>> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+
+/** gRPC takes the limit as a signed 32-bit number. */
+const MAX_BYTES = 2 ** 31 - 1;
+
+function readBytes(given: GivenText): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?$/i.exec(given.text.trim());
+  const [, digits = "", unit = ""] = match ?? [];
+  const bytes = Math.floor(Number(digits) * (UNITS[unit.toLowerCase()] ?? 1));
+  if (match !== null && bytes >= 1 && bytes <= MAX_BYTES) return bytes;
+  return refuse(given, `a size from 1 to ${MAX_BYTES} bytes, for example 268435456, 256MB or 1GiB`);
+}
+
+function refuse({ source, text }: GivenText, expected: string, hint = ""): never {
+  throw new ServingError("invalid_argument", `${source} is "${text}"; expected ${expected}.${hint}`);
+}

@@ -1,0 +1,73 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { loggedEvent, startAtTerminal, startKserving, writeTestFile } from "../start-kserving.ts";
+
+const run = promisify(execFile);
+const model = new URL("../../fixtures/models/half-plus-two.onnx", import.meta.url).pathname;
+
+describe.skipIf(process.platform !== "linux")("at a terminal (made by Linux's script)", () => {
+  test("shows what is loaded, the stages, links and a request, and stops with a word", async () => {
+    const program = startAtTerminal([
+      "--model-path",
+      model,
+      "--name",
+      "half",
+      "--port",
+      "0",
+      "--http-enable",
+      "--http-port",
+      "0",
+    ]);
+    const [screen] = await program.output(/^[\s\S]*?Try it:\s+curl .*\r\n/);
+    expect(screen).toContain(`Loading ${model} ...`);
+    expect(screen).toMatch(/# {2}Driver {2}Model +Inputs → outputs +Loaded in/);
+    expect(screen).toMatch(/1 {2}onnx {4}\S+ {2}x float32\[/);
+    expect(screen).toMatch(/HTTP {2}http:\/\/localhost:\d+\r\n/);
+    expect(screen).toMatch(/gRPC {2}localhost:\d+\r\n/);
+    expect(screen).not.toContain("0.0.0.0");
+    expect(screen).not.toContain('{"level"');
+    program.type("\x03");
+    expect(await program.ended()).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/Stopping ...\r\nStopped.\r\n$/),
+    });
+  });
+
+  test("the request that it shows is answered", async () => {
+    const program = startAtTerminal(["--model-path", model, "--port", "0", "--http-enable", "--http-port", "0"]);
+    const [, line = ""] = await program.output(/(curl .*)\r\n/);
+    expect(JSON.parse((await run("/bin/sh", ["-c", `${line} -sS`])).stdout)).toEqual({ outputs: [2] });
+  });
+
+  test("without HTTP it shows a gRPC request, which is answered", async () => {
+    const program = startAtTerminal(["--model-path", model, "--port", "0"]);
+    const [, line = ""] = await program.output(/(npx .*)\r\n/);
+    const { stdout } = await run("/bin/sh", ["-c", line]);
+    expect(JSON.parse(stdout)).toMatchObject({ outputs: { y: { dtype: "DT_FLOAT", floatVal: [2] } } });
+  });
+});
+
+test.skipIf(process.platform !== "linux")("closing the terminal stops the program as SIGTERM does", async () => {
+  const log = await writeTestFile("kserving.log", "");
+  const program = startAtTerminal(["--driver", "null", "--port", "0", "--log-path", log]);
+  await program.output(/gRPC/);
+  program.kill("SIGKILL");
+  expect(await loggedEvent(log, "stopped")).toMatchObject({ level: "info" });
+});
+
+test("on a pipe the same facts are one event, and every line is JSON", async () => {
+  const program = startKserving(["--model-path", model, "--port", "0"]);
+  expect(await program.event("loading")).toMatchObject({ models: [{ path: model }] });
+  expect(await program.event("ready")).toMatchObject({
+    level: "info",
+    name: "default",
+    grpc: expect.stringMatching(/^localhost:\d+$/),
+    stages: [
+      { index: 1, driver: "onnx", path: model, inputs: [{ name: "x", dtype: "float32" }], outputs: [{ name: "y" }] },
+    ],
+  });
+  program.kill("SIGTERM");
+  const { stdout } = await program.ended();
+  for (const line of stdout.trim().split("\n")) expect(() => JSON.parse(line)).not.toThrow();
+});

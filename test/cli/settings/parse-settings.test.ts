@@ -1,0 +1,192 @@
+import { describe, expect, test } from "vitest";
+import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
+import { envOf, flagOf, SETTINGS, type SettingName } from "../../../src/cli/settings/settings.ts";
+
+const serve = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("serve", argv, env);
+const proxy = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("proxy", argv, env);
+
+describe("without flags", () => {
+  test("every setting of serve has its default", () => {
+    expect(serve([]).settings).toEqual({
+      driver: [],
+      modelPath: [],
+      option: [],
+      hooks: undefined,
+      name: "default",
+      host: "0.0.0.0",
+      port: 9000,
+      httpEnable: false,
+      httpPort: 9001,
+      httpServerCommand: undefined,
+      maxMessageBytes: 268435456,
+      tensorContent: false,
+      allowControl: false,
+      workers: 1,
+      hookTimeout: 60,
+      hookStall: 10,
+      hookMemory: 2048,
+      inspectHooks: false,
+      watch: false,
+      instances: 1,
+      threads: undefined,
+      modelStall: 60,
+      maxQueue: 1024,
+      maxQueueBytes: 536870912,
+      requestTimeout: 0,
+      drainTimeout: 25,
+      logLevel: "info",
+      logPath: undefined,
+    });
+  });
+
+  test("the proxy talks int32 versions to the usual port of this machine, and lets nobody choose another", () => {
+    expect(proxy([]).settings).toMatchObject({
+      grpcAddress: "127.0.0.1:9000",
+      versionEncoding: "int32",
+      allowProxyHeaders: false,
+    });
+  });
+});
+
+describe("flags", () => {
+  test("keep the order of drivers and model paths among each other", () => {
+    const { listed } = serve(["--driver", "null", "--model-path=a.onnx", "-o", "k=v", "--driver=onnx"]);
+    expect(listed).toEqual([
+      { flag: "driver", value: "null" },
+      { flag: "model-path", value: "a.onnx" },
+      { flag: "option", value: "k=v" },
+      { flag: "driver", value: "onnx" },
+    ]);
+  });
+
+  test("are read by their types", () => {
+    const { settings } = serve("--port 0 --http-enable --max-message-bytes 1GiB --drain-timeout 0.5".split(" "));
+    expect(settings).toMatchObject({ port: 0, httpEnable: true, maxMessageBytes: 2 ** 30, drainTimeout: 0.5 });
+  });
+
+  test("collect every -o, also in its joined and long forms", () => {
+    expect(serve(["-o", "a=1", "-ob=2", "--option", "2:c=x=y", "--option=d="]).settings.option).toEqual([
+      "a=1",
+      "b=2",
+      "2:c=x=y",
+      "d=",
+    ]);
+  });
+
+  test("take false for a boolean that the environment switched on", () => {
+    expect(serve(["--http-enable=false"], { KSERVING_HTTP_ENABLE: "1" }).settings.httpEnable).toBe(false);
+  });
+});
+
+describe("the environment", () => {
+  test("gives what flags leave out", () => {
+    const env = { KSERVING_PORT: "7000", KSERVING_NAME: "faces", KSERVING_HTTP_ENABLE: "true", LOG_PATH: "a.log" };
+    expect(serve(["--port", "8000"], env).settings).toMatchObject({
+      port: 8000,
+      name: "faces",
+      httpEnable: true,
+      logPath: "a.log",
+    });
+  });
+
+  test("splits lists of names and paths at commas, options at semicolons, both at line breaks", () => {
+    const { settings, listed } = serve([], {
+      KSERVING_DRIVER: "onnx, null",
+      KSERVING_MODEL_PATH: "a.onnx\n",
+      KSERVING_OPTION: "inputs=a:0,b:0;2:device=CPU\nx=y",
+    });
+    expect(settings.option).toEqual(["inputs=a:0,b:0", "2:device=CPU", "x=y"]);
+    expect(listed.slice(0, 3)).toEqual([
+      { flag: "driver", value: "onnx" },
+      { flag: "driver", value: "null" },
+      { flag: "model-path", value: "a.onnx" },
+    ]);
+  });
+
+  test("gives way to flags, one list at a time", () => {
+    const env = { KSERVING_DRIVER: "null,null", KSERVING_MODEL_PATH: "/mnt/models" };
+    expect(serve(["--driver", "onnx"], env).listed).toEqual([
+      { flag: "driver", value: "onnx" },
+      { flag: "model-path", value: "/mnt/models" },
+    ]);
+  });
+
+  test("prefers the program's own variable to the one that others use too", () => {
+    expect(serve([], { LOG_LEVEL: "warn", KSERVING_LOG_LEVEL: "debug" }).settings.logLevel).toBe("debug");
+    expect(serve([], { LOG_LEVEL: "warn" }).settings.logLevel).toBe("warn");
+  });
+
+  test("has no say where a variable is empty or set by Kubernetes for a service called kserving", () => {
+    expect(serve([], { KSERVING_PORT: "tcp://10.0.0.7:9000", KSERVING_HTTP_PORT: "" }).settings).toMatchObject({
+      port: 9000,
+      httpPort: 9001,
+    });
+  });
+
+  test("is named in the message when it cannot be read", () => {
+    expect(() => serve([], { KSERVING_PORT: "abc" })).toThrow('KSERVING_PORT is "abc"; expected an integer from 0');
+    expect(() => serve([], { LOG_LEVEL: "loud" })).toThrow('LOG_LEVEL is "loud"; expected one of trace, debug,');
+  });
+
+  test("of the other command is not looked at", () => {
+    expect(() => proxy([], { KSERVING_PORT: "abc" })).not.toThrow();
+  });
+});
+
+test.each([
+  ["[::1]", "::1"],
+  ["::", "::"],
+  ["localhost", "localhost"],
+])("--host %s is the host %s", (text, host) => {
+  expect(serve(["--host", text]).settings.host).toBe(host);
+});
+
+describe("--grpc-address", () => {
+  test.each(["models.internal:9000", "127.0.0.1:1", "[::1]:65535"])("takes %s", (address) => {
+    expect(proxy(["--grpc-address", address]).settings.grpcAddress).toBe(address);
+  });
+
+  test.each(["nohost", "http://x:1", "x:99999", "x:0", "x:", ":9000", "::1:9000", "unix:/a", ""])(
+    "refuses %j with the form that it expects",
+    (address) => {
+      expect(() => proxy([`--grpc-address=${address}`])).toThrow(
+        expect.objectContaining({
+          code: "invalid_argument",
+          message: `--grpc-address is "${address}"; expected HOST:PORT, for example 127.0.0.1:9000 or models.internal:9000.`,
+        }),
+      );
+    },
+  );
+});
+
+describe("what cannot be meant", () => {
+  test.each([
+    ["an unknown flag", ["--model-pth", "x"], "unknown option '--model-pth' (Did you mean --model-path?)"],
+    ["a flag of the other command", ["--grpc-address", "x"], "unknown option '--grpc-address'"],
+    ["a flag without its value", ["--port"], "option '--port <PORT>' argument missing"],
+    ["a port that is too large", ["--port", "65536"], '--port is "65536"; expected an integer from 0 to 65535'],
+    ["a negative port", ["--port=-1"], '--port is "-1"'],
+    ["a size without number", ["--max-message-bytes", "MB"], '--max-message-bytes is "MB"; expected a size'],
+    ["a size beyond what gRPC counts", ["--max-message-bytes", "2GiB"], "expected a size from 1 to 2147483647 bytes"],
+    ["a duration with a foreign unit", ["--drain-timeout", "1m"], "expected a number of seconds"],
+    ["a misspelt choice", ["--log-level", "wran"], 'Did you mean "warn"?'],
+    ["a boolean that is none", ["--http-enable", "maybe"], '--http-enable is "maybe"; expected true or false.'],
+    ["a host with a scheme", ["--host", "http://x"], '--host is "http://x"; expected an IP address or a name'],
+    ["a host with a port", ["--host", "localhost:80"], '--host is "localhost:80"'],
+    ["an empty text", ["--name="], '--name is ""; expected a text that is not empty.'],
+    ["a misspelt command", ["srve"], 'There is no command "srve". Did you mean "serve"?'],
+    ["a file without its flag", ["model.onnx"], 'Unexpected argument "model.onnx"; a command comes first'],
+    ["a word behind flags", ["--driver", "null", "proxy"], 'Unexpected argument "proxy"'],
+  ])("is refused: %s", (_, argv, message) => {
+    expect(() => serve(argv)).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+test("every flag and variable is named by one rule", () => {
+  for (const name of Object.keys(SETTINGS) as SettingName[]) {
+    expect(flagOf(name)).toMatch(/^--[a-z]+(-[a-z]+)*$/);
+    expect(envOf(name)).toBe(`KSERVING_${flagOf(name).slice(2).toUpperCase().replaceAll("-", "_")}`);
+  }
+});
