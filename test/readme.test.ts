@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { makeDemoModels } from "../scripts/make-demo-models.ts";
 import { startKserving } from "./cli/start-kserving.ts";
+import { onFreePorts } from "./helpers/on-free-ports.ts";
 import { tempFolder } from "./helpers/temp-folder.ts";
 
 const readme = readFileSync("README.md", "utf8");
@@ -17,7 +18,7 @@ function flagsOf(...words: string[]): string[] {
   const lines = blocks("").flatMap((block) => block.replaceAll("\\\n", " ").split("\n"));
   const line = lines.find((each) => words.every((word) => each.includes(word))) as string;
   const [, flags] = line.split(/^kserving /);
-  return [...(flags as string).trim().split(/\s+/), "--host", "127.0.0.1", "--port", "0", "--http-port", "0"];
+  return onFreePorts((flags as string).trim().split(/\s+/));
 }
 
 test("the hook file of the README works, from a folder outside the project, with the command and the curl line beside it", async () => {

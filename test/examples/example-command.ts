@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { toServerOptions } from "../../src/cli/commands/server-options.ts";
 import { parseSettings } from "../../src/cli/settings/parse-settings.ts";
 import type { ServerOptions } from "../../src/server/server.ts";
+import { onFreePorts } from "../helpers/on-free-ports.ts";
 
 /** What the first comment of an example tells a reader to type. */
 export interface ExampleCommand {
@@ -10,8 +11,6 @@ export interface ExampleCommand {
   /** The `curl …` lines. */
   readonly requests: readonly string[];
 }
-
-const FREE_PORTS = ["--host", "127.0.0.1", "--port", "0", "--http-port", "0"];
 
 /** Reads `examples/hooks/NAME.ts`. */
 export async function readExample(name: string): Promise<ExampleCommand> {
@@ -22,7 +21,7 @@ export async function readExample(name: string): Promise<ExampleCommand> {
   if (serve === undefined) throw new Error(`${name}.ts does not begin with a comment that says how to serve it.`);
   const flags = serve.split(" ").slice(1);
   return {
-    options: await toServerOptions(parseSettings("serve", [...flags, ...FREE_PORTS], {})),
+    options: await toServerOptions(parseSettings("serve", onFreePorts(flags), {})),
     requests: commands.filter((command) => command.startsWith("curl ")),
   };
 }

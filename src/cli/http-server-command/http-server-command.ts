@@ -1,6 +1,6 @@
 import type { Logger } from "../../observability/logger.ts";
-import { splitCommand } from "./split-command.ts";
 import { HttpServerProcess } from "./http-server-process.ts";
+import { splitCommand } from "./split-command.ts";
 
 /** What another program needs to serve HTTP for us. */
 export interface HttpServerCommandOptions {

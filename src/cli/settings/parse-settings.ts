@@ -24,24 +24,36 @@ export function parseSettings<Command extends SettingsCommand>(
   env: Environment,
 ): ParsedCommandLine<Command> {
   const listed: ListedFlag[] = [];
-  const given = parseArguments(command, argv, (flag) => listed.push(flag));
-  const settings: Partial<Record<SettingName, unknown>> = {};
+  const flags = parseArguments(command, argv, (flag) => listed.push(flag));
+  const given: GivenValues = {};
   for (const [name, setting] of settingsOf(command)) {
-    const value = given[name];
-    if (Array.isArray(value)) settings[name] = value;
-    else if (typeof value === "string") settings[name] = readSetting(setting, { source: flagOf(name), text: value });
-    else settings[name] = readAbsent(name, setting, env, listed);
+    const value = readFlag(name, setting, flags[name]) ?? readVariable(name, setting, env, listed);
+    if (value !== undefined) given[name] = value;
   }
-  return { settings: settings as Settings<Command>, listed };
+  const complete = settingsOf(command).map(([name, setting]) => [name, given[name] ?? valueOfAbsent(setting, given)]);
+  return { settings: Object.fromEntries(complete) as Settings<Command>, listed };
 }
 
-function readAbsent(name: SettingName, setting: Setting, env: Environment, listed: ListedFlag[]): unknown {
+/** What flags and variables say, without defaults. */
+type GivenValues = Partial<Record<SettingName, unknown>>;
+
+function readFlag(name: SettingName, setting: Setting, value: unknown): unknown {
+  return typeof value === "string" ? readSetting(setting, { source: flagOf(name), text: value }) : value;
+}
+
+function readVariable(name: SettingName, setting: Setting, env: Environment, listed: ListedFlag[]): unknown {
   const given = fromEnvironment(name, setting, env);
-  if (given === undefined) return setting.type === "list" ? [] : setting.default;
+  if (given === undefined) return undefined;
   const value = readSetting(setting, given);
   if (Array.isArray(value))
     listed.push(...value.map((entry: string) => ({ flag: flagOf(name).slice(2), value: entry })));
   return value;
+}
+
+function valueOfAbsent(setting: Setting, given: GivenValues): unknown {
+  if (setting.type === "list") return [];
+  if (setting.type === "boolean" && setting.onWith !== undefined && Object.hasOwn(given, setting.onWith)) return true;
+  return setting.default;
 }
 
 function parseArguments(

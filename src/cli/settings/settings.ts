@@ -17,7 +17,8 @@ export type Setting = {
   | { readonly type: "text"; readonly default?: string }
   /** `host`: a name or an IP address. `address`: a host with a port. */
   | { readonly type: "host" | "address"; readonly default: string }
-  | { readonly type: "boolean"; readonly default: boolean }
+  /** `onWith`: a setting that switches this one on where it is given and this one is not. */
+  | { readonly type: "boolean"; readonly default: boolean; readonly onWith?: string }
   | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string }
   /** `port`: 0 to 65535. `bytes`: with an optional unit. `seconds`: may have decimals. `count`: an integer from `min` on. */
   | { readonly type: "port" | "bytes" | "seconds"; readonly default: number }
@@ -80,7 +81,13 @@ export const SETTINGS = {
     commands: BOTH,
   },
   port: { type: "port", placeholder: "PORT", default: 9000, help: "gRPC port; 0 picks a free one", commands: SERVE },
-  httpEnable: { type: "boolean", default: false, help: "serve HTTP too", commands: SERVE },
+  httpEnable: {
+    type: "boolean",
+    default: false,
+    onWith: "httpPort",
+    help: "serve HTTP too, as naming an --http-port does",
+    commands: SERVE,
+  },
   httpPort: { type: "port", placeholder: "PORT", default: 9001, help: "HTTP port; 0 picks a free one", commands: BOTH },
   httpServerCommand: {
     type: "text",

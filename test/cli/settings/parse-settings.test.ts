@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
-import { envOf, flagOf, SETTINGS, type SettingName } from "../../../src/cli/settings/settings.ts";
+import { envOf, flagOf, SETTINGS, type Setting, type SettingName } from "../../../src/cli/settings/settings.ts";
 
 const serve = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("serve", argv, env);
 const proxy = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("proxy", argv, env);
@@ -45,6 +45,25 @@ describe("without flags", () => {
       versionEncoding: "int32",
       allowProxyHeaders: false,
     });
+  });
+});
+
+describe("HTTP is on where its port is named", () => {
+  test.each([
+    ["by a flag", ["--http-port", "8080"], {}, { httpEnable: true, httpPort: 8080 }],
+    ["by a variable", [], { KSERVING_HTTP_PORT: "8080" }, { httpEnable: true, httpPort: 8080 }],
+    ["but not against a flag", ["--http-port", "8080", "--http-enable=false"], {}, { httpEnable: false }],
+    ["but not against a variable", ["--http-port", "8080"], { KSERVING_HTTP_ENABLE: "no" }, { httpEnable: false }],
+    ["and not by an empty variable", [], { KSERVING_HTTP_PORT: "" }, { httpEnable: false, httpPort: 9001 }],
+  ])("%s", (_, argv, env, expected) => {
+    expect(serve(argv, env).settings).toMatchObject(expected);
+  });
+
+  test("the setting that switches another one on exists, and the same commands take it", () => {
+    for (const setting of Object.values<Setting>(SETTINGS)) {
+      if (setting.type !== "boolean" || setting.onWith === undefined) continue;
+      expect(SETTINGS[setting.onWith as SettingName].commands).toEqual(expect.arrayContaining([...setting.commands]));
+    }
   });
 });
 
