@@ -4,6 +4,7 @@ import { toErrorText } from "./error-text.ts";
 import { EXIT, toExitCode } from "./exit-codes.ts";
 import type { Environment } from "./settings/environment.ts";
 import { parseSettings } from "./settings/parse-settings.ts";
+import { unexpectedArgument } from "./unexpected-argument.ts";
 
 /** Runs a command line (without the program's name) to its end; resolves with the exit code and never rejects. */
 export async function main(argv: readonly string[], env: Environment): Promise<number> {
@@ -21,7 +22,7 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
 /** Commands are imported when they run, so that help does not wait for gRPC and Express. */
 async function run(argv: readonly string[], env: Environment): Promise<void> {
   const [first] = argv;
-  if (first === "help") return run([...argv.slice(1), "--help"], env);
+  if (first === "help") return run([...topicOf(argv), "--help"], env);
   const command = COMMAND_NAMES.find((name) => name === first);
   const rest = command === undefined ? argv : argv.slice(1);
   if (command === "runtimes") {
@@ -36,6 +37,13 @@ async function run(argv: readonly string[], env: Environment): Promise<void> {
   const parsed = parseSettings("serve", rest, env);
   const { serve } = await import("./commands/serve-command.ts");
   return serve(parsed, env);
+}
+
+/** What stands behind `help`: without this check, help on a word that is no command would be help on everything. */
+function topicOf([, ...topic]: readonly string[]): readonly string[] {
+  const [word] = topic;
+  if (word === undefined || word.startsWith("-") || COMMAND_NAMES.some((name) => name === word)) return topic;
+  throw unexpectedArgument(word, true);
 }
 
 /** Settings may be the very thing that could not be read, so this looks at the bare words. */

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { extname } from "node:path";
 import { ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
@@ -48,13 +48,17 @@ export async function detectDriver(path: string): Promise<FoundDriver> {
     const found = await builtIn(name);
     if (found.driver.detect?.(path)) return found;
   }
+  throw new ServingError("failed_precondition", unrecognised(path));
+}
+
+function unrecognised(path: string): string {
   const names = DRIVER_NAMES.join(", ");
-  throw new ServingError(
-    "failed_precondition",
-    existsSync(path)
-      ? `No driver recognises ${path} by its name; say which one with --driver (${names}).`
-      : `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`,
-  );
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined)
+    return `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`;
+  if (stat.isDirectory() && readdirSync(path).length === 0)
+    return `The folder ${path} is empty; expected a model's file, or a folder with a model in it.`;
+  return `No driver recognises ${path} by its name; say which one with --driver (${names}).`;
 }
 
 async function builtIn(name: string): Promise<FoundDriver> {

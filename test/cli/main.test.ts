@@ -4,6 +4,7 @@ import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { tempFolder } from "../helpers/temp-folder.ts";
 import { runKserving, startKserving, writeTestFile } from "./start-kserving.ts";
 
 const NULL = ["--driver", "null", "--port", "0"];
@@ -18,12 +19,27 @@ function oneLine(stderr: string): string {
 describe("a usage error ends with 2 and one line", () => {
   test.each([
     [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
-    [["prxy"], 'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, runtimes.'],
+    [
+      ["prxy"],
+      'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, runtimes; a model goes with --model-path.',
+    ],
+    [["help", "prxy"], 'There is no command "prxy". Did you mean "proxy"?'],
+    [["models"], "a model goes with --model-path."],
+    [
+      ["model.onnx"],
+      'Unexpected argument "model.onnx"; a command comes first (serve, proxy, runtimes); a model goes with',
+    ],
+    [["proxy", "serve"], 'Unexpected argument "serve"; a command comes first'],
     [
       ["proxy", "--port", "1"],
       "unknown option '--port' (Did you mean --host?); kserving proxy --help lists the flags.",
     ],
-    [[], "No model is given; expected --model-path PATH, or --driver null for hooks alone."],
+    [[], "No model is given; expected --model-path PATH, or --driver null for hooks alone. kserving --help has"],
+    [
+      [...NULL, "--http-server-command", "front 'a"],
+      `--http-server-command is "front 'a"; expected a program with its arguments, every quote closed.`,
+    ],
+
     [[...NULL, "-o", "device"], '-o is "device"; expected [STAGE:]KEY=VALUE'],
     [[...NULL, "-o", "2:a=b"], '-o is "2:a=b", but there is 1 stage'],
     [[...NULL, "-o", "a=b"], 'No driver has the option "a".'],
@@ -47,6 +63,14 @@ describe("what cannot be had ends with 1 and one line", () => {
   test("a model file that is none", async () => {
     const { code, stderr } = await runKserving(["--port", "0", "--model-path", model("not-a-model.onnx")]);
     expect(oneLine(stderr)).toContain("not-a-model.onnx");
+    expect(code).toBe(1);
+  });
+
+  test("a folder with nothing in it", async () => {
+    const { code, stderr } = await runKserving(["--port", "0", "--model-path", tempFolder()]);
+    expect(oneLine(stderr)).toMatch(
+      /^The folder \S+ is empty; expected a model's file, or a folder with a model in it\.$/,
+    );
     expect(code).toBe(1);
   });
 

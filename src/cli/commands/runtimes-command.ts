@@ -23,10 +23,17 @@ export async function runtimes(argv: readonly string[]): Promise<void> {
   if (argv.length === 0) {
     throw new ServingError("invalid_argument", "A command is missing; expected list, install NAME or remove NAME.");
   }
+  const command = createRuntimesCommand();
   try {
-    await createRuntimesCommand().parseAsync(argv, { from: "user" });
+    await command.parseAsync(argv, { from: "user" });
   } catch (reason) {
-    throw toUsageError(reason, "kserving runtimes");
+    const named = command.commands.find((each) => each.name() === argv[0]);
+    throw toUsageError(
+      reason,
+      named === undefined
+        ? "kserving runtimes --help lists the commands"
+        : `kserving runtimes ${named.name()} --help says what it takes`,
+    );
   }
 }
 

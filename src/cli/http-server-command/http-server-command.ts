@@ -1,6 +1,5 @@
 import type { Logger } from "../../observability/logger.ts";
 import { HttpServerProcess } from "./http-server-process.ts";
-import { splitCommand } from "./split-command.ts";
 
 /** What another program needs to serve HTTP for us. */
 export interface HttpServerCommandOptions {
@@ -14,7 +13,7 @@ export interface HttpServerCommandOptions {
  * which `kserving proxy` reads too) or from `{grpc_address}`, `{grpc_port}` and `{http_port}` in its arguments.
  */
 export async function startHttpServerCommand(
-  commandLine: string,
+  [program, ...args]: readonly [string, ...string[]],
   { grpcAddress, httpPort, log }: HttpServerCommandOptions,
 ): Promise<HttpServerProcess> {
   const values: Readonly<Record<string, string>> = {
@@ -23,9 +22,8 @@ export async function startHttpServerCommand(
     "{http_port}": String(httpPort),
   };
   const fill = (word: string) => word.replace(/\{\w+\}/g, (placeholder) => values[placeholder] ?? placeholder);
-  const [program, ...rest] = splitCommand(commandLine);
   const supervised = new HttpServerProcess({
-    argv: [program, ...rest.map(fill)],
+    argv: [program, ...args.map(fill)],
     env: { ...process.env, KSERVING_GRPC_ADDRESS: grpcAddress, KSERVING_HTTP_PORT: String(httpPort) },
     log,
   });

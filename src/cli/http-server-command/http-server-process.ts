@@ -43,7 +43,7 @@ export class HttpServerProcess {
       await once(child, "spawn");
     } catch (reason) {
       this.#child = undefined;
-      const message = `The HTTP server command ${program} could not be started: ${reasonText(reason)}`;
+      const message = `The program ${program} of --http-server-command could not be started (${reasonText(reason)}); expected one that PATH finds, or the path of one.`;
       throw new ServingError("failed_precondition", message, { cause: reason });
     }
   }

@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { ServingError } from "../../errors.ts";
-import { didYouMean } from "../../text/nearest.ts";
-import { COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
+import type { SettingsCommand } from "../command-names.ts";
+import { unexpectedArgument } from "../unexpected-argument.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
 import { createFlagParser, type ListedFlag } from "./flag-parser.ts";
 import { readSetting } from "./read-setting.ts";
@@ -45,8 +45,8 @@ function readVariable(name: SettingName, setting: Setting, env: Environment, lis
   const given = fromEnvironment(name, setting, env);
   if (given === undefined) return undefined;
   const value = readSetting(setting, given);
-  if (Array.isArray(value))
-    listed.push(...value.map((entry: string) => ({ flag: flagOf(name).slice(2), value: entry })));
+  if (setting.type === "list")
+    listed.push(...(value as readonly string[]).map((entry) => ({ flag: flagOf(name).slice(2), value: entry })));
   return value;
 }
 
@@ -65,30 +65,16 @@ function parseArguments(
   try {
     command.parse(argv, { from: "user" });
   } catch (reason) {
-    throw toUsageError(reason, name === "serve" ? "kserving" : `kserving ${name}`);
+    throw toUsageError(reason, `${command.name()} --help lists the flags`);
   }
   const [unexpected] = command.args;
-  if (unexpected !== undefined) throw unexpectedArgument(unexpected, argv);
+  if (unexpected !== undefined) throw unexpectedArgument(unexpected, name === "serve" && unexpected === argv[0]);
   return command.opts();
 }
 
-/** Commander's complaint as `invalid_argument`, anything else as it is. Commander puts its suggestion on a second line. */
-export function toUsageError(reason: unknown, program: string): unknown {
+/** Commander's complaint as `invalid_argument` with what to do next, anything else as it is. Commander puts its suggestion on a second line. */
+export function toUsageError(reason: unknown, whatNext: string): unknown {
   if (!(reason instanceof CommanderError) || reason.exitCode === 0) return reason;
   const message = reason.message.replace(/^error: |\.$/g, "").replace("\n", " ");
-  return new ServingError("invalid_argument", `${message}; ${program} --help lists the flags.`);
-}
-
-function unexpectedArgument(argument: string, argv: readonly string[]): ServingError {
-  const isSecond = (COMMAND_NAMES as readonly string[]).includes(argument);
-  if (isSecond || argument !== argv[0] || /[./\\]/.test(argument)) {
-    return new ServingError(
-      "invalid_argument",
-      `Unexpected argument "${argument}"; a command comes first (${COMMAND_NAMES.join(", ")}), a model goes with --model-path.`,
-    );
-  }
-  return new ServingError(
-    "invalid_argument",
-    `There is no command "${argument}".${didYouMean(argument, COMMAND_NAMES)} Expected one of ${COMMAND_NAMES.join(", ")}.`,
-  );
+  return new ServingError("invalid_argument", `${message}; ${whatNext}.`);
 }

@@ -4,6 +4,7 @@ import { didYouMean } from "../../text/nearest.ts";
 import { parseHost } from "../addresses/parse-host.ts";
 import { isPortNumber } from "../addresses/port-number.ts";
 import type { Setting } from "./settings.ts";
+import { splitCommand } from "./split-command.ts";
 
 /** Where a setting's text came from, for messages: a flag or an environment variable. */
 export interface GivenText {
@@ -44,6 +45,8 @@ export function readSetting(setting: Setting, given: GivenText): string | number
         : refuse(given, "a number of seconds, for example 25 or 0.5");
     case "bytes":
       return readBytes(given);
+    case "command":
+      return splitCommand(text) ?? refuse(given, "a program with its arguments, every quote closed");
     case "list":
       return splitList(text, setting.separator);
   }

@@ -15,6 +15,8 @@ export type Setting = {
   readonly alsoEnv?: string;
 } & (
   | { readonly type: "text"; readonly default?: string }
+  /** A program with its arguments. */
+  | { readonly type: "command"; readonly default?: undefined }
   /** `host`: a name or an IP address. `address`: a host with a port. */
   | { readonly type: "host" | "address"; readonly default: string }
   /** `onWith`: a setting that switches this one on where it is given and this one is not. */
@@ -90,7 +92,7 @@ export const SETTINGS = {
   },
   httpPort: { type: "port", placeholder: "PORT", default: 9001, help: "HTTP port; 0 picks a free one", commands: BOTH },
   httpServerCommand: {
-    type: "text",
+    type: "command",
     placeholder: "COMMAND",
     help: "run this program as the HTTP server instead of the built-in one; {grpc_address}, {grpc_port} and {http_port} in it are filled in",
     commands: SERVE,
@@ -252,12 +254,15 @@ interface ValueByType {
   readonly seconds: number;
   readonly count: number;
   readonly list: readonly string[];
+  readonly command: readonly [string, ...string[]];
 }
 
 type ValueOf<S extends Setting> = S extends { choices: readonly (infer Choice)[] }
   ? Choice
   : S extends { type: keyof ValueByType }
-    ? ValueByType[S["type"]] | (S extends { type: "text" | "count" } & { default?: never } ? undefined : never)
+    ?
+        | ValueByType[S["type"]]
+        | (S extends { type: "text" | "count" | "command" } & { default?: never } ? undefined : never)
     : never;
 
 /** The settings of one command, read and complete; undefined = not given, and there is no default. */

@@ -15,8 +15,8 @@ const SIGNATURES: readonly (readonly [offset: number, signature: string, meaning
 const TEXTS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
   [/^\s*<(!doctype )?html/i, "a web page; the download probably failed"],
   [/^\s*<\?xml[\s\S]*<net /, "an OpenVINO model; its driver is openvino"],
-  [/^\s*<\?xml/, "XML"],
-  [/^[\s\x20-\x7e]+$/, "plain text"],
+  [/^\s*<\?xml/, "XML; expected the binary file that an export to ONNX writes"],
+  [/^[\s\x20-\x7e]+$/, "plain text; expected the binary file that an export to ONNX writes"],
 ];
 
 /** Says what a file is by its first bytes, in words that can follow "it looks like"; undefined when it does not know. */

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { ServingError } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "./file-kind.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
 
@@ -60,7 +61,12 @@ function openFile(path: string): number {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const missing = code === "ENOENT" || code === "ENOTDIR";
-    throw refused(missing ? noModel(path) : `The model file "${path}" cannot be read: ${code}.`, error);
+    throw refused(
+      missing
+        ? noModel(path)
+        : `The model file "${path}" ${readProblem(error)}; expected one that the server may read.`,
+      error,
+    );
   }
 }
 
@@ -72,7 +78,7 @@ function noModel(path: string): string {
 function readOpenFile(path: string, descriptor: number): ModelFile | undefined {
   const stat = fstatSync(descriptor);
   if (stat.isDirectory()) throw refused(`"${path}" is a folder; expected a .onnx file.${modelsIn(path)}`);
-  if (stat.size === 0) throw refused(`The model file "${path}" is empty.`);
+  if (stat.size === 0) throw refused(`The model file "${path}" is empty; export or download it again.`);
   const file = new ProtobufFile(descriptor);
   const head = file.bytes(0, HEAD_BYTES);
   if (head.toString("latin1", 4, 8) === "ORTM") return undefined;
@@ -139,10 +145,14 @@ function readType(file: ProtobufFile, type: ProtobufField | undefined): Omit<Dec
 function notAModel(path: string, size: number, head: Uint8Array, cause: ProtobufError): ServingError {
   const { overlong } = cause;
   if (overlong?.number === MODEL.graph && overlong.end > size) {
-    return refused(`The model file "${path}" is cut short: it has ${size} bytes of at least ${overlong.end}.`, cause);
+    return refused(
+      `The model file "${path}" is cut short: it has ${size} bytes of at least ${overlong.end}; export or download it again.`,
+      cause,
+    );
   }
   const kind = describeFileKind(head);
-  return refused(`"${path}" is not an ONNX model${kind === undefined ? "." : `: it looks like ${kind}.`}`, cause);
+  const what = kind === undefined ? "; expected the file that an export to ONNX writes" : `: it looks like ${kind}`;
+  return refused(`"${path}" is not an ONNX model${what}.`, cause);
 }
 
 function refused(message: string, cause?: unknown): ServingError {

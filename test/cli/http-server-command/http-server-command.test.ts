@@ -94,7 +94,9 @@ describe("--http-server-command", () => {
       "--http-server-command",
       "no-such-program --port {http_port}",
     ]);
-    expect(stderr).toMatch(/^kserving: The HTTP server command no-such-program could not be started: .*ENOENT\n$/);
+    expect(stderr).toMatch(
+      /^kserving: The program no-such-program of --http-server-command could not be started \(.*ENOENT\); expected .*PATH/,
+    );
     expect(code).toBe(1);
   });
 });

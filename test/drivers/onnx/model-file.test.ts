@@ -1,3 +1,4 @@
+import { symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { encodeModel } from "../../../scripts/onnx-writer.ts";
 import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
@@ -47,15 +48,29 @@ describe("readModelFile", () => {
       "package.json/model.onnx",
       'No model file at "package.json/model.onnx"; expected a .onnx or .ort file there; the path counts from',
     ],
-    ["test/fixtures/models/empty.onnx", 'The model file "test/fixtures/models/empty.onnx" is empty.'],
+    [
+      "test/fixtures/models/empty.onnx",
+      'The model file "test/fixtures/models/empty.onnx" is empty; export or download it again.',
+    ],
     ["test/fixtures/models/truncated.onnx", "is cut short: it has 100 bytes of at least "],
-    ["test/fixtures/models/not-a-model.onnx", "is not an ONNX model: it looks like plain text."],
+    [
+      "test/fixtures/models/not-a-model.onnx",
+      "is not an ONNX model: it looks like plain text; expected the binary file",
+    ],
     ["test/fixtures/models/lfs-pointer.onnx", 'a Git LFS pointer; run "git lfs pull"'],
     ["test/fixtures/models", '"test/fixtures/models" is a folder; expected a .onnx file. It holds add-two-inputs.onnx'],
     ["test/drivers", '"test/drivers" is a folder; expected a .onnx file.'],
   ])("refuses %s and says why", (path, message) => {
     expect(() => readModelFile(path)).toThrow(
       expect.objectContaining({ code: "failed_precondition", message: expect.stringContaining(message) }),
+    );
+  });
+
+  it("refuses a file that cannot be read and says why", () => {
+    const path = `${tempFolder()}/model.onnx`;
+    symlinkSync(path, path);
+    expect(() => readModelFile(path)).toThrow(
+      /model\.onnx" is a link that leads back to itself; expected one that the server may read\.$/,
     );
   });
 
@@ -80,6 +95,8 @@ describe("readModelFile", () => {
     ["field number 0", [0x00, 0x00]],
   ])("refuses %s", (_what, content) => {
     const folder = tempFolder({ "model.onnx": Uint8Array.from(content) });
-    expect(() => readModelFile(`${folder}/model.onnx`)).toThrow(/is not an ONNX model\.$/);
+    expect(() => readModelFile(`${folder}/model.onnx`)).toThrow(
+      /is not an ONNX model; expected the file that an export to ONNX writes\.$/,
+    );
   });
 });
