@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
 import { toAuthority } from "../authority.ts";
-import { reasonText, ServingError } from "../errors.ts";
+import { cannotListen } from "../cannot-listen.ts";
 import type { Logger } from "../observability/logger.ts";
 import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -115,12 +115,6 @@ function listen(server: Server, host: string, port: number): Promise<number> {
       else reject(cannotListen(address, error));
     });
   });
-}
-
-function cannotListen(address: string, cause: Error): ServingError {
-  const isTaken = reasonText(cause).includes("EADDRINUSE");
-  const why = isTaken ? "the port is in use; choose another, or 0 for any free one" : reasonText(cause);
-  return new ServingError("unavailable", `Cannot listen on ${address}: ${why}.`, { cause });
 }
 
 interface Closing {

@@ -1,3 +1,4 @@
+import { DATA_TYPES } from "../tensor/data-type.ts";
 import type { DType } from "../tensor/dtype.ts";
 
 /** Field numbers of tensorflow.TensorProto that are not typed values. */
@@ -20,44 +21,34 @@ export interface TensorProtoType {
   readonly encoding: "block" | "varint" | "bytes";
 }
 
-const TYPES: readonly TensorProtoType[] = [
-  { dtype: "float32", number: 1, name: "DT_FLOAT", field: 5, fieldName: "float_val", encoding: "block" },
-  { dtype: "float64", number: 2, name: "DT_DOUBLE", field: 6, fieldName: "double_val", encoding: "block" },
-  { dtype: "int32", number: 3, name: "DT_INT32", field: 7, fieldName: "int_val", encoding: "varint" },
-  { dtype: "uint8", number: 4, name: "DT_UINT8", field: 7, fieldName: "int_val", encoding: "varint" },
-  { dtype: "int16", number: 5, name: "DT_INT16", field: 7, fieldName: "int_val", encoding: "varint" },
-  { dtype: "int8", number: 6, name: "DT_INT8", field: 7, fieldName: "int_val", encoding: "varint" },
-  { dtype: "bytes", number: 7, name: "DT_STRING", field: 8, fieldName: "string_val", encoding: "bytes" },
-  { dtype: "complex64", number: 8, name: "DT_COMPLEX64", field: 9, fieldName: "scomplex_val", encoding: "block" },
-  { dtype: "int64", number: 9, name: "DT_INT64", field: 10, fieldName: "int64_val", encoding: "varint" },
-  { dtype: "bool", number: 10, name: "DT_BOOL", field: 11, fieldName: "bool_val", encoding: "varint" },
-  { dtype: "bfloat16", number: 14, name: "DT_BFLOAT16", field: 13, fieldName: "half_val", encoding: "varint" },
-  { dtype: "uint16", number: 17, name: "DT_UINT16", field: 7, fieldName: "int_val", encoding: "varint" },
-  { dtype: "complex128", number: 18, name: "DT_COMPLEX128", field: 12, fieldName: "dcomplex_val", encoding: "block" },
-  { dtype: "float16", number: 19, name: "DT_HALF", field: 13, fieldName: "half_val", encoding: "varint" },
-  { dtype: "uint32", number: 22, name: "DT_UINT32", field: 16, fieldName: "uint32_val", encoding: "varint" },
-  { dtype: "uint64", number: 23, name: "DT_UINT64", field: 17, fieldName: "uint64_val", encoding: "varint" },
-];
+const FIELDS: Readonly<Record<DType, Pick<TensorProtoType, "field" | "fieldName" | "encoding">>> = {
+  float32: { field: 5, fieldName: "float_val", encoding: "block" },
+  float64: { field: 6, fieldName: "double_val", encoding: "block" },
+  int32: { field: 7, fieldName: "int_val", encoding: "varint" },
+  uint8: { field: 7, fieldName: "int_val", encoding: "varint" },
+  int16: { field: 7, fieldName: "int_val", encoding: "varint" },
+  int8: { field: 7, fieldName: "int_val", encoding: "varint" },
+  bytes: { field: 8, fieldName: "string_val", encoding: "bytes" },
+  complex64: { field: 9, fieldName: "scomplex_val", encoding: "block" },
+  int64: { field: 10, fieldName: "int64_val", encoding: "varint" },
+  bool: { field: 11, fieldName: "bool_val", encoding: "varint" },
+  bfloat16: { field: 13, fieldName: "half_val", encoding: "varint" },
+  uint16: { field: 7, fieldName: "int_val", encoding: "varint" },
+  complex128: { field: 12, fieldName: "dcomplex_val", encoding: "block" },
+  float16: { field: 13, fieldName: "half_val", encoding: "varint" },
+  uint32: { field: 16, fieldName: "uint32_val", encoding: "varint" },
+  uint64: { field: 17, fieldName: "uint64_val", encoding: "varint" },
+};
 
-/** Types of tensorflow.DataType that no tensor of ours can carry, for errors. */
-const REFUSED: ReadonlyMap<number, string> = new Map([
-  [11, "DT_QINT8"],
-  [12, "DT_QUINT8"],
-  [13, "DT_QINT32"],
-  [15, "DT_QINT16"],
-  [16, "DT_QUINT16"],
-  [20, "DT_RESOURCE"],
-  [21, "DT_VARIANT"],
-  [24, "DT_FLOAT8_E5M2"],
-  [25, "DT_FLOAT8_E4M3FN"],
-  [29, "DT_INT4"],
-  [30, "DT_UINT4"],
-]);
+const TYPES: readonly TensorProtoType[] = DATA_TYPES.flatMap(([name, number, dtype]) =>
+  dtype === undefined ? [] : [{ dtype, number, name, ...FIELDS[dtype] }],
+);
 
 /** References to variables are numbered 100 above the type that they refer to: `DT_FLOAT_REF` = 101. */
 const REFERENCES = { above: 100, below: 200 };
 
 const byNumber = new Map(TYPES.map((type) => [type.number, type]));
+const nameByNumber: ReadonlyMap<number, string> = new Map(DATA_TYPES.map(([name, number]) => [number, name]));
 const byDType = new Map(TYPES.map((type) => [type.dtype, type]));
 
 /** The type with this DataType number, undefined for one that cannot be served. */
@@ -74,7 +65,7 @@ export function typeOfDType(dtype: DType): TensorProtoType {
 export function dataTypeName(number: number): string {
   const { above, below } = REFERENCES;
   if (number > above && number < below) return `${dataTypeName(number - above)}_REF`;
-  return byNumber.get(number)?.name ?? REFUSED.get(number) ?? String(number);
+  return nameByNumber.get(number) ?? String(number);
 }
 
 /** The names of all types that can be served. */

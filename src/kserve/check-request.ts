@@ -1,4 +1,6 @@
-import type { Dimension, Signature, TensorSpec } from "../drivers/driver.ts";
+import type { Signature, TensorSpec } from "../drivers/driver.ts";
+import { fitsShape } from "../drivers/fits-shape.ts";
+import { takesPictures } from "../drivers/takes-pictures.ts";
 import { ServingError } from "../errors.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
@@ -31,7 +33,8 @@ function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): voi
   for (const [name, tensor] of Object.entries(request.inputs)) {
     const spec = specs.find((one) => one.name === name);
     if (spec === undefined) throw invalid(`unexpected inference input '${name}' for model '${request.model}'`);
-    if (!isEncodedImage(tensor, spec)) checkInput(request, tensor, spec);
+    const isPicture = tensor.dtype === "bytes" && takesPictures(spec);
+    if (!isPicture) checkInput(request, tensor, spec);
   }
 }
 
@@ -46,11 +49,6 @@ function wrongCount(request: CheckedRequest, specs: readonly TensorSpec[], missi
   );
 }
 
-/** Pictures may be sent for a numeric input of rank 4; the model's edge decodes them. */
-function isEncodedImage({ dtype }: Tensor, spec: TensorSpec): boolean {
-  return dtype === "bytes" && spec.dtype !== "bytes" && spec.shape?.length === 4;
-}
-
 function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: TensorSpec): void {
   const { name } = spec;
   if (dtype !== spec.dtype) {
@@ -60,21 +58,12 @@ function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: Ten
       `inference input '${name}' data-type is '${came}', but model '${request.model}' expects '${expected}'`,
     );
   }
-  if (spec.shape === undefined || fits(shape, spec.shape)) return;
+  if (spec.shape === undefined || fitsShape(shape, spec.shape)) return;
   const expected = spec.shape.map((size) => (typeof size === "number" ? size : -1));
   throw withId(
     request,
     `unexpected shape for input '${name}' for model '${request.model}'. Expected [${expected}], got [${shape}].`,
   );
-}
-
-function fits(shape: readonly number[], expected: readonly Dimension[]): boolean {
-  return shape.length === expected.length && expected.every((size, axis) => fitsSize(shape[axis] as number, size));
-}
-
-function fitsSize(size: number, expected: Dimension): boolean {
-  if (typeof expected === "number") return expected === -1 || expected === size;
-  return size >= expected.min && size <= expected.max;
 }
 
 function checkOutputs({ model, outputs }: CheckedRequest, specs: readonly TensorSpec[] | undefined): void {

@@ -1,4 +1,5 @@
 import type { Dimension, TensorSpec } from "../drivers/driver.ts";
+import { fitsShape } from "../drivers/fits-shape.ts";
 import { ServingError } from "../errors.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { didYouMean } from "../text/nearest.ts";
@@ -24,21 +25,10 @@ function checkInput(tensor: Tensor | undefined, spec: TensorSpec, specs: readonl
   if (tensor.dtype !== spec.dtype) {
     throw invalid(`Input "${spec.name}" is ${tensor.dtype}; the model takes ${spec.dtype}.`);
   }
-  if (spec.shape !== undefined && !fits(tensor.shape, spec.shape)) {
+  if (spec.shape !== undefined && !fitsShape(tensor.shape, spec.shape)) {
     throw invalid(`Input "${spec.name}" has shape [${tensor.shape}]; the model takes ${formatShape(spec.shape)}.`);
   }
   return tensor;
-}
-
-function fits(shape: readonly number[], spec: readonly Dimension[]): boolean {
-  return (
-    shape.length === spec.length && spec.every((dimension, axis) => fitsDimension(shape[axis] as number, dimension))
-  );
-}
-
-function fitsDimension(size: number, dimension: Dimension): boolean {
-  if (typeof dimension === "number") return dimension === -1 || size === dimension;
-  return size >= dimension.min && size <= dimension.max;
 }
 
 /** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */

@@ -4,6 +4,7 @@ import type { Pixels } from "../media/decode-pixels.ts";
 import { resample } from "../media/resample.ts";
 import { type DType, type NumericDType, numericLayout } from "../tensor/dtype.ts";
 import { toFloat16 } from "../tensor/float16.ts";
+import { integerRange } from "../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
 import type { ImageLayout, TargetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
@@ -18,15 +19,8 @@ export interface ImageDrawing {
   readonly choices: ImageChoices;
 }
 
-/** What an integer dtype saturates to; floats hold whatever a picture has. */
-const RANGES: Partial<Record<DType, readonly [min: number, max: number]>> = {
-  uint8: [0, 255],
-  int8: [-128, 127],
-  uint16: [0, 65535],
-  int16: [-32768, 32767],
-  int32: [-(2 ** 31), 2 ** 31 - 1],
-};
-const FLOATS: readonly DType[] = ["float16", "float32", "float64"];
+/** What pictures become. Integers saturate; floats hold whatever a picture has. */
+const PICTURE_DTYPES: readonly DType[] = ["uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"];
 
 /**
  * The tensor of one input that pictures become. Throws `invalid_argument` for a dtype that they do not become, and for
@@ -53,7 +47,7 @@ export function drawImages({ spec, layout, size, pictures, choices }: ImageDrawi
 }
 
 function checkDType(spec: TensorSpec): void {
-  if (RANGES[spec.dtype] !== undefined || FLOATS.includes(spec.dtype)) return;
+  if (PICTURE_DTYPES.includes(spec.dtype)) return;
   throw refused("Invalid input precision", `Pictures do not become ${spec.dtype}`, spec);
 }
 
@@ -91,9 +85,9 @@ function channelOrder(channels: number, { colorFormat }: ImageChoices): readonly
 
 /** Values beyond what the dtype holds become its nearest; before resizing, as OpenCV's convertTo. */
 function saturate(data: Pixels["data"], dtype: DType): ArrayLike<number> {
-  const [, max] = RANGES[dtype] ?? [];
+  const [, end] = integerRange(dtype) ?? [];
   const largest = data instanceof Uint16Array ? 65535 : 255;
-  return max === undefined || max >= largest ? data : Uint16Array.from(data, (value) => Math.min(value, max));
+  return end === undefined || end > largest ? data : Uint16Array.from(data, (value) => Math.min(value, end - 1));
 }
 
 /** (value - mean) / scale, in place. */
@@ -115,11 +109,11 @@ function normalise(
 function toElements(values: Float32Array | Float64Array, dtype: NumericDType) {
   if (dtype === "float32" || dtype === "float64") return values;
   const elements = new (numericLayout(dtype).array)(values.length);
-  const range = RANGES[dtype];
+  const range = integerRange(dtype);
   for (let index = 0; index < values.length; index++) {
     const value = values[index] as number;
     elements[index] =
-      range === undefined ? toFloat16(value) : Math.min(range[1], Math.max(range[0], Math.round(value)));
+      range === undefined ? toFloat16(value) : Math.min(range[1] - 1, Math.max(range[0], Math.round(value)));
   }
   return elements;
 }

@@ -1,4 +1,6 @@
-import type { Dimension, TensorSpec } from "../drivers/driver.ts";
+import type { TensorSpec } from "../drivers/driver.ts";
+import { fitsDimension } from "../drivers/fits-shape.ts";
+import { takesPictures } from "../drivers/takes-pictures.ts";
 import { ServingError } from "../errors.ts";
 import { type DecodePixelsOptions, decodePixels, type Pixels } from "../media/decode-pixels.ts";
 import { imageFormat } from "../media/image-format.ts";
@@ -36,8 +38,8 @@ export function hasImages(inputs: Tensors, specs: readonly TensorSpec[]): boolea
   return specs.some((spec) => isImage(inputs[spec.name], spec));
 }
 
-function isImage(tensor: Tensor | undefined, { dtype, shape }: TensorSpec): tensor is Tensor<"bytes"> {
-  return tensor?.dtype === "bytes" && dtype !== "bytes" && shape?.length === 4;
+function isImage(tensor: Tensor | undefined, spec: TensorSpec): tensor is Tensor<"bytes"> {
+  return tensor?.dtype === "bytes" && takesPictures(spec);
 }
 
 async function decodeInput({ shape, data }: Tensor<"bytes">, spec: TensorSpec, choices: ImageChoices): Promise<Tensor> {
@@ -49,7 +51,7 @@ async function decodeInput({ shape, data }: Tensor<"bytes">, spec: TensorSpec, c
     );
   }
   const layout = imageLayout(spec, choices);
-  if (!fits(data.length, layout.batch)) {
+  if (!fitsDimension(data.length, layout.batch)) {
     throw refused(
       "Invalid input batch size",
       `Expected: ${JSON.stringify(layout.batch)}; Actual: ${data.length}`,
@@ -96,11 +98,6 @@ function fromBase64(element: Uint8Array): Uint8Array | undefined {
   if (!BASE64.test(buffer.toString("latin1", 0, PROBE_BYTES))) return undefined;
   const decoded = Buffer.from(buffer.toString("latin1"), "base64");
   return imageFormat(decoded) === undefined ? undefined : decoded;
-}
-
-function fits(count: number, batch: Dimension): boolean {
-  if (typeof batch === "number") return batch === -1 || batch === count;
-  return count >= batch.min && count <= batch.max;
 }
 
 function refused(what: string, detail: string, { name }: TensorSpec): ServingError {

@@ -1,24 +1,20 @@
 import type { TensorSpec } from "../drivers/driver.ts";
+import { takesPictures } from "../drivers/takes-pictures.ts";
 import { isJsonList, isJsonObject, type JsonValue } from "./json/json-value.ts";
 import { isBase64Object } from "./tensorflow-dialect.ts";
 
 /**
- * The inputs with the dtype that came: an input of numbers of rank 4 takes encoded pictures too, which the model's edge
- * decodes. `first` is the first value of the request for an input.
+ * The inputs with the dtype that came: an input may take encoded pictures too. `first` is the first value of the request for an input.
  */
 export function withEncodedImages<Spec extends TensorSpec>(
   specs: readonly Spec[],
   first: (spec: Spec, index: number) => JsonValue | undefined,
 ): readonly Spec[] {
-  if (!specs.some(takesImages)) return specs;
+  if (!specs.some(takesPictures)) return specs;
   return specs.map((spec, index) => {
-    const isEncoded = takesImages(spec) && isEncodedValue(first(spec, index));
+    const isEncoded = takesPictures(spec) && isEncodedValue(first(spec, index));
     return isEncoded ? { ...spec, dtype: "bytes" as const } : spec;
   });
-}
-
-function takesImages({ dtype, shape }: TensorSpec): boolean {
-  return shape?.length === 4 && dtype !== "bytes";
 }
 
 /** `{"b64": …}` or a text, or a list that begins with one. */

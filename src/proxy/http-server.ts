@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { toAuthority } from "../authority.ts";
-import { ServingError } from "../errors.ts";
+import { cannotListen } from "../cannot-listen.ts";
 import type { Logger } from "../observability/logger.ts";
 import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -104,15 +104,9 @@ function unknownExpectation({ headers }: IncomingMessage): HttpError {
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     // Stays: an error of a later connection must not end the process.
-    server.on("error", (cause: NodeJS.ErrnoException) => reject(cannotListen(toAuthority(host, port), cause)));
+    server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
     server.listen(port, host, () => resolve());
   });
-}
-
-function cannotListen(address: string, cause: NodeJS.ErrnoException): ServingError {
-  const isTaken = cause.code === "EADDRINUSE";
-  const why = isTaken ? "the port is in use; choose another, or 0 for any free one" : cause.message;
-  return new ServingError("unavailable", `Cannot listen on ${address}: ${why}.`, { cause });
 }
 
 async function close(server: Server, exchanges: OpenExchanges, drainTimeoutMs: number): Promise<void> {

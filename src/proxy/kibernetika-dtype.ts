@@ -1,22 +1,12 @@
+import { DATA_TYPES } from "../tensor/data-type.ts";
 import { type DType, isDType } from "../tensor/dtype.ts";
 
 /** Numbers of tensorflow.DataType. Complex numbers have no form in JSON. */
-const BY_NUMBER: ReadonlyMap<number, DType> = new Map<number, DType>([
-  [1, "float32"],
-  [2, "float64"],
-  [3, "int32"],
-  [4, "uint8"],
-  [5, "int16"],
-  [6, "int8"],
-  [7, "bytes"],
-  [9, "int64"],
-  [10, "bool"],
-  [14, "bfloat16"],
-  [17, "uint16"],
-  [19, "float16"],
-  [22, "uint32"],
-  [23, "uint64"],
-]);
+const BY_NUMBER: ReadonlyMap<number, DType> = new Map(
+  DATA_TYPES.flatMap(([, number, dtype]) =>
+    dtype === undefined || dtype.startsWith("complex") ? [] : [[number, dtype]],
+  ),
+);
 
 /** Names that are not ours: TensorFlow's and the original tool's. `int` has 64 bits there. */
 const ALIASES: ReadonlyMap<string, DType> = new Map<string, DType>([

@@ -1,4 +1,5 @@
 import type { Signature, TensorSpec } from "../drivers/driver.ts";
+import { takesPictures } from "../drivers/takes-pictures.ts";
 import { DATATYPE_NAMES, datatypeOf } from "../kserve/datatype.ts";
 import { defaultSignature, toSize } from "../kserve/model-metadata.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -131,9 +132,9 @@ function tensorSchema(spec?: TensorSpec): object {
 }
 
 /** An input of pictures takes them encoded, too. */
-function datatypesOf({ dtype, shape }: TensorSpec): readonly string[] {
-  const own = datatypeOf(dtype)?.name ?? dtype;
-  return shape?.length === 4 && own !== "BYTES" ? [own, "BYTES"] : [own];
+function datatypesOf(spec: TensorSpec): readonly string[] {
+  const own = datatypeOf(spec.dtype)?.name ?? spec.dtype;
+  return takesPictures(spec) ? [own, "BYTES"] : [own];
 }
 
 function shapeSchema(spec: TensorSpec | undefined): object {

@@ -1,4 +1,5 @@
 import type { TensorSpec } from "../drivers/driver.ts";
+import { takesPictures } from "../drivers/takes-pictures.ts";
 import { ServingError } from "../errors.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
 import { toSize } from "../kserve/model-metadata.ts";
@@ -33,7 +34,7 @@ export function toRawInput(
         [body],
       ),
     ];
-  const isPicture = shape?.length === 4 && imageFormat(body) !== undefined;
+  const isPicture = takesPictures(spec) && imageFormat(body) !== undefined;
   if (isPicture) return [name, createTensor("bytes", [1], [body])];
   const sizes = deduceShape(spec, body.length / numericLayout(dtype).bytes, context.model);
   return [name, fromRaw({ name, datatype: datatypeOf(dtype)?.name ?? dtype, shape: sizes }, body, context)];

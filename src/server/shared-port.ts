@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { reasonText, ServingError } from "../errors.ts";
+import { toAuthority } from "../authority.ts";
+import { cannotListen } from "../cannot-listen.ts";
 
 /** Who takes the connections of a shared port. */
 export interface SharedPortUsers {
@@ -59,11 +60,7 @@ function tellApart(socket: Socket, told: (isHttp2: boolean) => void): void {
 function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     // Stays: an error of a later connection must not end the process.
-    server.on("error", (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === "EADDRINUSE" ? "the port is in use; choose another, or 0 for any free one" : reasonText(cause);
-      reject(new ServingError("unavailable", `Cannot listen on ${host}:${port}: ${why}.`, { cause }));
-    });
+    server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
     server.listen(port, host, () => resolve());
   });
 }

@@ -1,6 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { DType } from "./dtype.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
+import { type IntegerRange, integerRange } from "./integer-range.ts";
 
 /** One element of a plain value: a number, text, or bytes. */
 export type Leaf = number | bigint | boolean | string | Uint8Array;
@@ -23,23 +24,9 @@ const FLOAT_ROUNDING: Readonly<Record<FloatDType, (value: number) => number>> = 
   float64: (value) => value,
 };
 
-/** Of integers; the end is the first beyond, which unlike the last is a number exactly. */
-type Range = readonly [first: number, end: number];
-
-const INT32: Range = [-(2 ** 31), 2 ** 31];
-const INT64: Range = [-(2 ** 63), 2 ** 63];
-const UINT64: Range = [0, 2 ** 64];
-
-const RANGES: Partial<Record<DType, Range>> = {
-  uint8: [0, 2 ** 8],
-  uint16: [0, 2 ** 16],
-  uint32: [0, 2 ** 32],
-  uint64: UINT64,
-  int8: [-(2 ** 7), 2 ** 7],
-  int16: [-(2 ** 15), 2 ** 15],
-  int32: INT32,
-  int64: INT64,
-};
+const INT32 = integerRange("int32") as IntegerRange;
+const INT64 = integerRange("int64") as IntegerRange;
+const UINT64 = integerRange("uint64") as IntegerRange;
 
 /**
  * The dtype that a plain value's elements get together: the wanted one where it holds them, else the narrowest rule of PlainValue.
@@ -54,7 +41,7 @@ function fits(leaves: readonly Leaf[], dtype: DType): boolean {
   if (dtype === "complex64" || dtype === "complex128") return false;
   if (dtype === "bytes") return leaves.every((leaf) => typeof leaf === "string" || leaf instanceof Uint8Array);
   if (dtype === "bool") return leaves.every((leaf) => typeof leaf === "boolean");
-  const range = RANGES[dtype];
+  const range = integerRange(dtype);
   if (range === undefined) return floatFits(leaves, FLOAT_ROUNDING[dtype as FloatDType]);
   return leaves.every((leaf) => (typeof leaf === "bigint" || Number.isInteger(leaf)) && within(leaf as number, range));
 }
@@ -72,7 +59,7 @@ function overflows(value: number, round: (value: number) => number): boolean {
   return Number.isFinite(value) && !Number.isFinite(round(value));
 }
 
-function within(value: number | bigint, [first, end]: Range): boolean {
+function within(value: number | bigint, [first, end]: IntegerRange): boolean {
   return value >= first && value < end;
 }
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { toAuthority } from "../../authority.ts";
-import { reasonText, ServingError } from "../../errors.ts";
+import { cannotListen } from "../../cannot-listen.ts";
 import { flagOf, type SettingName } from "../settings/settings.ts";
 
 /**
@@ -13,26 +13,10 @@ export async function probePort(host: string, port: number, setting: SettingName
   try {
     await once(probe, "listening");
   } catch (cause) {
-    const why = whyNot(cause, flagOf(setting));
-    throw new ServingError("unavailable", `Cannot listen on ${toAuthority(host, port)}: ${why}.`, { cause });
+    throw cannotListen(toAuthority(host, port), cause as Error, { port: flagOf(setting), host: flagOf("host") });
   }
   const { port: bound } = probe.address() as AddressInfo;
   probe.close();
   await once(probe, "close");
   return bound;
-}
-
-function whyNot(reason: unknown, flag: string): string {
-  switch ((reason as NodeJS.ErrnoException).code) {
-    case "EADDRINUSE":
-      return `the port is in use; choose another with ${flag}, or 0 for any free one`;
-    case "EACCES":
-      return `this user may not listen there; choose a port from 1024 on with ${flag}`;
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return `--host is no address of this machine (${reasonText(reason)}); expected one, or 0.0.0.0 for all of them`;
-    default:
-      return reasonText(reason);
-  }
 }

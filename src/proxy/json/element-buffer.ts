@@ -1,6 +1,7 @@
 import type { DType, NumericData, NumericDType } from "../../tensor/dtype.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { toBfloat16, toFloat16 } from "../../tensor/float16.ts";
+import { type IntegerRange, integerRange } from "../../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import type { JsonNumbers } from "./json-value.ts";
 
@@ -113,37 +114,26 @@ const HALF_CONVERSIONS: Partial<Record<DType, (value: number) => number>> = {
   bfloat16: toBfloat16,
 };
 
-const INTEGER_RANGES: Partial<Record<DType, readonly [min: number, max: number]>> = {
-  uint8: [0, 2 ** 8 - 1],
-  uint16: [0, 2 ** 16 - 1],
-  uint32: [0, 2 ** 32 - 1],
-  int8: [-(2 ** 7), 2 ** 7 - 1],
-  int16: [-(2 ** 15), 2 ** 15 - 1],
-  int32: [-(2 ** 31), 2 ** 31 - 1],
-};
-
 function fillIntegers(data: NumericData, start: number, { numbers, dtype, rule }: Source): number {
-  const [min, max] = INTEGER_RANGES[dtype] as readonly [number, number];
+  const [first, end] = integerRange(dtype) as IntegerRange;
   const { values } = numbers.store;
   for (let index = 0; index < numbers.size; index++) {
     const value = values[numbers.start + index] as number;
     const isInteger = rule === "literals" ? numbers.isInteger(index) : Number.isInteger(value);
-    if (!isInteger || value < min || value > max) return index;
+    if (!isInteger || value < first || value >= end) return index;
     data[start + index] = value;
   }
   return numbers.size;
 }
 
-const BIG_RANGES = { int64: [-(2n ** 63n), 2n ** 63n - 1n], uint64: [0n, 2n ** 64n - 1n] } as const;
-
 function fillBigIntegers(data: BigInt64Array, start: number, { numbers, dtype, rule }: Source): number {
-  const [min, max] = BIG_RANGES[dtype as keyof typeof BIG_RANGES];
+  const [first, end] = (integerRange(dtype) as IntegerRange).map(BigInt) as [bigint, bigint];
   for (let index = 0; index < numbers.size; index++) {
     const value = numbers.at(index);
     const isInteger = numbers.isInteger(index) || (rule === "values" && Number.isInteger(value));
     if (!isInteger) return index;
     const integer = BigInt(value);
-    if (integer < min || integer > max) return index;
+    if (integer < first || integer >= end) return index;
     data[start + index] = integer;
   }
   return numbers.size;

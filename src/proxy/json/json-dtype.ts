@@ -1,9 +1,9 @@
 import type { DType } from "../../tensor/dtype.ts";
+import { type IntegerRange, integerRange } from "../../tensor/integer-range.ts";
 import { isJsonList, JsonNumbers, type JsonValue } from "./json-value.ts";
 
-const INT32_MIN = -(2 ** 31);
-const INT32_MAX = 2 ** 31 - 1;
-const INT64_MAX = 2n ** 63n - 1n;
+const INT32 = integerRange("int32") as IntegerRange;
+const INT64 = integerRange("int64") as IntegerRange;
 
 /**
  * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or uint64
@@ -37,7 +37,7 @@ function numberDType(numbers: JsonNumbers): DType {
   const { store, start, size } = numbers;
   if (store.fractions.subarray(start, start + size).includes(1)) return "float32";
   const values = store.values.subarray(start, start + size);
-  if (values.every((value) => value >= INT32_MIN && value <= INT32_MAX)) return "int32";
-  const isAbove = values.some((_, index) => numbers.at(index) > INT64_MAX);
+  if (values.every((value) => value >= INT32[0] && value < INT32[1])) return "int32";
+  const isAbove = values.some((_, index) => numbers.at(index) >= INT64[1]);
   return isAbove ? "uint64" : "int64";
 }
