@@ -10,9 +10,9 @@ import { endChildrenOnSignal } from "./children.ts";
 import { alternate } from "./engine/bench-run.ts";
 import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
 import { median } from "./load.ts";
+import { type PythonSide, startPythonSide } from "./python-side.ts";
 import { tableLines } from "./table.ts";
 import { type Pressed, press } from "./tensorflow/our-side.ts";
-import { type PythonSide, startProgram } from "./tensorflow/python-side.ts";
 
 /** What our defaults are, for Python's side. */
 const DEFAULTS = { INFERENCE_PRECISION_HINT: "f32", ENABLE_CPU_PINNING: "NO" };
@@ -29,7 +29,7 @@ export async function runOpenvino(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
   endChildrenOnSignal();
   const folder = mkdtempSync(join(tmpdir(), "kserving-bench-"));
-  const python = startProgram("openvino/python_side.py", [], "openvino");
+  const python = startPythonSide("openvino/python_side.py", [], "openvino");
   await python.ask({ make: folder });
   const bench = { folder, rounds: quick ? 5 : 20, seconds: quick ? 0.5 : 1, python };
   const figures = [await oneCaller(bench), await twoStreams(bench), await tiny(bench), await cachedLoad(bench)];

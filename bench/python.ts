@@ -14,17 +14,19 @@ import { endChildrenOnSignal } from "./children.ts";
 import { alternate, paired } from "./engine/bench-run.ts";
 import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
 import { median, runLoad } from "./load.ts";
-import { type PythonSide, startPython } from "./python/python-side.ts";
+import { PYTHON, type PythonSide, type PythonTimes, startPythonSide } from "./python-side.ts";
 import { tableLines } from "./table.ts";
 
-/** The interpreter of both sides. */
-const PYTHON = process.env.PYTHON ?? "python3";
+/** What python_side.py answers: times, and the shapes of the models that it made. */
+interface Answer extends PythonTimes {
+  readonly shapes: Readonly<Record<Case["file"], readonly number[]>>;
+}
 
 interface Bench {
   readonly folder: string;
   readonly rounds: number;
   readonly seconds: number;
-  readonly python: PythonSide;
+  readonly python: PythonSide<Answer>;
 }
 
 interface Case {
@@ -48,7 +50,7 @@ export async function runPython(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
   endChildrenOnSignal();
   const folder = mkdtempSync(join(tmpdir(), "kserving-bench-"));
-  const python = startPython(PYTHON);
+  const python = startPythonSide<Answer>("python/python_side.py", [], "torch");
   const { shapes } = await python.ask({ make: folder });
   const bench = { folder, rounds: quick ? 5 : 20, seconds: quick ? 0.5 : 1, python };
   const figures: Figure[] = [];

@@ -8,9 +8,9 @@ import { alternate } from "./engine/bench-run.ts";
 import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
 import { pssMb } from "./engine/process-usage.ts";
 import { median } from "./load.ts";
+import { type PythonSide, startPythonSide } from "./python-side.ts";
 import { tableLines } from "./table.ts";
 import { loadModel, type Pressed, press } from "./tensorflow/our-side.ts";
-import { type PythonSide, startPython } from "./tensorflow/python-side.ts";
 
 /** Callers of "four in flight", and the threads that Python is tried with. */
 const CALLERS = 4;
@@ -32,8 +32,8 @@ export async function runTensorflow(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
   endChildrenOnSignal();
   const folder = mkdtempSync(join(tmpdir(), "kserving-bench-"));
-  const python = startPython({ intra: 0, inter: 0 });
-  const busyPython = startPython({ intra: 1, inter: cpus().length });
+  const python = startPython(0, 0);
+  const busyPython = startPython(1, cpus().length);
   await python.ask({ make: folder });
   const bench = { folder, rounds: quick ? 5 : 20, seconds: quick ? 0.5 : 1, python, busyPython };
   const figures = [...(await mobilenet(bench)), await dense(bench), await loads(bench), await growth(bench, quick)];
@@ -75,6 +75,11 @@ async function dense({ folder, rounds, seconds, python }: Bench): Promise<Figure
   });
   await native.close();
   return latencyFigure("small dense net, native, 1 caller", results.native, { beside: results.python, atMost: 0.6 });
+}
+
+/** Python TensorFlow with threads within and across operators as its configuration takes them; 0 = as many as cores. */
+function startPython(intra: number, inter: number): PythonSide {
+  return startPythonSide("tensorflow/python_side.py", [String(intra), String(inter)], "tensorflow");
 }
 
 /** A side's first run warms it up and is not counted. */

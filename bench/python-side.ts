@@ -1,33 +1,33 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { watchChild } from "../children.ts";
-import { benchFile } from "../engine/servers.ts";
+import { watchChild } from "./children.ts";
+import { benchFile } from "./engine/servers.ts";
 
-/** Python TensorFlow in a process of its own; see python_side.py for what it can be asked. */
-export interface PythonSide {
-  ask(question: object): Promise<PythonAnswer>;
-  stop(): void;
-}
-
-/** The members that the question has an answer for. */
-interface PythonAnswer {
+/** What a Python side measures; an answer has the members that its question asked for. */
+export interface PythonTimes {
   readonly ms: number;
   readonly perSecond: number;
   readonly p50Ms: number;
 }
 
-/** The interpreter that has TensorFlow. */
-const PYTHON = process.env.PYTHON ?? "python3";
-const ANSWER = "ANSWER ";
-
-/** Starts Python with threads within and across operators as TensorFlow's configuration takes them; 0 = as many as cores. */
-export function startPython(threads: { readonly intra: number; readonly inter: number }): PythonSide {
-  return startProgram("tensorflow/python_side.py", [String(threads.intra), String(threads.inter)], "tensorflow");
+/** A Python program in a process of its own, which answers questions one by one; its python_side.py says what it can be asked. */
+export interface PythonSide<Answer = PythonTimes> {
+  /** Rejects when the program ends. */
+  ask(question: object): Promise<Answer>;
+  stop(): void;
 }
 
+/** The interpreter that has the runtime to compare with. */
+export const PYTHON = process.env.PYTHON ?? "python3";
+const ANSWER = "ANSWER ";
+
 /** Starts a program of this folder that answers questions line by line; `needs` is the package that it imports. */
-export function startProgram(file: string, programArgs: readonly string[], needs: string): PythonSide {
+export function startPythonSide<Answer = PythonTimes>(
+  file: string,
+  programArgs: readonly string[],
+  needs: string,
+): PythonSide<Answer> {
   const args = [benchFile(file), ...programArgs];
   const child = watchChild(spawn(PYTHON, args, { stdio: ["pipe", "pipe", "pipe"] }));
   let errors = "";
@@ -42,13 +42,13 @@ export function startProgram(file: string, programArgs: readonly string[], needs
   return {
     ask: (question) => {
       child.stdin.write(`${JSON.stringify(question)}\n`);
-      return Promise.race([nextAnswer(lines), ended]);
+      return Promise.race([nextAnswer<Answer>(lines), ended]);
     },
     stop: () => void child.kill(),
   };
 }
 
-async function nextAnswer(lines: ReturnType<typeof createInterface>): Promise<PythonAnswer> {
+async function nextAnswer<Answer>(lines: ReturnType<typeof createInterface>): Promise<Answer> {
   for (;;) {
     const [line] = (await once(lines, "line")) as [string];
     if (line.startsWith(ANSWER)) return JSON.parse(line.slice(ANSWER.length));
