@@ -7,7 +7,7 @@ import type { ReadyFacts } from "../announcer/announcer.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
 import { exampleRequest } from "../announcer/example-request.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
-import { reloadOnRequest } from "../lifecycle/reload-on-request.ts";
+import { reloadHooksOnDemand } from "../lifecycle/reload-hooks-on-demand.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
@@ -28,7 +28,7 @@ export async function serve(commandLine: ParsedCommandLine<"serve">, env: Enviro
   const server = await createServer({ ...options, log });
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = await toFacts(server, httpUrl, settings.name);
-  const stopReloading = reloadOnRequest(server, { watch: settings.watch, log });
+  const stopReloading = reloadHooksOnDemand(server, { watch: settings.watch, log });
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) => log.error("a hook left a promise to itself, and it was rejected", { err }));

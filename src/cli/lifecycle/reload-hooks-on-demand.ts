@@ -9,7 +9,7 @@ import { isTerminalGone } from "./is-terminal-gone.ts";
 const QUIET_MS = 50;
 
 /** Reloads the hooks on SIGHUP (which ends the program where its terminal was closed) and, with `watch`, when one of their files changes; returns how to stop that. */
-export function reloadOnRequest(
+export function reloadHooksOnDemand(
   server: Pick<Server, "reloadHooks" | "hookSources">,
   options: { watch: boolean; log: Logger },
 ): () => void {
