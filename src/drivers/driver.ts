@@ -89,6 +89,8 @@ export interface TensorSpec {
   readonly shape?: readonly Dimension[];
   /** Used when a request leaves the input out. */
   readonly default?: Tensor;
+  /** What the runtime itself calls it, where that is another name: `serving_default_x:0` of a TensorFlow graph. */
+  readonly nativeName?: string;
   /** What the classes of an output are called, by index. */
   readonly labels?: readonly string[];
 }

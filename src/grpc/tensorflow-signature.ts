@@ -28,9 +28,9 @@ function checkInputNames(sent: readonly string[], specs: readonly TensorSpec[]):
   if (sent.length > names.length || (sent.length < names.length && defaults.length === 0)) {
     throw wrongCount(sent, names);
   }
-  for (const name of names.toSorted()) {
-    if (!sent.includes(name) && !defaults.includes(name)) throw missing(name, sent, defaults);
-  }
+  const absent = specs.filter(({ name }) => !sent.includes(name) && !defaults.includes(name));
+  const [first] = absent.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (first !== undefined) throw missing(first, sent, defaults);
   const used = sent.filter((name) => names.includes(name));
   if (used.length === sent.length) return;
   throw refusal(`Inputs contains invalid name. Used request inputs: ${list(used)}, request input: ${list(sent)}`);
@@ -45,9 +45,13 @@ function wrongCount(sent: readonly string[], names: readonly string[]): ServingE
   );
 }
 
-function missing(name: string, sent: readonly string[], defaults: readonly string[]): ServingError {
+function missing(
+  { name, nativeName = name }: TensorSpec,
+  sent: readonly string[],
+  defaults: readonly string[],
+): ServingError {
   return refusal(
-    `Signature input alias: ${name}(feed name: ${name}) not found in request and no default value provided. ` +
+    `Signature input alias: ${name}(feed name: ${nativeName}) not found in request and no default value provided. ` +
       `Inputs expected to be in the request {${list(sent)}}, or default input alias set: ${list(defaults)}`,
   );
 }

@@ -56,6 +56,12 @@ describe("inputs", () => {
     );
   });
 
+  it("are refused with what the graph calls the one that is missing", () => {
+    expect(checkInputs(["x"], { ...spec("a"), nativeName: "serving_default_a:0" })).toMatch(
+      /^invalid_argument: Signature input alias: a\(feed name: serving_default_a:0\) not found in request/,
+    );
+  });
+
   it("are refused under a name that the signature does not have", () => {
     expect(checkInputs(["x"], spec("a", true))).toBe(
       "invalid_argument: Inputs contains invalid name. Used request inputs: , request input: x",
