@@ -32,8 +32,8 @@ export async function runTensorflow(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
   endChildrenOnSignal();
   const folder = mkdtempSync(join(tmpdir(), "kserving-bench-"));
-  const python = startPython(0, 0);
-  const busyPython = startPython(1, cpus().length);
+  const python = startPython({ intra: 0, inter: 0 });
+  const busyPython = startPython({ intra: 1, inter: cpus().length });
   await python.ask({ make: folder });
   const bench = { folder, rounds: quick ? 5 : 20, seconds: quick ? 0.5 : 1, python, busyPython };
   const figures = [...(await mobilenet(bench)), await dense(bench), await loads(bench), await growth(bench, quick)];
@@ -78,7 +78,7 @@ async function dense({ folder, rounds, seconds, python }: Bench): Promise<Figure
 }
 
 /** Python TensorFlow with threads within and across operators as its configuration takes them; 0 = as many as cores. */
-function startPython(intra: number, inter: number): PythonSide {
+function startPython({ intra, inter }: { readonly intra: number; readonly inter: number }): PythonSide {
   return startPythonSide("tensorflow/python_side.py", [String(intra), String(inter)], "tensorflow");
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { extname } from "node:path";
 import { ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
@@ -53,12 +53,19 @@ export async function detectDriver(path: string): Promise<FoundDriver> {
 
 function unrecognised(path: string): string {
   const names = DRIVER_NAMES.join(", ");
-  const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined)
+  if (!existsSync(path))
     return `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`;
-  if (stat.isDirectory() && readdirSync(path).length === 0)
+  if (isEmptyFolder(path))
     return `The folder ${path} is empty; expected a model's file, or a folder with a model in it.`;
   return `No driver recognises ${path} by its name; say which one with --driver (${names}).`;
+}
+
+function isEmptyFolder(path: string): boolean {
+  try {
+    return readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
 }
 
 async function builtIn(name: string): Promise<FoundDriver> {

@@ -1,4 +1,4 @@
-import { DATA_TYPES } from "../tensor/data-type.ts";
+import { DATA_TYPES } from "../tensor/data-types.ts";
 import type { DType } from "../tensor/dtype.ts";
 
 /** Field numbers of tensorflow.TensorProto that are not typed values. */

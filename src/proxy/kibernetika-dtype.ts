@@ -1,4 +1,4 @@
-import { DATA_TYPES } from "../tensor/data-type.ts";
+import { DATA_TYPES } from "../tensor/data-types.ts";
 import { type DType, isDType } from "../tensor/dtype.ts";
 
 /** Numbers of tensorflow.DataType. Complex numbers have no form in JSON. */

@@ -1,4 +1,4 @@
-import { DATA_TYPES } from "../../../tensor/data-type.ts";
+import { DATA_TYPES } from "../../../tensor/data-types.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 
 /** A name of TensorFlow's `DataType`, without `DT_`. */
