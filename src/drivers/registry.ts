@@ -56,7 +56,7 @@ function unrecognised(path: string): string {
   if (!existsSync(path))
     return `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`;
   if (isEmptyFolder(path))
-    return `The folder ${path} is empty; expected a model's file, or a folder with a model in it.`;
+    return `The folder "${path}" is empty; expected a model's file, or a folder with a model in it.`;
   return `No driver recognises ${path} by its name; say which one with --driver (${names}).`;
 }
 

@@ -29,7 +29,7 @@ describe("a usage error ends with 2 and one line", () => {
       ["model.onnx"],
       'Unexpected argument "model.onnx"; a command comes first (serve, proxy, runtimes); a model goes with',
     ],
-    [["proxy", "serve"], 'Unexpected argument "serve"; a command comes first'],
+    [["proxy", "serve"], 'kserving proxy takes flags alone, not "serve"; kserving proxy --help lists them.'],
     [
       ["proxy", "--port", "1"],
       "unknown option '--port' (Did you mean --host?); kserving proxy --help lists the flags.",

@@ -68,8 +68,12 @@ function parseArguments(
     throw toUsageError(reason, `${command.name()} --help lists the flags`);
   }
   const [unexpected] = command.args;
-  if (unexpected !== undefined) throw unexpectedArgument(unexpected, name === "serve" && unexpected === argv[0]);
-  return command.opts();
+  if (unexpected === undefined) return command.opts();
+  if (name === "serve") throw unexpectedArgument(unexpected, unexpected === argv[0]);
+  throw new ServingError(
+    "invalid_argument",
+    `${command.name()} takes flags alone, not "${unexpected}"; ${command.name()} --help lists them.`,
+  );
 }
 
 /** Commander's complaint as `invalid_argument` with what to do next, anything else as it is. Commander puts its suggestion on a second line. */
