@@ -20,9 +20,16 @@ export interface OpenvinoCore {
   setProperty(device: string, key: string, value: string): void;
   /** Loads a library of operations. */
   addExtension(path: string): void;
-  /** Reads a model in any of its formats; weights are given for IR alone. */
-  readNetwork(path: string, weights?: string): Promise<Network>;
+  /** Reads a model in any of its formats, to be compiled for a device. */
+  readNetwork(files: NetworkFiles, device: string): Promise<Network>;
   release(): void;
+}
+
+/** Where a model lies. */
+export interface NetworkFiles {
+  readonly path: string;
+  /** For IR alone, where it has any. */
+  readonly weights?: string | undefined;
 }
 
 /** A model that was read. */
@@ -34,7 +41,7 @@ export interface Network {
   /** Gives inputs other shapes, by their places, all at once; the network is as before where that fails. */
   reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void;
   /** With bounded runs, how long one takes depends on the inputs' sizes alone; short ones may then be made without leaving the thread. */
-  compile(device: string, choice: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork>;
+  compile(choice: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork>;
   release(): void;
 }
 
@@ -70,9 +77,10 @@ export interface InferRequest {
 
 const ENGINES = {
   native: () => import("./native/native-engine.ts"),
+  node: () => import("./node/node-engine.ts"),
 } as const satisfies Readonly<Record<string, () => Promise<{ default: OpenvinoEngine }>>>;
 
-/** What calls OpenVINO: `native` its C library. */
+/** What calls OpenVINO: `native` its C library, `node` the npm package openvino-node. */
 export type EngineName = keyof typeof ENGINES;
 
 /** Imports an engine's code. */

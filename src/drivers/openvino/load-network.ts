@@ -36,7 +36,7 @@ async function load(
   options: OpenvinoOptions,
   { core, device, log }: LoadPlace,
 ): Promise<ServedNetwork> {
-  const network = await core.readNetwork(source.path, source.weights?.path);
+  const network = await core.readNetwork({ path: source.path, weights: source.weights?.path }, device);
   const undo: (() => unknown)[] = [() => network.release()];
   try {
     const anyShape = applyShapes(network, options);
@@ -44,7 +44,7 @@ async function load(
     const ports = bindPorts(network, { mapping, inputs: options.inputs, outputs: options.outputs, anyShape });
     // Other formats may have loops too, but their files are not looked into.
     const hasBoundedRuns = source.ir?.hasLoops === false;
-    const compile = async () => createPool(await network.compile(device, { hasBoundedRuns }), source, options);
+    const compile = async () => createPool(await network.compile({ hasBoundedRuns }), source, options);
     const pool = await compile();
     undo.push(() => pool.close());
     tellOf(network, source, log);

@@ -3,7 +3,7 @@ import type { EngineName } from "./engine.ts";
 
 /** The driver's options, parsed. */
 export interface OpenvinoOptions {
-  readonly engine: EngineName;
+  readonly engine: "auto" | EngineName;
   readonly openvino_lib?: string;
   readonly model_weights?: string;
   readonly device: string;
@@ -26,11 +26,14 @@ export interface OpenvinoOptions {
 export const OPENVINO_OPTIONS: OptionTable<OpenvinoOptions> = {
   engine: {
     type: "choice",
-    choices: ["native"],
-    default: "native",
-    help: "What calls OpenVINO: native is its C library.",
+    choices: ["auto", "native", "node"],
+    default: "auto",
+    help: "What calls OpenVINO: native is its C library, node (experimental) the npm package openvino-node; auto takes native where it is found.",
   },
-  openvino_lib: { type: "string", help: "The file of libopenvino_c, or its folder; left out, it is looked for." },
+  openvino_lib: {
+    type: "string",
+    help: "The file of libopenvino_c, or its folder, or with engine=node that of openvino-node; left out, it is looked for.",
+  },
   model_weights: { type: "string", help: "The .bin file of an .xml model; left out, the one beside it." },
   device: {
     type: "string",

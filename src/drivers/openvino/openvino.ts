@@ -1,4 +1,5 @@
 import { DEFAULT_SIGNATURE, type DriverHost, defineDriver, type Model } from "../driver.ts";
+import { chooseEngine } from "./choose-engine.ts";
 import { parseDevice } from "./devices.ts";
 import { importEngine, type OpenvinoCore } from "./engine.ts";
 import { addExtensions } from "./extensions.ts";
@@ -21,7 +22,7 @@ export default defineDriver<OpenvinoOptions>({
   load: async (path, options, host) => {
     // Before the runtime, so that a wrong path is told as such where neither is there.
     findModelSource(path, options.model_weights);
-    const core = await (await importEngine(options.engine)).open(options, host);
+    const core = await (await importEngine(chooseEngine(options))).open(options, host);
     try {
       return await loadModel(path, { core, options, host });
     } catch (reason) {

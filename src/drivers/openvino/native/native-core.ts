@@ -2,7 +2,7 @@ import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { copyFromNative } from "../../../native/memory.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { readText } from "../../../native/read-text.ts";
-import type { Network, OpenvinoCore } from "../engine.ts";
+import type { Network, NetworkFiles, OpenvinoCore } from "../engine.ts";
 import type { OpenvinoApi } from "./c-api.ts";
 import { askElementCodes, type ElementCodes } from "./element-codes.ts";
 import { NativeNetwork } from "./native-network.ts";
@@ -46,11 +46,11 @@ export class NativeCore implements OpenvinoCore {
     check(api, api.ov_core_add_extension(core, path));
   }
 
-  async readNetwork(path: string, weights?: string): Promise<Network> {
+  async readNetwork({ path, weights }: NetworkFiles, device: string): Promise<Network> {
     const { api, core } = this.#context;
     const at = new BigUint64Array(1);
     check(api, await runAsync(api.ov_core_read_model, core, path, weights ?? null, at));
-    return new NativeNetwork(this.#context, at[0] as Pointer);
+    return new NativeNetwork(this.#context, at[0] as Pointer, device);
   }
 
   release(): void {

@@ -12,12 +12,14 @@ import { check } from "./status.ts";
 export class NativeNetwork implements Network {
   readonly #context: NativeContext;
   readonly #model: NativeObject;
+  readonly #device: string;
   #inputs: readonly Port[];
   #outputs: readonly Port[];
 
   /** Takes over the model. */
-  constructor(context: NativeContext, model: Pointer) {
+  constructor(context: NativeContext, model: Pointer, device: string) {
     this.#context = context;
+    this.#device = device;
     this.#model = new NativeObject(model, context.api.ov_model_free);
     this.#inputs = this.#readPorts("inputs");
     this.#outputs = this.#readPorts("outputs");
@@ -50,10 +52,10 @@ export class NativeNetwork implements Network {
     this.#outputs = this.#readPorts("outputs");
   }
 
-  async compile(device: string, { hasBoundedRuns }: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork> {
+  async compile({ hasBoundedRuns }: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork> {
     const { api, core } = this.#context;
     const at = new BigUint64Array(1);
-    check(api, await runAsync(api.ov_core_compile_model, core, this.#model.pointer, device, 0, at));
+    check(api, await runAsync(api.ov_core_compile_model, core, this.#model.pointer, this.#device, 0, at));
     return new NativeCompiled(this.#context, at[0] as Pointer, { outputs: this.#outputs, hasBoundedRuns });
   }
 

@@ -1,0 +1,57 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { npmFolders } from "../../../runtimes/library-places.ts";
+import { refused } from "../refused.ts";
+import type { OpenvinoAddon } from "./addon-api.ts";
+
+/** openvino-node, as it is installed. */
+export interface AddonPackage {
+  readonly folder: string;
+  readonly version: string;
+  /** Whether its installer has put the addon there. */
+  readonly isComplete: boolean;
+  /** The least major version of Node that it asks for. */
+  readonly node: number;
+}
+
+const NAME = "openvino-node";
+const OTHERWISE = "or leave -o engine= out and run: kserving runtimes install openvino";
+
+/** The package in a folder, or where npm has put it; undefined where it is not. */
+export function findAddon(folder?: string): AddonPackage | undefined {
+  const folders = folder === undefined ? npmFolders(NAME, "") : [folder];
+  const found = folders.find((each) => existsSync(join(each, "package.json")));
+  if (found === undefined) return undefined;
+  const { version = "", engines = {} } = JSON.parse(readFileSync(join(found, "package.json"), "utf8"));
+  return {
+    folder: found,
+    version,
+    isComplete: existsSync(join(found, "bin")),
+    node: Number(/\d+/.exec(engines.node ?? "")?.[0] ?? 0),
+  };
+}
+
+/** Whether this Node is one that the package is made for. */
+export function takesThisNode({ node }: AddonPackage): boolean {
+  return Number.parseInt(process.versions.node, 10) >= node;
+}
+
+/** Loads the addon; throws `failed_precondition`, saying what to do, where that cannot be. */
+export function loadAddon(found: AddonPackage | undefined): OpenvinoAddon {
+  if (found === undefined) throw refused(`${NAME} is not installed. Run: npm install ${NAME}, ${OTHERWISE}.`);
+  const { folder, version, isComplete, node } = found;
+  if (!takesThisNode(found))
+    throw refused(
+      `${NAME} ${version} needs Node ${node} or later, this is ${process.version}; take another Node, ${OTHERWISE}.`,
+    );
+  if (!isComplete)
+    throw refused(
+      `${NAME} ${version} has no addon: its installer has not run, or failed. Run: npm rebuild ${NAME}, ${OTHERWISE}.`,
+    );
+  try {
+    return createRequire(import.meta.url)(folder).addon;
+  } catch (cause) {
+    throw refused(`The addon of ${NAME} ${version} does not load. Run: npm rebuild ${NAME}, ${OTHERWISE}.`, cause);
+  }
+}

@@ -1,0 +1,46 @@
+import type { Network, NetworkFiles, OpenvinoCore } from "../engine.ts";
+import type { AddonCore, OpenvinoAddon } from "./addon-api.ts";
+import { attempt } from "./attempt.ts";
+import { NodeNetwork } from "./node-network.ts";
+import { toText } from "./property-text.ts";
+
+/** What all objects of one core share. */
+export interface NodeContext {
+  readonly addon: OpenvinoAddon;
+  readonly core: AddonCore;
+}
+
+/** ov::Core in openvino-node. */
+export class NodeCore implements OpenvinoCore {
+  readonly version: string;
+  readonly devices: readonly string[];
+  readonly #context: NodeContext;
+
+  /** Packages that cannot tell the runtime's version have one of their own. */
+  constructor(addon: OpenvinoAddon, packageVersion: string) {
+    const core = new addon.Core();
+    this.#context = { addon, core };
+    this.version = (addon.getOpenvinoVersion?.().buildNumber ?? packageVersion).split("-", 1)[0] as string;
+    this.devices = core.getAvailableDevices();
+  }
+
+  supportedProperties(device: string): readonly string[] {
+    return attempt(() => toText(this.#context.core.getProperty(device, "SUPPORTED_PROPERTIES"))).split(" ");
+  }
+
+  setProperty(device: string, key: string, value: string): void {
+    attempt(() => this.#context.core.setProperty(device, { [key]: value }));
+  }
+
+  addExtension(path: string): void {
+    attempt(() => this.#context.core.addExtension(path));
+  }
+
+  async readNetwork({ path, weights }: NetworkFiles, device: string): Promise<Network> {
+    const { core } = this.#context;
+    const model = attempt(() => (weights === undefined ? core.readModelSync(path) : core.readModelSync(path, weights)));
+    return new NodeNetwork(this.#context, model, device);
+  }
+
+  release(): void {}
+}

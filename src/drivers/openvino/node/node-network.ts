@@ -1,0 +1,79 @@
+import type { Dimension } from "../../driver.ts";
+import type { CompiledNetwork, Network, Port, PortRole } from "../engine.ts";
+import { refused } from "../refused.ts";
+import type { AddonCompiledModel, AddonModel } from "./addon-api.ts";
+import { assertCarried } from "./addon-tensor.ts";
+import { attempt } from "./attempt.ts";
+import { NodeCompiled } from "./node-compiled.ts";
+import type { NodeContext } from "./node-core.ts";
+import { formatShape, parseShape } from "./partial-shape.ts";
+
+/** ov::Model in openvino-node, and the device that it is for. */
+export class NodeNetwork implements Network {
+  readonly #context: NodeContext;
+  readonly #device: string;
+  #model: AddonModel;
+  /** The model as it is now, where somebody has needed that. */
+  #compiled: AddonCompiledModel | undefined;
+
+  constructor(context: NodeContext, model: AddonModel, device: string) {
+    this.#context = context;
+    this.#model = model;
+    this.#device = device;
+  }
+
+  get inputs(): readonly Port[] {
+    // The addon tells element types of inputs by their tensors alone.
+    return this.#ports("inputs", (place) =>
+      this.#compile().createInferRequest().getInputTensor(place).getElementType(),
+    );
+  }
+
+  get outputs(): readonly Port[] {
+    return this.#ports("outputs", (place) => this.#model.getOutputElementType(place));
+  }
+
+  /** By one name of each tensor: the addon does not tell the others. */
+  find(role: PortRole, name: string): number | undefined {
+    const place = this.#model[role].findIndex(({ anyName }) => anyName === name);
+    return place === -1 ? undefined : place;
+  }
+
+  reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void {
+    if (this.#model.reshape === undefined)
+      throw refused("This openvino-node cannot reshape models; install a newer one, or use -o engine=native.");
+    const texts = new Map(Array.from(shapes, ([place, shape]) => [place, formatShape(shape)]));
+    attempt(() => this.#model.reshape?.(texts));
+    this.#compiled = undefined;
+  }
+
+  async compile(): Promise<CompiledNetwork> {
+    const compiled = this.#compile();
+    for (const role of ["inputs", "outputs"] as const) for (const port of this[role]) assertCarried(role, port);
+    // Each compiled network is released on its own.
+    this.#compiled = undefined;
+    return new NodeCompiled(this.#context, compiled, this.outputs);
+  }
+
+  release(): void {
+    this.#compiled = undefined;
+  }
+
+  #compile(): AddonCompiledModel {
+    this.#compiled ??= attempt(() => this.#context.core.compileModelSync(this.#model, this.#device));
+    return this.#compiled;
+  }
+
+  #ports(role: PortRole, elementType: (place: number) => string): Port[] {
+    return this.#model[role].map((output, place) => {
+      const shape = parseShape(output.getPartialShape().toString());
+      return {
+        name: output.anyName,
+        get elementType() {
+          return attempt(() => elementType(place));
+        },
+        ...(shape !== undefined && { shape }),
+      };
+    });
+  }
+}
