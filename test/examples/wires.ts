@@ -17,7 +17,8 @@ export interface Wire {
   predictJson(server: Server, inputs: object): Promise<Answer>;
 }
 
-const GRPC: Wire = {
+/** The wire of {@link WIRES} that needs no text. */
+export const GRPC: Wire = {
   predict: async (server, inputs) => {
     const outputs = await infer(server, { kind: "tensors", tensors: toTensors(inputs) });
     return outputs.kind === "tensors" ? plain(outputs.tensors) : {};

@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import { judge } from "../../grpc/judge.ts";
+import { plain } from "../../helpers/run-pipeline.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { expectTensors } from "../expect-tensors.ts";
 import { missingRuntime } from "../missing-runtime.ts";
-import { openvinoModel } from "./openvino-cases.ts";
+import { openvinoModel, readRuns } from "./openvino-cases.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 
 const missing = await missingRuntime("Serving with OpenVINO", openvinoRuntime);
@@ -11,6 +14,22 @@ const missing = await missingRuntime("Serving with OpenVINO", openvinoRuntime);
 const PREDICT = "/tensorflow.serving.PredictionService/Predict";
 const start = () =>
   startServer({ models: [{ driver: "openvino", path: openvinoModel("add_multiply") }], options: { device: "CPU" } });
+
+const startResnet = () =>
+  startServer({ name: "resnet", models: [{ driver: "openvino", path: openvinoModel("convolutions") }] });
+
+/** A batch of pictures, and what Python OpenVINO makes of them. */
+const PICTURES = readPictures();
+
+function readPictures(): Readonly<Record<"image" | "probabilities", Tensor<"float32">>> {
+  const [run] = readRuns("convolutions");
+  return { ...run?.inputs, ...run?.outputs } as never;
+}
+
+function expectNumbers(numbers: readonly number[], expected: Tensor): void {
+  const answer = createTensor("float32", expected.shape, Float32Array.from(numbers));
+  expectTensors({ answer }, { answer: expected }, 1e-5);
+}
 
 describe.skipIf(missing !== undefined)(
   "clients of OpenVINO Model Server, which speak TensorFlow Serving's protocols, get answers",
@@ -49,6 +68,35 @@ describe.skipIf(missing !== undefined)(
       expect(judge.decodeResponse((await client.call(PREDICT, request)).bytes)).toMatchObject({
         outputs: { sum: { dtype: "DT_FLOAT", float_val: [3, 4, 5, 6] } },
       });
+    });
+
+    it.each<[string, (pictures: unknown[]) => object]>([
+      ["rows", (pictures) => ({ signature_name: "serving_default", instances: pictures })],
+      ["rows with names", (pictures) => ({ instances: pictures.map((image) => ({ image })) })],
+      ["a column", (pictures) => ({ signature_name: "serving_default", inputs: pictures })],
+      ["columns with names", (pictures) => ({ inputs: { image: pictures } })],
+    ])("for batches of pictures over REST in %s", async (_form, toBody) => {
+      const { image, probabilities } = PICTURES;
+      const { httpUrl } = await startResnet();
+      const { pictures } = plain({ pictures: image }) as { pictures: unknown[] };
+      const body = JSON.stringify(toBody(pictures));
+      const response = await fetch(`${httpUrl}/v1/models/resnet/versions/1:predict`, { method: "POST", body });
+      const { predictions, outputs } = (await response.json()) as { predictions?: number[][]; outputs?: number[][] };
+      expectNumbers((predictions ?? outputs ?? []).flat(), probabilities);
+    });
+
+    it("for batches of pictures over gRPC", async () => {
+      const { image, probabilities } = PICTURES;
+      const { grpcAddress } = await startResnet();
+      const tensor_shape = { dim: image.shape.map((size) => ({ size })) };
+      const tensor_content = Buffer.from(image.data.buffer, image.data.byteOffset, image.data.byteLength);
+      const request = judge.encodeRequest({
+        model_spec: { name: "resnet" },
+        inputs: { image: { dtype: "DT_FLOAT", tensor_shape, tensor_content } },
+      });
+      const { bytes } = await connect(grpcAddress as string).call(PREDICT, request);
+      const { outputs } = judge.decodeResponse(bytes) as { outputs: Record<string, { float_val: number[] }> };
+      expectNumbers(outputs.probabilities?.float_val ?? [], probabilities);
     });
 
     it("that say what was wrong with their arrays", async () => {

@@ -1,8 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { type DemoPhoto, faceMismatch, loadDemoPhotos, toFoundFaces } from "../../../scripts/demo-photos.ts";
+import { makeDemoModels } from "../../../scripts/make-demo-models.ts";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
+import type { Server } from "../../../src/server/server.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { GRPC } from "../../examples/wires.ts";
 import { loadPipeline, plain, run } from "../../helpers/run-pipeline.ts";
+import { startServer } from "../../helpers/start-server.ts";
 import { missingRuntime } from "../missing-runtime.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 
@@ -55,3 +60,48 @@ describe.skipIf(missing !== undefined)("a pipeline of two models", () => {
     });
   });
 });
+
+type Drivers = readonly [detector: string, classifier: string];
+const BOTH: readonly Drivers[] = [
+  ["openvino", "onnx"],
+  ["onnx", "openvino"],
+];
+
+/** The faces example with a driver for each of its two models. */
+async function startFaces([detector, classifier]: Drivers): Promise<Server> {
+  const { blazeface, emotion } = await makeDemoModels();
+  return startServer({
+    models: [
+      { driver: detector, path: blazeface },
+      { driver: classifier, path: emotion },
+    ],
+    hooks: "examples/hooks/faces-to-emotions.ts",
+  });
+}
+
+describe.skipIf(missing !== undefined)("the detector of faces and the classifier of emotions", () => {
+  it("give the same answers when OpenVINO and ONNX Runtime change places", { timeout: 60_000 }, async () => {
+    const servers = await Promise.all(BOTH.map(startFaces));
+    for (const { name, bytes, faces } of await loadDemoPhotos()) {
+      const [one, other] = await Promise.all(
+        servers.map((server) => GRPC.predict(server, { image: Buffer.from(bytes) })),
+      );
+      expect({ name, wrong: mismatchOf(one, faces) }).toEqual({ name });
+      expect({ name, emotions: one?.emotions }).toEqual({ name, emotions: other?.emotions });
+      expect({ name, near: farthest(one?.boxes, other?.boxes) < 1 }).toEqual({ name, near: true });
+    }
+  });
+});
+
+function mismatchOf(answer: Readonly<Record<string, unknown>> = {}, faces: DemoPhoto["faces"]): string | undefined {
+  return faceMismatch(toFoundFaces(answer.boxes as number[][], answer.emotions as string[]), faces);
+}
+
+/** By how many pixels two lists of boxes differ at most. */
+function farthest(boxes: unknown, others: unknown): number {
+  const [a, b] = [boxes, others].map((list) => (list as number[][]).flat());
+  return Math.max(
+    0,
+    ...(a as number[]).map((edge, index) => Math.abs(edge - (b?.[index] ?? Number.POSITIVE_INFINITY))),
+  );
+}
