@@ -72,6 +72,8 @@ export interface InferRequest {
   infer(inputs: readonly Tensor[], outputs: readonly number[]): Promise<Tensor[]>;
   /** Makes the run under way fail soon; of no effect when there is none. */
   cancel(): void;
+  /** Stops this thread until the run under way has ended; absent where an engine cannot. */
+  block?(): void;
   release(): void;
 }
 

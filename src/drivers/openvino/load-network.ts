@@ -13,6 +13,9 @@ import { applyShapes } from "./shape-option.ts";
 const NARROWED =
   "OpenVINO's CPU plugin computes on 64-bit integers in 32 bits, whatever the operator; greater values are cut";
 
+const STUCK =
+  "runs whose requests are over do not end, and leave no room for others; if that goes on for --model-stall, the model is loaded again";
+
 /** Where networks are loaded. */
 export interface LoadPlace {
   readonly core: OpenvinoCore;
@@ -44,7 +47,7 @@ async function load(
     const ports = bindPorts(network, { mapping, inputs: options.inputs, outputs: options.outputs, anyShape });
     // Other formats may have loops too, but their files are not looked into.
     const hasBoundedRuns = source.ir?.hasLoops === false;
-    const compile = async () => createPool(await network.compile({ hasBoundedRuns }), source, options);
+    const compile = async () => createPool(await network.compile({ hasBoundedRuns }), source, { options, log });
     const pool = await compile();
     undo.push(() => pool.close());
     tellOf(network, source, log);
@@ -58,11 +61,15 @@ async function load(
   }
 }
 
-function createPool(compiled: CompiledNetwork, { ir }: ModelSource, { state }: OpenvinoOptions): RequestPool {
+function createPool(
+  compiled: CompiledNetwork,
+  { ir, path }: ModelSource,
+  { options: { state }, log }: { readonly options: OpenvinoOptions; readonly log: Logger },
+): RequestPool {
   // Whether a model of another format has state is not known; to reset what is not there costs a little time alone.
   const isStateful = ir?.isStateful ?? state === "reset";
   try {
-    return new RequestPool(compiled, { state: isStateful ? state : "none" });
+    return new RequestPool(compiled, { state: isStateful ? state : "none", onStuck: () => log.error(STUCK, { path }) });
   } catch (reason) {
     compiled.release();
     throw reason;

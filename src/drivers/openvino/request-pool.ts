@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { AbandonedRuns } from "../../native/abandoned-runs.ts";
 import { Turns } from "../../native/turns.ts";
 import { unlessAborted } from "../../native/unless-aborted.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -9,7 +10,12 @@ import type { Runner } from "./runner.ts";
 export interface PoolChoice {
   /** What becomes of a run's state: the next one finds it, or begins without. */
   readonly state: "none" | "keep" | "reset";
+  /** Called when runs that nobody waits for do not end, and leave no room for others. */
+  readonly onStuck: () => void;
 }
+
+/** How long such runs may leave no room: longer than most operators take, between which a run can be cancelled. */
+const STUCK_MS = 1000;
 
 /** A compiled network with its infer requests. */
 export class RequestPool implements Runner {
@@ -20,13 +26,19 @@ export class RequestPool implements Runner {
   /** With what they run on: its memory is read until the run ends, though whoever asked may have gone. */
   readonly #running = new Map<InferRequest, readonly Tensor[]>();
   readonly #turns: Turns;
+  readonly #abandoned: AbandonedRuns;
   /** Of runs that somebody waits for. */
   readonly #answers = new Set<Promise<unknown>>();
   #closed = false;
 
   /** Takes over the network, but not before it is made. Allocates the requests, as many as can run. */
-  constructor(network: CompiledNetwork, { state }: PoolChoice) {
+  constructor(network: CompiledNetwork, { state, onStuck }: PoolChoice) {
     this.concurrency = state === "keep" ? 1 : optimalSize(network);
+    const whenStuck = () => {
+      onStuck();
+      this.#standStill();
+    };
+    this.#abandoned = new AbandonedRuns({ limit: this.concurrency, graceMs: STUCK_MS, onStuck: whenStuck });
     this.#network = network;
     this.#state = state;
     this.#turns = new Turns(this.concurrency);
@@ -54,17 +66,26 @@ export class RequestPool implements Runner {
     this.#network.release();
   }
 
+  /** The server replaces a model whose thread stands still, and no run could begin in this one anyway. */
+  #standStill(): void {
+    for (const request of this.#running.keys()) request.block?.();
+  }
+
   async #runNow(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
     if (signal?.aborted) throw signal.reason;
     const isFresh = this.#state === "reset" || (this.#state === "none" && inputs.some(isEmpty));
     const request = (isFresh ? undefined : this.#free.pop()) ?? this.#network.createRequest();
-    const cancel = () => request.cancel();
-    signal?.addEventListener("abort", cancel, { once: true });
     this.#running.set(request, inputs);
+    const run = request.infer(inputs, outputs);
+    const abandon = () => {
+      request.cancel();
+      this.#abandoned.add(run);
+    };
+    signal?.addEventListener("abort", abandon, { once: true });
     try {
-      return await request.infer(inputs, outputs);
+      return await run;
     } finally {
-      signal?.removeEventListener("abort", cancel);
+      signal?.removeEventListener("abort", abandon);
       this.#running.delete(request);
       if (isFresh) request.release();
       else this.#free.push(request);

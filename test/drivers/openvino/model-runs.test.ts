@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { missingRuntime } from "../missing-runtime.ts";
@@ -83,6 +85,18 @@ describe.skipIf(missing !== undefined)("a model of the openvino driver", () => {
       code: "deadline_exceeded",
     });
     expect((await predict(model, { x: floats([1, 1], 1) })).y).toEqual(floats([1, 1], 1));
+  });
+
+  it("is loaded again when a run that OpenVINO does not end, as within a loop, leaves no room for others", async () => {
+    const program = fileURLToPath(new URL("endless-run.ts", import.meta.url));
+    const { stdout } = spawnSync(process.execPath, ["--import", "tsx", program], { encoding: "utf8", timeout: 30_000 });
+    expect(stdout.split("\n")).toEqual([
+      "504",
+      expect.stringMatching(/^runs whose requests are over do not end, .* the model is loaded again$/),
+      "a model's thread has stood still for N ms and is replaced",
+      "answered",
+      "",
+    ]);
   });
 
   it("lets go of a run whose request was cancelled, and ends it when it is closed", async () => {

@@ -37,6 +37,10 @@ export class NativeRequest implements InferRequest {
     this.#context.api.ov_infer_request_cancel(this.#request.pointer);
   }
 
+  block(): void {
+    this.#context.api.ov_infer_request_wait(this.#request.pointer);
+  }
+
   release(): void {
     this.#request.release();
   }

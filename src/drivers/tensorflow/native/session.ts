@@ -1,10 +1,10 @@
 import { ServingError } from "../../../errors.ts";
+import { AbandonedRuns } from "../../../native/abandoned-runs.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { Turns } from "../../../native/turns.ts";
 import { unlessAborted } from "../../../native/unless-aborted.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
-import { AbandonedRuns } from "./abandoned-runs.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { type GraphTensor, TensorflowGraph } from "./graph.ts";
 import { type Feed, runSession } from "./run-session.ts";

@@ -7,7 +7,7 @@ interface AbandonedLimits {
   readonly onStuck: () => void;
 }
 
-/** Runs that go on although nobody waits for their answers: TensorFlow ends a single run at its deadline only. Tells when nothing else has run for a while. */
+/** Runs that go on although nobody waits for their answers, since their runtime does not end a single run, or not at once. Tells when nothing else has run for a while. */
 export class AbandonedRuns {
   readonly #limits: AbandonedLimits;
   #count = 0;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { AbandonedRuns } from "../../../../src/drivers/tensorflow/native/abandoned-runs.ts";
+import { AbandonedRuns } from "../../src/native/abandoned-runs.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
