@@ -1,14 +1,16 @@
 """Makes the OpenVINO models of the tests, and what Python OpenVINO computes with them and with models of other formats.
 
-    python3 -m pip install openvino && python3 scripts/make-openvino-models.py
+    python3 -m pip install openvino && python3 scripts/make-openvino-models.py [--check]
 
 writes test/fixtures/openvino/NAME/ (model.xml, model.bin) with a cases.json: {"path"?, "runs": [{"inputs", "outputs"}]}, where tensors
 are as in scripts/make-tensorflow-models.py, and path is a model elsewhere in the repository. The runs of a stateful model follow one another.
-The files are committed, so that only whoever adds a model needs Python.
+The files are committed, so that only whoever adds a model needs Python; --check says whether Python computes with the committed models
+what is committed.
 """
 
 import base64
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 ROOT = REPOSITORY / "test" / "fixtures" / "openvino"
 CORE = ov.Core()
 CONFIG = {"INFERENCE_PRECISION_HINT": "f32"}
+CHECK = "--check" in sys.argv
 MODELS = {}
 
 NUMPY = {"boolean": "bool", "f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16", "string": "bytes"}
@@ -184,10 +187,41 @@ def half_byte():
     return Model([result(op.convert(x, "u8"), "y")], [x], "half_byte"), []
 
 
+PADDLE = "openvino/paddle_relu/relu.pdmodel"
+
+
+def field(number, value):
+    """One field of a protobuf message: a number, a text, or the bytes of a message."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value % 2**64)
+    content = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def varint(number):
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+
+
+def paddle_model():
+    """PaddlePaddle's ProgramDesc (framework.proto) of one Relu, for whoever has no PaddlePaddle: its variables, and its operators with their arguments."""
+    float32 = field(1, 7) + field(3, field(1, field(1, 5) + field(2, -1) + field(2, 3)))
+    variables = {"feed": field(1, 9), "fetch": field(1, 10), "x": float32, "y": float32}
+    column = field(4, field(1, "col") + field(2, 0) + field(3, 0))
+    operators = [("feed", "feed", "x", column), ("relu", "x", "y", b""), ("fetch", "y", "fetch", column)]
+    block = field(1, 0) + field(2, -1)
+    for name, kind in variables.items():
+        block += field(3, field(1, name) + field(2, kind))
+    for kind, given, made, rest in operators:
+        slots = field(1, field(1, "X") + field(2, given)) + field(2, field(1, "Out") + field(2, made))
+        block += field(4, slots + field(3, kind) + rest)
+    return field(1, block)
+
+
 ELSEWHERE = {
     "onnx_matmul": ("models/matmul-dynamic-batch.onnx", {"x": floats(2, 3)}),
     "onnx_split": ("models/split-two-outputs.onnx", {"x": floats(2, 4)}),
     "saved_model_dense": ("tensorflow/keras_dense", {"keras_tensor": floats(2, 8)}),
+    "paddle_relu": (PADDLE, {"x": floats(2, 3)}),
     "frozen_graph": ("tensorflow/frozen_graph/frozen.pb", {"x:0": floats(2, 3)}),
     "tflite_two_inputs": (
         "tensorflow-formats/lite_two_inputs/model.tflite",
@@ -233,22 +267,39 @@ def run(request, given):
     return {"inputs": inputs, "outputs": outputs}
 
 
-def write(name, file, runs, **rest):
+def is_near(one, other):
+    """Equal, but for the last digits of floats, which differ between processors."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_near(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(is_near, one, other))
+    return bool(np.isclose(one, other, 1e-5, 1e-5, equal_nan=True)) if isinstance(one, float) else one == other
+
+
+def settle(name, file, runs, **rest):
+    """Writes what Python computes with a model, or compares it with what was written."""
     request = CORE.compile_model(file, "CPU", CONFIG).create_infer_request() if runs else None
-    folder = ROOT / name
-    folder.mkdir(parents=True, exist_ok=True)
     cases = {**rest, "runs": [run(request, given) for given in runs]}
-    (folder / "cases.json").write_text(json.dumps(cases) + "\n")
+    path = ROOT / name / "cases.json"
+    if not CHECK:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(cases) + "\n")
+    elif not is_near(json.loads(path.read_text()), cases):
+        sys.exit(f"{name}: Python computes something else than is committed.")
+    print(name)
 
 
 for name, make in MODELS.items():
     graph, runs = make()
     path = ROOT / name / "model.xml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    ov.save_model(graph, path, compress_to_fp16=False)
-    write(name, path, runs)
-    print(name)
+    if not CHECK:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ov.save_model(graph, path, compress_to_fp16=False)
+    settle(name, path, runs)
+if not CHECK:
+    paddle = REPOSITORY / "test" / "fixtures" / PADDLE
+    paddle.parent.mkdir(parents=True, exist_ok=True)
+    paddle.write_bytes(paddle_model())
 for name, (place, given) in ELSEWHERE.items():
     path = REPOSITORY / "test" / "fixtures" / place
-    write(name, path, [given], path=str(path.relative_to(REPOSITORY)))
-    print(name)
+    settle(name, path, [given], path=str(path.relative_to(REPOSITORY)))
