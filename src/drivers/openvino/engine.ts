@@ -40,9 +40,17 @@ export interface Network {
   find(role: PortRole, name: string): number | undefined;
   /** Gives inputs other shapes, by their places, all at once; the network is as before where that fails. */
   reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void;
+  /** Lets inputs, by their places, come in other layouts, which are transposed; their ports are those of the clients from here on. */
+  changeLayouts(changes: ReadonlyMap<number, LayoutChange>): void;
   /** With bounded runs, how long one takes depends on the inputs' sizes alone; short ones may then be made without leaving the thread. */
   compile(choice: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork>;
   release(): void;
+}
+
+/** The order of an input's axes, by a letter for each: as clients send it, and as the network takes it. */
+export interface LayoutChange {
+  readonly client: string;
+  readonly model: string;
 }
 
 /** Which of a network's lists a port is in. */

@@ -1,5 +1,6 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { CompiledNetwork, Network, OpenvinoCore, Port } from "./engine.ts";
+import { applyLayouts } from "./layout-option.ts";
 import { toLoadError } from "./load-error.ts";
 import { readMappingConfig } from "./mapping-config.ts";
 import { findModelSource, type ModelSource } from "./model-source.ts";
@@ -42,6 +43,7 @@ async function load(
   const network = await core.readNetwork({ path: source.path, weights: source.weights?.path }, device);
   const undo: (() => unknown)[] = [() => network.release()];
   try {
+    applyLayouts(network, options);
     const anyShape = applyShapes(network, options);
     const mapping = readMappingConfig(source.folder);
     const ports = bindPorts(network, { mapping, inputs: options.inputs, outputs: options.outputs, anyShape });

@@ -10,6 +10,7 @@ export interface OpenvinoOptions {
   readonly inputs?: string;
   readonly outputs?: string;
   readonly shape?: string;
+  readonly layout?: string;
   readonly batch_size?: string;
   readonly performance_hint?: string;
   readonly num_streams?: string;
@@ -48,6 +49,10 @@ export const OPENVINO_OPTIONS: OptionTable<OpenvinoOptions> = {
   shape: {
     type: "string",
     help: 'Shapes of inputs: (1,3,224,224) with -1 for any size and 1:8 for a range; {"image": "(1,3,-1,-1)"} by name; auto compiles the model for each shape that comes.',
+  },
+  layout: {
+    type: "string",
+    help: 'The order of an input\'s axes, as clients send it and as the model takes it: NHWC:NCHW, or {"image": "NHWC:NCHW"} by name; one alone changes nothing.',
   },
   batch_size: {
     type: "string",

@@ -1,9 +1,8 @@
-import { ServingError } from "../../errors.ts";
-import { didYouMean } from "../../text/nearest.ts";
 import type { Dimension } from "../driver.ts";
+import { parseByInput } from "./by-input.ts";
 import type { Network } from "./engine.ts";
-import { failureText } from "./openvino-failure.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
+import { cannotTake, invalidOption } from "./refused.ts";
 
 /** What `shape` says of one input. */
 type ShapeChoice = readonly Dimension[] | "auto";
@@ -27,39 +26,22 @@ function reshape(
   try {
     network.reshape(shapes);
   } catch (cause) {
-    throw invalid(`Option "${option}" is "${text}", which the model cannot take: ${failureText(cause)}.`, cause);
+    throw cannotTake({ option, text }, cause);
   }
 }
 
 function parseShapes(network: Network, text: string): Map<number, ShapeChoice> {
   const trimmed = text.trim();
-  if (trimmed.startsWith("{")) return parseNamed(network, trimmed);
+  const named = parseByInput(network, { name: "shape", text: trimmed, example: "(1,3,224,224)" });
+  if (named !== undefined) return new Map(Array.from(named, ([place, each]) => [place, parseShape(each)]));
   const choice = parseShape(trimmed);
   if (choice !== "auto" && network.inputs.length > 1) {
     const names = network.inputs.map(({ name }) => name).join(", ");
-    throw invalid(`Option "shape" is "${text}", but the model has several inputs (${names}): give {"NAME": "(1,3)"}.`);
+    throw invalidOption(
+      `Option "shape" is "${text}", but the model has several inputs (${names}): give {"NAME": "(1,3)"}.`,
+    );
   }
   return new Map(network.inputs.map((_, place) => [place, choice]));
-}
-
-function parseNamed(network: Network, text: string): Map<number, ShapeChoice> {
-  let shapes: Record<string, unknown>;
-  try {
-    shapes = JSON.parse(text);
-  } catch (cause) {
-    throw invalid(`Option "shape" is "${text}"; expected JSON such as {"image": "(1,3,224,224)"}.`, cause);
-  }
-  return new Map(
-    Object.entries(shapes).map(([name, value]) => {
-      const place = network.find("inputs", name);
-      const names = network.inputs.flatMap((port) => port.name ?? []);
-      if (place === undefined)
-        throw invalid(
-          `Option "shape" names "${name}", which is no input of the model.${didYouMean(name, names)} It has ${names.join(", ")}.`,
-        );
-      return [place, parseShape(typeof value === "string" ? value.trim() : JSON.stringify(value))];
-    }),
-  );
 }
 
 /** `(1,3,-1,1:8)`, with brackets of either kind or none, or `auto`. */
@@ -75,7 +57,7 @@ function parseShape(text: string): ShapeChoice {
 }
 
 function wrongShape(text: string): never {
-  throw invalid(
+  throw invalidOption(
     `Option "shape" has "${text}"; expected dimensions such as (1,3,224,224), with -1 for any size and 1:8 for a range, or auto.`,
   );
 }
@@ -91,16 +73,14 @@ function parseDimension(text: string): Dimension | undefined {
 function withBatch(network: Network, text: string): Map<number, readonly Dimension[]> {
   const batch = text.toLowerCase() === "auto" ? -1 : parseDimension(text.trim());
   if (batch === undefined || batch === 0)
-    throw invalid(`Option "batch_size" is "${text}"; expected a number of 1 or more, a range such as 1:8, or auto.`);
+    throw invalidOption(
+      `Option "batch_size" is "${text}"; expected a number of 1 or more, a range such as 1:8, or auto.`,
+    );
   return new Map(
     network.inputs.map(({ name, shape }, place) => {
       if (shape === undefined || shape.length === 0)
-        throw invalid(`Option "batch_size" is "${text}", but the input "${name}" has no first dimension.`);
+        throw invalidOption(`Option "batch_size" is "${text}", but the input "${name}" has no first dimension.`);
       return [place, [batch, ...shape.slice(1)]];
     }),
   );
-}
-
-function invalid(message: string, cause?: unknown): ServingError {
-  return new ServingError("invalid_argument", message, cause === undefined ? {} : { cause });
 }

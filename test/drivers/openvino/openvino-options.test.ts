@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { DEFAULT_SIGNATURE, type Model } from "../../../src/drivers/driver.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { expectTensors } from "../expect-tensors.ts";
 import { missingRuntime } from "../missing-runtime.ts";
 import { floats, loadModel, openModel, predict } from "./open-model.ts";
 import { openvinoModel } from "./openvino-cases.ts";
@@ -71,6 +72,22 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
       message: expect.stringMatching(/^The model failed: .*The inputs were x float32\[1,5,4,4\]/),
     });
     expect((await predict(model, { x: floats([1, 3, 4, 4]) })).y?.shape).toEqual([1, 2, 4, 4]);
+  });
+
+  it.each(["NHWC:NCHW", '{"x": "nhwc:nchw"}'])("layout=%s takes the axes in the clients' order", async (layout) => {
+    const [plain, model] = [await loadModel("fixed"), await loadModel("fixed", { layout })];
+    expect(shapesOf(model)).toEqual({ x: [1, 4, 4, 3] });
+    const picture = Array.from({ length: 48 }, (_, index) => Math.sin(index));
+    const channels = [0, 1, 2].flatMap((channel) => picture.filter((_, index) => index % 3 === channel));
+    const expected = await predict(plain, { x: floats([1, 3, 4, 4], ...channels) });
+    expectTensors(await predict(model, { x: floats([1, 4, 4, 3], ...picture) }), { ...expected }, 1e-6);
+  });
+
+  it("layout goes with shape, which is then the clients', and changes nothing where it is one alone", async () => {
+    const model = await loadModel("fixed", { layout: "NHWC:NCHW", shape: "(1:2,-1,8,3)" });
+    expect(shapesOf(model)).toEqual({ x: [{ min: 1, max: 2 }, -1, 8, 3] });
+    expect((await predict(model, { x: floats([2, 5, 8, 3]) })).y?.shape).toEqual([2, 2, 5, 8]);
+    expect(shapesOf(await loadModel("fixed", { layout: "NCHW" }))).toEqual({ x: [1, 3, 4, 4] });
   });
 
   it.each([
@@ -144,6 +161,13 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
     [{ shape: '{"z": "(1,3)"}' }, "invalid_argument", /names "z", which is no input of the model\..* It has x/],
     [{ shape: "{x}" }, "invalid_argument", /expected JSON/],
     [{ shape: "(1,5)" }, "invalid_argument", /^Option "shape" is "\(1,5\)", which the model cannot take: .*MatMul/],
+    [{ layout: "NHWC:NCHW" }, "invalid_argument", /^Option "layout" is "NHWC:NCHW", which the model cannot take: /],
+    [
+      { layout: "NC:NH" },
+      "invalid_argument",
+      'Option "layout" has "NC:NH"; expected the same axes twice, such as NHWC:NCHW.',
+    ],
+    [{ layout: '{"z": "CN:NC"}' }, "invalid_argument", /^Option "layout" names "z", which is no input of the model/],
     [{ batch_size: "0" }, "invalid_argument", /^Option "batch_size" is "0"/],
     [
       { inputs: "z" },
@@ -157,12 +181,15 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
     await expect(openModel("dense", options)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  it("shape has to name inputs where there are several", async () => {
-    await expect(openModel("add_multiply", { shape: "(1,4)" })).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining("several inputs (x, y)"),
-    });
-  });
+  it.each([{ shape: "(1,4)" }, { layout: "NC:CN" }])(
+    "%j has to name inputs where there are several",
+    async (options) => {
+      await expect(openModel("add_multiply", options)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("several inputs (x, y)"),
+      });
+    },
+  );
 
   it("batch_size needs inputs with a first dimension", async () => {
     await expect(openModel("scalar", { batch_size: "2" })).rejects.toMatchObject({ code: "invalid_argument" });

@@ -1,8 +1,9 @@
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import type { Dimension } from "../../driver.ts";
-import type { CompiledNetwork, Network, Port, PortRole } from "../engine.ts";
+import type { CompiledNetwork, LayoutChange, Network, Port, PortRole } from "../engine.ts";
 import type { NativePartialShape } from "./c-api.ts";
+import { changeLayouts } from "./change-layouts.ts";
 import { NativeCompiled } from "./native-compiled.ts";
 import type { NativeContext } from "./native-core.ts";
 import { hasPort, nameByAlias, readPort, readPorts } from "./ports.ts";
@@ -11,7 +12,7 @@ import { check } from "./status.ts";
 /** ov_model_t. */
 export class NativeNetwork implements Network {
   readonly #context: NativeContext;
-  readonly #model: NativeObject;
+  #model: NativeObject;
   readonly #device: string;
   #inputs: readonly Port[];
   #outputs: readonly Port[];
@@ -50,6 +51,14 @@ export class NativeNetwork implements Network {
     check(api, api.ov_model_reshape_by_port_indexes(this.#model.pointer, places, partial, partial.length));
     this.#inputs = this.#readPorts("inputs");
     this.#outputs = this.#readPorts("outputs");
+  }
+
+  changeLayouts(changes: ReadonlyMap<number, LayoutChange>): void {
+    const { api } = this.#context;
+    const former = this.#model;
+    this.#model = new NativeObject(changeLayouts(api, former.pointer, changes), api.ov_model_free);
+    former.release();
+    this.#inputs = this.#readPorts("inputs");
   }
 
   async compile({ hasBoundedRuns }: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork> {

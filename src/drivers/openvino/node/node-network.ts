@@ -47,6 +47,10 @@ export class NodeNetwork implements Network {
     this.#compiled = undefined;
   }
 
+  changeLayouts(): void {
+    throw refused("-o layout= is not for openvino-node; use -o engine=native.");
+  }
+
   async compile(): Promise<CompiledNetwork> {
     const compiled = this.#compile();
     for (const role of ["inputs", "outputs"] as const) for (const port of this[role]) assertCarried(role, port);

@@ -1,0 +1,35 @@
+import { parseByInput } from "./by-input.ts";
+import type { LayoutChange, Network } from "./engine.ts";
+import type { OpenvinoOptions } from "./openvino-options.ts";
+import { cannotTake, invalidOption } from "./refused.ts";
+
+/** Lets clients send inputs with their axes in another order than the model has them, as the option says; throws `invalid_argument` for what cannot be read or does not fit. */
+export function applyLayouts(network: Network, { layout }: OpenvinoOptions): void {
+  if (layout === undefined) return;
+  const text = layout.trim();
+  const texts = parseByInput(network, { name: "layout", text, example: "NHWC:NCHW" }) ?? forOnlyInput(network, text);
+  // One layout alone says what the axes are, and changes nothing.
+  const changed = [...texts].filter(([, each]) => each.includes(":"));
+  const changes = new Map(changed.map(([place, each]) => [place, parseChange(each)]));
+  if (changes.size === 0) return;
+  try {
+    network.changeLayouts(changes);
+  } catch (cause) {
+    throw cannotTake({ option: "layout", text }, cause);
+  }
+}
+
+function forOnlyInput({ inputs }: Network, text: string): Map<number, string> {
+  if (inputs.length === 1) return new Map([[0, text]]);
+  const names = inputs.map(({ name }) => name).join(", ");
+  throw invalidOption(
+    `Option "layout" is "${text}", but the model has several inputs (${names}): give {"NAME": "NHWC:NCHW"}.`,
+  );
+}
+
+function parseChange(text: string): LayoutChange {
+  const [client = "", model = "", ...rest] = text.toUpperCase().split(":");
+  if (rest.length === 0 && client.length === model.length && [...client].sort().join() === [...model].sort().join())
+    return { client, model };
+  throw invalidOption(`Option "layout" has "${text}"; expected the same axes twice, such as NHWC:NCHW.`);
+}
