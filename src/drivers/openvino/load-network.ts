@@ -71,7 +71,7 @@ function createPool(
   // Whether a model of another format has state is not known; to reset what is not there costs a little time alone.
   const isStateful = ir?.isStateful ?? state === "reset";
   try {
-    return new RequestPool(compiled, { state: isStateful ? state : "none", onStuck: () => log.error(STUCK, { path }) });
+    return new RequestPool(compiled, { state: isStateful ? state : "none", onStuck: () => log.warn(STUCK, { path }) });
   } catch (reason) {
     compiled.release();
     throw reason;

@@ -9,7 +9,10 @@ const replacement = new Promise<void>((resolve) => {
 });
 const log: Logger = {
   ...createSilentLogger(),
-  level: "error",
+  level: "warn",
+  warn: (message) => {
+    if (message.includes("runs")) process.stdout.write(`${message}\n`);
+  },
   error: (message) => {
     process.stdout.write(`${message.replace(/\d+/, "N")}\n`);
     if (message.endsWith("is replaced")) replaced();

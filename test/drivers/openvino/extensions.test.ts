@@ -7,9 +7,10 @@ import { missingRuntime } from "../missing-runtime.ts";
 import { floats, loadModel, openModel, predict } from "./open-model.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 
+const compiler = process.env.CXX ?? "g++";
 const missing = await missingRuntime("OpenVINO's option extension", async () => {
   await openvinoRuntime();
-  execFileSync("g++", ["--version"], { stdio: "ignore" });
+  execFileSync(compiler, ["--version"], { stdio: "ignore" });
   openvinoHeaders();
 });
 
@@ -30,7 +31,7 @@ async function compileExtension(): Promise<string> {
   const core = readdirSync(folder).find((name) => /^libopenvino\.(so\.\d+|\d+\.dylib)$/.test(name)) as string;
   const source = "test/fixtures/openvino-extension/twice.cpp";
   const flags = ["-std=c++17", "-shared", "-fPIC", `-I${openvinoHeaders()}`];
-  execFileSync("g++", [...flags, source, join(folder, core), "-o", library]);
+  execFileSync(compiler, [...flags, source, join(folder, core), "-o", library]);
   return library;
 }
 

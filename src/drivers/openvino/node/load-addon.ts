@@ -18,16 +18,19 @@ export interface AddonPackage {
 const NAME = "openvino-node";
 const OTHERWISE = "or leave -o engine= out and run: kserving runtimes install openvino";
 
-/** The package in a folder, or where npm has put it; undefined where it is not. */
+/** The package in a folder, or where npm has put it, a complete one first; undefined where it is not. */
 export function findAddon(folder?: string): AddonPackage | undefined {
   const folders = folder === undefined ? npmFolders(NAME, "") : [folder];
-  const found = folders.find((each) => existsSync(join(each, "package.json")));
-  if (found === undefined) return undefined;
-  const { version = "", engines = {} } = JSON.parse(readFileSync(join(found, "package.json"), "utf8"));
+  const found = folders.filter((each) => existsSync(join(each, "package.json"))).map(readPackage);
+  return found.find(({ isComplete }) => isComplete) ?? found[0];
+}
+
+function readPackage(folder: string): AddonPackage {
+  const { version = "", engines = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   return {
-    folder: found,
+    folder,
     version,
-    isComplete: existsSync(join(found, "bin")),
+    isComplete: existsSync(join(folder, "bin")),
     node: Number(/\d+/.exec(engines.node ?? "")?.[0] ?? 0),
   };
 }
