@@ -1,6 +1,6 @@
-import { parseByInput } from "./by-input.ts";
 import type { LayoutChange, Network } from "./engine.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
+import { parseByInput } from "./parse-by-input.ts";
 import { cannotTake, invalidOption } from "./refused.ts";
 
 /** Lets clients send inputs with their axes in another order than the model has them, as the option says; throws `invalid_argument` for what cannot be read or does not fit. */

@@ -1,7 +1,7 @@
 import type { Dimension } from "../driver.ts";
-import { parseByInput } from "./by-input.ts";
 import type { Network } from "./engine.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
+import { parseByInput } from "./parse-by-input.ts";
 import { cannotTake, invalidOption } from "./refused.ts";
 
 /** What `shape` says of one input. */

@@ -15,6 +15,7 @@ export class NodeNetwork implements Network {
   #model: AddonModel;
   /** The model as it is now, where somebody has needed that. */
   #compiled: AddonCompiledModel | undefined;
+  #inputTypes: readonly string[] | undefined;
 
   constructor(context: NodeContext, model: AddonModel, device: string) {
     this.#context = context;
@@ -23,10 +24,7 @@ export class NodeNetwork implements Network {
   }
 
   get inputs(): readonly Port[] {
-    // The addon tells element types of inputs by their tensors alone.
-    return this.#ports("inputs", (place) =>
-      this.#compile().createInferRequest().getInputTensor(place).getElementType(),
-    );
+    return this.#ports("inputs", (place) => this.#typeOfInput(place));
   }
 
   get outputs(): readonly Port[] {
@@ -66,6 +64,15 @@ export class NodeNetwork implements Network {
   #compile(): AddonCompiledModel {
     this.#compiled ??= attempt(() => this.#context.core.compileModelSync(this.#model, this.#device));
     return this.#compiled;
+  }
+
+  /** The addon tells it by the tensors of a request alone. */
+  #typeOfInput(place: number): string {
+    if (this.#inputTypes === undefined) {
+      const request = this.#compile().createInferRequest();
+      this.#inputTypes = this.#model.inputs.map((_, each) => request.getInputTensor(each).getElementType());
+    }
+    return this.#inputTypes[place] as string;
   }
 
   #ports(role: PortRole, elementType: (place: number) => string): Port[] {
