@@ -30,7 +30,7 @@ export interface GrpcServerOptions {
   readonly messageTimeoutMs?: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
-  /** Whether clients of other machines may load and unload models. Default false. */
+  /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
   readonly allowControl?: boolean;
   readonly log: Logger;
 }

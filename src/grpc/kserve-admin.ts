@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ServingError } from "../errors.ts";
 import { assertControl, type ControlPolicy, loadModel, unloadModel } from "../kserve/control.ts";
+import { changeLogging, logSettings } from "../kserve/log-settings.ts";
 import { modelConfig } from "../kserve/model-config.ts";
 import { modelMetadata } from "../kserve/model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "../kserve/model-ref.ts";
@@ -8,7 +9,7 @@ import { modelStatistics } from "../kserve/model-statistics.ts";
 import type { Parameters } from "../kserve/parameters.ts";
 import { repositoryIndex } from "../kserve/repository-index.ts";
 import { serverMetadata } from "../kserve/server-metadata.ts";
-import { logSettings, refuseChanges, TRACE_SETTINGS } from "../kserve/settings.ts";
+import { changeTracing, TRACE_SETTINGS } from "../kserve/trace-settings.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../serving/inference-service.ts";
 import type { UnaryMethod } from "./unary-handler.ts";
@@ -16,7 +17,7 @@ import type { UnaryMethod } from "./unary-handler.ts";
 /** What calls need. */
 export interface AdminContext extends ControlPolicy {
   readonly service: InferenceService;
-  readonly log: Pick<Logger, "level">;
+  readonly log: Pick<Logger, "level" | "filter" | "info">;
 }
 
 /** What a call answers, in protobuf's JSON form; `peer` is the client's address. */
@@ -42,13 +43,21 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
     await unloadModel(context.service, String(model));
     return {};
   },
-  TraceSetting: async ({ settings }) => {
-    refuseChanges("trace", settings as JsonObject);
+  TraceSetting: async ({ settings, model_name: model }, context, peer) => {
+    const changes = new Map(Object.entries(settings as JsonObject));
+    if (changes.size > 0) assertControl(peer(), context);
+    if (model !== "") await describeModel(context.service, toModelRef(String(model), ""));
+    changeTracing(mapEntries(changes, (setting) => (setting as { value: string[] }).value));
     return { settings: mapValues(TRACE_SETTINGS, (value) => ({ value })) };
   },
-  LogSettings: async ({ settings }, { log }) => {
-    refuseChanges("log", settings as JsonObject);
-    return { settings: mapValues(logSettings(log.level), toSettingValue) };
+  LogSettings: async ({ settings }, context, peer) => {
+    const changes = new Map(Object.entries(settings as JsonObject));
+    if (changes.size > 0) assertControl(peer(), context);
+    changeLogging(
+      context.log,
+      mapEntries(changes, (setting) => Object.values(setting as JsonObject)[0]),
+    );
+    return { settings: mapValues(logSettings(context.log), toSettingValue) };
   },
   SystemSharedMemoryStatus: refuseSharedMemory,
   SystemSharedMemoryRegister: refuseSharedMemory,
@@ -77,6 +86,13 @@ function find(request: JsonObject, service: InferenceService): Promise<ServableD
 
 function toRef({ name, version }: JsonObject): ModelRef {
   return toModelRef(String(name), String(version));
+}
+
+function mapEntries<Value>(
+  entries: ReadonlyMap<string, JsonValue>,
+  map: (value: JsonValue) => Value,
+): Map<string, Value> {
+  return new Map([...entries].map(([name, value]) => [name, map(value)]));
 }
 
 function mapValues<Value>(record: object, map: (value: Value) => unknown): Record<string, unknown> {

@@ -16,6 +16,7 @@ const EXTENSIONS: readonly string[] = [
   "binary_tensor_data",
   "parameters",
   "statistics",
+  "logging",
 ];
 
 /** What this server is and which extensions of KServe V2 it has. */

@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { openLogFile } from "./log-file.ts";
+import { LogFilter } from "./log-filter.ts";
 import type { LogLevel } from "./log-level.ts";
 import { surviveOutputErrors } from "./output-errors.ts";
 
@@ -10,6 +11,8 @@ type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>)
 export interface Logger {
   /** Events below it are not written. */
   readonly level: LogLevel;
+  /** What is written, to be changed while the server runs; absent where that cannot be. */
+  readonly filter?: LogFilter;
   readonly trace: LogFunction;
   readonly debug: LogFunction;
   readonly info: LogFunction;
@@ -36,34 +39,51 @@ export function createLogger(options: LoggerOptions = {}): Logger {
   surviveOutputErrors();
   const destination = options.path === undefined ? process.stdout : openLogFile(options.path);
   const base = {
-    level: options.level ?? "info",
+    // The filter decides.
+    level: "trace",
     base: {},
     formatters: { level: (label: string) => ({ level: label }) },
     // pino's own choice appends the causes' messages to the error's, which often says the same already.
     serializers: { err: pino.stdSerializers.errWithCause },
   };
-  return fromPino(pino({ ...base, timestamp: pino.stdTimeFunctions.isoTime }, destination));
+  const filter = new LogFilter(options.level ?? "info");
+  return fromPino(pino({ ...base, timestamp: pino.stdTimeFunctions.isoTime }, destination), filter);
 }
 
 /** A logger that writes nothing: for embedded servers and tests. */
 export function createSilentLogger(): Logger {
-  return fromPino(pino({ level: "silent" }));
+  return SILENT;
 }
+
+const ignore: LogFunction = () => {};
+const SILENT: Logger = {
+  level: "silent",
+  trace: ignore,
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
+  child: () => SILENT,
+};
 
 type PinoLogger = ReturnType<typeof pino>;
 
-function fromPino(log: PinoLogger): Logger {
+function fromPino(log: PinoLogger, filter: LogFilter): Logger {
   const at =
     (level: Exclude<LogLevel, "silent">): LogFunction =>
-    (message, fields = {}) =>
-      log[level](fields, message);
+    (message, fields = {}) => {
+      if (filter.writes(level)) log[level](fields, message);
+    };
   return {
-    level: log.level as LogLevel,
+    get level() {
+      return filter.level;
+    },
+    filter,
     trace: at("trace"),
     debug: at("debug"),
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    child: (fields) => fromPino(log.child(fields)),
+    child: (fields) => fromPino(log.child(fields), filter),
   };
 }

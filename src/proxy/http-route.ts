@@ -10,7 +10,7 @@ export interface HttpDependencies {
   readonly maxMessageBytes: number;
   /** What all requests hold together. */
   readonly memory: MemoryBudget;
-  /** Whether clients of other machines may load and unload models. */
+  /** Whether clients of other machines may load and unload models, and change what is logged. */
   readonly allowControl: boolean;
   readonly log: Logger;
 }

@@ -21,7 +21,7 @@ export interface HttpServerOptions {
   readonly maxMessageBytes?: number;
   /** What all requests hold together, shared with other wires. Default: one of its own, of twice the largest body. */
   readonly memory?: MemoryBudget;
-  /** Whether clients of other machines may load and unload models. Default false. */
+  /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
   readonly allowControl?: boolean;
   readonly log: Logger;
 }

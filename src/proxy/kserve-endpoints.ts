@@ -1,18 +1,19 @@
 import { ServingError } from "../errors.ts";
 import { assertControl, loadModel, unloadModel } from "../kserve/control.ts";
+import { changeLogging, logSettings } from "../kserve/log-settings.ts";
 import { modelConfig } from "../kserve/model-config.ts";
 import { modelMetadata } from "../kserve/model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "../kserve/model-ref.ts";
 import { modelStatistics } from "../kserve/model-statistics.ts";
 import { repositoryIndex } from "../kserve/repository-index.ts";
 import { serverMetadata } from "../kserve/server-metadata.ts";
-import { logSettings, refuseChanges, TRACE_SETTINGS } from "../kserve/settings.ts";
+import { changeTracing, TRACE_SETTINGS } from "../kserve/trace-settings.ts";
 import type { ServableDescription } from "../serving/inference-service.ts";
 import type { Exchange } from "./exchange.ts";
 import { HttpError } from "./http-errors.ts";
 import type { HttpAnswer, HttpDependencies } from "./http-route.ts";
 import { parseJson } from "./json/json-reader.ts";
-import { isJsonObject, type JsonObject } from "./json/json-value.ts";
+import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "./json/json-value.ts";
 import { answerInfer } from "./kserve-infer.ts";
 import { openApiDocument } from "./kserve-openapi.ts";
 import { toParameters } from "./kserve-request.ts";
@@ -75,9 +76,9 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     method: "GET",
     path: "/trace/setting",
     summary: "Get a model's trace settings",
-    answer: async () => toJson(TRACE_SETTINGS),
+    answer: answerTracing,
   },
-  { method: "POST", path: "/trace/setting", summary: "Change a model's trace settings", answer: changeTracing },
+  { method: "POST", path: "/trace/setting", summary: "Change a model's trace settings", answer: answerNewTracing },
 ];
 
 /** Everything under `/v2`, in the order in which paths are tried. */
@@ -145,33 +146,50 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     method: "GET",
     path: "/v2/logging",
     summary: "Get the log settings",
-    answer: async ({ log }) => toJson(logSettings(log.level)),
+    answer: async ({ log }) => toJson(logSettings(log)),
   },
   {
     method: "POST",
     path: "/v2/logging",
     summary: "Change the log settings",
-    answer: async ({ exchange, log }) => {
-      refuseChanges("log", await readObject(exchange));
-      return toJson(logSettings(log.level));
+    answer: async (call) => {
+      const changes = Object.entries(await readControl(call)).filter(([, value]) => value !== null);
+      changeLogging(call.log, toParameters(Object.fromEntries(changes)));
+      return toJson(logSettings(call.log));
     },
   },
   {
     method: "GET",
     path: "/v2/trace/setting",
     summary: "Get the trace settings",
-    answer: async () => toJson(TRACE_SETTINGS),
+    answer: answerTracing,
   },
-  { method: "POST", path: "/v2/trace/setting", summary: "Change the trace settings", answer: changeTracing },
+  { method: "POST", path: "/v2/trace/setting", summary: "Change the trace settings", answer: answerNewTracing },
 ];
 
 function find({ service, model, version }: KserveCall): Promise<ServableDescription> {
   return describeModel(service, toModelRef(model, version));
 }
 
-async function changeTracing({ exchange }: KserveCall): Promise<HttpAnswer> {
-  refuseChanges("trace", await readObject(exchange));
+async function answerTracing(call: KserveCall): Promise<HttpAnswer> {
+  if (call.model !== "") await find(call);
   return toJson(TRACE_SETTINGS);
+}
+
+async function answerNewTracing(call: KserveCall): Promise<HttpAnswer> {
+  const changes = Object.entries(await readControl(call));
+  const answer = await answerTracing(call);
+  changeTracing(new Map(changes.map(([name, value]) => [name, toTexts(name, value)])));
+  return answer;
+}
+
+/** The values of a trace setting: null = back to the default, a text, or several. */
+function toTexts(name: string, value: JsonValue): readonly string[] {
+  const values = value === null ? [] : isJsonList(value) ? value : [value];
+  return values.map((one) => {
+    if (typeof one === "string") return one;
+    throw new ServingError("invalid_argument", `Unable to parse '${name}': expected a string, or a list of strings`);
+  });
 }
 
 async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {

@@ -22,7 +22,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   413: "The body is larger than the server takes.",
   415: "The body is compressed in a way that the server does not know.",
   429: "The model has no memory left for this request.",
-  501: "This is a proxy, and the call is for the server behind it.",
+  501: "This server cannot do it, or it is a proxy and the call is for the server behind it.",
   503: "The server has too much to do, or is being changed; try again.",
   504: "The request's time was up.",
 };

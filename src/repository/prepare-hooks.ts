@@ -75,8 +75,8 @@ function prepareHere(hooks: HookSet | undefined, file: string, { remote, log, th
 
 async function prepareThreads(file: string, stageCount: number, options: HookOptions): Promise<PreparedHooks> {
   const { workers, thread, log } = options;
-  const choices = { ...thread, file, stageCount, logLevel: log.level };
-  const open = (signal?: AbortSignal) => openGeneration(choices, log, signal);
+  const open = (signal?: AbortSignal) =>
+    openGeneration({ ...thread, file, stageCount, logLevel: log.level }, log, signal);
   const generation = await open();
   return {
     declared: generation.declared,

@@ -14,7 +14,7 @@ export interface WireOptions {
   /** What the requests of both wires hold together. Default: each wire bounds its own. */
   readonly memory?: MemoryBudget;
   readonly tensorContent: boolean;
-  /** Whether clients of other machines may load and unload models. */
+  /** Whether clients of other machines may load and unload models, and change what is logged. */
   readonly allowControl: boolean;
   readonly log: Logger;
 }

@@ -36,7 +36,7 @@ export interface ServerOptions {
   readonly maxMessageBytes?: number;
   /** Whether TensorFlow Serving answers carry raw `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
-  /** Whether clients of other machines may load and unload models by KServe's repository calls. Default false. */
+  /** Whether clients of other machines may load and unload models, and change what is logged, by KServe's calls. Default false. */
   readonly allowControl?: boolean;
   /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
   readonly workers?: number;

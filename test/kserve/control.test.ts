@@ -63,16 +63,6 @@ describe("calls that change the server", () => {
       expect(() => assertControl(address, { allowControl: true })).not.toThrow();
     },
   );
-
-  it("are refused where the server could only pretend", async () => {
-    const { send } = await start();
-    expect(await send("/v2/trace/setting")).toEqual([200, '{"trace_level":["OFF"]}']);
-    const trace = await send("/v2/trace/setting", { method: "POST", body: '{"trace_rate":"1"}' });
-    expect(trace).toEqual([400, expect.stringContaining("The trace setting 'trace_rate' cannot be changed")]);
-    expect(JSON.parse((await send("/v2/logging"))[1])).toMatchObject({ log_info: false, log_verbose_level: 0 });
-    const log = await send("/v2/logging", { method: "POST", body: '{"log_info":true}' });
-    expect(log).toEqual([400, expect.stringContaining("--log-level")]);
-  });
 });
 
 describe("a model's configuration", () => {

@@ -127,7 +127,7 @@ export const SETTINGS = {
   allowControl: {
     type: "boolean",
     default: SERVER_DEFAULTS.allowControl,
-    help: "let clients of other machines load and unload the model by KServe V2's repository calls",
+    help: "let clients of other machines load and unload the model, and change what is logged, by KServe V2's calls",
     commands: SERVE,
   },
   workers: {

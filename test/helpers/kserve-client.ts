@@ -1,0 +1,20 @@
+import { credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { onTestFinished } from "vitest";
+import type { Plain } from "../grpc/judge.ts";
+import { KserveClient } from "../grpc/kserve-judge.ts";
+
+type Done = (error: ServiceError | null, answer: Plain) => void;
+
+/** Calls a method of inference.GRPCInferenceService by its name; rejects with a ServiceError. */
+export type CallKserve = (method: string, message: Plain, metadata?: Metadata) => Promise<Plain>;
+
+/** Connects to a server until the test ends. */
+export function connectKserve(address: string): CallKserve {
+  const client = new KserveClient(address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  return (name, message, ...metadata) =>
+    new Promise((resolve, reject) => {
+      const done: Done = (error, answer) => (error === null ? resolve(answer) : reject(error));
+      (client[name] as (...given: unknown[]) => void).call(client, message, ...metadata, done);
+    });
+}
