@@ -1,6 +1,15 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { type ServiceError, status } from "@grpc/grpc-js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
 import { assertControl } from "../../src/kserve/control.ts";
+import { createLogger } from "../../src/observability/logger.ts";
+import { createHttpServer } from "../../src/proxy/http-server.ts";
+import type { InferenceService } from "../../src/serving/inference-service.ts";
+import { connectKserve } from "../helpers/kserve-client.ts";
 import { fileExists } from "../helpers/start-hook-threads.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -63,7 +72,61 @@ describe("calls that change the server", () => {
       expect(() => assertControl(address, { allowControl: true })).not.toThrow();
     },
   );
+
+  it.each([false, true])("are answered over both wires by who may, with allowControl %s", async (allowControl) => {
+    const { service } = await startServer({ models: [{ driver: "null" }] });
+    const { address, send } = await listenBeyondLoopback(service, allowControl);
+    const call = connectKserve(address);
+    for (const [method, message, path, body] of CONTROL_CALLS) {
+      const overHttp = await send(path, body);
+      const code = await call(method, message).then(
+        () => status.OK,
+        (reason: ServiceError) => reason.code,
+      );
+      expect([method, code, overHttp]).toEqual(
+        allowControl ? [method, status.OK, 200] : [method, status.PERMISSION_DENIED, 403],
+      );
+    }
+    await expect(call("LogSettings", {})).resolves.toHaveProperty("settings");
+    expect(await send("/v2/logging")).toBe(200);
+  });
 });
+
+/** Every call that changes the server: over gRPC, and over HTTP. */
+const CONTROL_CALLS = [
+  ["RepositoryModelUnload", { model_name: "default" }, `${MODEL}/unload`, ""],
+  ["RepositoryModelLoad", { model_name: "default" }, `${MODEL}/load`, ""],
+  ["LogSettings", { settings: { log_info: { bool_param: true } } }, "/v2/logging", '{"log_info":true}'],
+  ["TraceSetting", { settings: { trace_level: { value: ["OFF"] } } }, "/v2/trace/setting", '{"trace_level":["OFF"]}'],
+] as const;
+
+/** Both wires on sockets of the file system, whose clients have no address: as good as another machine's. */
+async function listenBeyondLoopback(service: InferenceService, allowControl: boolean) {
+  const options = {
+    host: "127.0.0.1",
+    port: "shared",
+    allowControl,
+    log: createLogger({ path: "/dev/null" }),
+  } as const;
+  const [grpc, http] = [await createGrpcServer(service, options), await createHttpServer(service, options)];
+  onTestFinished(async () => void (await Promise.all([grpc.close(0), http.close(0)])));
+  const [grpcSocket, socketPath] = await Promise.all([grpc, http].map(listenOnFile));
+  const send = (path: string, body?: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      const method = body === undefined ? "GET" : "POST";
+      const sent = request({ socketPath, path, method }, (response) => resolve(response.resume().statusCode));
+      sent.on("error", reject).end(body);
+    });
+  return { address: `unix:${grpcSocket}`, send };
+}
+
+async function listenOnFile({ accept }: { accept(socket: Socket): void }): Promise<string> {
+  const path = join(tempFolder(), "socket");
+  const server = createServer(accept).listen(path);
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  return path;
+}
 
 describe("a model's configuration", () => {
   it("tells to what requests are put together, and then leaves the batch out of the dimensions", async () => {
