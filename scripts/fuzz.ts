@@ -1,8 +1,7 @@
 import { parseArgs } from "node:util";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { createDecoders } from "../test/fuzz/decoders.ts";
 import { type FuzzCount, fuzz } from "../test/fuzz/fuzz.ts";
+import { usedMb } from "../test/fuzz/used-mb.ts";
 import { Random } from "../test/grpc/random.ts";
 
 const HELP = `Gives changed messages to every decoder of what clients send. Ends with 0 only when each was read or refused in words,
@@ -34,14 +33,6 @@ async function run(minutes: number, seed: number): Promise<number> {
   const isClean = after - before <= MAX_GROWTH_MB;
   console.log(`memory ${before.toFixed(0)} MB, then ${after.toFixed(0)} MB: ${isClean ? "clean" : "IT GREW"}`);
   return isClean ? 0 : 1;
-}
-
-/** What is in use once what is not has been collected. */
-function usedMb(): number {
-  setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
-  const { heapUsed, external } = process.memoryUsage();
-  return (heapUsed + external) / 1e6;
 }
 
 function print(counts: readonly FuzzCount[]): void {

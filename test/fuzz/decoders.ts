@@ -1,11 +1,14 @@
-import sharp from "sharp";
+import { decodeHealthRequest } from "../../src/grpc/health-codec.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/grpc/kibernetika-codec.ts";
 import { decodeInferRequest } from "../../src/grpc/kserve-codec.ts";
 import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
 import { decodeMessage, encodeAs } from "../../src/grpc/proto-messages.ts";
-import { decodePredictRequest, encodePredictRequest } from "../../src/grpc/tensorflow-codec.ts";
-import { decodePixels } from "../../src/media/decode-pixels.ts";
-import { parseKibernetikaJson } from "../../src/proxy/kibernetika-codec.ts";
+import {
+  decodePredictRequest,
+  decodePredictResponse,
+  encodePredictRequest,
+  encodePredictResponse,
+} from "../../src/grpc/tensorflow-codec.ts";
 import { toInputs } from "../../src/proxy/kserve-inputs.ts";
 import { toRawInput } from "../../src/proxy/kserve-raw-request.ts";
 import { parseKserveBody } from "../../src/proxy/kserve-request.ts";
@@ -13,6 +16,8 @@ import { parsePredictBody, readInputs } from "../../src/proxy/tensorflow-request
 import { DecodeBudget } from "../../src/serving/decode-budget.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { kserveJudge } from "../grpc/kserve-judge.ts";
+import { bodyDecoders } from "./body-decoders.ts";
+import { pictureDecoders } from "./picture-decoders.ts";
 
 /** What reads bytes of a client, and bytes that it should take. */
 export interface Decoder {
@@ -23,13 +28,12 @@ export interface Decoder {
 }
 
 const MAX_BYTES = 1_000_000;
-const MAX_PIXELS = 250_000;
 const budget = () => new DecodeBudget(MAX_BYTES);
 const floats = Float32Array.of(1, 2.5, Number.NaN, -0);
 
 /** Every decoder of what clients send. */
 export async function createDecoders(): Promise<Decoder[]> {
-  return [...kserveDecoders(), ...tensorflowDecoders(), await pictureDecoder()];
+  return [...kserveDecoders(), ...tensorflowDecoders(), ...bodyDecoders(), ...(await pictureDecoders())];
 }
 
 function kserveDecoders(): Decoder[] {
@@ -112,7 +116,6 @@ function tensorflowDecoders(): Decoder[] {
   };
   const request = { spec: NO_MODEL_SPEC, inputs, outputFilter: ["y"] };
   const rows = '{"instances": [{"x": [1, 2.5], "s": "é"}, {"x": [NaN, -3e2], "s": {"b64": "/w=="}}]}';
-  const proxy = '{"inputs": {"x": {"dtype": 1, "data": [[1, null], [3, 4]]}}, "out_filter": ["x"]}';
   return [
     {
       name: "PredictRequest",
@@ -129,15 +132,11 @@ function tensorflowDecoders(): Decoder[] {
       samples: [Buffer.from(rows), Buffer.from('{"inputs": {"x": [[1, 2.5]], "s": ["a\\n"]}}')],
       decode: (bytes) => readInputs(parsePredictBody(bytes, budget()), undefined),
     },
-    { name: "the original's JSON", samples: [Buffer.from(proxy)], decode: (b) => parseKibernetikaJson(b, budget()) },
+    {
+      name: "PredictResponse",
+      samples: [encodePredictResponse({ spec: NO_MODEL_SPEC, outputs: inputs }, "typed")],
+      decode: (bytes) => decodePredictResponse(bytes, MAX_BYTES),
+    },
+    { name: "a health check", samples: [Buffer.from("\n\x01m")], decode: decodeHealthRequest },
   ];
-}
-
-async function pictureDecoder(): Promise<Decoder> {
-  const data = Uint8Array.from({ length: 16 * 16 * 3 }, (_, index) => (index * 7919) % 256);
-  const picture = () => sharp(data, { raw: { width: 16, height: 16, channels: 3 } });
-  const samples = await Promise.all(
-    (["jpeg", "png", "webp", "gif", "tiff"] as const).map((format) => picture().toFormat(format).toBuffer()),
-  );
-  return { name: "a picture", samples, decode: (bytes) => decodePixels(bytes, { exif: true, maxPixels: MAX_PIXELS }) };
 }

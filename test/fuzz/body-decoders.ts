@@ -1,0 +1,66 @@
+import { deflateSync, gzipSync } from "node:zlib";
+import { MessageReader } from "../../src/grpc/message-reader.ts";
+import { parseKibernetikaJson } from "../../src/proxy/kibernetika-codec.ts";
+import { parseKibernetikaForm } from "../../src/proxy/kibernetika-multipart.ts";
+import { DecodeBudget } from "../../src/serving/decode-budget.ts";
+import { type Compression, inflate } from "../../src/serving/inflate.ts";
+import { MemoryBudget } from "../../src/serving/memory-budget.ts";
+import type { Decoder } from "./decoders.ts";
+
+const MAX_BYTES = 1_000_000;
+const BOUNDARY = "limit";
+const PARTS: readonly (readonly [header: string, value: string])[] = [
+  ['name="float_x"', "1,2.5,nan,-inf"],
+  ['name="bool_b"', "true,f"],
+  ['name="int64_n"', "9007199254740993"],
+  ['name="bytes_i"; filename="a.jpg"\r\nContent-Type: image/jpeg', "\xff\xd8\xff"],
+  ['name="uint8_u"; filename="u"', "abc"],
+  ['name="out_filter"', "y,z"],
+];
+
+/** What takes bodies apart before anything is a tensor: forms, compression, messages in pieces, and the original's JSON. */
+export function bodyDecoders(): Decoder[] {
+  const parts = PARTS.map(
+    ([header, value]) => `--${BOUNDARY}\r\nContent-Disposition: form-data; ${header}\r\n\r\n${value}\r\n`,
+  );
+  const multipart = Buffer.from(`${parts.join("")}--${BOUNDARY}--\r\n`, "latin1");
+  const urlEncoded = Buffer.from("float_x=1%2C2.5&strings_s=%C3%A9&strings_s=b&int8_n=-128&out_mime_type=text%2Fplain");
+  const json = '{"inputs": {"x": {"dtype": 1, "data": [[1, null], [3, 4]]}}, "out_filter": ["x"]}';
+  const text = Buffer.from("a body that is sent compressed ".repeat(20));
+  const message = Buffer.concat([Buffer.from([0, 0, 0, 0, 7]), Buffer.from("message")]);
+  return [
+    formDecoder("a multipart form", multipart, `multipart/form-data; boundary=${BOUNDARY}`),
+    formDecoder("an encoded form", urlEncoded, "application/x-www-form-urlencoded"),
+    {
+      name: "the original's JSON",
+      samples: [Buffer.from(json)],
+      decode: (bytes) => parseKibernetikaJson(bytes, new DecodeBudget(MAX_BYTES)),
+    },
+    inflateDecoder("gzip", gzipSync(text)),
+    inflateDecoder("deflate", deflateSync(text)),
+    { name: "a gRPC message in pieces", samples: [message], decode: readPieces },
+  ];
+}
+
+function formDecoder(name: string, sample: Buffer, type: string): Decoder {
+  const headers = { "content-type": type };
+  return {
+    name,
+    samples: [sample],
+    decode: (bytes) => parseKibernetikaForm(bytes, headers, new DecodeBudget(MAX_BYTES)),
+  };
+}
+
+function inflateDecoder(how: Compression, sample: Buffer): Decoder {
+  return {
+    name: `${how} data`,
+    samples: [sample],
+    decode: (bytes) => inflate(bytes, how, { maxBytes: MAX_BYTES, memory: new MemoryBudget(MAX_BYTES).open() }),
+  };
+}
+
+function readPieces(bytes: Buffer): Uint8Array {
+  const reader = new MessageReader({ maxBytes: MAX_BYTES, memory: new MemoryBudget(MAX_BYTES).open() });
+  for (let at = 0; at < bytes.length; at += 3) reader.add(bytes.subarray(at, at + 3));
+  return reader.finish();
+}
