@@ -2,7 +2,7 @@
 
     python3 opencv-pictures.py COUNT SEED
 
-One JSON object a line: {"format", "picture", "width", "height", "channels", "dtype", "expected"}; bytes are base64.
+One JSON object a line: {"format", "picture", "width", "height", "channels", "dtype", "isResized", "expected"}; bytes are base64.
 """
 
 import base64
@@ -65,6 +65,7 @@ for _ in range(count):
                 "height": to_height,
                 "channels": result.shape[2],
                 "dtype": dtype,
+                "isResized": (to_width, to_height) != (width, height),
                 "expected": base64.b64encode(result.astype(np.float64).tobytes()).decode(),
             }
         )

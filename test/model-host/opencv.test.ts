@@ -14,15 +14,18 @@ interface Picture {
   readonly height: number;
   readonly channels: number;
   readonly dtype: DType;
+  readonly isResized: boolean;
   readonly expected: string;
 }
 
 const COUNT = 240;
+/** Any number gives other pictures. */
+const SEED = process.env.KSERVING_TEST_SEED ?? "1";
 const missing = missingPython("The decoding of pictures against OpenCV", "cv2");
 
 function readPictures(): Picture[] {
   const script = new URL("opencv-pictures.py", import.meta.url).pathname;
-  const printed = execFileSync(PYTHON, [script, String(COUNT), "1"], { maxBuffer: 2 ** 30, encoding: "utf8" });
+  const printed = execFileSync(PYTHON, [script, String(COUNT), SEED], { maxBuffer: 2 ** 30, encoding: "utf8" });
   return printed
     .trim()
     .split("\n")
@@ -52,7 +55,10 @@ describe.skipIf(missing)("pictures become what OpenCV makes of them", () => {
       const mean = differences.reduce((sum, each) => sum + each, 0) / differences.length;
       const far = differences.filter((each) => each > 1).length / differences.length;
       expect(mean, about).toBeLessThanOrEqual(0.5);
-      expect(far, about).toBeLessThanOrEqual(0.01);
+      // Decoders of JPEG differ, those of PNG must not; resizing may round another way.
+      const isPng = picture.format.startsWith("png");
+      expect(far, about).toBeLessThanOrEqual(isPng ? 0 : 0.01);
+      if (isPng && !picture.isResized) expect(mean, about).toBe(0);
     }
   });
 });
