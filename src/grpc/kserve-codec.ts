@@ -118,7 +118,7 @@ class InferRequestFields {
       if (raw === undefined)
         throw invalid(`unable to find data for input tensor '${head.name}' for model '${this.#model}' in request.`);
       if (index === this.#inputs.length - 1) this.#refuseLeftOver();
-      return [head.name, fromRaw(head, raw, { model: this.#model, budget: this.#budget })];
+      return [head.name, fromRaw(head, raw, { model: this.#model, id: this.#id, budget: this.#budget })];
     });
   }
 

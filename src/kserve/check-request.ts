@@ -4,6 +4,7 @@ import { takesPictures } from "../drivers/takes-pictures.ts";
 import { ServingError } from "../errors.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
+import { requestError } from "./request-error.ts";
 
 /** What of a request its model's signature has something to say about. */
 export interface CheckedRequest {
@@ -42,8 +43,8 @@ function wrongCount(request: CheckedRequest, specs: readonly TensorSpec[], missi
   const sent = Object.keys(request.inputs);
   const lacking =
     missing.length === 0 ? "" : `, but missing required input(s) ${list(missing.map(({ name }) => name))}`;
-  return withId(
-    request,
+  return requestError(
+    request.id,
     `expected ${specs.length} inputs but got ${sent.length} inputs for model '${request.model}'. Got input(s) ${list(sent)}${lacking}. ` +
       "Please provide all required input(s).",
   );
@@ -53,15 +54,15 @@ function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: Ten
   const { name } = spec;
   if (dtype !== spec.dtype) {
     const [came, expected] = [datatypeOf(dtype)?.name, datatypeOf(spec.dtype)?.name ?? spec.dtype];
-    throw withId(
-      request,
+    throw requestError(
+      request.id,
       `inference input '${name}' data-type is '${came}', but model '${request.model}' expects '${expected}'`,
     );
   }
   if (spec.shape === undefined || fitsShape(shape, spec.shape)) return;
   const expected = spec.shape.map((size) => (typeof size === "number" ? size : -1));
-  throw withId(
-    request,
+  throw requestError(
+    request.id,
     `unexpected shape for input '${name}' for model '${request.model}'. Expected [${expected}], got [${shape}].`,
   );
 }
@@ -79,10 +80,6 @@ function checkOutputs({ model, outputs }: CheckedRequest, specs: readonly Tensor
 
 function list(names: readonly string[]): string {
   return `[${names.map((name) => `'${name}'`).join(",")}]`;
-}
-
-function withId({ id }: CheckedRequest, message: string): ServingError {
-  return invalid(`[request id: ${id === "" ? "<id_unknown>" : id}] ${message}`);
 }
 
 function invalid(message: string): ServingError {

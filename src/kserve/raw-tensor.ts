@@ -3,6 +3,7 @@ import type { DecodeBudget } from "../serving/decode-budget.ts";
 import { type NumericDType, numericLayout } from "../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, toBytes, viewBytes } from "../tensor/tensor.ts";
 import { DATATYPE_NAMES, datatypeNamed } from "./datatype.ts";
+import { requestError } from "./request-error.ts";
 
 /** What a request says of one input, without its values. */
 export interface InputHead {
@@ -15,6 +16,8 @@ export interface InputHead {
 export interface InputContext {
   /** The model's name, for errors. */
   readonly model: string;
+  /** The request's id, for errors; absent or empty where its client gave none. */
+  readonly id?: string;
   /** Bounds what is made of the input beside views of its bytes. */
   readonly budget: DecodeBudget;
 }
@@ -28,19 +31,19 @@ const LENGTH_BYTES = 4;
  * The tensor whose values lie in `raw`: little-endian, row-major, each BYTES element after 4 bytes of length. Views `raw`
  * where it can. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
  */
-export function fromRaw(head: InputHead, raw: Uint8Array, { model, budget }: InputContext): Tensor {
+export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budget }: InputContext): Tensor {
   const { name, shape } = head;
   const dtype = dtypeOfInput(head, model);
   const count = elementsOf(head, model);
   if (dtype === "bytes") {
     // No more elements are made than there are lengths.
     budget.spend(ELEMENT_BYTES * Math.min(count, raw.length / LENGTH_BYTES), () => `${count} elements of '${name}'`);
-    return createTensor("bytes", shape, readElements(raw, { name, count, model }));
+    return createTensor("bytes", shape, readElements(raw, { name, count, model, id }));
   }
   const expected = count * numericLayout(dtype).bytes;
   if (raw.length === expected) return createTensor(dtype, shape, viewBytes<NumericDType>(dtype, raw));
-  throw new ServingError(
-    "invalid_argument",
+  throw requestError(
+    id,
     `input byte size mismatch for input '${name}' for model '${model}'. Expected ${expected}, got ${raw.length}`,
   );
 }
@@ -74,33 +77,39 @@ interface Elements {
   readonly name: string;
   readonly count: number;
   readonly model: string;
+  readonly id: string;
 }
 
-function readElements(raw: Uint8Array, { name, count, model }: Elements): Uint8Array[] {
+function readElements(raw: Uint8Array, expected: Elements): Uint8Array[] {
+  const { name, count, model, id } = expected;
   const view = new DataView(raw.buffer, raw.byteOffset, raw.byteLength);
   const elements: Uint8Array[] = [];
   let position = 0;
   while (position < raw.length) {
     if (position + LENGTH_BYTES > raw.length) {
-      throw invalid(`incomplete string length indicator for inference input '${name}' for model '${model}'`);
+      throw requestError(id, `incomplete string length indicator for inference input '${name}' for model '${model}'`);
     }
     const start = position + LENGTH_BYTES;
     position = start + view.getUint32(start - LENGTH_BYTES, true);
     if (position > raw.length) {
-      throw invalid(
+      throw requestError(
+        id,
         `incomplete string data for inference input '${name}' for model '${model}', expecting string of length ` +
           `${position - start} but only ${raw.length - start} bytes available`,
       );
     }
-    if (elements.length === count) throw wrongCount({ name, count, model }, "more");
+    if (elements.length === count) throw wrongCount(expected, "more");
     elements.push(raw.subarray(start, position));
   }
-  if (elements.length < count) throw wrongCount({ name, count, model }, elements.length);
+  if (elements.length < count) throw wrongCount(expected, elements.length);
   return elements;
 }
 
-function wrongCount({ name, count, model }: Elements, got: number | "more"): ServingError {
-  return invalid(`expected ${count} string elements for inference input '${name}' for model '${model}', got ${got}`);
+function wrongCount({ name, count, model, id }: Elements, got: number | "more"): ServingError {
+  return requestError(
+    id,
+    `expected ${count} string elements for inference input '${name}' for model '${model}', got ${got}`,
+  );
 }
 
 function invalid(message: string): ServingError {

@@ -67,7 +67,7 @@ interface SplitBody {
 
 function readJson({ model, version }: ModelPath, { json, binary }: SplitBody, context: InputContext): ReadRequest {
   const { id, parameters, inputs, outputs } = parseKserveBody(json, context.budget);
-  const tensors = toInputs(inputs, binary, context);
+  const tensors = toInputs(inputs, binary, { ...context, id });
   return {
     request: { model, version, id, parameters, inputs: tensors, outputs },
     form: readForm(parameters, outputs),

@@ -129,8 +129,8 @@ describe("a ModelInferRequest", () => {
     ],
     [
       "raw contents of another size",
-      { inputs: [x], raw_input_contents: [Buffer.alloc(7)] },
-      "input byte size mismatch for input 'x' for model 'm'. Expected 8, got 7",
+      { id: "7", inputs: [x], raw_input_contents: [Buffer.alloc(7)] },
+      "[request id: 7] input byte size mismatch for input 'x' for model 'm'. Expected 8, got 7",
     ],
     [
       "values in the field of another datatype",

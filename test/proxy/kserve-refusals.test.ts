@@ -47,7 +47,7 @@ describe("KServe V2 over HTTP", () => {
       "a size that does not fit the shape",
       binary({ inputs: [{ ...x, parameters: { binary_data_size: 4 } }] }, Buffer.alloc(4)),
       400,
-      "input byte size mismatch for input 'x' for model 'default'. Expected 8, got 4",
+      "[request id: <id_unknown>] input byte size mismatch for input 'x' for model 'default'. Expected 8, got 4",
     ],
     [
       "a negative size",
@@ -97,7 +97,7 @@ describe("KServe V2 over HTTP", () => {
       "a text's length that is cut short",
       binary({ inputs: [{ ...x, datatype: "BYTES", shape: [1] }] }, Buffer.of(1, 0)),
       400,
-      "incomplete string length indicator for inference input 'x'",
+      "[request id: <id_unknown>] incomplete string length indicator for inference input 'x'",
     ],
     [
       "a text that is cut short",
@@ -198,7 +198,7 @@ describe("KServe V2 over HTTP", () => {
     [
       "a raw body of no whole number of values",
       post("abc", { "inference-header-content-length": "0" }),
-      "input byte size mismatch for input 'x' for model 'default'. Expected 0, got 3",
+      "[request id: <id_unknown>] input byte size mismatch for input 'x' for model 'default'. Expected 0, got 3",
     ],
   ])("refuses %s in Triton's words", async (_, init, text) => {
     const send = await connect(halfPlusTwo);
