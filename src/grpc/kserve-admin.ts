@@ -1,5 +1,4 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { ServingError } from "../errors.ts";
 import { assertControl, type ControlPolicy, loadModel, unloadModel } from "../kserve/control.ts";
 import { changeLogging, logSettings } from "../kserve/log-settings.ts";
 import { modelConfig } from "../kserve/model-config.ts";
@@ -9,6 +8,7 @@ import { modelStatistics } from "../kserve/model-statistics.ts";
 import type { Parameters } from "../kserve/parameters.ts";
 import { repositoryIndex } from "../kserve/repository-index.ts";
 import { serverMetadata } from "../kserve/server-metadata.ts";
+import { noSharedMemory } from "../kserve/shared-memory.ts";
 import { changeTracing, TRACE_SETTINGS } from "../kserve/trace-settings.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../serving/inference-service.ts";
@@ -105,8 +105,5 @@ function toSettingValue(value: boolean | number | string): object {
 }
 
 async function refuseSharedMemory(): Promise<never> {
-  throw new ServingError(
-    "unimplemented",
-    "This server has no shared-memory regions; send tensors in raw_input_contents, or over HTTP as binary data.",
-  );
+  throw noSharedMemory();
 }

@@ -41,6 +41,22 @@ export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): Decoded
   return fields.toRequest();
 }
 
+/** The id of a ModelInferRequest that cannot be read; empty where it has none before what is wrong. */
+export function requestIdOf(bytes: Uint8Array): string {
+  const reader = new WireReader(bytes, "ModelInferRequest");
+  let id = "";
+  try {
+    while (reader.hasMore()) {
+      const tag = reader.tag();
+      if (tag === ((REQUEST.id << 3) | WIRE.bytes)) id = reader.text();
+      else reader.skip(tag);
+    }
+    return id;
+  } catch {
+    return id;
+  }
+}
+
 /** The fields of a ModelInferRequest in whatever order they come; values are interpreted after all were seen. */
 class InferRequestFields {
   #model = "";

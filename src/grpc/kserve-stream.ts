@@ -7,7 +7,7 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import type { MemoryShare } from "../serving/memory-budget.ts";
 import { cutText } from "../text/cut-text.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
-import { decodeInferRequest, encodeStreamError, encodeStreamResponse } from "./kserve-codec.ts";
+import { decodeInferRequest, encodeStreamError, encodeStreamResponse, requestIdOf } from "./kserve-codec.ts";
 import { takeMemoryShare } from "./message-intake.ts";
 import { fromMetadata } from "./metadata-record.ts";
 import { abortReason, deadlineOf, type HandlerContext, logFailure, SHUTTING_DOWN } from "./unary-handler.ts";
@@ -76,7 +76,7 @@ class InferStream {
 
   /** The message that answers, or the error that ends the stream for a client that asked for real statuses. */
   async #answer(message: Buffer, signal: CancelSource): Promise<Buffer | ServingError> {
-    let id = "";
+    let id: string | undefined;
     try {
       const request = decodeInferRequest(message, this.#options.maxMessageBytes);
       id = request.id;
@@ -85,7 +85,9 @@ class InferStream {
     } catch (reason) {
       logFailure(reason, this.#stream.getPath(), this.#options.log);
       const error = ServingError.from(reason);
-      return this.#metadata[REAL_STATUS] === "true" ? error : encodeStreamError(cutText(error.message), id);
+      return this.#metadata[REAL_STATUS] === "true"
+        ? error
+        : encodeStreamError(cutText(error.message), id ?? requestIdOf(message));
     }
   }
 

@@ -25,7 +25,7 @@ export interface InputContext {
 /** What a Uint8Array costs beside its bytes. */
 export const ELEMENT_BYTES = 64;
 /** Bytes that stand before each element of a raw BYTES tensor: its length, little-endian. */
-const LENGTH_BYTES = 4;
+export const LENGTH_BYTES = 4;
 
 /**
  * The tensor whose values lie in `raw`: little-endian, row-major, each BYTES element after 4 bytes of length. Views `raw`

@@ -1,6 +1,7 @@
 import type { Metadata } from "sharp";
 import { reasonText, ServingError } from "../errors.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
+import { ACCEPTED_FORMATS, EXPECTED_FORMATS } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, targetSize } from "./image-size.ts";
 import { type ImageTensor, readImage } from "./image-tensor.ts";
 import { loadSharp } from "./load-sharp.ts";
@@ -13,17 +14,6 @@ export interface DecodeOptions extends ResizeOptions {
   /** Refuse larger images before any pixel is decoded. Default 100 million. */
   readonly maxPixels?: number;
 }
-
-/** sharp's names of the formats that are accepted, and ours. SVG is left out: it is a program, not pixels. */
-const FORMATS: Readonly<Record<string, string>> = {
-  jpeg: "JPEG",
-  png: "PNG",
-  webp: "WebP",
-  gif: "GIF",
-  tiff: "TIFF",
-  heif: "AVIF",
-};
-const EXPECTED = `expected ${Object.values(FORMATS).join(", ")}`;
 
 /**
  * Decodes JPEG, PNG, WebP, GIF (first frame), TIFF or AVIF into pixels, RGB unless other channels are asked for.
@@ -48,14 +38,14 @@ function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
   if (source instanceof Uint8Array) return source;
   if (isTensor(source) && source.dtype === "bytes" && source.data.length === 1) return source.data[0] as Uint8Array;
   const came = isTensor(source) ? `Tensor ${source.dtype} [${source.shape}] is not an encoded image` : "No image came";
-  throw new ServingError("invalid_argument", `${came}; ${EXPECTED}, as a bytes tensor of one element.`);
+  throw new ServingError("invalid_argument", `${came}; ${EXPECTED_FORMATS}, as a bytes tensor of one element.`);
 }
 
 async function readMetadata(bytes: Uint8Array): Promise<Metadata> {
   const sharp = await loadSharp();
   try {
     const metadata = await sharp(bytes, { limitInputPixels: false }).metadata();
-    if (Object.hasOwn(FORMATS, metadata.format)) return metadata;
+    if (Object.hasOwn(ACCEPTED_FORMATS, metadata.format)) return metadata;
   } catch (cause) {
     throw notAnImage(bytes, cause);
   }
@@ -66,7 +56,7 @@ function notAnImage(bytes: Uint8Array, cause?: unknown): ServingError {
   const start = Buffer.from(bytes.subarray(0, 8));
   const text = start.toString("latin1").replace(/[^\x20-\x7e]/g, ".");
   const begins = start.length === 0 ? "" : ` that begin with ${start.toString("hex")} ("${text}")`;
-  return new ServingError("invalid_argument", `${bytes.length} bytes${begins} are not an image; ${EXPECTED}.`, {
+  return new ServingError("invalid_argument", `${bytes.length} bytes${begins} are not an image; ${EXPECTED_FORMATS}.`, {
     cause,
   });
 }

@@ -1,6 +1,6 @@
 import type { Metadata } from "sharp";
 import { reasonText, ServingError } from "../errors.ts";
-import { imageFormat } from "./image-format.ts";
+import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS } from "./image-size.ts";
 import { readJpegHeader } from "./jpeg-header.ts";
 import { loadSharp } from "./load-sharp.ts";
@@ -42,8 +42,16 @@ export async function decodePixels(bytes: Uint8Array, options: DecodePixelsOptio
     return { data: pixels, width: info.width, height: info.height, channels };
   } catch (cause) {
     if (cause instanceof ServingError) throw cause;
-    throw new ServingError("invalid_argument", `Image parsing failed: ${reasonText(cause)}`, { cause });
+    throw new ServingError("invalid_argument", `Image parsing failed: ${firstReason(cause)}; ${EXPECTED_FORMATS}`, {
+      cause,
+    });
   }
+}
+
+/** libvips says the same for each time it tried, in lines. */
+function firstReason(cause: unknown): string {
+  const [line = ""] = reasonText(cause).split("\n", 1);
+  return line.replace(/:\s*$/, "");
 }
 
 interface PixelForm {

@@ -1,10 +1,23 @@
+/** sharp's names of the formats that are accepted, and ours. SVG is left out: it is a program, not pixels. */
+export const ACCEPTED_FORMATS: Readonly<Record<string, string>> = {
+  jpeg: "JPEG",
+  png: "PNG",
+  webp: "WebP",
+  gif: "GIF",
+  tiff: "TIFF",
+  heif: "AVIF",
+};
+
+/** What errors say of what is no image. */
+export const EXPECTED_FORMATS = `expected ${Object.values(ACCEPTED_FORMATS).join(", ")}`;
+
 /** Formats by how their files begin; `????` are bytes of any value. */
 const SIGNATURES: readonly (readonly [format: string, signature: string])[] = [
   ["jpeg", "\xff\xd8\xff"],
   ["png", "\x89PNG\r\n\x1a\n"],
   ["gif", "GIF8"],
   ["webp", "RIFF????WEBP"],
-  ["bmp", "BM"],
+  ["bmp", "BM????\0\0\0\0"],
   ["tiff", "II*\0"],
   ["tiff", "MM\0*"],
   ["avif", "????ftypavif"],

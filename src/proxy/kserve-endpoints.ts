@@ -5,6 +5,7 @@ import { modelConfig } from "../kserve/model-config.ts";
 import { modelMetadata } from "../kserve/model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "../kserve/model-ref.ts";
 import { modelStatistics } from "../kserve/model-statistics.ts";
+import { readBoolean } from "../kserve/parameters.ts";
 import { repositoryIndex } from "../kserve/repository-index.ts";
 import { serverMetadata } from "../kserve/server-metadata.ts";
 import { changeTracing, TRACE_SETTINGS } from "../kserve/trace-settings.ts";
@@ -12,11 +13,10 @@ import type { ServableDescription } from "../serving/inference-service.ts";
 import type { Exchange } from "./exchange.ts";
 import { HttpError } from "./http-errors.ts";
 import type { HttpAnswer, HttpDependencies } from "./http-route.ts";
-import { parseJson } from "./json/json-reader.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue } from "./json/json-value.ts";
+import { isJsonList, type JsonObject, type JsonValue } from "./json/json-value.ts";
 import { answerInfer } from "./kserve-infer.ts";
 import { openApiDocument } from "./kserve-openapi.ts";
-import { toParameters } from "./kserve-request.ts";
+import { parseKserveObject, toParameters } from "./kserve-request.ts";
 
 /** A request to an endpoint; model and version are empty where its path has none. */
 interface KserveCall extends HttpDependencies {
@@ -193,8 +193,8 @@ function toTexts(name: string, value: JsonValue): readonly string[] {
 }
 
 async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
-  const { ready } = await readObject(exchange);
-  return toJson(repositoryIndex(service, ready === true));
+  const { ready = false } = await readObject(exchange);
+  return toJson(repositoryIndex(service, readBoolean(toParameters({ ready }), "ready") === true));
 }
 
 async function readControl({ exchange, allowControl }: KserveCall): Promise<JsonObject> {
@@ -205,9 +205,7 @@ async function readControl({ exchange, allowControl }: KserveCall): Promise<Json
 /** A body that may be left out. */
 async function readObject(exchange: Exchange): Promise<JsonObject> {
   const body = await exchange.readBody();
-  const root = body.length === 0 ? {} : parseJson(body, exchange.budget);
-  if (isJsonObject(root)) return root;
-  throw new ServingError("invalid_argument", "The body is no JSON object.");
+  return body.length === 0 ? {} : parseKserveObject(body, exchange.budget);
 }
 
 /** Health answers have no body; clients look at the status alone. */

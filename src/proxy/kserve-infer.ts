@@ -52,7 +52,7 @@ function readHeaderLength(text: string | string[] | undefined, bodyLength: numbe
   }
   const length = Number(text);
   if (length >= 0 && length <= bodyLength) return length;
-  throw invalid(`inference header size should be in range (0, ${bodyLength}), got: ${length}`);
+  throw invalid(`inference header size should be in range (0, ${bodyLength}), got: ${text.trim().slice(0, 40)}`);
 }
 
 interface ReadRequest {

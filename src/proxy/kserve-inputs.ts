@@ -1,6 +1,13 @@
 import { ServingError } from "../errors.ts";
 import { readUnsigned, refuseSharedMemory } from "../kserve/parameters.ts";
-import { dtypeOfInput, ELEMENT_BYTES, elementsOf, fromRaw, type InputContext } from "../kserve/raw-tensor.ts";
+import {
+  dtypeOfInput,
+  ELEMENT_BYTES,
+  elementsOf,
+  fromRaw,
+  type InputContext,
+  LENGTH_BYTES,
+} from "../kserve/raw-tensor.ts";
 import { imageFormat } from "../media/image-format.ts";
 import { numericLayout } from "../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
@@ -49,6 +56,12 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
   throw invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
 }
 
+/** Whether the first four bytes are the length of the rest. */
+function isPrefixed(bytes: Uint8Array): boolean {
+  const { buffer, byteOffset, length } = bytes;
+  return length >= LENGTH_BYTES && new DataView(buffer, byteOffset).getUint32(0, true) === length - LENGTH_BYTES;
+}
+
 /** The bytes behind the JSON, from which inputs take theirs one after another. */
 class BinaryPart {
   readonly #bytes: Uint8Array;
@@ -66,7 +79,8 @@ class BinaryPart {
     if (typeof size === "string") return this.#takePictures(input, size);
     const bytes = this.#takeBytes(this.#sizeOf(input, isLast), input.name);
     // A picture's own first bytes would be an absurd length.
-    const isBare = size === undefined && input.datatype === "BYTES" && imageFormat(bytes) !== undefined;
+    const isBare =
+      size === undefined && input.datatype === "BYTES" && imageFormat(bytes) !== undefined && !isPrefixed(bytes);
     return isBare ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
   }
 

@@ -24,11 +24,9 @@ export interface JsonInput extends InputHead {
 
 /** Parses the JSON part; throws `invalid_argument` with the texts of Triton, whose clients assert on them. */
 export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveBody {
-  const root = parseRoot(text, budget);
-  const { id = "", parameters, inputs, outputs = [] } = root;
+  const { id = "", parameters, outputs: listed = [], ...root } = parseKserveObject(text, budget);
   if (typeof id !== "string") throw unable("id", `it is ${dumpJson(id)}; expected a string`);
-  if (inputs === undefined || !isJsonList(inputs)) throw unable("inputs", "it is missing or no list");
-  if (!isJsonList(outputs)) throw unable("outputs", "it is no list");
+  const [inputs, outputs] = [toList("inputs", root.inputs), toList("outputs", listed)];
   budget.countInputs(inputs.length);
   return {
     id,
@@ -38,10 +36,17 @@ export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveB
   };
 }
 
+function toList(member: string, value: JsonValue | undefined): readonly JsonValue[] {
+  if (value !== undefined && isJsonList(value)) return value;
+  if (!(value instanceof JsonNumbers) || value.shape.length === 0) throw unable(member, "it is missing or no list");
+  throw unable(member, `it is ${dumpJson(value)}; expected a list of objects`);
+}
+
 /** What the JSON reader says before its own words. */
 const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
 
-function parseRoot(text: Uint8Array, budget: DecodeBudget): JsonObject {
+/** Parses a body that is one JSON object, with the numbers that Triton takes; throws `invalid_argument` with its texts. */
+export function parseKserveObject(text: Uint8Array, budget: DecodeBudget): JsonObject {
   let root: JsonValue;
   try {
     root = parseJson(text, budget, { lenientNumbers: true });

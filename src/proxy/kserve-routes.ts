@@ -1,8 +1,10 @@
+import { noSharedMemory } from "../kserve/shared-memory.ts";
 import { HttpError } from "./http-errors.ts";
 import type { HttpDependencies, HttpRoutes, RouteHandler } from "./http-route.ts";
 import { KSERVE_ENDPOINTS, type KserveEndpoint } from "./kserve-endpoints.ts";
 
 const PREFIX = /^\/v2(?:[/?]|$)/;
+const SHARED_MEMORY = /^\/v2\/(?:system|cuda)sharedmemory\//;
 
 /** KServe V2 over HTTP; all else under `/v2` is refused as Triton does. */
 export function createKserveRoutes(dependencies: HttpDependencies): HttpRoutes {
@@ -17,7 +19,8 @@ export function createKserveRoutes(dependencies: HttpDependencies): HttpRoutes {
       isKnown = true;
       if (endpoint.method === method) return toHandler(endpoint, groups, dependencies);
     }
-    return isKnown ? refuse(405, "Method Not Allowed") : refuse(404, "Not Found");
+    if (SHARED_MEMORY.test(path)) return refuse(noSharedMemory());
+    return refuse(isKnown ? new HttpError(405, "Method Not Allowed") : new HttpError(404, "Not Found"));
   };
 }
 
@@ -36,9 +39,9 @@ function toHandler(
   return (exchange) => answer({ ...dependencies, ...target, exchange });
 }
 
-function refuse(status: number, message: string): RouteHandler {
+function refuse(reason: Error): RouteHandler {
   return async () => {
-    throw new HttpError(status, message);
+    throw reason;
   };
 }
 

@@ -139,9 +139,10 @@ describe("a stream of inference requests", () => {
     stream.write(request("2"));
     stream.end();
     const answers = await collect(stream);
-    expect(answers.map(({ error_message: error }) => error).toSorted()).toEqual([
-      "",
-      expect.stringContaining("invalid datatype 'INT3'"),
+    const told = answers.map(({ error_message: error, infer_response: answer }) => [(answer as Plain).id, error]);
+    expect(told.toSorted()).toEqual([
+      ["1", expect.stringContaining("invalid datatype 'INT3'")],
+      ["2", ""],
     ]);
   });
 

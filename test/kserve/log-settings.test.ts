@@ -101,8 +101,8 @@ describe("log settings", () => {
     ['{"constructor":true}', 400, "There is no log setting 'constructor'"],
     ['{"log_info":{}}', 400, "Unable to parse"],
     ['{"log_file":"/tmp/x"}', 501, "log file location can not be updated through network protocol"],
-    ["[]", 400, "The body is no JSON object."],
-    ["{", 400, "JSON Parse error"],
+    ["[]", 400, "expected an object"],
+    ["{", 400, "failed to parse the request JSON buffer"],
   ])("refuse %s with %i and leave all as it was", async (body, code, message) => {
     const { send } = await start();
     expect(await send("/v2/logging", body)).toEqual([code, { error: expect.stringContaining(message) }]);

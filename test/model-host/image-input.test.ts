@@ -130,7 +130,18 @@ describe("a batch of pictures", () => {
 describe("what is no picture for an input is refused", () => {
   const shape = [1, 2, 2, 3];
   it.each<[string, () => Promise<Uint8Array[]>, Wanted, string]>([
-    ["text", async () => [Buffer.from("no picture")], { shape }, "Image parsing failed"],
+    [
+      "text",
+      async () => [Buffer.from("no picture")],
+      { shape },
+      "Image parsing failed: Input buffer contains unsupported image format; expected JPEG, PNG, WebP, GIF, TIFF, AVIF",
+    ],
+    [
+      "the mere beginning of a picture",
+      async () => [Buffer.of(0xff, 0xd8, 0xff)],
+      { shape },
+      "corrupt header: VipsJpeg: premature end of JPEG image; expected",
+    ],
     ["a zip archive", async () => [Buffer.from("PK\x03\x04aaaaaaaaaaaaaa")], { shape }, "Image parsing failed"],
     [
       "a picture cut short",

@@ -6,7 +6,14 @@ describe("KServe V2 over HTTP", () => {
   it.each<[string, RequestInit, number, string]>([
     ["broken JSON", post("{"), 400, "failed to parse the request JSON buffer: Missing a name for object member. at 1"],
     ["JSON that is no object", post("[]"), 400, "expected an object"],
-    ["no inputs", post("{}"), 400, "Unable to parse 'inputs'"],
+    ["no inputs", post("{}"), 400, "Unable to parse 'inputs': it is missing or no list"],
+    ["inputs that are numbers", post('{"inputs":[1]}'), 400, "expected a list of objects"],
+    [
+      "outputs that are no list",
+      post('{"inputs":[],"outputs":{}}'),
+      400,
+      "Unable to parse 'outputs': it is missing or",
+    ],
     [
       "a negative dimension",
       post(JSON.stringify({ inputs: [{ ...x, shape: [-1], data: [1] }] })),
@@ -137,6 +144,12 @@ describe("KServe V2 over HTTP", () => {
       "Unable to parse Inference-Header-Content-Length, got: abc",
     ],
     [
+      "a header length that no integer holds",
+      post("{}", { "Inference-Header-Content-Length": "99999999999999999999" }),
+      400,
+      "inference header size should be in range (0, 2), got: 99999999999999999999",
+    ],
+    [
       "a header length beyond the body",
       post("{}", { "Inference-Header-Content-Length": "3" }),
       400,
@@ -153,6 +166,16 @@ describe("KServe V2 over HTTP", () => {
     const answer = await send(INFER, init);
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text).error).toContain(text);
+  });
+
+  it.each([
+    ["{", "failed to parse the request JSON buffer: Missing a name for object member. at 1"],
+    ["[]", "failed to parse the request JSON buffer: it is []; expected an object"],
+    ['{"ready":"yes"}', "parameter 'ready' is 'yes'; expected true or false"],
+  ])("refuses an index asked for with %s", async (body, error) => {
+    const send = await connect(nothing);
+    const answer = await send("/v2/repository/index", post(body));
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { error }]);
   });
 
   it("knows that a model is unknown before it reads what it is asked", async () => {
@@ -215,6 +238,8 @@ describe("KServe V2 over HTTP", () => {
     ["GET", "/v2/nothing", 404, "Not Found"],
     ["GET", "/v2/models/default/infer", 405, "Method Not Allowed"],
     ["POST", "/v2/health/live", 405, "Method Not Allowed"],
+    ["GET", "/v2/systemsharedmemory/status", 501, "This server has no shared-memory regions"],
+    ["POST", "/v2/cudasharedmemory/region/r/register", 501, "This server has no shared-memory regions"],
   ])("answers %s %s with %i", async (method, path, status, text) => {
     const send = await connect(nothing);
     const answer = await send(path, { method });

@@ -141,6 +141,20 @@ describe("KServe V2 over HTTP", () => {
     expect(split(await send(INFER, binary({ ...form, inputs: [now] }, whole))).rest).toEqual(whole);
     const bare = { name: "x", shape: [1], datatype: "BYTES" };
     expect(split(await send(INFER, binary({ ...form, inputs: [bare] }, one))).rest).toEqual(whole.subarray(0, 8));
+    const shortest = one.subarray(0, 3);
+    expect(split(await send(INFER, binary({ ...form, inputs: [bare] }, shortest))).rest.subarray(4)).toEqual(shortest);
+  });
+
+  it.each([
+    ["BMP", 0x4d42],
+    ["TIFF", 0x2a4949],
+  ])("takes a length for one, even where it begins as a %s does", async (_, length) => {
+    const send = await connect(nothing);
+    const body = Buffer.alloc(4 + length, 1);
+    body.writeUInt32LE(length);
+    const inputs = [{ name: "x", shape: [1], datatype: "BYTES" }];
+    const answer = await send(INFER, binary({ parameters: { binary_data_output: true }, inputs }, body));
+    expect(split(answer).rest.equals(body)).toBe(true);
   });
 
   it("takes compressed bodies, whose JSON length counts after inflation", async () => {
