@@ -1,6 +1,6 @@
 import { decodeHealthRequest } from "../../src/grpc/health-codec.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/grpc/kibernetika-codec.ts";
-import { decodeInferRequest } from "../../src/grpc/kserve-codec.ts";
+import { decodeInferRequest, requestIdOf } from "../../src/grpc/kserve-codec.ts";
 import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
 import { decodeMessage, encodeAs } from "../../src/grpc/proto-messages.ts";
 import {
@@ -61,6 +61,11 @@ function kserveDecoders(): Decoder[] {
         }),
       ],
       decode: (bytes) => decodeInferRequest(bytes, MAX_BYTES),
+    },
+    {
+      name: "a request's id",
+      samples: [kserveJudge.encodeRequest({ model_name: "m", id: "7", inputs: [x] })],
+      decode: requestIdOf,
     },
     {
       name: "KServe JSON",

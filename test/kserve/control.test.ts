@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { request } from "node:http";
 import { createServer, type Socket } from "node:net";
+import { devNull } from "node:os";
 import { join } from "node:path";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -106,7 +107,7 @@ async function listenBeyondLoopback(service: InferenceService, allowControl: boo
     host: "127.0.0.1",
     port: "shared",
     allowControl,
-    log: createLogger({ path: "/dev/null" }),
+    log: createLogger({ path: devNull }),
   } as const;
   const [grpc, http] = [await createGrpcServer(service, options), await createHttpServer(service, options)];
   onTestFinished(async () => void (await Promise.all([grpc.close(0), http.close(0)])));

@@ -1,8 +1,10 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { devNull } from "node:os";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createLogger } from "../../src/observability/logger.ts";
 import { createServer, type Server } from "../../src/server/server.ts";
 import { missingPython, PYTHON } from "../helpers/missing-python.ts";
 
@@ -23,7 +25,8 @@ describe.skipIf(missing)("tritonclient, as it comes from PyPI, sees what it expe
   beforeAll(async () => {
     const addresses: Record<string, object> = {};
     for (const [name, model] of Object.entries(MODELS)) {
-      const server = await createServer({ models: [model], http: {} });
+      const log = createLogger({ path: devNull });
+      const server = await createServer({ models: [model], http: {}, log });
       servers.push(server);
       addresses[name] = { grpc: server.grpcAddress, http: new URL(server.httpUrl as string).host };
     }

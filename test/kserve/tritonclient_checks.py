@@ -313,6 +313,17 @@ def check_settings():
         as_json = {"as_json": True} if wire == "grpc" else {}
         assert "log_verbose_level" in json.dumps(one.get_log_settings(**as_json))
         assert "trace_level" in json.dumps(one.get_trace_settings(**as_json))
+        for is_logged in [False, True]:
+            settings = one.update_log_settings({"log_info": is_logged, "log_verbose_level": 1}, **as_json)
+            told = settings["log_info"] if wire == "http" else settings["settings"]["log_info"]["bool_param"]
+            assert told is is_logged, settings
+        unsupported = "StatusCode.UNIMPLEMENTED" if wire == "grpc" else "501"
+        message = "log file location can not be updated through network protocol; start the server with --log-path"
+        fails(lambda: one.update_log_settings({"log_file": "x"}), unsupported, message)
+        tracing = "trace file location can not be updated through network protocol"
+        fails(lambda: one.update_trace_settings(settings={"trace_file": "x"}), unsupported, tracing)
+        off = one.update_trace_settings("default", {"trace_level": ["OFF"], "trace_rate": None}, **as_json)
+        assert "OFF" in json.dumps(off), off
 
 
 for name, check in list(globals().items()):
