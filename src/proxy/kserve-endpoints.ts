@@ -17,6 +17,16 @@ import { isJsonList, type JsonObject, type JsonValue } from "./json/json-value.t
 import { answerInfer } from "./kserve-infer.ts";
 import { openApiDocument } from "./kserve-openapi.ts";
 import { parseKserveObject, toParameters } from "./kserve-request.ts";
+import {
+  CONTROL_SCHEMAS,
+  type EndpointSchemas,
+  INDEX_SCHEMAS,
+  LOG_SCHEMAS,
+  MODEL_SCHEMAS,
+  MODELS_SCHEMAS,
+  SERVER_SCHEMAS,
+  TRACE_SCHEMAS,
+} from "./kserve-schemas.ts";
 
 /** A request to an endpoint; model and version are empty where its path has none. */
 interface KserveCall extends HttpDependencies {
@@ -34,6 +44,8 @@ export interface KserveEndpoint {
   readonly summary: string;
   /** Whether the status alone is the answer; default false. */
   readonly isEmpty?: true;
+  /** What it takes and answers, for the OpenAPI document. */
+  readonly schemas?: EndpointSchemas;
   readonly answer: (call: KserveCall) => Promise<HttpAnswer>;
 }
 
@@ -43,6 +55,7 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     method: "GET",
     path: "",
     summary: "Describe a model",
+    schemas: MODEL_SCHEMAS,
     answer: async (call) => toJson(modelMetadata(call.service, await find(call))),
   },
   {
@@ -76,14 +89,27 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     method: "GET",
     path: "/trace/setting",
     summary: "Get a model's trace settings",
+    schemas: TRACE_SCHEMAS,
     answer: answerTracing,
   },
-  { method: "POST", path: "/trace/setting", summary: "Change a model's trace settings", answer: answerNewTracing },
+  {
+    method: "POST",
+    path: "/trace/setting",
+    summary: "Change a model's trace settings",
+    schemas: TRACE_SCHEMAS,
+    answer: answerNewTracing,
+  },
 ];
 
 /** Everything under `/v2`, in the order in which paths are tried. */
 export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
-  { method: "GET", path: "/v2", summary: "Describe the server", answer: async () => toJson(serverMetadata()) },
+  {
+    method: "GET",
+    path: "/v2",
+    summary: "Describe the server",
+    schemas: SERVER_SCHEMAS,
+    answer: async () => toJson(serverMetadata()),
+  },
   {
     method: "GET",
     path: "/v2/openapi.json",
@@ -108,6 +134,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     method: "GET",
     path: "/v2/models",
     summary: "List the models",
+    schemas: MODELS_SCHEMAS,
     answer: async ({ service }) => toJson({ models: [...new Set(service.index().map(({ model }) => model))] }),
   },
   {
@@ -119,12 +146,19 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   ...["/v2/models/{name}", "/v2/models/{name}/versions/{version}"].flatMap((prefix) =>
     MODEL_ENDPOINTS.map((endpoint) => ({ ...endpoint, path: prefix + endpoint.path })),
   ),
-  { method: "POST", path: "/v2/repository/index", summary: "List all versions and their states", answer: answerIndex },
+  {
+    method: "POST",
+    path: "/v2/repository/index",
+    summary: "List all versions and their states",
+    schemas: INDEX_SCHEMAS,
+    answer: answerIndex,
+  },
   {
     method: "POST",
     path: "/v2/repository/models/{name}/load",
     isEmpty: true,
     summary: "Load a model anew",
+    schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
       const { parameters } = await readControl(call);
       await loadModel(call.service, call.model, toParameters(parameters));
@@ -136,6 +170,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "/v2/repository/models/{name}/unload",
     isEmpty: true,
     summary: "Unload a model",
+    schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
       await readControl(call);
       await unloadModel(call.service, call.model);
@@ -146,12 +181,14 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     method: "GET",
     path: "/v2/logging",
     summary: "Get the log settings",
+    schemas: LOG_SCHEMAS,
     answer: async ({ log }) => toJson(logSettings(log)),
   },
   {
     method: "POST",
     path: "/v2/logging",
     summary: "Change the log settings",
+    schemas: LOG_SCHEMAS,
     answer: async (call) => {
       const changes = Object.entries(await readControl(call)).filter(([, value]) => value !== null);
       changeLogging(call.log, toParameters(Object.fromEntries(changes)));
@@ -162,9 +199,16 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     method: "GET",
     path: "/v2/trace/setting",
     summary: "Get the trace settings",
+    schemas: TRACE_SCHEMAS,
     answer: answerTracing,
   },
-  { method: "POST", path: "/v2/trace/setting", summary: "Change the trace settings", answer: answerNewTracing },
+  {
+    method: "POST",
+    path: "/v2/trace/setting",
+    summary: "Change the trace settings",
+    schemas: TRACE_SCHEMAS,
+    answer: answerNewTracing,
+  },
 ];
 
 function find({ service, model, version }: KserveCall): Promise<ServableDescription> {

@@ -4,6 +4,7 @@ import { DATATYPE_NAMES, datatypeOf } from "../kserve/datatype.ts";
 import { defaultSignature, toSize } from "../kserve/model-metadata.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { readVersion } from "../version.ts";
+import type { EndpointSchemas } from "./kserve-schemas.ts";
 
 /** An endpoint as the document tells of it. */
 interface Endpoint {
@@ -12,6 +13,7 @@ interface Endpoint {
   readonly summary: string;
   /** Whether the status alone is the answer. */
   readonly isEmpty?: boolean;
+  readonly schemas?: EndpointSchemas;
 }
 
 /** Statuses that any endpoint may refuse with. */
@@ -55,13 +57,13 @@ async function describeAll(service: InferenceService): Promise<(readonly [string
   );
 }
 
-function operation({ method, path, summary, isEmpty }: Endpoint): object {
+function operation({ method, path, summary, isEmpty, schemas: { body, answer } = {} }: Endpoint): object {
   if (path.endsWith("/infer")) return { ...inferOperation(summary, {}), parameters: pathParameters(path) };
   return {
     summary,
     parameters: pathParameters(path),
-    ...(method === "POST" && { requestBody: { required: false, content: json({ type: "object" }) } }),
-    responses: { 200: { description: "It is so.", ...(!isEmpty && { content: json({}) }) }, ...refusals() },
+    ...(method === "POST" && { requestBody: { required: false, content: json(body ?? { type: "object" }) } }),
+    responses: { 200: { description: "It is so.", ...(!isEmpty && { content: json(answer ?? {}) }) }, ...refusals() },
   };
 }
 

@@ -1,0 +1,66 @@
+/** JSON schemas of what an endpoint beside inference takes and answers; what is absent is not told. */
+export interface EndpointSchemas {
+  readonly body?: object;
+  readonly answer?: object;
+}
+
+const TEXT = { type: "string" };
+const TEXTS = { type: "array", items: TEXT };
+const PARAMETERS = { $ref: "#/components/schemas/InferParameters" };
+
+function object(properties: Readonly<Record<string, object>>): object {
+  return { type: "object", required: Object.keys(properties), properties };
+}
+
+const TENSORS = {
+  type: "array",
+  items: object({
+    name: TEXT,
+    datatype: TEXT,
+    shape: { type: "array", items: { type: "integer", minimum: -1 } },
+  }),
+};
+
+const LOG_SETTINGS = {
+  log_error: { type: "boolean" },
+  log_warning: { type: "boolean" },
+  log_info: { type: "boolean" },
+  log_verbose_level: { type: "integer", minimum: 0 },
+  log_format: { const: "default" },
+};
+
+const OFF = { enum: ["OFF", ["OFF"], [], null] };
+const NONE = { enum: [[], null] };
+
+/** What the server says of itself. */
+export const SERVER_SCHEMAS: EndpointSchemas = { answer: object({ name: TEXT, version: TEXT, extensions: TEXTS }) };
+/** The names of the models. */
+export const MODELS_SCHEMAS: EndpointSchemas = { answer: object({ models: TEXTS }) };
+/** A model's inputs and outputs. */
+export const MODEL_SCHEMAS: EndpointSchemas = {
+  answer: object({ name: TEXT, versions: TEXTS, platform: TEXT, inputs: TENSORS, outputs: TENSORS }),
+};
+/** The versions that there are. */
+export const INDEX_SCHEMAS: EndpointSchemas = {
+  body: { type: "object", properties: { ready: { type: "boolean" } } },
+  answer: {
+    type: "array",
+    items: object({ name: TEXT, version: TEXT, state: { enum: ["READY", "UNAVAILABLE"] }, reason: TEXT }),
+  },
+};
+/** Loading and unloading. */
+export const CONTROL_SCHEMAS: EndpointSchemas = { body: { type: "object", properties: { parameters: PARAMETERS } } };
+/** What is logged. */
+export const LOG_SCHEMAS: EndpointSchemas = {
+  body: { type: "object", properties: LOG_SETTINGS, additionalProperties: false },
+  answer: object(LOG_SETTINGS),
+};
+/** What is traced: nothing. */
+export const TRACE_SCHEMAS: EndpointSchemas = {
+  body: {
+    type: "object",
+    properties: { trace_level: OFF, trace_rate: NONE, trace_count: NONE, log_frequency: NONE },
+    additionalProperties: false,
+  },
+  answer: object({ trace_level: { const: ["OFF"] } }),
+};
