@@ -38,8 +38,8 @@ export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveB
 
 function toList(member: string, value: JsonValue | undefined): readonly JsonValue[] {
   if (value !== undefined && isJsonList(value)) return value;
-  if (!(value instanceof JsonNumbers) || value.shape.length === 0) throw unable(member, "it is missing or no list");
-  throw unable(member, `it is ${dumpJson(value)}; expected a list of objects`);
+  const isList = value instanceof JsonNumbers && value.shape.length > 0;
+  throw unable(member, isList ? "it is a list of numbers; expected one of objects" : "it is missing or no list");
 }
 
 /** What the JSON reader says before its own words. */

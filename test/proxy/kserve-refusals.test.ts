@@ -7,7 +7,7 @@ describe("KServe V2 over HTTP", () => {
     ["broken JSON", post("{"), 400, "failed to parse the request JSON buffer: Missing a name for object member. at 1"],
     ["JSON that is no object", post("[]"), 400, "expected an object"],
     ["no inputs", post("{}"), 400, "Unable to parse 'inputs': it is missing or no list"],
-    ["inputs that are numbers", post('{"inputs":[1]}'), 400, "expected a list of objects"],
+    ["inputs that are numbers", post('{"inputs":[1]}'), 400, "it is a list of numbers; expected one of objects"],
     [
       "outputs that are no list",
       post('{"inputs":[],"outputs":{}}'),
