@@ -30,7 +30,10 @@ export function isModelReady(service: InferenceService, { model, version }: Serv
 
 function toKserveError(reason: unknown, { model, version }: ModelRef, service: InferenceService): unknown {
   if (!(reason instanceof ServingError) || reason.code !== "not_found") return reason;
-  const isKnown = version !== undefined && service.index().some((servable) => servable.model === model);
-  const which = isKnown ? `'${model}' version ${version}` : `'${model}'`;
-  return new ServingError("not_found", `Request for unknown model: ${which} is not found`, { cause: reason });
+  const known = service.index().filter((one) => one.model === model);
+  const which = version === undefined || known.length === 0 ? `'${model}'` : `'${model}' version ${version}`;
+  const isThere = known.some((one) => version === undefined || one.version === version);
+  // What is there, and was yet not resolved, is not loaded.
+  const unloaded = version === undefined ? "has no available versions" : "is not at ready state";
+  return new ServingError("not_found", `Request for unknown model: ${which} ${isThere ? unloaded : "is not found"}`);
 }

@@ -34,7 +34,13 @@ describe("a model that is unloaded and loaded by its clients", () => {
     const { send, infer } = await start();
     expect(await infer()).toEqual([200, expect.stringContaining('"data":[3.0]')]);
     expect(await send(`${MODEL}/unload`, { method: "POST" })).toEqual([200, ""]);
-    expect(await infer()).toEqual([404, expect.stringContaining("Request for unknown model: 'default' is not found")]);
+    const none = "Request for unknown model: 'default' has no available versions";
+    expect(await infer()).toEqual([404, expect.stringContaining(none)]);
+    expect(await send("/v2/models/default/ready")).toEqual([404, expect.stringContaining(none)]);
+    const version = "Request for unknown model: 'default' version 1 is not at ready state";
+    expect(await send("/v2/models/default/versions/1")).toEqual([404, expect.stringContaining(version)]);
+    const another = "Request for unknown model: 'default' version 2 is not found";
+    expect(await send("/v2/models/default/versions/2/ready")).toEqual([404, expect.stringContaining(another)]);
     const index = [{ name: "default", version: "1", state: "UNAVAILABLE", reason: "unloaded" }];
     expect(JSON.parse((await send("/v2/repository/index", { method: "POST" }))[1])).toEqual(index);
     expect(await send(`${MODEL}/load`, { method: "POST" })).toEqual([200, ""]);
