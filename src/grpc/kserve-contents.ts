@@ -60,8 +60,8 @@ export class KserveContents {
     const dtype = dtypeOfInput(head, model);
     const count = elementsOf(head, model);
     const field = datatypeNamed(head.datatype)?.contents?.field;
-    const used = this.#usedField();
-    if (field === undefined || (used !== undefined && used !== field)) throw wrongField(head, model, used);
+    const stray = this.#strayField(field);
+    if (field === undefined || stray !== undefined) throw wrongField(head, model, stray);
     if (dtype === "bytes") return this.#toBytesTensor(head, count, model);
     const block = this.#blocks.get(field)?.contents() ?? new Uint8Array(0);
     const data = decodeBlock(dtype, block, () => this.#allocate(dtype, count));
@@ -88,9 +88,11 @@ export class KserveContents {
     this.#blocks.set(field, list);
   }
 
-  #usedField(): number | undefined {
-    if (this.#strings.length > 0) return BYTES_CONTENTS;
-    return [...this.#blocks.keys()].at(-1);
+  /** A field with values that is not the datatype's own. */
+  #strayField(own: number | undefined): number | undefined {
+    if (this.#strings.length > 0 && own !== BYTES_CONTENTS) return BYTES_CONTENTS;
+    for (const field of this.#blocks.keys()) if (field !== own) return field;
+    return undefined;
   }
 
   #toBytesTensor(head: InputHead, count: number, model: string): Tensor {

@@ -138,6 +138,11 @@ describe("a ModelInferRequest", () => {
       "unexpected explicit tensor data for input tensor 'x' for model 'm' of type 'FP32', expected datatype 'INT32'",
     ],
     [
+      "values in a field of its own and in another",
+      { inputs: [{ ...x, contents: { ...contents, fp32_contents: [1] } }] },
+      "of type 'FP32', expected datatype 'INT32'",
+    ],
+    [
       "half precision in typed contents",
       { inputs: [{ ...x, datatype: "FP16", contents }] },
       "input 'x' for model 'm' is FP16, which goes into raw_input_contents only",
