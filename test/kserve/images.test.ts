@@ -1,12 +1,11 @@
 import { join } from "node:path";
-import { credentials } from "@grpc/grpc-js";
 import sharp from "sharp";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../src/hooks/hooks.ts";
 import type { ServerOptions } from "../../src/server/server.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import type { Plain } from "../grpc/judge.ts";
-import { KserveClient } from "../grpc/kserve-judge.ts";
+import { connectKserve } from "../helpers/kserve-client.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
@@ -145,13 +144,8 @@ describe("a picture gives the same input", () => {
 
   it("over KServe V2 by gRPC, typed and raw", async () => {
     const { grpcAddress, picture, prefixed } = await start();
-    const client = new KserveClient(grpcAddress, credentials.createInsecure());
-    onTestFinished(() => client.close());
-    const infer = (request: Plain) =>
-      new Promise<Plain>((resolve, reject) => {
-        const done = (error: Error | null, answer: Plain) => (error === null ? resolve(answer) : reject(error));
-        (client.ModelInfer as (request: Plain, done: unknown) => void).call(client, request, done);
-      });
+    const call = connectKserve(grpcAddress);
+    const infer = (request: Plain) => call("ModelInfer", request);
     const input = { name: "x", datatype: "BYTES", shape: [2] };
     const twice = Buffer.from(Float32Array.from([...BGR, ...BGR]).buffer);
     const typed = { model_name: "default", inputs: [{ ...input, contents: { bytes_contents: [picture, picture] } }] };
