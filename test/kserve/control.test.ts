@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
+import { defineHooks } from "../../src/hooks/hooks.ts";
 import { assertControl } from "../../src/kserve/control.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { createHttpServer } from "../../src/proxy/http-server.ts";
@@ -173,6 +174,34 @@ describe("statistics", () => {
     expect(counts.batch_stats).toMatchObject([{ batch_size: 1, compute_infer: { count: 3 } }]);
     expect(Date.now() - counts.last_inference).toBeLessThan(60_000);
     expect((await send("/v2/models/no/stats"))[0]).toBe(404);
+  });
+
+  it("tell of every part of the time, of what failed, and that nothing is cached", async () => {
+    const hooks = defineHooks({
+      preprocess: (inputs) => {
+        if ("fails" in inputs) throw new Error("as asked");
+        return inputs;
+      },
+    });
+    const { grpcAddress } = await startServer({ models: [{ driver: "null" }], hooks });
+    const call = connectKserve(grpcAddress);
+    const infer = (name: string) =>
+      call("ModelInfer", {
+        model_name: "default",
+        inputs: [{ name, datatype: "UINT8", shape: [1] }],
+        raw_input_contents: [Buffer.of(1)],
+      });
+    await Promise.all([infer("x"), infer("x")]);
+    await expect(infer("fails")).rejects.toThrow("as asked");
+    const { model_stats: stats } = await call("ModelStatistics", { name: "default", version: "1" });
+    const [{ inference_stats: times }] = stats as [{ inference_stats: Record<string, { count: string; ns: string }> }];
+    const counts = Object.fromEntries(Object.entries(times).map(([name, { count }]) => [name, Number(count)]));
+    const twice = { success: 2, queue: 2, compute_input: 2, compute_infer: 2, compute_output: 2 };
+    expect(counts).toEqual({ ...twice, fail: 1, cache_hit: 0, cache_miss: 0 });
+    const ns = (name: string) => Number(times[name]?.ns);
+    const parts = ns("queue") + ns("compute_input") + ns("compute_infer") + ns("compute_output");
+    expect(parts).toBeCloseTo(ns("success"), -2);
+    expect(ns("fail")).toBeGreaterThan(0);
   });
 });
 
