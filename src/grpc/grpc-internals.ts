@@ -1,10 +1,12 @@
 import type { Http2Server, ServerHttp2Stream, Settings } from "node:http2";
+import { Socket } from "node:net";
 import type { Metadata, Server, ServerInterceptingCallInterface } from "@grpc/grpc-js";
 import type { GrpcStatus } from "./grpc-errors.ts";
 
 /**
- * The private members of grpc-js that this folder touches, all of them: it offers no public way to its HTTP/2 servers, nor to
- * what arrives. A version that has them not is left as it is, which is slower and counts no memory.
+ * The private members of grpc-js and of Node's streams that this folder touches, all of them: there is no public way to the
+ * HTTP/2 servers of grpc-js, nor to where arriving bytes are put. A version that has them not is left as it is, which is slower
+ * and, of grpc-js, counts no memory.
  */
 
 /** Of a server. */
@@ -36,4 +38,59 @@ export function callInternals(call: ServerInterceptingCallInterface): CallIntern
   const hasState = typeof stream === "object" && typeof metadata === "object" && typeof incomingEncoding === "string";
   const hasAll = hasState && typeof decoder?.write === "function" && typeof decompressMessage === "function";
   return hasAll ? (call as unknown as CallInternals) : undefined;
+}
+
+/** Takes the bytes that a stream receives. */
+export interface StreamReceiver {
+  /** Where the next bytes are to be written; never empty, and what it gave last must not leave this process's hands meanwhile. */
+  room(): Uint8Array;
+  /** Told of so many bytes that were written there; never throws. */
+  filled(bytes: number): void;
+}
+
+/**
+ * Lets Node write what a stream receives to where the receiver wants it, as `net.connect({ onread })` does for a socket: a
+ * buffer for each read of the socket, which is what a stream is given otherwise, makes V8 collect garbage all the time under
+ * large messages. The stream still has to be resumed, and says `end`. Returns false, and changes nothing, where this Node has no
+ * place for it.
+ */
+export function receiveInto(stream: ServerHttp2Stream, receiver: StreamReceiver): boolean {
+  const handle = handleOf(stream);
+  if (handle === undefined || READ_MEMBERS === undefined) return false;
+  const { buffer, filled, next } = READ_MEMBERS;
+  const room = receiver.room();
+  Object.assign(stream, {
+    [buffer]: room,
+    [filled]: (bytes: number) => receiver.filled(bytes),
+    [next]: () => receiver.room(),
+  });
+  handle.useUserBuffer(room);
+  return true;
+}
+
+/** Of what is below a stream. */
+interface StreamHandle {
+  useUserBuffer(buffer: Uint8Array): void;
+}
+
+/** By what names a stream keeps its buffer, whom it tells of bytes and whom it asks for the next buffer: those of a socket. */
+const READ_MEMBERS = readMembers();
+
+function readMembers(): Readonly<Record<"buffer" | "filled" | "next", symbol>> | undefined {
+  const socket = new Socket();
+  const [buffer, filled, next] = ["kBuffer", "kBufferCb", "kBufferGen"].map((name) => symbolOf(socket, name));
+  return buffer && filled && next && { buffer, filled, next };
+}
+
+/** The same for all streams. */
+let handleName: symbol | undefined;
+
+function handleOf(stream: ServerHttp2Stream): StreamHandle | undefined {
+  handleName ??= symbolOf(stream, "kHandle");
+  const handle = handleName && (stream as unknown as Record<symbol, Partial<StreamHandle> | undefined>)[handleName];
+  return typeof handle?.useUserBuffer === "function" ? (handle as StreamHandle) : undefined;
+}
+
+function symbolOf(owner: object, description: string): symbol | undefined {
+  return Object.getOwnPropertySymbols(owner).find((symbol) => symbol.description === description);
 }

@@ -11,10 +11,11 @@ import { HealthService } from "./health-service.ts";
 import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
 import { addKserveService } from "./kserve-service.ts";
 import { createIntake, type IntakeLimits } from "./message-intake.ts";
+import { MessagePool } from "./message-pool.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { addReflection } from "./reflection.ts";
 import { addTensorflowService } from "./tensorflow-service.ts";
-import type { UnaryMethod } from "./unary-handler.ts";
+import type { UnaryRoute } from "./unary-handler.ts";
 import { toStreamHandler } from "./unary-stream.ts";
 
 /** Where and how to listen. */
@@ -72,11 +73,12 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   if (connections === undefined)
     log.warn("gRPC is slower than it could be: this version of @grpc/grpc-js has no place for our HTTP/2 settings");
   const openCalls = new OpenCalls();
-  const context = { maxMessageBytes, log, openCalls, methods: new Map<string, UnaryMethod>() };
+  const context = { maxMessageBytes, log, openCalls, routes: new Map<string, UnaryRoute>() };
   addTensorflowService(server, service, { ...context, tensorContent });
   addKserveService(server, service, { ...context, allowControl });
-  for (const [path, method] of context.methods) {
-    connections?.divert(path, toStreamHandler(method, { ...context, memory, messageTimeoutMs }));
+  const pool = new MessagePool();
+  for (const [path, route] of context.routes) {
+    connections?.divert(path, toStreamHandler(route, { ...context, memory, pool, messageTimeoutMs }));
   }
   addReflection(server);
   const injector =

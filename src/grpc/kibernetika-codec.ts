@@ -1,5 +1,5 @@
 import { WIRE, WireReader } from "./wire-reader.ts";
-import { bytesField, encodeMessage } from "./wire-writer.ts";
+import { bytesField, encodeMessage, type WirePart } from "./wire-writer.ts";
 
 /** The only field of ml_serving.PredictJSONData. */
 const JSON_STRING = 1;
@@ -18,5 +18,10 @@ export function decodePredictJson(bytes: Uint8Array): Uint8Array {
 
 /** A PredictJSONData with this JSON text. */
 export function encodePredictJson(json: Uint8Array): Buffer {
-  return encodeMessage([bytesField(JSON_STRING, json)]);
+  return encodeMessage(predictJsonParts(json));
+}
+
+/** Its fields. */
+export function predictJsonParts(json: Uint8Array): WirePart[] {
+  return [bytesField(JSON_STRING, json)];
 }

@@ -12,6 +12,7 @@ import { noSharedMemory } from "../kserve/shared-memory.ts";
 import { changeTracing, TRACE_SETTINGS } from "../kserve/trace-settings.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../serving/inference-service.ts";
+import { frameBytes } from "./framed-message.ts";
 import type { UnaryMethod } from "./unary-handler.ts";
 
 /** What calls need. */
@@ -76,7 +77,7 @@ export function adminMethod(name: string, context: AdminContext): UnaryMethod {
   return async (message, _call, peer) => {
     const { decodeMessage, encodeAs } = await import("./proto-messages.ts");
     const answer = await call(decodeMessage(`inference.${name}Request`, message), context, peer);
-    return { message: encodeAs(`inference.${name}Response`, answer as JsonValue), metadata: {} };
+    return { message: frameBytes(encodeAs(`inference.${name}Response`, answer as JsonValue)), metadata: {} };
   };
 }
 

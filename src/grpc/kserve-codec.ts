@@ -7,6 +7,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { contentsParts, KserveContents } from "./kserve-contents.ts";
 import { readParameter, trueParameter } from "./kserve-parameters.ts";
 import { readWideVarints, wideVarintsSize, writeWideVarints } from "./packed-varints.ts";
+import type { Nesting } from "./payload-start.ts";
 import { MAX_RANK } from "./tensor-proto-fields.ts";
 import { WIRE, WireReader } from "./wire-reader.ts";
 import { bytesField, delimited, encodeMessage, messageField, textField, type WirePart } from "./wire-writer.ts";
@@ -17,6 +18,9 @@ const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as 
 const OUTPUT = { name: 1, parameters: 2 } as const;
 const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 6 } as const;
 const STREAM = { error: 1, response: 2 } as const;
+
+/** The way to the values of a ModelInferRequest: raw ones lie at its top, typed ones in `contents` of an input. */
+export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
 
 /** What one input or output costs while it is read, so that a message of empty ones cannot fill the memory. */
 const TENSOR_BYTES = 512;
@@ -201,17 +205,12 @@ function readOutput(reader: WireReader, budget: DecodeBudget): RequestedOutput {
   return { name, parameters };
 }
 
-/** Writes a ModelInferResponse. */
-export function encodeInferResponse(answer: KserveAnswer, encoding: KserveEncoding): Buffer {
-  return encodeMessage(responseParts(answer, encoding));
-}
-
 /** Writes a ModelStreamInferResponse that carries an answer. */
 export function encodeStreamResponse(
   answer: KserveAnswer,
   { encoding, tellsFinal }: Pick<DecodedInferRequest, "encoding" | "tellsFinal">,
 ): Buffer {
-  const parts = responseParts(answer, encoding);
+  const parts = inferResponseParts(answer, encoding);
   return encodeMessage([messageField(STREAM.response, tellsFinal ? [...parts, FINAL] : parts)]);
 }
 
@@ -224,7 +223,11 @@ export function encodeStreamError(message: string, id: string): Buffer {
   return encodeMessage([textField(STREAM.error, message), ...response]);
 }
 
-function responseParts({ model, version, id, outputs }: KserveAnswer, encoding: KserveEncoding): WirePart[] {
+/** The fields of a ModelInferResponse. */
+export function inferResponseParts(
+  { model, version, id, outputs }: KserveAnswer,
+  encoding: KserveEncoding,
+): WirePart[] {
   // Values are all in one place: a client looks at raw_output_contents by position, or not at all.
   const typed = encoding === "typed" ? outputs.map(({ tensor, datatype }) => contentsParts(tensor, datatype)) : [];
   const isTyped = encoding === "typed" && typed.every((parts) => parts !== undefined);

@@ -3,8 +3,9 @@ import type { ControlPolicy } from "../kserve/control.ts";
 import { inferKserve } from "../kserve/infer-kserve.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { byteMethod } from "./byte-method.ts";
+import { frameParts } from "./framed-message.ts";
 import { ADMIN_CALL_NAMES, adminMethod } from "./kserve-admin.ts";
-import { decodeInferRequest, encodeInferResponse } from "./kserve-codec.ts";
+import { decodeInferRequest, INFER_NESTING, inferResponseParts } from "./kserve-codec.ts";
 import { toStreamHandler } from "./kserve-stream.ts";
 import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
 
@@ -25,11 +26,15 @@ export function addKserveService(server: Server, service: InferenceService, opti
     ...Object.fromEntries(admin),
   };
   const implementation: UntypedServiceImplementation = {
-    ModelInfer: toUnaryHandler(pathOf("ModelInfer"), inferMethod(service, options), options),
+    ModelInfer: toUnaryHandler(
+      pathOf("ModelInfer"),
+      { method: inferMethod(service, options), nesting: INFER_NESTING },
+      options,
+    ),
     ModelStreamInfer: toStreamHandler(service, options),
   };
   for (const [name] of admin) {
-    implementation[name] = toUnaryHandler(pathOf(name), adminMethod(name, context), options);
+    implementation[name] = toUnaryHandler(pathOf(name), { method: adminMethod(name, context) }, options);
   }
   server.addService(definition, implementation);
 }
@@ -38,6 +43,7 @@ function inferMethod(service: InferenceService, { maxMessageBytes }: HandlerCont
   return async (message, call) => {
     const request = decodeInferRequest(message, maxMessageBytes);
     const answer = await inferKserve(service, request, call);
-    return { message: encodeInferResponse(answer, request.encoding), metadata: answer.metadata };
+    const parts = inferResponseParts(answer, request.encoding);
+    return { message: frameParts(parts, call.memory?.isWireOnly === true), metadata: answer.metadata };
   };
 }

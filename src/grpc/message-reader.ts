@@ -1,9 +1,8 @@
-import { ByteList } from "../byte-list.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryShare } from "../serving/memory-budget.ts";
-
-/** Bytes that gRPC puts before each message: whether it is compressed, and its length. */
-export const PREFIX_BYTES = 5;
+import { PREFIX_BYTES } from "./framed-message.ts";
+import type { MessagePool } from "./message-pool.ts";
+import { type Nesting, payloadStart } from "./payload-start.ts";
 
 /** Why a message is given up that takes so long to come. */
 export function tooSlow(timeoutMs: number): ServingError {
@@ -18,13 +17,31 @@ export interface MessageLimits {
   readonly maxBytes: number;
   /** Where its bytes are counted. */
   readonly memory: MemoryShare;
+  /** Where memory for it may come from. */
+  readonly pool: MessagePool;
+  /** Where its large values lie; absent = it has none. */
+  readonly nesting?: Nesting | undefined;
 }
 
-/** Puts the only message of a unary call together from the pieces that its stream brings, however small they are. */
+/** Where bytes are written that belong to no message yet; they are taken away before others come. */
+const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
+const NOTHING = Buffer.alloc(0);
+/** A length that a client only claims is taken at its word up to so many bytes; beyond, room is made as bytes come. */
+const BELIEVED_BYTES = 1024 * 1024;
+/** The width of the widest numbers. */
+const ALIGNMENT = 8;
+
+/**
+ * Puts the only message of a unary call together from the pieces that its stream brings, however small they are, in one buffer
+ * in which its first large value is aligned as numbers are, so that nobody has to copy it again.
+ */
 export class MessageReader {
   readonly #limits: MessageLimits;
-  /** With its prefix. */
-  #bytes = new ByteList();
+  /** With its prefix, as far as it has come, and room for more. */
+  #bytes: Buffer = NOTHING;
+  #length = 0;
+  #alignedAt = 0;
+  #isDropped = false;
   /** With its prefix; undefined while that is not there. */
   #neededBytes: number | undefined;
 
@@ -32,37 +49,111 @@ export class MessageReader {
     this.#limits = limits;
   }
 
-  /** Takes the next piece; throws, and is of no use any more, as soon as the message is known to be one that cannot be taken. */
-  add(piece: Buffer): void {
-    this.#limits.memory.grow(piece.length);
-    this.#bytes.append(piece);
-    this.#neededBytes ??= this.#readPrefix();
-    if (this.#neededBytes !== undefined && this.#bytes.length > this.#neededBytes) {
-      throw new ServingError("unimplemented", "Received a second request message for a unary method");
+  /** Where the next bytes are to be written; never empty, and never memory that anyone but this reader has. */
+  room(): Uint8Array {
+    const isOpen = this.#length < (this.#neededBytes ?? 0) && !this.#isDropped;
+    return isOpen ? this.#bytes.subarray(this.#length) : LANDING;
+  }
+
+  /** Takes the bytes that were written to the room; throws, and is of no use any more, as soon as the message is known to be one that cannot be taken. */
+  filled(bytes: number): void {
+    if (this.#isDropped) return;
+    this.#limits.memory.grow(bytes);
+    if (this.#neededBytes === undefined) this.#begin(LANDING.subarray(0, bytes));
+    else if (this.#length === this.#neededBytes) throw secondMessage();
+    else this.#length += bytes;
+    const neededBytes = this.#neededBytes ?? 0;
+    if (this.#length === this.#bytes.length && this.#length < neededBytes) this.#grow(neededBytes);
+  }
+
+  /** Takes the next piece, as if it had been written to the room. */
+  add(piece: Uint8Array): void {
+    for (let at = 0; at < piece.length; ) {
+      const room = this.room();
+      const part = piece.subarray(at, at + room.length);
+      room.set(part);
+      this.filled(part.length);
+      at += part.length;
     }
   }
 
-  /** The whole message, once the stream has ended; throws when it is not whole. Small ones view what the stream brought. */
+  /** The whole message, once the stream has ended; throws when it is not whole. */
   finish(): Uint8Array {
-    if (this.#bytes.length !== this.#neededBytes) {
+    if (this.#length !== this.#neededBytes) {
       throw new ServingError("unimplemented", "Received no whole request message for a unary method");
     }
     this.#limits.memory.shrink(PREFIX_BYTES);
-    return this.#bytes.contents().subarray(PREFIX_BYTES);
+    return this.#bytes.subarray(PREFIX_BYTES, this.#length);
   }
 
-  #readPrefix(): number | undefined {
-    if (this.#bytes.length < PREFIX_BYTES) return undefined;
-    const prefix = this.#bytes.contents();
+  /** Gives the memory of the whole message to later ones; nobody may look at it any more. */
+  recycle(): void {
+    this.#limits.pool.give(this.#bytes.buffer as ArrayBuffer);
+    this.drop();
+  }
+
+  /** Takes nothing more: what came is freed, and what still comes is passed over. */
+  drop(): void {
+    this.#isDropped = true;
+    this.#bytes = NOTHING;
+  }
+
+  #begin(landed: Buffer): void {
+    const head = this.#length === 0 ? landed : Buffer.concat([this.#bytes, landed]);
+    this.#length = head.length;
+    if (head.length < PREFIX_BYTES) {
+      this.#bytes = Buffer.from(head);
+      return;
+    }
+    const neededBytes = PREFIX_BYTES + this.#readLength(head);
+    if (head.length > neededBytes) throw secondMessage();
+    this.#neededBytes = neededBytes;
+    this.#alignedAt = this.#payloadStart(head);
+    this.#bytes = this.#fromPool(neededBytes) ?? allocate(Math.min(neededBytes, BELIEVED_BYTES), this.#alignedAt);
+    this.#bytes.set(head);
+  }
+
+  #readLength(prefix: Buffer): number {
     if (prefix[0] !== 0) {
       throw new ServingError("unimplemented", "The message is compressed, but no grpc-encoding says how");
     }
     const { maxBytes } = this.#limits;
-    const length = new DataView(prefix.buffer, prefix.byteOffset).getUint32(1);
-    if (length > maxBytes) {
-      throw new ServingError("resource_exhausted", `Received message larger than max (${length} vs ${maxBytes})`);
-    }
-    this.#bytes.expect(PREFIX_BYTES + length);
-    return PREFIX_BYTES + length;
+    const length = prefix.readUInt32BE(1);
+    if (length <= maxBytes) return length;
+    throw new ServingError("resource_exhausted", `Received message larger than max (${length} vs ${maxBytes})`);
   }
+
+  /** Where the first value begins that is not all there yet; 0 where none is seen. */
+  #payloadStart(head: Buffer): number {
+    const { nesting } = this.#limits;
+    const start = nesting && payloadStart(head.subarray(PREFIX_BYTES), nesting);
+    return start === undefined ? 0 : PREFIX_BYTES + start;
+  }
+
+  #fromPool(neededBytes: number): Buffer | undefined {
+    const lead = leadOf(this.#alignedAt);
+    const memory = this.#limits.pool.take(lead + neededBytes);
+    return memory && Buffer.from(memory, lead, neededBytes);
+  }
+
+  #grow(neededBytes: number): void {
+    const larger = allocate(Math.min(2 * this.#length, neededBytes), this.#alignedAt);
+    larger.set(this.#bytes);
+    this.#bytes = larger;
+  }
+}
+
+/** Not zeroed: of room that is never used no page is ever touched, so that claims alone cost no memory. */
+function allocate(bytes: number, alignedAt: number): Buffer {
+  const lead = leadOf(alignedAt);
+  return Buffer.allocUnsafe(lead + bytes).subarray(lead);
+}
+
+/** What has to lie before a message so that its byte `alignedAt` is aligned. */
+function leadOf(alignedAt: number): number {
+  return (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
+}
+
+function secondMessage(): ServingError {
+  return new ServingError("unimplemented", "Received a second request message for a unary method");
 }

@@ -1,6 +1,7 @@
 import { DecodeBudget } from "../serving/decode-budget.ts";
 import { createTensors, type Tensors } from "../tensor/tensor.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
+import type { Nesting } from "./payload-start.ts";
 import { ELEMENT_BYTES, TensorProtoFields } from "./tensor-proto-fields.ts";
 import { toTensor } from "./tensor-proto-reader.ts";
 import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
@@ -12,6 +13,9 @@ const REQUEST = { modelSpec: 1, inputs: 2, outputFilter: 3 } as const;
 const RESPONSE = { outputs: 1, modelSpec: 2 } as const;
 /** Every protobuf map is a list of entries with these two fields. */
 const ENTRY = { key: 1, value: 2 } as const;
+
+/** The way to the values of a PredictRequest: an entry of `inputs`, its value. */
+export const PREDICT_NESTING: Nesting = [REQUEST.inputs, ENTRY.value];
 
 /** What a map entry costs while it is read, so that a message of empty entries cannot fill the memory. */
 const ENTRY_BYTES = 256;
@@ -84,12 +88,9 @@ export function encodePredictRequest(request: PredictRequest, encoding: TensorEn
   ]);
 }
 
-/** Writes a PredictResponse. */
-export function encodePredictResponse({ spec, outputs }: PredictResponse, encoding: TensorEncoding): Buffer {
-  return encodeMessage([
-    ...mapFields(RESPONSE.outputs, outputs, encoding),
-    messageField(RESPONSE.modelSpec, modelSpecParts(spec)),
-  ]);
+/** The fields of a PredictResponse. */
+export function predictResponseParts({ spec, outputs }: PredictResponse, encoding: TensorEncoding): WirePart[] {
+  return [...mapFields(RESPONSE.outputs, outputs, encoding), messageField(RESPONSE.modelSpec, modelSpecParts(spec))];
 }
 
 function choosesNothing({ model, signature, version, label }: ModelSpec): boolean {

@@ -2,8 +2,9 @@ import type { Server, ServiceDefinition } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { byteMethod } from "./byte-method.ts";
-import { decodePredictJson, encodePredictJson } from "./kibernetika-codec.ts";
-import { decodePredictRequest, encodePredictResponse } from "./tensorflow-codec.ts";
+import { frameParts } from "./framed-message.ts";
+import { decodePredictJson, predictJsonParts } from "./kibernetika-codec.ts";
+import { decodePredictRequest, PREDICT_NESTING, predictResponseParts } from "./tensorflow-codec.ts";
 import { checkRequest } from "./tensorflow-signature.ts";
 import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
 
@@ -31,8 +32,12 @@ export function addTensorflowService(
     PredictJSON: byteMethod(PREDICT_JSON_PATH),
   };
   server.addService(definition, {
-    Predict: toUnaryHandler(PREDICT_PATH, predictMethod(service, options), options),
-    PredictJSON: toUnaryHandler(PREDICT_JSON_PATH, predictJsonMethod(service), options),
+    Predict: toUnaryHandler(
+      PREDICT_PATH,
+      { method: predictMethod(service, options), nesting: PREDICT_NESTING },
+      options,
+    ),
+    PredictJSON: toUnaryHandler(PREDICT_JSON_PATH, { method: predictJsonMethod(service) }, options),
   });
 }
 
@@ -57,7 +62,8 @@ function predictMethod(service: InferenceService, options: TensorflowServiceOpti
     });
     if (outputs.kind !== "tensors") throw wrongKind("tensors", outputs.kind);
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
-    return { message: encodePredictResponse({ spec: resolved, outputs: outputs.tensors }, encoding), metadata };
+    const parts = predictResponseParts({ spec: resolved, outputs: outputs.tensors }, encoding);
+    return { message: frameParts(parts, call.memory?.isWireOnly === true), metadata };
   };
 }
 
@@ -69,7 +75,7 @@ function predictJsonMethod(service: InferenceService): UnaryMethod {
     }
     const answer = await service.infer({ ...call, model: "", signature: "", inputs: { kind: "json", json } });
     if (answer.outputs.kind !== "json") throw wrongKind("json", answer.outputs.kind);
-    return { message: encodePredictJson(answer.outputs.json), metadata: answer.metadata };
+    return { message: frameParts(predictJsonParts(answer.outputs.json), true), metadata: answer.metadata };
   };
 }
 

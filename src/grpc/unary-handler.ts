@@ -5,10 +5,12 @@ import { type ErrorCode, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
 import type { MemoryShare } from "../serving/memory-budget.ts";
+import { type FramedMessage, unframe } from "./framed-message.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import { takeMemoryShare } from "./message-intake.ts";
 import { fromMetadata, toMetadata } from "./metadata-record.ts";
 import type { OpenCalls } from "./open-calls.ts";
+import type { Nesting } from "./payload-start.ts";
 
 /** What every call brings along beside its message. */
 type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory">;
@@ -16,9 +18,15 @@ type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "
 /** A method over bytes: codecs are called inside it, so that a malformed message gets a status that says what is wrong. `peer` tells the client's address. */
 export type UnaryMethod = (message: Uint8Array, call: CallInfo, peer: () => string) => Promise<UnaryAnswer>;
 
+/** A method, and at which depths the large values of its messages lie; without, they have none. */
+export interface UnaryRoute {
+  readonly method: UnaryMethod;
+  readonly nesting?: Nesting;
+}
+
 /** An encoded message, and metadata to send before it. */
 export interface UnaryAnswer {
-  readonly message: Buffer;
+  readonly message: FramedMessage;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -32,22 +40,22 @@ export interface HandlerContext {
   readonly log: Logger;
   readonly openCalls: OpenCalls;
   /** Every unary method by its path, for who answers calls without grpc-js. */
-  readonly methods: Map<string, UnaryMethod>;
+  readonly routes: Map<string, UnaryRoute>;
 }
 
 /** What calls are told that are still under way when the server ends. */
 export const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting down.");
 
 /** Makes a method what grpc-js calls, signal, deadline and metadata in, metadata and status out, and adds it to the methods. */
-export function toUnaryHandler(path: string, method: UnaryMethod, context: HandlerContext): ByteHandler {
-  const { log, openCalls, methods } = context;
-  methods.set(path, method);
+export function toUnaryHandler(path: string, route: UnaryRoute, context: HandlerContext): ByteHandler {
+  const { log, openCalls, routes } = context;
+  routes.set(path, route);
   return (call, respond) => {
     const close = openCalls.add(() => respond(toGrpcStatus(SHUTTING_DOWN)));
-    runMethod(method, call)
+    runMethod(route.method, call)
       .then(({ message, metadata }) => {
         if (Object.keys(metadata).length > 0) call.sendMetadata(toMetadata(metadata));
-        respond(null, message);
+        respond(null, unframe(message));
       })
       .catch((reason: unknown) => {
         logFailure(reason, path, log);

@@ -4,7 +4,9 @@ import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../serving/memory-budget.ts";
 import { readCallHeaders } from "./call-headers.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
-import { MessageReader, PREFIX_BYTES, tooSlow } from "./message-reader.ts";
+import { receiveInto } from "./grpc-internals.ts";
+import { isPooled, type MessagePool } from "./message-pool.ts";
+import { MessageReader, tooSlow } from "./message-reader.ts";
 import { toMetadata } from "./metadata-record.ts";
 import {
   abortReason,
@@ -13,7 +15,7 @@ import {
   SHUTTING_DOWN,
   toCallInfo,
   type UnaryAnswer,
-  type UnaryMethod,
+  type UnaryRoute,
 } from "./unary-handler.ts";
 
 /** Answers a call on its HTTP/2 stream. */
@@ -23,16 +25,17 @@ export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHea
 export interface StreamContext extends HandlerContext {
   /** Where the bytes of all requests are counted. */
   readonly memory: MemoryBudget;
+  readonly pool: MessagePool;
   /** How long a message may take to come, in milliseconds. */
   readonly messageTimeoutMs: number;
 }
 
 /** Makes a method what answers calls on bare HTTP/2 streams: going through grpc-js takes a third of a small request's time. */
-export function toStreamHandler(method: UnaryMethod, context: StreamContext): StreamHandler {
+export function toStreamHandler(route: UnaryRoute, context: StreamContext): StreamHandler {
   return (stream, headers) => {
     const call = new UnaryStream(stream, context);
     const close = context.openCalls.add(() => call.giveUp(SHUTTING_DOWN));
-    void call.run(method, headers).then(close);
+    void call.run(route, headers).then(close);
   };
 }
 
@@ -42,8 +45,6 @@ const TRAILERS_ALONE = { endStream: true };
 const OK_TRAILERS = { "grpc-status": "0" };
 /** The longest timer that there is. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-/** An answer of so many bytes is copied behind its prefix; two writes cost more. */
-const MAX_COPIED_BYTES = 16 * 1024;
 
 /** One call. */
 class UnaryStream {
@@ -61,7 +62,7 @@ class UnaryStream {
   }
 
   /** Reads the message, runs the method and answers; never throws. */
-  async run(method: UnaryMethod, headers: IncomingHttpHeaders): Promise<void> {
+  async run({ method, nesting }: UnaryRoute, headers: IncomingHttpHeaders): Promise<void> {
     const { messageTimeoutMs } = this.#context;
     // A client that sends a byte a minute would hold its memory for ever.
     const slow = setTimeout(() => this.giveUp(tooSlow(messageTimeoutMs)), messageTimeoutMs);
@@ -69,10 +70,14 @@ class UnaryStream {
     try {
       const head = readCallHeaders(headers);
       timer = this.#watch(head.deadline);
-      const message = await this.#readMessage();
+      const { maxMessageBytes: maxBytes, pool } = this.#context;
+      const reader = new MessageReader({ maxBytes, memory: this.#memory, pool, nesting });
+      const message = await this.#readMessage(reader);
       clearTimeout(slow);
       const info = toCallInfo(head, this.#source, this.#memory);
       this.#send(await method(message, info, () => peerOf(this.#stream)));
+      // Not before the answer is all sent, which may be made of the message's own bytes.
+      if (this.#memory.isWireOnly && isPooled(message.length)) this.#stream.once("finish", () => reader.recycle());
     } catch (reason) {
       logFailure(reason, String(headers[":path"]), this.#context.log);
       this.#fail(reason);
@@ -104,12 +109,11 @@ class UnaryStream {
     return setTimeout(late, deadline - Date.now());
   }
 
-  #readMessage(): Promise<Uint8Array> {
+  #readMessage(reader: MessageReader): Promise<Uint8Array> {
     const stream = this.#stream;
-    const reader = new MessageReader({ maxBytes: this.#context.maxMessageBytes, memory: this.#memory });
     return new Promise((resolve, reject) => {
       const refuse = (reason: unknown) => {
-        stream.off("data", add);
+        reader.drop();
         reject(reason);
       };
       const attempt = (task: () => void) => {
@@ -119,8 +123,9 @@ class UnaryStream {
           refuse(reason);
         }
       };
-      const add = (piece: Buffer) => attempt(() => reader.add(piece));
-      stream.on("data", add);
+      const receiver = { room: () => reader.room(), filled: (bytes: number) => attempt(() => reader.filled(bytes)) };
+      if (receiveInto(stream, receiver)) stream.resume();
+      else stream.on("data", (piece: Buffer) => attempt(() => reader.add(piece)));
       stream.on("end", () => attempt(() => resolve(reader.finish())));
       this.#source.addEventListener("abort", () => refuse(this.#source.reason));
     });
@@ -131,16 +136,10 @@ class UnaryStream {
     const stream = this.#stream;
     stream.respond(responseHeaders(metadata), WITH_TRAILERS);
     stream.on("wantTrailers", sendTrailers);
-    const isSmall = message.length <= MAX_COPIED_BYTES;
-    const prefix = Buffer.allocUnsafe(PREFIX_BYTES + (isSmall ? message.length : 0));
-    prefix[0] = 0;
-    prefix.writeUInt32BE(message.length, 1);
-    if (isSmall) prefix.set(message, PREFIX_BYTES);
-    else {
-      stream.cork();
-      stream.write(prefix);
-    }
-    stream.end(isSmall ? prefix : message);
+    if (message.length > 1) stream.cork();
+    const last = message.length - 1;
+    for (let index = 0; index < last; index++) stream.write(message[index]);
+    stream.end(message[last]);
   }
 
   /** Answers with an error, unless there was an answer. */

@@ -4,15 +4,53 @@ import { WIRE } from "./wire-reader.ts";
 /** A piece of a message that knows its exact size and how to write itself; returns where it ended. */
 export interface WirePart {
   readonly size: number;
-  write(target: Buffer, position: number): number;
+  /** How many of these bytes it would rather lend than copy; absent = none. */
+  readonly lentBytes?: number;
+  /** Adds what it lends to `lent` and leaves it out, where that is given. */
+  write(target: Buffer, position: number, lent?: Lent[]): number;
 }
+
+/** Bytes of a message that stay where they are. */
+interface Lent {
+  readonly bytes: Uint8Array;
+  /** What is written of the message before them, without what is lent. */
+  readonly position: number;
+}
+
+/** Values of so many bytes are lent: a copy of fewer costs less than one more buffer to send. */
+const MIN_LENT_BYTES = 16 * 1024;
 
 /** Writes a message into one buffer of exactly its size. */
 export function encodeMessage(parts: readonly WirePart[]): Buffer {
-  const target = Buffer.allocUnsafe(sizeOf(parts));
-  const end = writeAll(parts, target, 0);
+  return encodePieces(parts, { lead: 0, lends: false })[0];
+}
+
+/** How a message is written into pieces. */
+interface PieceOptions {
+  /** Bytes at the beginning of the first piece that are left to the caller. */
+  readonly lead: number;
+  /** Whether large values are lent, not copied: they must not change until they are sent. */
+  readonly lends: boolean;
+}
+
+/** Writes a message into buffers that make it in this order; one, unless it lends. */
+export function encodePieces(parts: readonly WirePart[], { lead, lends }: PieceOptions): [Buffer, ...Uint8Array[]] {
+  const lent: Lent[] | undefined = lends ? [] : undefined;
+  const target = Buffer.allocUnsafe(lead + sizeOf(parts) - (lends ? lentBytesOf(parts) : 0));
+  const end = writeAll(parts, target, lead, lent);
   if (end !== target.length) throw new RangeError(`A message of ${target.length} bytes was written as ${end}.`);
-  return target;
+  return lent === undefined || lent.length === 0 ? [target] : interleave(target, lent);
+}
+
+function interleave(written: Buffer, lent: readonly Lent[]): [Buffer, ...Uint8Array[]] {
+  const [first] = lent as [Lent];
+  const pieces: [Buffer, ...Uint8Array[]] = [written.subarray(0, first.position)];
+  lent.forEach(({ bytes, position }, index) => {
+    const rest = written.subarray(position, lent[index + 1]?.position);
+    pieces.push(bytes);
+    if (rest.length > 0) pieces.push(rest);
+  });
+  return pieces;
 }
 
 /** A nested message; present even if it has no parts. */
@@ -54,29 +92,38 @@ const NOTHING: WirePart = { size: 0, write: (_target, position) => position };
 /** What a length-delimited field may hold. */
 interface ContentKind<Content> {
   size(content: Content): number;
-  write(content: Content, target: Buffer, position: number): number;
+  lentBytes(content: Content): number;
+  write(content: Content, target: Buffer, position: number, lent?: Lent[]): number;
 }
 
-const PARTS: ContentKind<readonly WirePart[]> = { size: sizeOf, write: writeAll };
+const PARTS: ContentKind<readonly WirePart[]> = { size: sizeOf, lentBytes: lentBytesOf, write: writeAll };
 const TEXT: ContentKind<string> = {
   size: (text) => Buffer.byteLength(text),
+  lentBytes: () => 0,
   write: (text, target, position) => position + target.write(text, position),
 };
 const BYTES: ContentKind<Uint8Array> = {
   size: (bytes) => bytes.length,
-  write: (bytes, target, position) => {
+  lentBytes: ({ length }) => (length < MIN_LENT_BYTES ? 0 : length),
+  write: (bytes, target, position, lent) => {
+    if (lent !== undefined && bytes.length >= MIN_LENT_BYTES) {
+      lent.push({ bytes, position });
+      return position;
+    }
     target.set(bytes, position);
     return position + bytes.length;
   },
 };
 const WRITTEN: ContentKind<WirePart> = {
   size: ({ size }) => size,
+  lentBytes: () => 0,
   write: (part, target, position) => part.write(target, position),
 };
 
 /** One class and no closures: a small answer has a dozen parts, and closures take twice the memory. */
 class DelimitedField<Content> implements WirePart {
   readonly size: number;
+  readonly lentBytes: number;
   readonly #tag: number;
   readonly #contentSize: number;
   readonly #content: Content;
@@ -89,11 +136,12 @@ class DelimitedField<Content> implements WirePart {
     this.#content = content;
     this.#kind = kind;
     this.size = varintSize(this.#tag) + varintSize(contentSize) + contentSize;
+    this.lentBytes = kind.lentBytes(content);
   }
 
-  write(target: Buffer, position: number): number {
+  write(target: Buffer, position: number, lent?: Lent[]): number {
     const start = writeVarint(this.#contentSize, 0, target, writeVarint(this.#tag, 0, target, position));
-    return this.#kind.write(this.#content, target, start);
+    return this.#kind.write(this.#content, target, start, lent);
   }
 }
 
@@ -121,8 +169,14 @@ function sizeOf(parts: readonly WirePart[]): number {
   return size;
 }
 
-function writeAll(parts: readonly WirePart[], target: Buffer, position: number): number {
+function lentBytesOf(parts: readonly WirePart[]): number {
+  let bytes = 0;
+  for (const { lentBytes = 0 } of parts) bytes += lentBytes;
+  return bytes;
+}
+
+function writeAll(parts: readonly WirePart[], target: Buffer, position: number, lent?: Lent[]): number {
   let end = position;
-  for (const part of parts) end = part.write(target, end);
+  for (const part of parts) end = part.write(target, end, lent);
   return end;
 }

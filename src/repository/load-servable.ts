@@ -43,7 +43,12 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     const runner = await hooks.start(new HostedModels(hosts, options), initParams(source));
     undo.add(() => runner.close());
     return {
-      servable: createServable(source, { runner, hosts, close: () => undo.run() }),
+      servable: createServable(source, {
+        runner,
+        hooksShareTensors: hooks.shareTensors,
+        hosts,
+        close: () => undo.run(),
+      }),
       models: hosts.map(({ facts }) => facts),
     };
   } catch (reason) {

@@ -27,6 +27,8 @@ export interface HookOptions {
 export interface PreparedHooks {
   /** What they declare; undefined = there are no hooks. */
   readonly declared: DeclaredHooks | undefined;
+  /** Whether they run in this thread, where they see the very tensors of requests and answers. */
+  readonly shareTensors: boolean;
   /** Runs init_hook; resolves once requests can be run. */
   start(models: HostedModels, params: InitParams): Promise<PipelineRunner>;
   /** Frees what was compiled or started, also where {@link start} was never called. */
@@ -63,6 +65,7 @@ function prepareHere(hooks: HookSet | undefined, file: string, { remote, log, th
   const { hookTimeoutMs } = thread;
   return {
     declared: hooks && (hooks.options === undefined ? {} : { options: hooks.options }),
+    shareTensors: hooks !== undefined,
     start: (models, params) => {
       const loadMore: LoadMore = (driver, path, raw) => models.loadHere(driver, path, raw);
       const handles: readonly ModelHandle[] = models.handles;
@@ -80,6 +83,7 @@ async function prepareThreads(file: string, stageCount: number, options: HookOpt
   const generation = await open();
   return {
     declared: generation.declared,
+    shareTensors: false,
     start: async (lender, params) => {
       const pool = new HookPool({ generation, open, workers, lender, params });
       await pool.start();

@@ -81,7 +81,7 @@ export class LocalService implements InferenceService {
   }
 
   async infer(request: InferRequest): Promise<InferResponse> {
-    const { name, version, signatures, run } = this.#catalog.resolve(request);
+    const { name, version, signatures, hooksShareTensors, run } = this.#catalog.resolve(request);
     const signature = resolveSignature(request.signature, signatures);
     const info = { id: request.id, model: name, version, signature };
     const { inputs, outputs, metadata, priority, queueTimeoutMs } = request;
@@ -91,6 +91,7 @@ export class LocalService implements InferenceService {
       memory.growTo(payloadBytes(inputs));
       const task = () => run({ info, inputs, outputs, metadata, signal, deadline, priority, queueTimeoutMs });
       const result = await this.admission.admit(info, task);
+      memory.isWireOnly = !hooksShareTensors;
       return { model: name, version, signature, ...result };
     } finally {
       clear();

@@ -35,6 +35,11 @@ export class MemoryBudget {
 
 /** What one request holds of a {@link MemoryBudget}. */
 export class MemoryShare {
+  /**
+   * Whether the tensors of the request and of its answer are the wire's alone once there is an answer; set by who ran the
+   * request. Hooks of this thread may have kept them.
+   */
+  isWireOnly = false;
   readonly #budget: MemoryBudget;
   #bytes = 0;
   #isReleased = false;

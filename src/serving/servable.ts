@@ -14,6 +14,8 @@ export interface Servable {
   readonly signatures: Readonly<Record<string, Signature>>;
   /** Rows that requests are put together to, where one model answers alone; 0 = they are not, or several models answer. */
   readonly maxBatchSize: number;
+  /** Whether hooks run in this thread, which may keep and later change tensors of requests and answers. */
+  readonly hooksShareTensors: boolean;
   /** Runs one request; throws only ServingError. */
   run(request: PipelineRequest): Promise<PipelineResult>;
   /** Whether requests can be run now. */
@@ -39,6 +41,7 @@ export interface ServableStatistics {
 /** What a servable is made of. */
 export interface ServableParts {
   readonly runner: PipelineRunner;
+  readonly hooksShareTensors: boolean;
   readonly hosts: readonly Pick<ModelHost, "isReady" | "facts" | "handle">[];
   /** Frees all of it. */
   readonly close: () => Promise<void>;
@@ -47,13 +50,14 @@ export interface ServableParts {
 /** Names a pipeline; `close` frees what it was made of. */
 export function createServable(
   identity: { readonly name: string; readonly version: bigint },
-  { runner, hosts, close }: ServableParts,
+  { runner, hooksShareTensors, hosts, close }: ServableParts,
 ): Servable {
   const { name, version } = identity;
   const counter = new RequestCounter();
   return {
     name,
     version,
+    hooksShareTensors,
     drivers: hosts.map(({ facts }) => facts.driver),
     maxBatchSize: hosts.length === 1 ? (hosts[0]?.facts.maxBatchSize ?? 0) : 0,
     get signatures() {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decodeInferRequest, encodeInferResponse, encodeStreamError } from "../../src/grpc/kserve-codec.ts";
+import { decodeInferRequest, encodeStreamError, inferResponseParts } from "../../src/grpc/kserve-codec.ts";
 import { bytesField, encodeMessage, integerField, messageField, textField } from "../../src/grpc/wire-writer.ts";
 import { datatypeOf } from "../../src/kserve/datatype.ts";
 import type { KserveAnswer } from "../../src/kserve/infer-kserve.ts";
@@ -219,7 +219,7 @@ describe("a ModelInferResponse", () => {
     const random = new Random(6);
     for (let round = 0; round < 100; round++) {
       const tensors = randomTensors(random, CARRIED);
-      const read = kserveJudge.decodeResponse(encodeInferResponse(answer(tensors), "raw"));
+      const read = kserveJudge.decodeResponse(encodeMessage(inferResponseParts(answer(tensors), "raw")));
       expect(read).toMatchObject({ model_name: "m", model_version: "2", id: "7" });
       expect(read.outputs).toMatchObject(
         tensors.map(([name, tensor]) => ({ ...head(name, tensor), shape: tensor.shape.map(String), contents: null })),
@@ -234,7 +234,7 @@ describe("a ModelInferResponse", () => {
       ["b", createTensor("bytes", [1], [Buffer.from("é")])],
     ];
     const { outputs, raw_output_contents: raw } = kserveJudge.decodeResponse(
-      encodeInferResponse(answer(tensors), "typed"),
+      encodeMessage(inferResponseParts(answer(tensors), "typed")),
     );
     expect(raw).toEqual([]);
     expect(outputs).toMatchObject([
@@ -242,7 +242,7 @@ describe("a ModelInferResponse", () => {
       { contents: { bytes_contents: [Buffer.from("é")] } },
     ]);
     const half: [string, Tensor] = ["h", createTensor("float16", [1], Uint16Array.of(0x3c00))];
-    const mixed = kserveJudge.decodeResponse(encodeInferResponse(answer([...tensors, half]), "typed"));
+    const mixed = kserveJudge.decodeResponse(encodeMessage(inferResponseParts(answer([...tensors, half]), "typed")));
     expect(mixed.raw_output_contents).toHaveLength(3);
   });
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
+import { bytesField, encodeMessage, integerField, messageField } from "../../src/grpc/wire-writer.ts";
 import { MemoryBudget } from "../../src/serving/memory-budget.ts";
 
 const MESSAGE = Buffer.from(Array.from({ length: 300 }, (_, index) => index % 251));
@@ -10,8 +12,8 @@ function prefixed(message: Buffer, { compressed = 0, claim = message.length } = 
   return Buffer.concat([prefix, message]);
 }
 
-function open(maxBytes = 1000) {
-  return new MessageReader({ maxBytes, memory: new MemoryBudget(10_000).open() });
+function open(maxBytes = 1000, pool = new MessagePool()) {
+  return new MessageReader({ maxBytes, memory: new MemoryBudget(2 * maxBytes).open(), pool, nesting: [2] });
 }
 
 function addInPieces(reader: MessageReader, bytes: Buffer, size: number): void {
@@ -31,11 +33,11 @@ describe("a message", () => {
     expect(reader.finish()).toHaveLength(0);
   });
 
-  it("of one piece is not copied", () => {
-    const reader = open();
-    const bytes = prefixed(MESSAGE);
-    reader.add(bytes);
-    expect(reader.finish().buffer).toBe(bytes.buffer);
+  it("keeps its bytes when the place where they arrived is used again", () => {
+    const [reader, other] = [open(), open()];
+    addInPieces(reader, prefixed(MESSAGE), 305);
+    addInPieces(other, prefixed(Buffer.alloc(300)), 305);
+    expect(Buffer.from(reader.finish())).toEqual(MESSAGE);
   });
 
   it.each([
@@ -60,9 +62,71 @@ it("counts what it holds, and refuses what the memory has no room for", () => {
   const others = budget.open();
   others.grow(200);
   const memory = budget.open();
-  const reader = new MessageReader({ maxBytes: 1000, memory });
+  const reader = new MessageReader({ maxBytes: 1000, memory, pool: new MessagePool() });
   reader.add(prefixed(MESSAGE).subarray(0, 200));
   expect(() => reader.add(prefixed(MESSAGE).subarray(200))).toThrow(/hold 400 bytes/);
   memory.release();
   expect(() => others.grow(200)).not.toThrow();
+});
+
+it("passes over what still comes once it was dropped", () => {
+  const reader = open();
+  const bytes = prefixed(MESSAGE);
+  reader.add(bytes.subarray(0, 200));
+  reader.drop();
+  reader.add(Buffer.concat([bytes, bytes]));
+  expect(() => reader.finish()).toThrow(/no whole request message/);
+});
+
+describe("a large value", () => {
+  const MEGABYTES = 3 * 1024 * 1024;
+
+  /** One field in front, as long as asked for, then the value, nested. */
+  function message(leadBytes: number, valueBytes: number): Buffer {
+    const value = Buffer.alloc(valueBytes, 0xee);
+    const parts = [bytesField(1, Buffer.alloc(leadBytes)), messageField(2, [integerField(1, 1), bytesField(4, value)])];
+    return encodeMessage([...parts, integerField(9, 1)]);
+  }
+
+  it.each([0, 1, 2, 3, 4, 5, 6, 7])("behind %i bytes lies where numbers can be viewed", (leadBytes) => {
+    for (const valueBytes of [100_000, MEGABYTES]) {
+      const reader = open(2 * MEGABYTES);
+      const sent = message(leadBytes, valueBytes);
+      addInPieces(reader, prefixed(sent), 16_384);
+      const bytes = reader.finish();
+      expect(sent.compare(bytes)).toBe(0);
+      expect((bytes.byteOffset + bytes.indexOf(0xee)) % 8).toBe(0);
+    }
+  });
+
+  it("of which the place is not known when memory is made comes whole all the same", () => {
+    const reader = open(2 * MEGABYTES);
+    const sent = message(3, 100_000);
+    addInPieces(reader, prefixed(sent), 7);
+    expect(sent.compare(reader.finish())).toBe(0);
+  });
+
+  it("that is only claimed takes no more than a megabyte of room", () => {
+    const reader = open(2 ** 31);
+    reader.add(prefixed(Buffer.alloc(1000), { claim: 2 ** 31 }));
+    expect(reader.room().buffer.byteLength).toBeLessThanOrEqual(2 ** 20 + 8);
+  });
+
+  it("comes into the memory of an earlier one, where that was given back", () => {
+    const pool = new MessagePool();
+    const [first, second, third] = [1, 2, 3].map(() => open(2 * MEGABYTES, pool)) as [
+      MessageReader,
+      MessageReader,
+      MessageReader,
+    ];
+    first.add(prefixed(message(2, 100_000)));
+    const memory = first.finish().buffer;
+    second.add(prefixed(message(2, 100_000)));
+    expect(second.finish().buffer).not.toBe(memory);
+    first.recycle();
+    const sent = message(3, 99_999);
+    third.add(prefixed(sent));
+    expect(third.finish().buffer).toBe(memory);
+    expect(sent.compare(third.finish())).toBe(0);
+  });
 });

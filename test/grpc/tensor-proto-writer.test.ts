@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TensorEncoding } from "../../src/grpc/tensor-proto-writer.ts";
-import { encodePredictResponse } from "../../src/grpc/tensorflow-codec.ts";
+import { predictResponseParts } from "../../src/grpc/tensorflow-codec.ts";
+import { encodeMessage } from "../../src/grpc/wire-writer.ts";
 import { DTYPES } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
 import { judge } from "./judge.ts";
@@ -10,7 +11,7 @@ import { Random } from "./random.ts";
 /** What protobufjs reads from what we write. */
 function judged(tensor: Tensor, encoding: TensorEncoding): unknown {
   const spec = { model: "", signature: "", versionEncoding: "int64" } as const;
-  const bytes = encodePredictResponse({ spec, outputs: createTensors([["y", tensor]]) }, encoding);
+  const bytes = encodeMessage(predictResponseParts({ spec, outputs: createTensors([["y", tensor]]) }, encoding));
   return (judge.decodeResponse(bytes).outputs as Record<string, unknown>).y;
 }
 

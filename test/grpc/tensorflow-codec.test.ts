@@ -5,8 +5,8 @@ import {
   decodePredictRequest,
   decodePredictResponse,
   encodePredictRequest,
-  encodePredictResponse,
   type PredictRequest,
+  predictResponseParts,
 } from "../../src/grpc/tensorflow-codec.ts";
 import { bytesField, encodeMessage, integerField, messageField, textField } from "../../src/grpc/wire-writer.ts";
 import { DTYPES } from "../../src/tensor/dtype.ts";
@@ -227,7 +227,7 @@ describe("a PredictResponse", () => {
   it("of ours is read by protobufjs, and protobufjs' by us", () => {
     const spec = { model: "m", version: 3n, signature: "serving_default", versionEncoding: "int64" } as const;
     const response = { spec, outputs: createTensors([["y", scalar]]) };
-    const bytes = encodePredictResponse(response, "typed");
+    const bytes = encodeMessage(predictResponseParts(response, "typed"));
     expect(judge.decodeResponse(bytes)).toMatchObject({
       outputs: { y: { dtype: "DT_FLOAT", float_val: [1.5], tensor_shape: { dim: [] } } },
       model_spec: { name: "m", version: { value: "3" }, signature_name: "serving_default" },
@@ -238,7 +238,7 @@ describe("a PredictResponse", () => {
 
   it("has a tensor_shape also for a scalar, as TensorFlow's has", () => {
     const spec = { model: "", signature: "", versionEncoding: "int64" } as const;
-    const bytes = encodePredictResponse({ spec, outputs: createTensors([["y", scalar]]) }, "typed");
+    const bytes = encodeMessage(predictResponseParts({ spec, outputs: createTensors([["y", scalar]]) }, "typed"));
     expect(judge.decodeResponse(bytes)).toMatchObject({ outputs: { y: { tensor_shape: { dim: [] } } } });
   });
 });

@@ -6,9 +6,9 @@ import { LocalService, type LocalServiceOptions } from "../../src/serving/local-
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { slotOf } from "./slot-of.ts";
 
-async function serve(hooks: Hooks, options: Partial<LocalServiceOptions> = {}): Promise<LocalService> {
+async function serve(hooks: Hooks | undefined, options: Partial<LocalServiceOptions> = {}): Promise<LocalService> {
   const catalog = new Catalog();
-  catalog.add(await slotOf({ hooks }));
+  catalog.add(await slotOf({ ...(hooks && { hooks }) }));
   return new LocalService(catalog, {
     maxCount: 100,
     maxBytes: 1e6,
@@ -108,4 +108,18 @@ test("readiness is told at once and when the service closes", async () => {
   service.admission.close();
   expect(told).toEqual([true, false]);
   await expect(ask(service)).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("tells the wire whether hooks of this thread may have kept the tensors", async () => {
+  for (const [hooks, isWireOnly] of [
+    [{ preprocess: (values) => values }, false],
+    [undefined, true],
+  ] as [Hooks, boolean][]) {
+    const service = await serve(hooks);
+    const memory = service.memory.open();
+    const inputs = { kind: "tensors", tensors: toTensors({ x: [1] }) } as const;
+    const signal = new AbortController().signal;
+    await service.infer({ id: "1", model: "", signature: "", inputs, metadata: {}, signal, memory });
+    expect(memory.isWireOnly).toBe(isWireOnly);
+  }
 });

@@ -1,0 +1,40 @@
+import { encodePieces, type WirePart } from "./wire-writer.ts";
+
+/** Bytes that gRPC puts before each message: whether it is compressed, and its length. */
+export const PREFIX_BYTES = 5;
+
+/** A message as gRPC sends it, not compressed, its prefix before it: in one buffer, or in several that make it in this order. */
+export type FramedMessage = readonly Uint8Array[];
+
+/** A message made of parts. With `lends`, large values stay where they are, and must not change until they are sent. */
+export function frameParts(parts: readonly WirePart[], lends: boolean): FramedMessage {
+  const pieces = encodePieces(parts, { lead: PREFIX_BYTES, lends });
+  writePrefix(pieces[0], framedBytes(pieces) - PREFIX_BYTES);
+  return pieces;
+}
+
+/** A message that is written already. */
+export function frameBytes(message: Uint8Array): FramedMessage {
+  const framed = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
+  writePrefix(framed, message.length);
+  framed.set(message, PREFIX_BYTES);
+  return [framed];
+}
+
+/** The message without its prefix, in one buffer. */
+export function unframe(framed: FramedMessage): Buffer {
+  const [first, ...rest] = framed as readonly [Uint8Array, ...Uint8Array[]];
+  const message = first.subarray(PREFIX_BYTES);
+  return rest.length === 0 ? (message as Buffer) : Buffer.concat([message, ...rest]);
+}
+
+function writePrefix(framed: Buffer, bytes: number): void {
+  framed[0] = 0;
+  framed.writeUInt32BE(bytes, 1);
+}
+
+function framedBytes(pieces: FramedMessage): number {
+  let bytes = 0;
+  for (const { length } of pieces) bytes += length;
+  return bytes;
+}

@@ -1,0 +1,40 @@
+import { WIRE } from "./wire-reader.ts";
+
+/** The number of the field that holds a message, at each depth from the whole message down, on the way to its large values. */
+export type Nesting = readonly number[];
+
+/**
+ * Where in a message the value begins that reaches past `head`, its first bytes, so that a buffer can be chosen in which that
+ * value is aligned. A guess, for whatever bytes: undefined where none is seen.
+ */
+export function payloadStart(head: Uint8Array, nesting: Nesting): number | undefined {
+  let depth = 0;
+  let at = 0;
+  while (at < head.length) {
+    const tag = readVarint(head, at);
+    at = tag.end;
+    const kind = tag.value & 7;
+    if (kind === WIRE.bytes) {
+      const length = readVarint(head, at);
+      at = length.end;
+      if (length.value <= head.length - at) at += length.value;
+      else if (tag.value >>> 3 === nesting[depth]) depth++;
+      else return at;
+    } else if (kind === WIRE.varint) at = readVarint(head, at).end;
+    else if (kind === WIRE.fixed32) at += 4;
+    else if (kind === WIRE.fixed64) at += 8;
+    else return undefined;
+  }
+  return undefined;
+}
+
+/** A varint's low 32 bits, and where it ends. */
+function readVarint(bytes: Uint8Array, start: number): { readonly value: number; readonly end: number } {
+  let value = 0;
+  let end = start;
+  for (let shift = 0; ; shift += 7) {
+    const byte = bytes[end++] ?? 0;
+    if (shift < 32) value |= (byte & 0x7f) << shift;
+    if (byte < 0x80) return { value: value >>> 0, end };
+  }
+}

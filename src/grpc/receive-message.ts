@@ -1,0 +1,63 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { CancelSource } from "../cancel-source.ts";
+import { receiveInto, type StreamReceiver } from "./grpc-internals.ts";
+import type { MessageReader } from "./message-reader.ts";
+
+/** Lets a reader take all that a stream brings. Resolves with its message; rejects when it cannot be taken, or when the source aborts. */
+export function receiveMessage(
+  stream: ServerHttp2Stream,
+  reader: MessageReader,
+  source: CancelSource,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const receiver = new MessageReceiver(reader, reject);
+    if (receiveInto(stream, receiver)) stream.resume();
+    else stream.on("data", (piece: Buffer) => receiver.take(piece));
+    stream.on("end", () => receiver.finish(resolve));
+    source.addEventListener("abort", () => receiver.refuse(source.reason));
+  });
+}
+
+class MessageReceiver implements StreamReceiver {
+  readonly #reader: MessageReader;
+  readonly #reject: (reason: unknown) => void;
+
+  constructor(reader: MessageReader, reject: (reason: unknown) => void) {
+    this.#reader = reader;
+    this.#reject = reject;
+  }
+
+  room(): Uint8Array {
+    return this.#reader.room();
+  }
+
+  filled(bytes: number): void {
+    try {
+      this.#reader.filled(bytes);
+    } catch (reason) {
+      this.refuse(reason);
+    }
+  }
+
+  take(piece: Buffer): void {
+    try {
+      this.#reader.add(piece);
+    } catch (reason) {
+      this.refuse(reason);
+    }
+  }
+
+  finish(resolve: (message: Uint8Array) => void): void {
+    try {
+      resolve(this.#reader.finish());
+    } catch (reason) {
+      this.refuse(reason);
+    }
+  }
+
+  /** What still comes is passed over. */
+  refuse(reason: unknown): void {
+    this.#reader.drop();
+    this.#reject(reason);
+  }
+}
