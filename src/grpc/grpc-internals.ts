@@ -57,13 +57,11 @@ export interface StreamReceiver {
 export function receiveInto(stream: ServerHttp2Stream, receiver: StreamReceiver): boolean {
   const handle = handleOf(stream);
   if (handle === undefined || READ_MEMBERS === undefined) return false;
-  const { buffer, filled, next } = READ_MEMBERS;
   const room = receiver.room();
-  Object.assign(stream, {
-    [buffer]: room,
-    [filled]: (bytes: number) => receiver.filled(bytes),
-    [next]: () => receiver.room(),
-  });
+  const members = stream as unknown as Record<symbol, unknown>;
+  members[READ_MEMBERS.buffer] = room;
+  members[READ_MEMBERS.filled] = (bytes: number) => receiver.filled(bytes);
+  members[READ_MEMBERS.next] = () => receiver.room();
   handle.useUserBuffer(room);
   return true;
 }

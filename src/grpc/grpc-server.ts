@@ -10,6 +10,7 @@ import { settlesWithin } from "../settles-within.ts";
 import { HealthService } from "./health-service.ts";
 import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
 import { addKserveService } from "./kserve-service.ts";
+import { MessageClock } from "./message-clock.ts";
 import { createIntake, type IntakeLimits } from "./message-intake.ts";
 import { MessagePool } from "./message-pool.ts";
 import { OpenCalls } from "./open-calls.ts";
@@ -76,9 +77,9 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const context = { maxMessageBytes, log, openCalls, routes: new Map<string, UnaryRoute>() };
   addTensorflowService(server, service, { ...context, tensorContent });
   addKserveService(server, service, { ...context, allowControl });
-  const pool = new MessagePool();
+  const streams = { memory, messageTimeoutMs, clock: new MessageClock(messageTimeoutMs), pool: new MessagePool() };
   for (const [path, route] of context.routes) {
-    connections?.divert(path, toStreamHandler(route, { ...context, memory, pool, messageTimeoutMs }));
+    connections?.divert(path, toStreamHandler(route, { ...context, ...streams }));
   }
   addReflection(server);
   const injector =

@@ -72,6 +72,12 @@ function readValue(reader: WireReader): bigint {
   return value;
 }
 
+/** Whether two of them say the same. */
+export function isSameSpec(a: ModelSpec, b: ModelSpec): boolean {
+  const isSameModel = a.model === b.model && a.version === b.version && a.label === b.label;
+  return isSameModel && a.signature === b.signature && a.versionEncoding === b.versionEncoding;
+}
+
 /** The fields of a ModelSpec. */
 export function modelSpecParts(spec: ModelSpec): WirePart[] {
   const { model, signature, version, label, versionEncoding } = spec;

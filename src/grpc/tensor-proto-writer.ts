@@ -4,12 +4,15 @@ import {
   type NarrowIntegers,
   narrowVarintsSize,
   type WideIntegers,
+  wideVarintSize,
   wideVarintsSize,
   writeNarrowVarints,
+  writeVarint,
   writeWideVarints,
 } from "./packed-varints.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE, typeOfDType } from "./tensor-proto.ts";
-import { bytesField, delimited, integerField, messageField, type WirePart } from "./wire-writer.ts";
+import { WIRE } from "./wire-reader.ts";
+import { bytesField, delimited, integerField, type WirePart } from "./wire-writer.ts";
 
 /**
  * Where numbers go: `typed` = the field of their type (`float_val` …), which every TensorFlow Serving client reads;
@@ -23,10 +26,32 @@ export function tensorProtoParts(tensor: Tensor, encoding: TensorEncoding): Wire
   return [integerField(TENSOR_PROTO.dtype, number), shapeField(tensor.shape), ...valueFields(tensor, encoding)];
 }
 
-/** Present also for a scalar, as TensorFlow writes it. */
+/** Present also for a scalar, as TensorFlow writes it. Every tensor has one: parts for each dimension would cost more than all else. */
 function shapeField(shape: readonly number[]): WirePart {
-  const dims = shape.map((size) => messageField(TENSOR_SHAPE.dim, [integerField(TENSOR_SHAPE.dimSize, size)]));
-  return messageField(TENSOR_PROTO.shape, dims);
+  let bytes = 0;
+  for (const size of shape) bytes += 2 + dimBytes(size);
+  return delimited(TENSOR_PROTO.shape, bytes, (target, position) => {
+    let end = position;
+    for (const size of shape) end = writeDim(size, target, end);
+    return end;
+  });
+}
+
+/** Of a Dim's content: a size of 0 goes without saying. */
+function dimBytes(size: number): number {
+  return size === 0 ? 0 : 1 + wideVarintSize(size >>> 0, highOf(size));
+}
+
+function writeDim(size: number, target: Buffer, position: number): number {
+  target[position] = (TENSOR_SHAPE.dim << 3) | WIRE.bytes;
+  target[position + 1] = dimBytes(size);
+  if (size === 0) return position + 2;
+  target[position + 2] = (TENSOR_SHAPE.dimSize << 3) | WIRE.varint;
+  return writeVarint(size >>> 0, highOf(size), target, position + 3);
+}
+
+function highOf(size: number): number {
+  return Math.floor(size / 2 ** 32);
 }
 
 function valueFields(tensor: Tensor, encoding: TensorEncoding): WirePart[] {

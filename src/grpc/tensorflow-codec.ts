@@ -1,12 +1,12 @@
 import { DecodeBudget } from "../serving/decode-budget.ts";
-import { createTensors, type Tensors } from "../tensor/tensor.ts";
-import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
+import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 import type { Nesting } from "./payload-start.ts";
 import { ELEMENT_BYTES, TensorProtoFields } from "./tensor-proto-fields.ts";
 import { toTensor } from "./tensor-proto-reader.ts";
 import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
 import { WIRE, WireReader } from "./wire-reader.ts";
-import { encodeMessage, messageField, textElement, type WirePart } from "./wire-writer.ts";
+import { bytesField, encodeMessage, messageField, textElement, type WirePart } from "./wire-writer.ts";
 
 /** Field numbers of tensorflow.serving.PredictRequest and PredictResponse. */
 const REQUEST = { modelSpec: 1, inputs: 2, outputFilter: 3 } as const;
@@ -90,7 +90,19 @@ export function encodePredictRequest(request: PredictRequest, encoding: TensorEn
 
 /** The fields of a PredictResponse. */
 export function predictResponseParts({ spec, outputs }: PredictResponse, encoding: TensorEncoding): WirePart[] {
-  return [...mapFields(RESPONSE.outputs, outputs, encoding), messageField(RESPONSE.modelSpec, modelSpecParts(spec))];
+  const parts = mapFields(RESPONSE.outputs, outputs, encoding);
+  parts.push(bytesField(RESPONSE.modelSpec, encodeSpec(spec)));
+  return parts;
+}
+
+/** What was written last: most answers have the spec of the one before. */
+let lastSpec: { readonly spec: ModelSpec; readonly bytes: Buffer } | undefined;
+
+function encodeSpec(spec: ModelSpec): Buffer {
+  if (lastSpec === undefined || !isSameSpec(lastSpec.spec, spec)) {
+    lastSpec = { spec, bytes: encodeMessage(modelSpecParts(spec)) };
+  }
+  return lastSpec.bytes;
 }
 
 function choosesNothing({ model, signature, version, label }: ModelSpec): boolean {
@@ -98,10 +110,12 @@ function choosesNothing({ model, signature, version, label }: ModelSpec): boolea
 }
 
 function mapFields(field: number, tensors: Tensors, encoding: TensorEncoding): WirePart[] {
-  return Object.entries(tensors).map(([name, tensor]) => {
-    const value = messageField(ENTRY.value, tensorProtoParts(tensor, encoding));
-    return messageField(field, [textElement(ENTRY.key, name), value]);
-  });
+  const entries: WirePart[] = [];
+  for (const name in tensors) {
+    const value = messageField(ENTRY.value, tensorProtoParts(tensors[name] as Tensor, encoding));
+    entries.push(messageField(field, [textElement(ENTRY.key, name), value]));
+  }
+  return entries;
 }
 
 /** A protobuf map of TensorProto while it is read: of entries with equal keys the last one counts. */

@@ -4,10 +4,11 @@ import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../serving/memory-budget.ts";
 import { readCallHeaders } from "./call-headers.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
-import { receiveInto } from "./grpc-internals.ts";
+import type { MessageClock } from "./message-clock.ts";
 import { isPooled, type MessagePool } from "./message-pool.ts";
 import { MessageReader, tooSlow } from "./message-reader.ts";
 import { toMetadata } from "./metadata-record.ts";
+import { receiveMessage } from "./receive-message.ts";
 import {
   abortReason,
   type HandlerContext,
@@ -28,6 +29,8 @@ export interface StreamContext extends HandlerContext {
   readonly pool: MessagePool;
   /** How long a message may take to come, in milliseconds. */
   readonly messageTimeoutMs: number;
+  /** Ends what takes longer. */
+  readonly clock: MessageClock;
 }
 
 /** Makes a method what answers calls on bare HTTP/2 streams: going through grpc-js takes a third of a small request's time. */
@@ -40,8 +43,9 @@ export function toStreamHandler(route: UnaryRoute, context: StreamContext): Stre
 }
 
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
-const WITH_TRAILERS = { waitForTrailers: true };
-const TRAILERS_ALONE = { endStream: true };
+/** Without a date, as other gRPC servers answer. */
+const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
+const TRAILERS_ALONE = { endStream: true, sendDate: false };
 const OK_TRAILERS = { "grpc-status": "0" };
 /** The longest timer that there is. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -63,17 +67,17 @@ class UnaryStream {
 
   /** Reads the message, runs the method and answers; never throws. */
   async run({ method, nesting }: UnaryRoute, headers: IncomingHttpHeaders): Promise<void> {
-    const { messageTimeoutMs } = this.#context;
+    const { messageTimeoutMs, clock, maxMessageBytes: maxBytes, pool } = this.#context;
     // A client that sends a byte a minute would hold its memory for ever.
-    const slow = setTimeout(() => this.giveUp(tooSlow(messageTimeoutMs)), messageTimeoutMs);
+    const endSlow = () => this.giveUp(tooSlow(messageTimeoutMs));
+    clock.add(endSlow);
     let timer: NodeJS.Timeout | undefined;
     try {
       const head = readCallHeaders(headers);
       timer = this.#watch(head.deadline);
-      const { maxMessageBytes: maxBytes, pool } = this.#context;
       const reader = new MessageReader({ maxBytes, memory: this.#memory, pool, nesting });
-      const message = await this.#readMessage(reader);
-      clearTimeout(slow);
+      const message = await receiveMessage(this.#stream, reader, this.#source);
+      clock.delete(endSlow);
       const info = toCallInfo(head, this.#source, this.#memory);
       this.#send(await method(message, info, () => peerOf(this.#stream)));
       // Not before the answer is all sent, which may be made of the message's own bytes.
@@ -82,7 +86,7 @@ class UnaryStream {
       logFailure(reason, String(headers[":path"]), this.#context.log);
       this.#fail(reason);
     } finally {
-      clearTimeout(slow);
+      clock.delete(endSlow);
       clearTimeout(timer);
       this.#memory.release();
     }
@@ -107,28 +111,6 @@ class UnaryStream {
     if (deadline === undefined || deadline - Date.now() > MAX_TIMEOUT_MS) return undefined;
     const late = () => this.giveUp(new ServingError("deadline_exceeded", "Deadline exceeded"), abortReason(deadline));
     return setTimeout(late, deadline - Date.now());
-  }
-
-  #readMessage(reader: MessageReader): Promise<Uint8Array> {
-    const stream = this.#stream;
-    return new Promise((resolve, reject) => {
-      const refuse = (reason: unknown) => {
-        reader.drop();
-        reject(reason);
-      };
-      const attempt = (task: () => void) => {
-        try {
-          task();
-        } catch (reason) {
-          refuse(reason);
-        }
-      };
-      const receiver = { room: () => reader.room(), filled: (bytes: number) => attempt(() => reader.filled(bytes)) };
-      if (receiveInto(stream, receiver)) stream.resume();
-      else stream.on("data", (piece: Buffer) => attempt(() => reader.add(piece)));
-      stream.on("end", () => attempt(() => resolve(reader.finish())));
-      this.#source.addEventListener("abort", () => refuse(this.#source.reason));
-    });
   }
 
   #send({ message, metadata }: UnaryAnswer): void {
