@@ -1,6 +1,6 @@
 const EMPTY = new Uint8Array(0);
 /** A length that somebody only claims is taken at its word up to so many bytes; beyond, room is made as bytes come. */
-const BELIEVED_BYTES = 1024 * 1024;
+export const BELIEVED_BYTES = 1024 * 1024;
 /** The width of the widest numbers. */
 const ALIGNMENT = 8;
 
@@ -26,7 +26,7 @@ export class ByteList {
    */
   expect(bytes: number, alignedAt = 0): void {
     this.#expected = bytes;
-    this.#lead = (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
+    this.#lead = leadTo(alignedAt);
   }
 
   append(block: Uint8Array): void {
@@ -55,4 +55,9 @@ export class ByteList {
     this.#bytes = larger;
     this.#isOwned = true;
   }
+}
+
+/** How many bytes must lie before others so that numbers of any size can be viewed from their byte `alignedAt` on. */
+export function leadTo(alignedAt: number): number {
+  return (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
 }

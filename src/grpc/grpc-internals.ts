@@ -42,7 +42,7 @@ export function callInternals(call: ServerInterceptingCallInterface): CallIntern
 
 /** Takes the bytes that a stream receives. */
 export interface StreamReceiver {
-  /** Where the next bytes are to be written; never empty, and what it gave last must not leave this process's hands meanwhile. */
+  /** Where the next bytes are to be written; never empty. That memory may neither be freed nor handed over until this is asked again. */
   room(): Uint8Array;
   /** Told of so many bytes that were written there; never throws. */
   filled(bytes: number): void;
@@ -69,6 +69,11 @@ export function receiveInto(stream: ServerHttp2Stream, receiver: StreamReceiver)
 /** Of what is below a stream. */
 interface StreamHandle {
   useUserBuffer(buffer: Uint8Array): void;
+}
+
+/** Whether streams of this Node have a place for {@link receiveInto}, as far as can be said before there is one. */
+export function hasReceivePlace(): boolean {
+  return READ_MEMBERS !== undefined;
 }
 
 /** By what names a stream keeps its buffer, whom it tells of bytes and whom it asks for the next buffer: those of a socket. */

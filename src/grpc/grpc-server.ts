@@ -7,6 +7,7 @@ import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { MemoryBudget } from "../serving/memory-budget.ts";
 import { settlesWithin } from "../settles-within.ts";
+import { hasReceivePlace } from "./grpc-internals.ts";
 import { HealthService } from "./health-service.ts";
 import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
 import { addKserveService } from "./kserve-service.ts";
@@ -73,6 +74,8 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const connections = tuneHttp2(server);
   if (connections === undefined)
     log.warn("gRPC is slower than it could be: this version of @grpc/grpc-js has no place for our HTTP/2 settings");
+  if (!hasReceivePlace())
+    log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
   const openCalls = new OpenCalls();
   const context = { maxMessageBytes, log, openCalls, routes: new Map<string, UnaryRoute>() };
   addTensorflowService(server, service, { ...context, tensorContent });

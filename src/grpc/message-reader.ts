@@ -1,3 +1,4 @@
+import { BELIEVED_BYTES, leadTo } from "../byte-list.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryShare } from "../serving/memory-budget.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
@@ -26,10 +27,6 @@ export interface MessageLimits {
 /** Where bytes are written that belong to no message yet; they are taken away before others come. */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 const NOTHING = Buffer.alloc(0);
-/** A length that a client only claims is taken at its word up to so many bytes; beyond, room is made as bytes come. */
-const BELIEVED_BYTES = 1024 * 1024;
-/** The width of the widest numbers. */
-const ALIGNMENT = 8;
 
 /**
  * Puts the only message of a unary call together from the pieces that its stream brings, however small they are, in one buffer
@@ -49,7 +46,7 @@ export class MessageReader {
     this.#limits = limits;
   }
 
-  /** Where the next bytes are to be written; never empty, and never memory that anyone but this reader has. */
+  /** Where the next bytes are to be written, to be told of before any others come; never empty, and never a message that was given out. */
   room(): Uint8Array {
     const isOpen = this.#length < (this.#neededBytes ?? 0) && !this.#isDropped;
     return isOpen ? this.#bytes.subarray(this.#length) : LANDING;
@@ -131,7 +128,7 @@ export class MessageReader {
   }
 
   #fromPool(neededBytes: number): Buffer | undefined {
-    const lead = leadOf(this.#alignedAt);
+    const lead = leadTo(this.#alignedAt);
     const memory = this.#limits.pool.take(lead + neededBytes);
     return memory && Buffer.from(memory, lead, neededBytes);
   }
@@ -145,13 +142,8 @@ export class MessageReader {
 
 /** Not zeroed: of room that is never used no page is ever touched, so that claims alone cost no memory. */
 function allocate(bytes: number, alignedAt: number): Buffer {
-  const lead = leadOf(alignedAt);
+  const lead = leadTo(alignedAt);
   return Buffer.allocUnsafe(lead + bytes).subarray(lead);
-}
-
-/** What has to lie before a message so that its byte `alignedAt` is aligned. */
-function leadOf(alignedAt: number): number {
-  return (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
 }
 
 function secondMessage(): ServingError {

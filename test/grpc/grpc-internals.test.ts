@@ -1,15 +1,15 @@
 import { once } from "node:events";
-import { connect, createServer, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { Server, type ServerInterceptingCallInterface } from "@grpc/grpc-js";
-import { expect, it, onTestFinished } from "vitest";
-import { callInternals, receiveInto, serverInternals } from "../../src/grpc/grpc-internals.ts";
+import { expect, it } from "vitest";
+import { callInternals, hasReceivePlace, receiveInto, serverInternals } from "../../src/grpc/grpc-internals.ts";
 import { createIntake } from "../../src/grpc/message-intake.ts";
 import { MemoryBudget } from "../../src/serving/memory-budget.ts";
+import { openStream } from "./open-stream.ts";
 
 it("are all there in the version that is installed", () => {
   const server = new Server();
   expect(serverInternals(server)).toBe(server);
+  expect(hasReceivePlace()).toBe(true);
 });
 
 it.each(["commonServerOptions", "createHttp2Server"])("of a server without %s are none", (name) => {
@@ -54,18 +54,3 @@ it("of a stream that is destroyed are none; it stays as it is", async () => {
   const receiver = { room: () => expect.unreachable(), filled: () => expect.unreachable() };
   expect(receiveInto(stream, receiver)).toBe(false);
 });
-
-/** Both ends of a request whose body has not begun. */
-async function openStream() {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  onTestFinished(() => {
-    session.destroy();
-    server.close();
-  });
-  const request = session.request({ ":method": "POST" });
-  request.on("error", () => {});
-  const [stream] = (await once(server, "stream")) as [ServerHttp2Stream];
-  return { stream, request };
-}
