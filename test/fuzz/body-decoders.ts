@@ -1,10 +1,14 @@
 import { deflateSync, gzipSync } from "node:zlib";
+import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
+import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
+import { encodePredictRequest, PREDICT_NESTING } from "../../src/grpc/tensorflow-codec.ts";
 import { parseKibernetikaJson } from "../../src/proxy/kibernetika-codec.ts";
 import { parseKibernetikaForm } from "../../src/proxy/kibernetika-multipart.ts";
 import { DecodeBudget } from "../../src/serving/decode-budget.ts";
 import { type Compression, inflate } from "../../src/serving/inflate.ts";
 import { MemoryBudget } from "../../src/serving/memory-budget.ts";
+import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import type { Decoder } from "./decoders.ts";
 
 const MAX_BYTES = 1_000_000;
@@ -27,7 +31,8 @@ export function bodyDecoders(): Decoder[] {
   const urlEncoded = Buffer.from("float_x=1%2C2.5&strings_s=%C3%A9&strings_s=b&int8_n=-128&out_mime_type=text%2Fplain");
   const json = '{"inputs": {"x": {"dtype": 1, "data": [[1, null], [3, 4]]}}, "out_filter": ["x"]}';
   const text = Buffer.from("a body that is sent compressed ".repeat(20));
-  const message = Buffer.concat([Buffer.from([0, 0, 0, 0, 7]), Buffer.from("message")]);
+  const large = createTensors([["x", createTensor("float32", [50_000], new Float32Array(50_000))]]);
+  const predict = encodePredictRequest({ spec: NO_MODEL_SPEC, inputs: large, outputFilter: [] }, "content");
   return [
     formDecoder("a multipart form", multipart, `multipart/form-data; boundary=${BOUNDARY}`),
     formDecoder("an encoded form", urlEncoded, "application/x-www-form-urlencoded"),
@@ -38,7 +43,7 @@ export function bodyDecoders(): Decoder[] {
     },
     inflateDecoder("gzip", gzipSync(text)),
     inflateDecoder("deflate", deflateSync(text)),
-    { name: "a gRPC message in pieces", samples: [message], decode: readPieces },
+    { name: "a gRPC message in pieces", samples: [Buffer.from("message"), predict].map(framed), decode: readPieces },
   ];
 }
 
@@ -59,8 +64,16 @@ function inflateDecoder(how: Compression, sample: Buffer): Decoder {
   };
 }
 
+function framed(message: Buffer): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
 function readPieces(bytes: Buffer): Uint8Array {
-  const reader = new MessageReader({ maxBytes: MAX_BYTES, memory: new MemoryBudget(MAX_BYTES).open() });
-  for (let at = 0; at < bytes.length; at += 3) reader.add(bytes.subarray(at, at + 3));
+  const limits = { maxBytes: MAX_BYTES, memory: new MemoryBudget(MAX_BYTES).open(), pool: new MessagePool() };
+  const reader = new MessageReader({ ...limits, nesting: PREDICT_NESTING });
+  const step = bytes.length > 1000 ? 16_384 : 3;
+  for (let at = 0; at < bytes.length; at += step) reader.add(bytes.subarray(at, at + step));
   return reader.finish();
 }

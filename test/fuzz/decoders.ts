@@ -7,8 +7,9 @@ import {
   decodePredictRequest,
   decodePredictResponse,
   encodePredictRequest,
-  encodePredictResponse,
+  predictResponseParts,
 } from "../../src/grpc/tensorflow-codec.ts";
+import { encodeMessage } from "../../src/grpc/wire-writer.ts";
 import { toInputs } from "../../src/proxy/kserve-inputs.ts";
 import { toRawInput } from "../../src/proxy/kserve-raw-request.ts";
 import { parseKserveBody } from "../../src/proxy/kserve-request.ts";
@@ -139,7 +140,7 @@ function tensorflowDecoders(): Decoder[] {
     },
     {
       name: "PredictResponse",
-      samples: [encodePredictResponse({ spec: NO_MODEL_SPEC, outputs: inputs }, "typed")],
+      samples: [encodeMessage(predictResponseParts({ spec: NO_MODEL_SPEC, outputs: inputs }, "typed"))],
       decode: (bytes) => decodePredictResponse(bytes, MAX_BYTES),
     },
     { name: "a health check", samples: [Buffer.from("\n\x01m")], decode: decodeHealthRequest },

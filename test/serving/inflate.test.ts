@@ -15,7 +15,7 @@ describe("inflate", () => {
     ["gzip", gzipSync],
     ["deflate", deflateSync],
   ] as const)("brings back what was compressed with %s", async (how, compress) => {
-    expect(Buffer.from(await inflate(compress(TEXT), how, limits()))).toEqual(TEXT);
+    expect(TEXT.equals(await inflate(compress(TEXT), how, limits()))).toBe(true);
     expect(await inflate(compress(Buffer.alloc(0)), how, limits())).toHaveLength(0);
   });
 
