@@ -15,6 +15,9 @@ const MAX_PIXELS = 100_000_000;
 /** As many as there are threads that decode. */
 const AT_ONCE = 4;
 
+/** {@link decodeImageInputs}, or the same done elsewhere. */
+export type DrawInputs = typeof decodeImageInputs;
+
 /**
  * Decodes the pictures among a model's inputs: wherever a numeric input of rank 4 received a `bytes` tensor. All other inputs
  * pass as they are. Order, rounding and texts are those of OpenVINO Model Server: decoded as the file has it, BGR, converted to
@@ -38,7 +41,8 @@ export function hasImages(inputs: Tensors, specs: readonly TensorSpec[]): boolea
   return specs.some((spec) => isImage(inputs[spec.name], spec));
 }
 
-function isImage(tensor: Tensor | undefined, spec: TensorSpec): tensor is Tensor<"bytes"> {
+/** Whether a tensor holds pictures for an input that takes numbers. */
+export function isImage(tensor: Tensor | undefined, spec: TensorSpec): tensor is Tensor<"bytes"> {
   return tensor?.dtype === "bytes" && takesPictures(spec);
 }
 

@@ -8,7 +8,7 @@ import { assertBatchable, BatchPolicy, rowsOf } from "./batch-policy.ts";
 import { checkInputs } from "./check-inputs.ts";
 import { flexibleBatch } from "./flexible-batch.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
-import { decodeImageInputs, hasImages } from "./image-input.ts";
+import { type DrawInputs, decodeImageInputs, hasImages } from "./image-input.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { oneAtATime, RunQueue } from "./run-queue.ts";
 
@@ -22,17 +22,19 @@ export interface LoadSource {
   readonly threads: number;
   /** Where the pipeline's hook file lies. */
   readonly hookFolder?: string | undefined;
+  /** Who makes inputs of pictures; default = this thread. */
+  readonly draw?: DrawInputs;
 }
 
 /** Loads a model and gives it what drivers must not write again: checks, the concurrency gate, timing, error mapping, closing once. */
 export async function loadModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
-  const { driver, path } = source;
+  const { driver, path, draw = decodeImageInputs } = source;
   const started = performance.now();
   const choices = parseHostOptions(source.options);
   const model = await openModel(source, choices, log);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
-  return hostModel(model, { driver: driver.name, path, loadMs, log, choices });
+  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, draw });
 }
 
 async function openModel(
@@ -68,13 +70,22 @@ interface HostFacts {
   readonly loadMs: number;
   readonly log: Logger;
   readonly choices: HostChoices;
+  readonly draw: DrawInputs;
 }
 
 function hostModel(model: Model, facts: HostFacts): ModelHandle {
-  const { batching, images } = facts.choices;
+  const { draw, choices } = facts;
+  const { batching, images } = choices;
   const run = (inputs: Tensors, call: ModelCall) => predict(model, inputs, call, facts);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
   const queue = new RunQueue(policy, model.concurrency ?? 1);
+  const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
+    const checked = checkInputs(inputs, specs);
+    if (batching !== undefined) rowsOf(checked);
+    return queue.push(checked, call).catch(rethrow);
+  };
+  /** Those with pictures, which are not in the queue before they are drawn. */
+  const drawing = new Set<Promise<Tensors>>();
   let closed: Promise<void> | undefined;
   return {
     driver: facts.driver,
@@ -90,15 +101,17 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const signature = signatureOf(model, call.signature);
       checkOutputs(call.outputs, signature);
       const { inputs: specs = [] } = signature;
-      const decoded = hasImages(inputs, specs) ? await decodeImageInputs(inputs, specs, images) : inputs;
-      const checked = checkInputs(decoded, signature.inputs);
-      if (batching !== undefined) rowsOf(checked);
-      return queue.push(checked, call).catch(rethrow);
+      if (!hasImages(inputs, specs)) return push(inputs, signature, call);
+      const drawn = draw(inputs, specs, images).then((decoded) => push(decoded, signature, call));
+      drawing.add(drawn);
+      return drawn.finally(() => drawing.delete(drawn));
     },
     statistics: async () => queue.statistics(),
     isReady: () => model.isReady?.() ?? true,
     close: () => {
-      closed ??= queue.idle().then(() => model.close());
+      closed ??= Promise.allSettled(drawing)
+        .then(() => queue.idle())
+        .then(() => model.close());
       return closed;
     },
   };

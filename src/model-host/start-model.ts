@@ -4,6 +4,8 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import type { Logger } from "../observability/logger.ts";
 import { toHostPort } from "../threads/host-port.ts";
+import { ImageDrawer } from "./image-drawer.ts";
+import type { DrawInputs } from "./image-input.ts";
 import { createModelClient } from "./model-client.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
@@ -113,7 +115,9 @@ async function startInline(
   { found, path, options: raw, hookFolder }: ModelSource,
   { threads = 1, log }: StartModelOptions,
 ): Promise<ModelHost> {
-  const handle = await loadModel({ driver: found.driver, path, options: raw, threads, hookFolder }, log);
+  const drawer = new ImageDrawer(log);
+  const draw: DrawInputs = (inputs, specs, choices) => drawer.draw(inputs, specs, choices);
+  const handle = await loadModel({ driver: found.driver, path, options: raw, threads, hookFolder, draw }, log);
   const server = new ModelServer(handle);
   const connect = () => {
     const { port1, port2 } = new MessageChannel();
@@ -127,6 +131,9 @@ async function startInline(
     connect,
     onReconnect: () => () => {},
     isReady: () => handle.isReady?.() ?? true,
-    close: () => handle.close(),
+    close: async () => {
+      await handle.close();
+      await drawer.close();
+    },
   };
 }

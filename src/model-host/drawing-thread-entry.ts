@@ -1,0 +1,4 @@
+import { workerData } from "node:worker_threads";
+import { runDrawingThread } from "./drawing-thread.ts";
+
+runDrawingThread(workerData);
