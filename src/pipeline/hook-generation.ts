@@ -10,8 +10,10 @@ import { type HookThreadOptions, HookWorker } from "./hook-worker.ts";
 
 /** Requests that one thread has started at most; more of them wait where another thread can take them. */
 const MAX_STARTED = 32;
-/** The waits before a dead thread is replaced, longer with each thread that died before it answered anything. */
-const BACKOFF = { firstMs: 20, maxMs: 10_000 };
+/** The waits before a thread that could not be started is tried again. */
+const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
+/** The waits before a dead thread is replaced, longer with each that died before it answered anything; not much, since what it did not begin waits for the next. */
+const CRASH_BACKOFF = { firstMs: 20, maxMs: 250 };
 
 /** How hook threads are run, whatever the generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
@@ -66,7 +68,8 @@ export class HookGeneration {
   /** Those that can take requests. */
   readonly #ready = new Set<HookWorker>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #backoff = new Backoff(BACKOFF);
+  readonly #startBackoff = new Backoff(START_BACKOFF);
+  readonly #crashBackoff = new Backoff(CRASH_BACKOFF);
   #signatures: Readonly<Record<string, Signature>> = {};
   #isOver = false;
 
@@ -165,16 +168,16 @@ export class HookGeneration {
   #lost(worker: HookWorker, start: HookStart, reason: ServingError | undefined): void {
     this.#ready.delete(worker);
     if (this.#isOver || reason === undefined) return;
-    if (worker.hasAnswered) this.#backoff.reset();
+    if (worker.hasAnswered) this.#crashBackoff.reset();
     this.#parts.log.error(`a hook thread ended and is replaced: ${reason.message}`, { err: reason.cause ?? reason });
-    this.#replaceLater(start);
+    this.#replaceLater(start, this.#crashBackoff);
   }
 
-  #replaceLater(start: HookStart): void {
+  #replaceLater(start: HookStart, backoff: Backoff): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       void this.#replace(start);
-    }, this.#backoff.next());
+    }, backoff.next());
     this.#timers.add(timer);
   }
 
@@ -182,10 +185,11 @@ export class HookGeneration {
     const worker = this.#spawn();
     try {
       await this.#enlist(worker, start);
+      this.#startBackoff.reset();
     } catch (reason) {
       if (this.#isOver) return;
       this.#parts.log.error(`a hook thread could not be started: ${reasonText(reason)}`, { err: reason });
-      this.#replaceLater(start);
+      this.#replaceLater(start, this.#startBackoff);
       await worker.terminate();
     }
   }

@@ -21,6 +21,9 @@ export interface HookPoolParts {
   readonly params: InitParams;
 }
 
+/** Threads that may die before they begin a request: what more of them do not survive is the request itself, such as one too large to be read. */
+const MAX_HANDED_ON = 20;
+
 /** One queue of requests, by priority, before the threads of one generation of hooks at a time. */
 export class HookPool implements PipelineRunner {
   readonly #open: HookPoolParts["open"];
@@ -28,8 +31,8 @@ export class HookPool implements PipelineRunner {
   readonly #queue: Waiting[] = [];
   /** The current one, one that is being started, and those that have not yet ended. */
   readonly #generations = new Set<HookGeneration>();
-  /** Requests whose thread died before it began them. */
-  readonly #handedOn = new WeakSet<PipelineRequest>();
+  /** How many threads died before they began a request. */
+  readonly #handedOn = new WeakMap<PipelineRequest, number>();
   readonly #closing = new AbortController();
   #generation: HookGeneration;
   /** Resolves once no reload runs or waits. */
@@ -134,16 +137,13 @@ export class HookPool implements PipelineRunner {
     }
   }
 
-  /**
-   * Once, and where another thread is there: what waited for a new one would fall upon it together with all that ended the
-   * old ones. Large inputs went with the thread that they were handed to.
-   */
+  /** What a thread did not begin goes to another, or waits for the next as any new request does. */
   #canRunAgain(request: PipelineRequest): boolean {
     const { inputs, signal } = request;
-    if (signal.aborted || this.#closing.signal.aborted || this.#handedOn.has(request) || !isWhole(inputs)) return false;
-    if (this.#generation.freest() === undefined) return false;
-    this.#handedOn.add(request);
-    return true;
+    if (signal.aborted || this.#closing.signal.aborted || !isWhole(inputs)) return false;
+    const times = this.#handedOn.get(request) ?? 0;
+    this.#handedOn.set(request, times + 1);
+    return times < MAX_HANDED_ON;
   }
 
   /** A request whose client is gone leaves the queue before it costs anything. */

@@ -143,7 +143,9 @@ export class HookWorker {
       outputs,
       deadline,
     };
-    const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, give: true };
+    // A busy thread may die before it begins the request: then another needs the inputs.
+    const give = this.inFlight === 0;
+    const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, give };
     const answer = await this.#ask(question);
     return { ...(answer.meta as RanMeta), outputs: payloadFromTensors(inputs.kind, answer.tensors) };
   }

@@ -85,20 +85,43 @@ test("requests of other threads go on while one thread dies", async () => {
 describe("requests that a thread was sent before it died", () => {
   const deadly = faulty("process.exit(1);");
 
-  test("are run by another thread where it had not begun them", async () => {
-    const servable = await startHookThreads(deadly, { workers: 2 });
-    const [killer, ...others] = await Promise.allSettled([1, 0, 0, 0].map((x) => ask(servable, { x })));
+  test.each([
+    ["another thread", 2],
+    ["the one that replaces it", 1],
+  ])("are run by %s where it had not begun them, large ones too", async (_, workers) => {
+    const servable = await startHookThreads(deadly, { workers });
+    const large = new Array<number>(10_000).fill(0);
+    const inputs = [{ x: 1 }, { x: 0 }, { x: large }, { x: 0 }, { x: large }];
+    const [killer, ...others] = await Promise.allSettled(inputs.map((each) => ask(servable, each)));
     expect(killer).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
-    expect(others).toEqual(others.map(() => ({ status: "fulfilled", value: { x: 0 } })));
+    expect(others).toEqual(inputs.slice(1).map((value) => ({ status: "fulfilled", value })));
   });
 
-  test("fail where their inputs went with it", async () => {
-    const servable = await startHookThreads(deadly, { workers: 2 });
-    const large = new Array<number>(10_000).fill(0);
-    const inputs = [{ x: 1 }, { x: 0 }, { x: large }];
-    const [, , lost] = await Promise.allSettled(inputs.map((each) => ask(servable, each)));
-    expect(lost).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
-    expect(await ask(servable, { x: large })).toEqual({ x: large });
+  test("outlive every thread that others end", async () => {
+    const servable = await startHookThreads(deadly);
+    const killers = [1, 1, 1].map((x) => ask(servable, { x }));
+    const others = [0, 0].map((x) => ask(servable, { x }));
+    for (const killer of killers) await expect(killer).rejects.toMatchObject({ code: "unavailable" });
+    expect(await Promise.all(others)).toEqual([{ x: 0 }, { x: 0 }]);
+  });
+
+  test("leave the queue when they are cancelled while they wait for the next thread", async () => {
+    const servable = await startHookThreads(`
+      import { existsSync, writeFileSync } from "node:fs";
+      import { join } from "node:path";
+      const mark = join(__dirname, "died.txt");
+      export const init_hook = () => (existsSync(mark) ? new Promise(() => {}) : undefined);
+      export const preprocess = (inputs: any) => {
+        if (inputs.x.data[0] === 0) return inputs;
+        writeFileSync(mark, "");
+        process.exit(1);
+      };`);
+    const abort = new AbortController();
+    const killer = ask(servable, { x: 1 });
+    const waiting = ask(servable, { x: 0 }, abort.signal);
+    await expect(killer).rejects.toMatchObject({ code: "unavailable" });
+    abort.abort();
+    await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
   });
 
   test("fail where it had begun them", async () => {
