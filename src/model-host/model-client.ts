@@ -5,7 +5,7 @@ import type { HostPort } from "../threads/host-port.ts";
 import { fromMethodTree } from "../threads/method-tree.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
-import { CALL, PREDICT, STATISTICS } from "./model-protocol.ts";
+import { CALL, PREDICT, STATISTICS, toPredictMeta } from "./model-protocol.ts";
 import { type RunStatistics, sumStatistics } from "./run-statistics.ts";
 
 /** What a client needs to know of a model that it reaches by message. */
@@ -32,8 +32,12 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
   const leastLoaded = () => {
     // Other threads' calls are not seen here: equals take turns, so that not all begin with the first.
     turn = (turn + 1) % exchanges.length;
-    const inTurn = [...exchanges.slice(turn), ...exchanges.slice(0, turn)];
-    return inTurn.reduce((best, each) => (loadOf(each) < loadOf(best) ? each : best));
+    let best = exchanges[turn] as Exchange;
+    for (let step = 1; step < exchanges.length; step++) {
+      const next = exchanges[(turn + step) % exchanges.length] as Exchange;
+      if (loadOf(next) < loadOf(best)) best = next;
+    }
+    return best;
   };
   const call = async (method: string, args: readonly unknown[]) => {
     const { json, tensors } = packValues(args);
@@ -45,10 +49,12 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
   return {
     ...facts,
     hookArgs: fromMethodTree(hookArgs, call) as Readonly<Record<string, unknown>>,
-    predict: async (inputs, { signal, give = false, ...meta }) => {
+    predict: async (inputs, call) => {
       if (closed) throw new ServingError("unavailable", "The model is closed.");
-      const isPlainEcho = facts.echoes && meta.outputs === undefined && Object.hasOwn(facts.signatures, meta.signature);
+      const { signal, give = false } = call;
+      const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
       if (isPlainEcho) return inputs;
+      const meta = toPredictMeta(call, facts.defaultSignature);
       const { tensors } = await leastLoaded().ask({ kind: PREDICT, meta, tensors: inputs, signal, give });
       return tensors;
     },

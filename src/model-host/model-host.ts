@@ -79,10 +79,14 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const run = (inputs: Tensors, call: ModelCall) => predict(model, inputs, call, facts);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
   const queue = new RunQueue(policy, model.concurrency ?? 1);
-  const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
+  const push = async (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
     const checked = checkInputs(inputs, specs);
     if (batching !== undefined) rowsOf(checked);
-    return queue.push(checked, call).catch(rethrow);
+    try {
+      return await queue.push(checked, call);
+    } catch (reason) {
+      throw ServingError.from(reason);
+    }
   };
   /** Those with pictures, which are not in the queue before they are drawn. */
   const drawing = new Set<Promise<Tensors>>();
@@ -101,7 +105,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const signature = signatureOf(model, call.signature);
       checkOutputs(call.outputs, signature);
       const { inputs: specs = [] } = signature;
-      if (!hasImages(inputs, specs)) return push(inputs, signature, call);
+      if (!hasImages(inputs, specs)) return await push(inputs, signature, call);
       const drawn = draw(inputs, specs, images).then((decoded) => push(decoded, signature, call));
       drawing.add(drawn);
       return drawn.finally(() => drawing.delete(drawn));
@@ -167,8 +171,4 @@ function signatureOf({ signatures }: Model, name: string): Signature {
   if (signature !== undefined) return signature;
   const known = Object.keys(signatures).join(", ");
   throw new ServingError("failed_precondition", `Serving signature key "${name}" not found. The model has ${known}.`);
-}
-
-function rethrow(reason: unknown): never {
-  throw ServingError.from(reason);
 }

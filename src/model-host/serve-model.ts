@@ -53,7 +53,10 @@ export class ModelServer {
   }
 
   async #answer({ kind, meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Partial<Answer>> {
-    if (kind === PREDICT) return { tensors: await this.#model.predict(tensors, { ...(meta as PredictMeta), signal }) };
+    if (kind === PREDICT) {
+      const call = { signature: this.#model.defaultSignature, ...(meta as PredictMeta | undefined), signal };
+      return { tensors: await this.#model.predict(tensors, call) };
+    }
     if (kind === STATISTICS) return { meta: await this.#model.statistics() };
     const { method, args } = meta as CallMeta;
     const call = this.#tree.methods.get(method);

@@ -23,11 +23,11 @@ export interface RunMeta {
   readonly metadata: Readonly<Record<string, string>>;
   readonly outputs?: readonly string[] | undefined;
   readonly deadline?: number | undefined;
-  readonly priority: number;
-  readonly queueTimeoutMs: number;
+  readonly priority?: number | undefined;
+  readonly queueTimeoutMs?: number | undefined;
 }
 
-/** The meta of its answer. */
+/** The meta of its answer; absent where hooks set nothing. */
 export interface RanMeta {
   readonly metadata: Readonly<Record<string, string>>;
   readonly contentType?: string;

@@ -23,7 +23,7 @@ import {
   type RanMeta,
   type RunMeta,
 } from "./hook-protocol.ts";
-import { Pipeline } from "./pipeline.ts";
+import { Pipeline, type PipelineResult } from "./pipeline.ts";
 import type { RemoteClient } from "./remote.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
 
@@ -129,9 +129,12 @@ async function answer(
     outputs,
     deadline,
   });
-  const { contentType } = result;
-  const ran: RanMeta = { metadata: result.metadata, ...(contentType !== undefined && { contentType }) };
-  return { meta: ran, tensors: payloadToTensors(result.outputs) };
+  return { meta: toRanMeta(result), tensors: payloadToTensors(result.outputs) };
+}
+
+function toRanMeta({ metadata, contentType }: PipelineResult): RanMeta | undefined {
+  if (contentType !== undefined) return { metadata, contentType };
+  return Object.keys(metadata).length > 0 ? { metadata } : undefined;
 }
 
 function toHandle({ facts, hookArgs, ports }: ModelLines): ModelClient {

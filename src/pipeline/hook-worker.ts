@@ -129,7 +129,7 @@ export class HookWorker {
 
   /** Runs one request; throws `unavailable` when the thread ends before it answers, of which wasNeverStarted knows whether it began. */
   async run(request: PipelineRequest): Promise<PipelineResult> {
-    const { info, inputs, metadata, outputs, signal, deadline, priority = 0, queueTimeoutMs = 0 } = request;
+    const { info, inputs, metadata, outputs, signal, deadline, priority, queueTimeoutMs } = request;
     const { id, model, version, signature } = info;
     const meta: RunMeta = {
       id,
@@ -147,7 +147,11 @@ export class HookWorker {
     const give = this.inFlight === 0;
     const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, give };
     const answer = await this.#ask(question);
-    return { ...(answer.meta as RanMeta), outputs: payloadFromTensors(inputs.kind, answer.tensors) };
+    return {
+      metadata: {},
+      ...(answer.meta as RanMeta | undefined),
+      outputs: payloadFromTensors(inputs.kind, answer.tensors),
+    };
   }
 
   /** Resolves once nothing that was sent waits for its answer. */

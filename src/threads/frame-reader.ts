@@ -3,8 +3,6 @@ import { createTensors, elementCount, type Tensor } from "../tensor/tensor.ts";
 import { align, FRAME_HEADER_BYTES, type Frame } from "./frame.ts";
 import type { WireRecord } from "./wire-record.ts";
 
-const decoder = new TextDecoder();
-
 /** The records of a frame, in the order they were written; tensors view the frame's buffers. */
 export function* readFrame(frame: Frame): Generator<WireRecord> {
   const [memory, ...buffers] = frame instanceof ArrayBuffer ? [frame] : frame;
@@ -14,13 +12,13 @@ export function* readFrame(frame: Frame): Generator<WireRecord> {
 
 class FrameReader {
   readonly recordCount: number;
-  readonly #memory: ArrayBuffer;
+  readonly #memory: Buffer<ArrayBuffer>;
   readonly #integers: Int32Array;
   readonly #buffers: readonly ArrayBuffer[];
   #position = FRAME_HEADER_BYTES;
 
   constructor(memory: ArrayBuffer, buffers: readonly ArrayBuffer[]) {
-    this.#memory = memory;
+    this.#memory = Buffer.from(memory);
     this.#integers = new Int32Array(memory);
     this.#buffers = buffers;
     this.recordCount = this.#integers[0] as number;
@@ -59,7 +57,7 @@ class FrameReader {
     if (place >= 0) return new Uint8Array(this.#buffers[place] as ArrayBuffer, this.#integer(), size);
     const start = align(this.#position, 8);
     this.#position = align(start + size, 4);
-    return new Uint8Array(this.#memory, start, size);
+    return new Uint8Array(this.#memory.buffer, start, size);
   }
 
   #integer(): number {
@@ -69,13 +67,15 @@ class FrameReader {
   }
 
   #list(length: number): number[] {
-    return Array.from({ length }, () => this.#integer());
+    const list: number[] = [];
+    while (list.length < length) list.push(this.#integer());
+    return list;
   }
 
   #text(size: number): string {
     const start = this.#position;
     this.#position = align(start + size, 4);
-    return decoder.decode(new Uint8Array(this.#memory, start, size));
+    return this.#memory.toString("utf8", start, start + size);
   }
 }
 

@@ -45,15 +45,18 @@ export class FrameWriter {
 
   #record({ kind, id, meta, tensors }: WireRecord, give: boolean): void {
     const metaText = meta === undefined ? "" : JSON.stringify(meta);
-    const entries = tensors === undefined ? [] : Object.entries(tensors);
     this.#reserve(24 + 3 * metaText.length);
     const start = this.#position >> 2;
     this.#position += 16;
     this.#integers[start] = kind;
     this.#integers[start + 1] = id;
     this.#integers[start + 2] = this.#text(metaText);
-    this.#integers[start + 3] = entries.length;
-    for (const [name, tensor] of entries) this.#tensor(name, tensor, give);
+    let count = 0;
+    for (const name in tensors) {
+      this.#tensor(name, tensors[name] as Tensor, give);
+      count++;
+    }
+    this.#integers[start + 3] = count;
   }
 
   /** The frame so far, to be posted with the buffers to transfer; the writer is empty again. */
@@ -88,17 +91,22 @@ export class FrameWriter {
       end += element.length;
       this.#integer(end);
     }
-    this.#integers[start + 3] = this.#content(content, give || tensor.dtype === "bytes" || isTransferred(tensor));
+    this.#integers[start + 3] =
+      content.length < OWN_BUFFER_BYTES
+        ? this.#inline(content)
+        : this.#own(content, give || tensor.dtype === "bytes" || isTransferred(tensor));
   }
 
-  /** Writes content inline, or as a buffer of its own; returns its place. */
-  #content(content: Uint8Array, give: boolean): number {
-    if (content.length < OWN_BUFFER_BYTES) {
-      this.#position = align(this.#position, 8);
-      copyInto(this.#bytes, content, this.#position);
-      this.#position = align(this.#position + content.length, 4);
-      return -1;
-    }
+  /** Writes content into the frame; returns its place. */
+  #inline(content: Uint8Array): number {
+    this.#position = align(this.#position, 8);
+    copyInto(this.#bytes, content, this.#position);
+    this.#position = align(this.#position + content.length, 4);
+    return -1;
+  }
+
+  /** Adds content as a buffer of its own; returns its place. */
+  #own(content: Uint8Array, give: boolean): number {
     const given = give && ownsBuffer(content) && !handedOver.has(content.buffer);
     const bytes = given ? content : content.slice();
     this.#integer(bytes.byteOffset);
@@ -113,8 +121,10 @@ export class FrameWriter {
 
   /** Writes UTF-8 and returns its length in bytes. */
   #text(text: string): number {
-    const { written } = encoder.encodeInto(text, this.#bytes.subarray(this.#position));
-    this.#position = align(this.#position + written, 4);
+    const start = this.#position;
+    const written =
+      writeName(this.#bytes, text, start) ?? encoder.encodeInto(text, this.#bytes.subarray(start)).written;
+    this.#position = align(start + written, 4);
     return written;
   }
 
@@ -127,6 +137,17 @@ export class FrameWriter {
     this.#integers = new Int32Array(grown);
     this.#bytes = new Uint8Array(grown);
   }
+}
+
+/** A name is short: a call of the encoder costs more than a loop. Returns its length, or undefined for a long text or one beyond ASCII. */
+function writeName(target: Uint8Array, text: string, start: number): number | undefined {
+  if (text.length > 32) return undefined;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code > 127) return undefined;
+    target[start + index] = code;
+  }
+  return text.length;
 }
 
 /** All elements of a `bytes` tensor behind each other, in a buffer that nobody else has. */
