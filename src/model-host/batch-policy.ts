@@ -41,10 +41,7 @@ export class BatchPolicy implements RunPolicy {
     this.#predict = predict;
   }
 
-  get lingers(): boolean {
-    return this.#batching.lingerMs > 0;
-  }
-
+  readonly gathers = true;
   lingerMs(waiting: readonly QueuedRun[]): number {
     const { lingerMs, maxRows } = this.#batching;
     if (lingerMs === 0) return 0;

@@ -20,8 +20,8 @@ export interface QueuedRun {
 export interface RunPolicy {
   /** Removes at least one run from `waiting`, in their order, and returns what goes together. */
   take(waiting: QueuedRun[]): QueuedRun[];
-  /** Whether {@link lingerMs} may be more than 0. */
-  readonly lingers: boolean;
+  /** Whether several may go together, so that what else comes in this turn of the event loop is worth waiting for. */
+  readonly gathers: boolean;
   /** How long to wait for more before `waiting` is taken from, in milliseconds; 0 = not at all. */
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a run counts for; 1 without batching. */
@@ -43,6 +43,7 @@ export class RunQueue {
   #running = 0;
   #turnedAt = 0;
   #lingering: NodeJS.Timeout | undefined;
+  #gathering: NodeJS.Immediate | undefined;
 
   constructor(policy: RunPolicy, concurrency: number) {
     this.#policy = policy;
@@ -87,7 +88,7 @@ export class RunQueue {
       };
       signal.addEventListener("abort", abort, { once: true });
       insertByPriority(this.#waiting, run);
-      this.#pump();
+      this.#pumpSoon();
     });
   }
 
@@ -104,7 +105,19 @@ export class RunQueue {
 
   /** Whether a run need not wait for its turn, nor for company. */
   get #isFree(): boolean {
-    return this.#waiting.length === 0 && this.#running < this.#concurrency && !this.#policy.lingers;
+    return this.#waiting.length === 0 && this.#running < this.#concurrency && !this.#policy.gathers;
+  }
+
+  /** Where runs go together, once everything that has come is in the queue. */
+  #pumpSoon(): void {
+    if (!this.#policy.gathers) {
+      this.#pump();
+      return;
+    }
+    this.#gathering ??= setImmediate(() => {
+      this.#gathering = undefined;
+      this.#pump();
+    });
   }
 
   #pump(): void {
@@ -132,9 +145,9 @@ export class RunQueue {
     const ended = performance.now();
     this.#count(taken, started, ended - started);
     // A driver that never waits would keep the thread from hearing of cancelled and new requests.
-    if (this.#waiting.length > 0 && ended - this.#turnedAt > TURN_MS) await this.#turn();
+    if (this.#waiting.length > 0 && !this.#policy.gathers && ended - this.#turnedAt > TURN_MS) await this.#turn();
     this.#running--;
-    this.#pump();
+    this.#pumpSoon();
     this.#tellIdle();
   }
 
@@ -169,7 +182,7 @@ function waitedTooLong(queueTimeoutMs: number): ServingError {
 export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>): RunPolicy {
   return {
     take: (waiting) => waiting.splice(0, 1),
-    lingers: false,
+    gathers: false,
     lingerMs: () => 0,
     rowsOf: () => 1,
     run: ([run]) => {

@@ -23,6 +23,7 @@ export class ModelServer {
   #dueSince = 0;
   #lastAnswer = 0;
   #timer: NodeJS.Timeout | undefined;
+  #isFlushing = false;
 
   constructor(model: ModelHandle) {
     this.#model = model;
@@ -79,13 +80,21 @@ export class ModelServer {
     this.#lastAnswer = now;
     this.#due.add(channel);
     this.#unanswered--;
-    if (this.#unanswered === 0 || isSlow || now - this.#dueSince > HOLD_MS) this.#flush();
+    if (this.#unanswered === 0 || isSlow || now - this.#dueSince > HOLD_MS) this.#flushNext();
     else this.#timer ??= setTimeout(() => this.#flush(), 1);
+  }
+
+  /** With all answers that one run gave, and before the next run may block the thread. */
+  #flushNext(): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    process.nextTick(() => this.#flush());
   }
 
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#isFlushing = false;
     for (const channel of this.#due) channel.flush();
     this.#due.clear();
   }

@@ -142,7 +142,7 @@ describe("batching", () => {
     return { ...model, queue: new RunQueue(new BatchPolicy(batching, model.predict), 1) };
   };
 
-  /** Pushes all at once; the first runs alone, the others wait for it and go together. Returns the answers and the runs. */
+  /** Pushes all at once. Returns the answers and the runs. */
   async function runAll(inputs: readonly Values[], options?: Partial<Batching>) {
     const { queue, runs, release } = batched(options);
     const answers = inputs.map((each) => queue.push(toTensors(each), call()));
@@ -161,14 +161,20 @@ describe("batching", () => {
   test("what waits goes together, up to the largest batch, and each gets its own rows", async () => {
     const inputs = [[1], [2], [3], [4], [5], [6]].map((row) => ({ x: [row] }));
     const { runs, answers } = await runAll(inputs);
-    expect(runs).toEqual([[[1]], [[2], [3], [4], [5]], [[6]]]);
+    expect(runs).toEqual([
+      [[1], [2], [3], [4]],
+      [[5], [6]],
+    ]);
     expect(answers).toEqual([[[1]], [[2]], [[3]], [[4]], [[5]], [[6]]]);
   });
 
   test("requests of several rows keep them, and what does not fit waits", async () => {
-    const { runs, answers } = await runAll([{ x: [0] }, { x: [1, 2, 3] }, { x: [4, 5] }, { x: [6] }]);
-    expect(runs).toEqual([[0], [1, 2, 3], [4, 5, 6]]);
-    expect(answers).toEqual([[0], [1, 2, 3], [4, 5], [6]]);
+    const { runs, answers } = await runAll([{ x: [1] }, { x: [2, 3] }, { x: [4, 5] }, { x: [6] }]);
+    expect(runs).toEqual([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
+    expect(answers).toEqual([[1], [2, 3], [4, 5], [6]]);
   });
 
   test("a request larger than a batch is split and put together again", async () => {
@@ -178,24 +184,26 @@ describe("batching", () => {
   });
 
   test("small batches are padded to an allowed size with a copy of a row, which nobody sees", async () => {
-    const { runs, answers } = await runAll([{ x: [1] }, { x: [2] }, { x: [3] }, { x: [4] }], { allowedRows: [2, 4] });
+    const inputs = [1, 2, 3, 4, 5].map((x) => ({ x: [x] }));
+    const { runs, answers } = await runAll(inputs, { allowedRows: [2, 4] });
     expect(runs).toEqual([
-      [1, 1],
-      [2, 3, 4, 2],
+      [1, 2, 3, 4],
+      [5, 5],
     ]);
-    expect(answers).toEqual([[1], [2], [3], [4]]);
+    expect(answers).toEqual([[1], [2], [3], [4], [5]]);
+    expect((await runAll(inputs.slice(0, 3), { allowedRows: [2, 4] })).runs).toEqual([[1, 2, 3, 1]]);
   });
 
   test("only equal dtypes and row shapes go together", async () => {
     const { runs } = await runAll([{ x: [0] }, { x: [1] }, { x: [0.5] }, { x: [[2]] }, { x: [3] }]);
-    expect(runs).toEqual([[0], [1, 3], [0.5], [[2]]]);
+    expect(runs).toEqual([[0, 1, 3], [0.5], [[2]]]);
   });
 
   test("inputs of different lengths are padded with their own first element where that is wanted", async () => {
     const { runs } = await runAll([{ x: [[9]] }, { x: [[1, 2]] }, { x: [[3, 4, 5]] }], { padVariableLength: true });
     expect(runs).toEqual([
-      [[9]],
       [
+        [9, 9, 9],
         [1, 2, 1],
         [3, 4, 5],
       ],

@@ -23,6 +23,7 @@ export default defineDriver({
       if (first === -1) throw new Error("broken at /srv/models/a.bin");
       if (first === -2) process.exit(3);
       if (first === -3) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+      if (first === -6) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
       if (first === -4) await new Promise((resolve) => setTimeout(resolve, 200));
       if (first === -5) setTimeout(() => { throw new Error("stray"); });
       return { y: createTensor("float32", x.shape, x.data.map((value) => value + 1)) };
@@ -131,6 +132,15 @@ describe("a model in a thread", () => {
     const together = performance.now() - started;
     await Promise.all([predict(host, { x: [-4] }), predict(host, { x: [-4] }), predict(host, { x: [-4] })]);
     expect(performance.now() - started - together).toBeGreaterThan(together * 1.3);
+  });
+
+  test("answers all of a batch before it runs the next", async () => {
+    const host = await start({}, { max_batch_size: "2" });
+    const answered: number[] = [];
+    const asked = [-6, -6, -6, -6].map((x) => predict(host, { x: [x] }).then(() => answered.push(performance.now())));
+    await Promise.all(asked);
+    const [first, second, third] = answered as [number, number, number];
+    expect(second - first).toBeLessThan((third - first) / 2);
   });
 
   test("batches what waits where that is wanted", async () => {
