@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { LoadTarget } from "../load/load-job.ts";
 import { makeDenseNet } from "../models.ts";
 import type { BenchRun, Group } from "./bench-run.ts";
@@ -28,9 +29,9 @@ async function growth(bench: BenchRun): Promise<Figure> {
   const server = await startInstrumented([...ECHO, ...HOOKS]);
   const ask = await mixedLoad(bench, server);
   await ask(before);
-  const early = await settledPss(server);
+  const early = await returnedPss(server);
   await ask(after - before);
-  const late = await settledPss(server);
+  const late = await returnedPss(server);
   await server.stop();
   return {
     name: `PSS after ${after} requests of mixed sizes (64 B to 602 KB, gRPC and REST) over after ${before}: 1 hook + 1 model thread`,
@@ -59,11 +60,20 @@ async function mixedLoad({ load }: BenchRun, { grpcPort, httpPort }: Instrumente
   };
 }
 
+/** By then the server has given back to the system what is free: it does so every ten seconds in which it did something. */
+const RETURNED_MS = 11_000;
+
 /** Garbage may hold other garbage: the second collection frees what the first has made free. */
 async function settledPss(server: InstrumentedServer): Promise<number> {
   await server.settle();
   await server.settle();
   return pssMb(server.pid);
+}
+
+async function returnedPss(server: InstrumentedServer): Promise<number> {
+  await settledPss(server);
+  await setTimeout(RETURNED_MS);
+  return settledPss(server);
 }
 
 async function idle({ say }: BenchRun): Promise<Figure[]> {

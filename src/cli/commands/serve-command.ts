@@ -12,6 +12,7 @@ import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
+import { returnMemory } from "../return-memory.ts";
 import { toServerOptions } from "./server-options.ts";
 
 /** `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. */
@@ -34,6 +35,7 @@ export async function serve(commandLine: ParsedCommandLine<"serve">, env: Enviro
   process.on("unhandledRejection", (err) => log.error("a hook left a promise to itself, and it was rejected", { err }));
   // Last, so that whoever reads it may send signals and change files.
   announcer.ready(facts);
+  returnMemory();
   await stopped;
 }
 

@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { expect, onTestFinished, test } from "vitest";
+import { returnMemory } from "../../src/cli/return-memory.ts";
+import { bindFunctions, type Pointer } from "../../src/native/bind-functions.ts";
+import { copyToNative } from "../../src/native/memory.ts";
+import { processLibrary } from "../../src/native/process-library.ts";
+import { hostPlatform } from "../../src/runtimes/host-platform.ts";
+
+const BLOCK = new Uint8Array(100_000).fill(1);
+const BLOCKS = 600;
+
+/** Frees 60 MB in the middle of the heap: its last block stays, so that the heap does not shrink by itself. */
+function leaveHoles(): void {
+  const { malloc, free } = bindFunctions(
+    processLibrary(),
+    { malloc: ["void *", "size_t"], free: ["void", "void *"] },
+    "The C library",
+  );
+  const blocks = Array.from({ length: BLOCKS }, () => {
+    const block = malloc(BLOCK.length) as Pointer;
+    copyToNative(block, BLOCK);
+    return block;
+  });
+  const last = blocks.pop() as Pointer;
+  for (const block of blocks) free(block);
+  onTestFinished(() => free(last));
+}
+
+function residentMb(): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) / 1024;
+}
+
+const isGlibc = hostPlatform().glibcMinor !== undefined;
+
+test.runIf(isGlibc)(
+  "memory that is free goes back to the system after a while in which the program was busy",
+  async () => {
+    const before = residentMb();
+    leaveHoles();
+    expect(residentMb()).toBeGreaterThan(before + 40);
+    onTestFinished(returnMemory({ everyMs: 20, busyMs: 0 }));
+    await expect.poll(residentMb, { timeout: 10_000, interval: 20 }).toBeLessThan(before + 30);
+  },
+);
