@@ -32,6 +32,7 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
 
 /** Puts waiting predicts together along the first dimension, runs them as one, and splits the outputs; results equal those of single runs. */
 export class BatchPolicy implements RunPolicy {
+  readonly gathers = true;
   readonly #batching: Batching;
   readonly #predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
   #oldest = 0;
@@ -41,7 +42,6 @@ export class BatchPolicy implements RunPolicy {
     this.#predict = predict;
   }
 
-  readonly gathers = true;
   lingerMs(waiting: readonly QueuedRun[]): number {
     const { lingerMs, maxRows } = this.#batching;
     if (lingerMs === 0) return 0;

@@ -16,7 +16,9 @@ export interface HostPort {
 /** A worker thread's message port as a {@link HostPort}. */
 export function toHostPort(port: MessagePort): HostPort {
   return {
-    post: (message, transfer) => port.postMessage(message, transfer),
+    // An empty list costs as much to read as a small message.
+    post: (message, transfer) =>
+      transfer.length === 0 ? port.postMessage(message) : port.postMessage(message, transfer),
     onMessage: (listener) => port.on("message", listener),
     onClose: (listener) => port.once("close", listener),
     close: () => port.close(),
