@@ -1,9 +1,9 @@
 import type { Signature } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
-import { insertByPriority } from "../model-host/insert-by-priority.ts";
 import { elementCount } from "../tensor/tensor.ts";
 import { wasNeverStarted } from "../threads/exchange.ts";
+import { FairQueue } from "./fair-queue.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelLender } from "./hook-loans.ts";
 import type { HookWorker } from "./hook-worker.ts";
@@ -24,11 +24,11 @@ export interface HookPoolParts {
 /** Threads that may die before they begin a request: what more of them do not survive is the request itself, such as one too large to be read. */
 const MAX_HANDED_ON = 20;
 
-/** One queue of requests, by priority, before the threads of one generation of hooks at a time. */
+/** One queue of requests, by priority and fair to each kind, before the threads of one generation of hooks at a time. */
 export class HookPool implements PipelineRunner {
   readonly #open: HookPoolParts["open"];
   readonly #start: HookStart;
-  readonly #queue: Waiting[] = [];
+  readonly #queue = new FairQueue<Waiting>();
   /** The current one, one that is being started, and those that have not yet ended. */
   readonly #generations = new Set<HookGeneration>();
   /** How many threads died before they began a request. */
@@ -85,13 +85,12 @@ export class HookPool implements PipelineRunner {
     this.#assertOpen();
     const worker = this.#generation.freest();
     if (worker !== undefined) return this.#runOn(worker, request);
-    const { priority } = request;
-    return new Promise((resolve, reject) => this.#enqueue({ request, priority, resolve, reject }));
+    return new Promise((resolve, reject) => this.#enqueue({ request, resolve, reject }));
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    for (const { reject } of this.#queue.splice(0)) reject(closedError());
+    for (const { reject } of this.#queue.clear()) reject(closedError());
     await Promise.all([...this.#generations].map((generation) => generation.close()));
     await this.#reloaded;
     await Promise.all([...this.#generations].map((generation) => generation.returned()));
@@ -148,17 +147,16 @@ export class HookPool implements PipelineRunner {
 
   /** A request whose client is gone leaves the queue before it costs anything. */
   #enqueue(waiting: Waiting): void {
-    const { signal } = waiting.request;
+    const { signal, priority } = waiting.request;
     signal.addEventListener(
       "abort",
       () => {
-        const index = this.#queue.indexOf(waiting);
-        if (index >= 0) this.#queue.splice(index, 1);
+        this.#queue.remove(waiting);
         waiting.reject(ServingError.from(signal.reason));
       },
       { once: true },
     );
-    insertByPriority(this.#queue, waiting);
+    this.#queue.push(waiting, { priority, kind: kindOf(waiting.request) });
   }
 
   #takeNext(): void {
@@ -168,6 +166,11 @@ export class HookPool implements PipelineRunner {
       this.#runOn(worker, next.request).then(next.resolve, next.reject);
     }
   }
+}
+
+/** Requests of other inputs are other work, often for another model. */
+function kindOf({ info, inputs }: PipelineRequest): string {
+  return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
 }
 
 /** Whether no input was handed over to a thread. */
@@ -182,7 +185,6 @@ function closedError(): ServingError {
 
 interface Waiting {
   readonly request: PipelineRequest;
-  readonly priority: number | undefined;
   readonly resolve: (result: PipelineResult) => void;
   readonly reject: (reason: unknown) => void;
 }

@@ -177,6 +177,20 @@ test("a request of priority 1 overtakes a hundred that wait for a thread", async
   expect(order.slice(31, 35)).toEqual([1, 3, 2, 1]);
 });
 
+test("a request with other inputs does not wait behind all of those that came before it", async () => {
+  const servable = await startHookThreads(`
+    const order: string[] = [];
+    export const preprocess = async (inputs: any) => {
+      order.push(Object.keys(inputs)[0]);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return { place: order.indexOf("y") };
+    };`);
+  const others = Array.from({ length: 100 }, () => ask(servable, { x: 1 }));
+  const { place } = await ask(servable, { y: 1 });
+  expect([32, 33]).toContain(place);
+  await Promise.all(others);
+});
+
 test("a cancelled request aborts ctx.signal, and one that waits leaves the queue", async () => {
   const servable = await startHookThreads(`
     let aborted = 0;

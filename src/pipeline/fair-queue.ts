@@ -1,0 +1,68 @@
+/** Where an item stands in a {@link FairQueue}. */
+export interface Standing {
+  /** 1 = highest; 0 or absent = none, after all others. */
+  readonly priority?: number | undefined;
+  /** What the item has in common with those whose turns it shares. */
+  readonly kind: string;
+}
+
+interface Entry<Item> extends Standing {
+  readonly item: Item;
+  readonly turn: number;
+}
+
+/**
+ * A queue by priority, in which kinds take turns: however many items of one kind wait, the first of another comes next. Each
+ * item is given the turn after its kind's last one, or the current turn where its kind does not wait (start-time fair queueing).
+ */
+export class FairQueue<Item> {
+  readonly #entries: Entry<Item>[] = [];
+  /** The turn of each waiting kind's next item. */
+  readonly #nextTurns = new Map<string, number>();
+  #turn = 0;
+
+  push(item: Item, { priority = 0, kind }: Standing): void {
+    const turn = this.#nextTurns.get(kind) ?? this.#turn;
+    this.#nextTurns.set(kind, turn + 1);
+    const entry = { item, priority, kind, turn };
+    let index = this.#entries.length;
+    while (index > 0 && isBefore(entry, this.#entries[index - 1] as Entry<Item>)) index--;
+    this.#entries.splice(index, 0, entry);
+  }
+
+  /** Takes the first item out. */
+  shift(): Item | undefined {
+    const entry = this.#entries.shift();
+    if (entry === undefined) return undefined;
+    this.#turn = Math.max(this.#turn, entry.turn);
+    this.#forget(entry.kind);
+    return entry.item;
+  }
+
+  /** Takes an item out, if it is there. */
+  remove(item: Item): void {
+    const index = this.#entries.findIndex((entry) => entry.item === item);
+    const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
+    if (entry !== undefined) this.#forget(entry.kind);
+  }
+
+  /** Takes all items out. */
+  clear(): Item[] {
+    this.#nextTurns.clear();
+    return this.#entries.splice(0).map(({ item }) => item);
+  }
+
+  /** Kinds are the clients' choice, and must not gather. */
+  #forget(kind: string): void {
+    if (!this.#entries.some((entry) => entry.kind === kind)) this.#nextTurns.delete(kind);
+  }
+}
+
+function isBefore(one: Entry<unknown>, other: Entry<unknown>): boolean {
+  const [rank, otherRank] = [rankOf(one), rankOf(other)];
+  return rank < otherRank || (rank === otherRank && one.turn < other.turn);
+}
+
+function rankOf({ priority = 0 }: Standing): number {
+  return priority === 0 ? Number.POSITIVE_INFINITY : priority;
+}
