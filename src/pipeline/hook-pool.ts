@@ -156,7 +156,7 @@ export class HookPool implements PipelineRunner {
       },
       { once: true },
     );
-    this.#queue.push(waiting, { priority, kind: kindOf(waiting.request) });
+    this.#queue.push(waiting, { priority, kind: queueKind(waiting.request) });
   }
 
   #takeNext(): void {
@@ -169,7 +169,7 @@ export class HookPool implements PipelineRunner {
 }
 
 /** Requests of other inputs are other work, often for another model. */
-function kindOf({ info, inputs }: PipelineRequest): string {
+function queueKind({ info, inputs }: PipelineRequest): string {
   return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
 }
 
