@@ -60,8 +60,8 @@ async function mixedLoad({ load }: BenchRun, { grpcPort, httpPort }: Instrumente
   };
 }
 
-/** By then the server has given back to the system what is free: it does so every ten seconds in which it did something. */
-const RETURNED_MS = 11_000;
+/** By then the server has given back to the system what is free: it looks every two seconds whether it is quiet. */
+const RETURNED_MS = 5000;
 
 /** Garbage may hold other garbage: the second collection frees what the first has made free. */
 async function settledPss(server: InstrumentedServer): Promise<number> {

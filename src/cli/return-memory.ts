@@ -1,24 +1,35 @@
-/** How often, in milliseconds: it costs less than a thousandth of the time in between. */
-const EVERY_MS = 10_000;
-/** Processor time of such a stretch from which on it is worth it, in milliseconds. */
+/** How often it is looked at, in milliseconds. */
+const EVERY_MS = 2000;
+/** Processor time of a stretch in which the program is quiet, at most, in milliseconds: trimming locks the heaps for some 10 ms. */
+const QUIET_MS = 100;
+/** Processor time since the last trimming from which on there may be something to give back, in milliseconds. */
 const BUSY_MS = 200;
 
 /**
- * Gives free memory back to the system every ten seconds in which the program did something: glibc keeps what large messages
- * leave free, in a heap for each thread, and a third of the memory is then in nobody's use. Elsewhere does nothing. Returns how to stop.
+ * Gives free memory back to the system when the program was busy and is quiet now: glibc keeps what large messages leave
+ * free, in a heap for each thread, and a third of the memory is then in nobody's use. Elsewhere does nothing. Returns how to stop.
  */
-export function returnMemory({ everyMs = EVERY_MS, busyMs = BUSY_MS } = {}): () => void {
+export function returnMemory({ everyMs = EVERY_MS, quietMs = QUIET_MS, busyMs = BUSY_MS } = {}): () => void {
   if (process.platform !== "linux") return () => {};
-  let used = process.cpuUsage();
+  let looked = cpuMs();
+  let trimmed = looked;
   const timer = setInterval(() => {
-    const { user, system } = process.cpuUsage(used);
-    if ((user + system) / 1000 < busyMs) return;
+    const now = cpuMs();
+    const isQuiet = now - looked <= quietMs;
+    looked = now;
+    if (!isQuiet || now - trimmed < busyMs) return;
+    trimmed = now;
     void trim().catch(stop);
-    used = process.cpuUsage();
   }, everyMs);
   timer.unref();
   const stop = () => clearInterval(timer);
   return stop;
+}
+
+/** Processor time of all threads until now. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 /** Imported when there is something to do, which is no part of the start. */
