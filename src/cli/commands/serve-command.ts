@@ -8,11 +8,11 @@ import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
 import { exampleRequest } from "../announcer/example-request.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
 import { reloadHooksOnDemand } from "../lifecycle/reload-hooks-on-demand.ts";
+import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
-import { returnMemory } from "../return-memory.ts";
 import { toServerOptions } from "./server-options.ts";
 
 /** `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. */

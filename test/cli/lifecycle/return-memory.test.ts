@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
-import { returnMemory } from "../../src/cli/return-memory.ts";
-import { bindFunctions, type Pointer } from "../../src/native/bind-functions.ts";
-import { copyToNative } from "../../src/native/memory.ts";
-import { processLibrary } from "../../src/native/process-library.ts";
-import { hostPlatform } from "../../src/runtimes/host-platform.ts";
+import { returnMemory } from "../../../src/cli/lifecycle/return-memory.ts";
+import { bindFunctions, type Pointer } from "../../../src/native/bind-functions.ts";
+import { copyToNative } from "../../../src/native/memory.ts";
+import { processLibrary } from "../../../src/native/process-library.ts";
+import { hostPlatform } from "../../../src/runtimes/host-platform.ts";
 
 const BLOCK = new Uint8Array(100_000).fill(1);
 const BLOCKS = 600;

@@ -34,6 +34,6 @@ function cpuMs(): number {
 
 /** Imported when there is something to do, which is no part of the start. */
 async function trim(): Promise<void> {
-  const { trimMemory } = await import("../native/trim-memory.ts");
+  const { trimMemory } = await import("../../native/trim-memory.ts");
   await trimMemory();
 }
