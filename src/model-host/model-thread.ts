@@ -1,7 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { type DriverLocation, importDriver } from "../drivers/registry.ts";
-import type { LogLevel } from "../observability/log-level.ts";
+import type { Logged } from "../observability/log-filter.ts";
 import { createDeferred } from "../threads/deferred.ts";
 import { startHeartbeat } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
@@ -24,7 +24,7 @@ export interface ModelThreadData {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
-  readonly logLevel: LogLevel;
+  readonly logged: Logged;
   /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
   readonly stallMs: number;
 }
@@ -43,7 +43,7 @@ export async function runModelThread(control: MessagePort, data: ModelWorkerData
   startHeartbeat(data.heartbeat);
   const say = (event: ModelThreadEvent) => control.postMessage(event);
   const closing = createDeferred<void>();
-  const log = createThreadLogger(data.logLevel, (event) => say({ log: event }));
+  const log = createThreadLogger(data.logged, (event) => say({ log: event }));
   try {
     const driver = await importDriver(data.driver);
     const { path, options, threads } = data;

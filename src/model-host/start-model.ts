@@ -64,7 +64,14 @@ async function startThreads(
   options: StartModelOptions,
 ): Promise<ModelHost> {
   const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
-  const data = { driver: found.location, path, options: raw, logLevel: log.level, threads, stallMs };
+  const data = {
+    driver: found.location,
+    path,
+    options: raw,
+    logged: log.filter?.shared ?? log.level,
+    threads,
+    stallMs,
+  };
   const listeners = new Set<ReconnectListener>();
   const onReplaced = (instance: number, { connect }: ModelThread) => {
     for (const listener of listeners) listener(instance, connect());

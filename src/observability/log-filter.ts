@@ -1,27 +1,45 @@
 import { LOG_LEVELS, type LogLevel } from "./log-level.ts";
 
-/** What a log writes: each level for itself, so that it can change while the server runs. */
-export class LogFilter {
-  readonly #written: Set<LogLevel>;
+/** What a log writes: from a level on, or what another thread's filter writes at the moment. */
+export type Logged = LogLevel | SharedArrayBuffer;
 
-  /** Writes what is at least as important as `least`. */
-  constructor(least: LogLevel) {
-    this.#written = new Set(LOG_LEVELS.slice(LOG_LEVELS.indexOf(least), -1));
+/** What a log writes: each level for itself, so that it can change while the server runs, for all threads at once. */
+export class LogFilter {
+  /** A bit for each level, by its place in LOG_LEVELS. */
+  readonly #written: Int32Array<SharedArrayBuffer>;
+
+  /** Writes what is at least as important as a level, or what the filter writes whose {@link shared} memory it is given. */
+  constructor(logged: Logged) {
+    if (typeof logged !== "string") {
+      this.#written = new Int32Array(logged);
+      return;
+    }
+    this.#written = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    for (const level of LOG_LEVELS.slice(LOG_LEVELS.indexOf(logged), -1)) this.set(level, true);
   }
 
   /** Whether events of a level are written. */
   writes(level: LogLevel): boolean {
-    return this.#written.has(level);
+    return (Atomics.load(this.#written, 0) & bitOf(level)) !== 0;
   }
 
   /** Begins or ends to write the events of a level; it alone changes. */
   set(level: LogLevel, isWritten: boolean): void {
-    if (isWritten) this.#written.add(level);
-    else this.#written.delete(level);
+    if (isWritten) Atomics.or(this.#written, 0, bitOf(level));
+    else Atomics.and(this.#written, 0, ~bitOf(level));
   }
 
   /** The least important level that is written; `silent` = none is. */
   get level(): LogLevel {
-    return LOG_LEVELS.find((level) => this.#written.has(level)) ?? "silent";
+    return LOG_LEVELS.find((level) => this.writes(level)) ?? "silent";
   }
+
+  /** What another thread needs to write the same, now and after each change. */
+  get shared(): SharedArrayBuffer {
+    return this.#written.buffer;
+  }
+}
+
+function bitOf(level: LogLevel): number {
+  return 1 << LOG_LEVELS.indexOf(level);
 }

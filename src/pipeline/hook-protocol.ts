@@ -3,7 +3,7 @@ import type { Signature } from "../drivers/driver.ts";
 import type { OptionTable, RawOptions } from "../drivers/option-table.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
-import type { LogLevel } from "../observability/log-level.ts";
+import type { Logged } from "../observability/log-filter.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import { FIRST_QUESTION } from "../threads/exchange.ts";
 import type { LogEvent } from "../threads/thread-logger.ts";
@@ -47,7 +47,7 @@ export interface HookThreadData {
   /** The hook file as the user gave it, for messages. */
   readonly file: string;
   readonly stageCount: number;
-  readonly logLevel: LogLevel;
+  readonly logged: Logged;
   /** Milliseconds after which a hook's pending promise fails its request; 0 = never. */
   readonly hookTimeoutMs: number;
   /** What the thread may hold, in megabytes: in its JavaScript heap, and as much again in buffers. */

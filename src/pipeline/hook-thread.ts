@@ -32,7 +32,7 @@ type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
 /** Runs a hook thread: imports and checks the hooks, then, once the models are there, starts them and answers requests until told to close. */
 export async function runHookThread(control: MessagePort, data: HookThreadData, remote: RemoteClient): Promise<void> {
   const say = (event: HookEvent) => control.postMessage(event);
-  const log = createThreadLogger(data.logLevel, (event) => say({ log: event }));
+  const log = createThreadLogger(data.logged, (event) => say({ log: event }));
   keepAlive(data.heartbeat, log);
   watchExternalMemory(data.memoryMb, () => {
     say({ exhausted: true });

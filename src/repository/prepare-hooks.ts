@@ -17,7 +17,7 @@ import type { HostedModels } from "./hosted-models.ts";
 export interface HookOptions {
   /** Hook threads; 0 = hooks run in the main thread. Hooks given as an object always do. */
   readonly workers: number;
-  readonly thread: Omit<HookThreadChoices, "file" | "stageCount" | "logLevel">;
+  readonly thread: Omit<HookThreadChoices, "file" | "stageCount" | "logged">;
   /** Calls of other servers, for hooks in the main thread. */
   readonly remote: RemoteClient;
   readonly log: Logger;
@@ -78,8 +78,8 @@ function prepareHere(hooks: HookSet | undefined, file: string, { remote, log, th
 
 async function prepareThreads(file: string, stageCount: number, options: HookOptions): Promise<PreparedHooks> {
   const { workers, thread, log } = options;
-  const open = (signal?: AbortSignal) =>
-    openGeneration({ ...thread, file, stageCount, logLevel: log.level }, log, signal);
+  const choices = { ...thread, file, stageCount, logged: log.filter?.shared ?? log.level };
+  const open = (signal?: AbortSignal) => openGeneration(choices, log, signal);
   const generation = await open();
   return {
     declared: generation.declared,

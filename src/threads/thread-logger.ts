@@ -1,5 +1,6 @@
 import { reasonText } from "../errors.ts";
-import { LOG_LEVELS, type LogLevel } from "../observability/log-level.ts";
+import { LogFilter, type Logged } from "../observability/log-filter.ts";
+import type { LogLevel } from "../observability/log-level.ts";
 import type { Logger } from "../observability/logger.ts";
 
 /** One event of a thread's log, on its way to the main thread's. */
@@ -9,26 +10,27 @@ export interface LogEvent {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A logger that sends its events to the main thread; `level` is the least one that is sent. */
-export function createThreadLogger(
-  level: LogLevel,
-  send: (event: LogEvent) => void,
-  bound: LogEvent["fields"] = {},
-): Logger {
-  const least = LOG_LEVELS.indexOf(level);
-  const at = (own: LogEvent["level"]) => {
-    if (LOG_LEVELS.indexOf(own) < least) return () => {};
-    return (message: string, fields: LogEvent["fields"] = {}) =>
-      send({ level: own, message, fields: toPlainFields({ ...bound, ...fields }) });
-  };
+/** A logger that sends its events to the main thread, as far as they are `logged`. */
+export function createThreadLogger(logged: Logged, send: (event: LogEvent) => void): Logger {
+  return fromFilter(new LogFilter(logged), send, {});
+}
+
+function fromFilter(filter: LogFilter, send: (event: LogEvent) => void, bound: LogEvent["fields"]): Logger {
+  const at =
+    (level: LogEvent["level"]) =>
+    (message: string, fields: LogEvent["fields"] = {}) => {
+      if (filter.writes(level)) send({ level, message, fields: toPlainFields({ ...bound, ...fields }) });
+    };
   return {
-    level,
+    get level() {
+      return filter.level;
+    },
     trace: at("trace"),
     debug: at("debug"),
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    child: (fields) => createThreadLogger(level, send, { ...bound, ...fields }),
+    child: (fields) => fromFilter(filter, send, { ...bound, ...fields }),
   };
 }
 

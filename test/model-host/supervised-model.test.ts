@@ -48,7 +48,7 @@ async function start({ stallMs = 0 } = {}) {
     path: "",
     options: { folder },
     threads: 1,
-    logLevel: "silent",
+    logged: "silent",
     stallMs,
   } as const;
   const model = await SupervisedModel.start(7, {

@@ -24,7 +24,7 @@ const facts = {
 };
 const choices = {
   stageCount: 1,
-  logLevel: "silent",
+  logged: "silent",
   hookTimeoutMs: 0,
   stallMs: 0,
   memoryMb: 64,

@@ -1,5 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
+import { LogFilter } from "../../src/observability/log-filter.ts";
 import { createThreadLogger, type LogEvent } from "../../src/threads/thread-logger.ts";
 
 /** What arrives on the other side of a port when these fields are logged. */
@@ -75,4 +76,14 @@ test("events below the level stay in the thread, and bound fields go along", () 
   log.info("quiet");
   log.warn("loud", { own: 1 });
   expect(sent).toEqual([{ level: "warn", message: "loud", fields: { from: "hooks", own: 1 } }]);
+});
+
+test("what another thread's filter begins to write is sent at once", () => {
+  const sent: LogEvent[] = [];
+  const filter = new LogFilter("warn");
+  const log = createThreadLogger(filter.shared, (event) => sent.push(event));
+  log.debug("lost");
+  filter.set("debug", true);
+  log.debug("seen");
+  expect([log.level, sent]).toEqual(["debug", [{ level: "debug", message: "seen", fields: {} }]]);
 });
