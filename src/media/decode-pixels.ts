@@ -1,7 +1,7 @@
 import type { Metadata } from "sharp";
 import { reasonText, ServingError } from "../errors.ts";
 import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
-import { checkPixels, DEFAULT_MAX_PIXELS } from "./image-size.ts";
+import { checkPixels, DEFAULT_MAX_PIXELS, type Size } from "./image-size.ts";
 import { readJpegHeader } from "./jpeg-header.ts";
 import { loadSharp } from "./load-sharp.ts";
 
@@ -21,6 +21,8 @@ export interface DecodePixelsOptions {
   readonly exif: boolean;
   /** Refuse larger images before any pixel is decoded. Default 100 million. */
   readonly maxPixels?: number;
+  /** Told the size before any pixel is decoded; what it throws refuses the image. */
+  readonly onSize?: (size: Size) => void;
 }
 
 /**
@@ -34,6 +36,7 @@ export async function decodePixels(bytes: Uint8Array, options: DecodePixelsOptio
   try {
     const header = await readHeader(bytes);
     checkPixels("The image", header, maxPixels);
+    options.onSize?.(header);
     const pipeline = sharp(bytes, { limitInputPixels: maxPixels, autoOrient: exif, ignoreIcc: true });
     const { space, channels, depth } = header;
     const opaque = channels === 4 ? pipeline.ensureAlpha() : pipeline.removeAlpha();

@@ -4,7 +4,7 @@ import { takesPictures } from "../drivers/takes-pictures.ts";
 import { ServingError } from "../errors.ts";
 import { type DecodePixelsOptions, decodePixels, type Pixels } from "../media/decode-pixels.ts";
 import { imageFormat } from "../media/image-format.ts";
-import { checkPixels } from "../media/image-size.ts";
+import { checkPixels, type Size } from "../media/image-size.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { drawImages } from "./draw-images.ts";
 import { imageLayout, targetSize } from "./image-layout.ts";
@@ -54,6 +54,7 @@ async function decodeInput({ shape, data }: Tensor<"bytes">, spec: TensorSpec, c
       spec,
     );
   }
+  if (data.length === 0) throw refused("Invalid input batch size", "Expected: 1 or more; Actual: 0", spec);
   const layout = imageLayout(spec, choices);
   if (!fitsDimension(data.length, layout.batch)) {
     throw refused(
@@ -71,12 +72,15 @@ async function decodeInput({ shape, data }: Tensor<"bytes">, spec: TensorSpec, c
 /** A few at a time, so that a request of many pictures takes no more memory than its share. */
 async function decodeAll(elements: readonly Uint8Array[], spec: TensorSpec, { exif }: ImageChoices): Promise<Pixels[]> {
   const pictures: Pixels[] = [];
-  let maxPixels = MAX_PIXELS;
+  let left = MAX_PIXELS;
+  const onSize = (size: Size) => {
+    checkPixels("The image", size, left);
+    left -= size.width * size.height;
+  };
   for (let start = 0; start < elements.length; start += AT_ONCE) {
     const some = elements.slice(start, start + AT_ONCE);
-    const decoded = await Promise.all(some.map((element) => decodeElement(element, spec, { exif, maxPixels })));
+    const decoded = await Promise.all(some.map((element) => decodeElement(element, spec, { exif, onSize })));
     pictures.push(...decoded);
-    maxPixels -= decoded.reduce((sum, { width, height }) => sum + width * height, 0);
   }
   return pictures;
 }
