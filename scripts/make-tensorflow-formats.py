@@ -1,16 +1,15 @@
 """Makes the Keras and TFLite files of the tests, and what Python computes with them.
 
-    python3 -m pip install tensorflow-cpu tf-keras && python3 scripts/make-tensorflow-formats.py [NAME ...]
+    python3 -m pip install tensorflow-cpu tf-keras && python3 scripts/make-tensorflow-formats.py [--check] [NAME ...]
 
-writes test/fixtures/tensorflow-formats/NAME/ (model.keras, model.h5 or model.tflite) with a cases.json beside it, in the form of
-scripts/make-tensorflow-models.py. Models whose name begins with keras2 are written by tf-keras, which is Keras 2.
-The files are committed, so that only whoever adds a model needs Python.
+writes test/fixtures/tensorflow-formats/NAME/ (model.keras, model.h5 or model.tflite) with a cases.json beside it
+(tensorflow_cases.py says what that is). Models whose name begins with keras2 are written by tf-keras, which is Keras 2.
+The files are committed, so that only whoever adds a model needs Python; --check says whether Python still gives the
+committed values.
 """
 
-import base64
-import json
+import functools
 import os
-import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -20,6 +19,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from tensorflow_cases import case, run_makers
 
 ROOT = Path(__file__).resolve().parent.parent / "test" / "fixtures" / "tensorflow-formats"
 KERAS = {}
@@ -34,29 +34,6 @@ def saved_as(*files):
         return make
 
     return register
-
-
-def elements(array):
-    if array.dtype.kind in "OSU":
-        return [base64.b64encode(x).decode() for x in array.reshape(-1).tolist()]
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        return [str(x) for x in array.reshape(-1).tolist()]
-    return array.reshape(-1).tolist()
-
-
-def tensor(value):
-    array = np.asarray(value)
-    dtype = "bytes" if array.dtype.kind in "OSU" else array.dtype.name
-    return {"dtype": dtype, "shape": list(array.shape), "data": elements(array)}
-
-
-def write_cases(folder, inputs, outputs):
-    case = {
-        "signature": "serving_default",
-        "inputs": {name: tensor(value) for name, value in inputs.items()},
-        "outputs": {name: tensor(value) for name, value in outputs.items()},
-    }
-    (folder / "cases.json").write_text(json.dumps([case]) + "\n")
 
 
 def randomize(model, random):
@@ -77,23 +54,21 @@ def input_for(spec, random):
     return random.normal(size=shape).astype(dtype)
 
 
-def write_keras(name):
+def write_keras(name, folder):
     make, files = KERAS[name]
     library = tf_keras if name.startswith("keras2") else keras
     library.backend.clear_session()
     random = np.random.default_rng(7)
     model = make(library, library.layers)
     randomize(model, random)
-    folder = ROOT / name
-    folder.mkdir(parents=True, exist_ok=True)
     inputs = {spec.name: input_for(spec, random) for spec in model.inputs}
     given = list(inputs.values())
     results = model(given[0] if len(given) == 1 else given, training=False)
     results = results if isinstance(results, (list, tuple)) else [results]
     names = getattr(model, "output_names", None) or [model.layers[-1].name]
-    write_cases(folder, inputs, dict(zip(names, results)))
     for file in files:
         model.save(folder / file)
+    return [case("serving_default", inputs, dict(zip(names, results)))]
 
 
 def sequential(library, shape, *layers, dtype=None):
@@ -281,19 +256,17 @@ def converted(setup=None):
     return register
 
 
-def write_tflite(name):
+def write_tflite(name, folder):
     make, setup = TFLITE[name]
     keras.utils.set_random_seed(3)
     random = np.random.default_rng(3)
     converter, rows = make()
     if setup:
         setup(converter, random)
-    folder = ROOT / name
-    folder.mkdir(parents=True, exist_ok=True)
     content = converter.convert()
     (folder / "model.tflite").write_bytes(content)
     if rows is None:
-        return
+        return None
     interpreter = tf.lite.Interpreter(model_content=content)
     runner = interpreter.get_signature_runner()
     inputs = {}
@@ -301,7 +274,7 @@ def write_tflite(name):
         shape = [rows if size == -1 else size for size in detail["shape_signature"]]
         dtype = np.dtype(detail["dtype"])
         inputs[key] = (random.integers(0, 2, shape) if dtype.kind in "iub" else random.normal(size=shape)).astype(dtype)
-    write_cases(folder, inputs, runner(**inputs))
+    return [case("serving_default", inputs, runner(**inputs))]
 
 
 def picture_model(rows):
@@ -403,6 +376,6 @@ def lite_select_ops():
     return from_function(lambda x: {"y": tf.linalg.det(x)}, x=([3, 3], tf.float32)), None
 
 
-for chosen in sys.argv[1:] or [*KERAS, *TFLITE]:
-    print(chosen)
-    (write_keras if chosen in KERAS else write_tflite)(chosen)
+if __name__ == "__main__":
+    writers = {**dict.fromkeys(KERAS, write_keras), **dict.fromkeys(TFLITE, write_tflite)}
+    run_makers(ROOT, {name: functools.partial(write, name) for name, write in writers.items()})

@@ -1,18 +1,14 @@
 """Makes the TensorFlow models of the tests, and what Python TensorFlow computes with them.
 
-    python3 -m pip install tensorflow-cpu && python3 scripts/make-tensorflow-models.py [NAME ...]
+    python3 -m pip install tensorflow-cpu && python3 scripts/make-tensorflow-models.py [--check] [NAME ...]
 
-writes test/fixtures/tensorflow/NAME/ (a SavedModel, or frozen.pb) with a cases.json beside it:
-[{"signature", "inputs": {name: {"dtype", "shape", "data"}}, "outputs": {...}, "tolerance"?}], where data is a flat list of
-numbers, booleans, "NaN", "Infinity", "-Infinity", decimal strings (64-bit integers), base64 (bytes) or [re, im] pairs.
-The files are committed, so that only whoever adds a model needs Python.
+writes test/fixtures/tensorflow/NAME/ (a SavedModel, or frozen.pb) with a cases.json beside it (tensorflow_cases.py says what
+that is). The files are committed, so that only whoever adds a model needs Python; --check says whether Python still gives
+the committed values.
 """
 
-import base64
-import json
+import functools
 import os
-import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -22,6 +18,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow_cases import case, run_makers
 
 ROOT = Path(__file__).resolve().parent.parent / "test" / "fixtures" / "tensorflow"
 MODELS = {}
@@ -33,41 +30,6 @@ def model(make):
     """Registers a maker: called with an empty folder and a random generator, it saves a model and returns its cases."""
     MODELS[make.__name__] = make
     return make
-
-
-def number(value):
-    if isinstance(value, complex):
-        return [number(value.real), number(value.imag)]
-    if isinstance(value, float) and not np.isfinite(value):
-        return "NaN" if np.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
-
-
-def elements(array):
-    if array.dtype.kind in "OSU":
-        return [base64.b64encode(x if isinstance(x, bytes) else x.encode()).decode() for x in array.reshape(-1).tolist()]
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        return [str(x) for x in array.reshape(-1).tolist()]
-    wide = array.astype(np.float32) if array.dtype.name == "bfloat16" else array
-    return [number(x) for x in wide.reshape(-1).tolist()]
-
-
-def tensor(value):
-    array = np.asarray(value)
-    return {
-        "dtype": "bytes" if array.dtype.kind in "OSU" else array.dtype.name,
-        "shape": list(array.shape),
-        "data": elements(array),
-    }
-
-
-def case(signature, inputs, outputs, **rest):
-    return {
-        "signature": signature,
-        "inputs": {name: tensor(value) for name, value in inputs.items()},
-        "outputs": {name: tensor(value) for name, value in outputs.items()},
-        **rest,
-    }
 
 
 def run(folder, signature, inputs, tags=None, **rest):
@@ -462,7 +424,7 @@ def parse_example(folder, random):
     save(folder, parse)
 
     def example(**lists):
-        return tf.train.Example(features=tf.train.Features(feature=lists)).SerializeToString()
+        return tf.train.Example(features=tf.train.Features(feature=lists)).SerializeToString(deterministic=True)
 
     floats = tf.train.Feature(float_list=tf.train.FloatList(value=[1, 2.5]))
     words = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"hi"]))
@@ -788,6 +750,7 @@ def defaults(folder, random):
 @model
 def tensorflow_1(folder, random):
     with tempfile.TemporaryDirectory() as scratch, tf.Graph().as_default(), v1.Session() as session:
+        v1.set_random_seed(7)
         words = Path(scratch) / "words.txt"
         words.write_text("x\ny\nz\n")
         x, text = v1.placeholder(tf.float32, [None, 2], "x"), v1.placeholder(tf.string, [None], "s")
@@ -822,6 +785,7 @@ def tensorflow_1(folder, random):
 @model
 def partitioned_variable(folder, random):
     with tf.Graph().as_default(), v1.Session() as session:
+        v1.set_random_seed(7)
         split = v1.fixed_size_partitioner(2)
         weight = v1.get_variable("weight", [4, 2], partitioner=split, use_resource=True)
         x = v1.placeholder(tf.float32, [None, 4], "x")
@@ -869,19 +833,14 @@ def unknown_operation(folder, random):
     return []
 
 
-def make(name):
-    folder = ROOT / name
-    shutil.rmtree(folder, ignore_errors=True)
+def make(maker, folder):
     keras.utils.set_random_seed(7)
     keras.backend.clear_session()
-    cases = MODELS[name](folder, np.random.default_rng(7))
-    (folder / "cases.json").write_text(json.dumps(cases, allow_nan=False) + "\n")
+    cases = maker(folder, np.random.default_rng(7))
     for unread in (folder / "fingerprint.pb", folder / "variables" / "variables.data-00000-of-00001.tempstate"):
         unread.unlink(missing_ok=True)
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    print(f"{name}: {len(cases)} cases, {size / 1024:.0f} KB", flush=True)
+    return cases
 
 
 if __name__ == "__main__":
-    for chosen in sys.argv[1:] or MODELS:
-        make(chosen)
+    run_makers(ROOT, {name: functools.partial(make, maker) for name, maker in MODELS.items()})
