@@ -3,6 +3,11 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import util from "node:util";
 import * as tf from "@tensorflow/tfjs-core";
+import { openLibrary } from "../../../native/open-library.ts";
+import { libraryIn } from "../../../runtimes/library-folder.ts";
+import { tensorflow } from "../../../runtimes/tensorflow.ts";
+import { checkOnlyTensorflow } from "../native/check-only-tensorflow.ts";
+import { quietTensorflow } from "../native/quiet-tensorflow.ts";
 import { startTfjs } from "./tfjs-backend.ts";
 
 /** What {@link startFastestTfjs} may start. */
@@ -38,8 +43,14 @@ async function loadNodeBackend(load: () => Promise<unknown>): Promise<boolean> {
 }
 
 /** Without its addon the package is an error that takes a second to come. */
-async function importTfjsNode(): Promise<unknown> {
-  const folder = dirname(createRequire(import.meta.url).resolve("@tensorflow/tfjs-node/package.json"));
-  const isBuilt = readdirSync(join(folder, "lib")).some((name) => existsSync(join(folder, "lib", name, ADDON)));
-  return isBuilt ? import("@tensorflow/tfjs-node") : undefined;
+async function importTfjsNode(): Promise<void> {
+  const root = dirname(createRequire(import.meta.url).resolve("@tensorflow/tfjs-node/package.json"));
+  const addons = readdirSync(join(root, "lib")).map((name) => join(root, "lib", name, ADDON));
+  const built = addons.filter((path) => existsSync(path));
+  if (built.length === 0) return;
+  quietTensorflow();
+  checkOnlyTensorflow(libraryIn(tensorflow, join(root, "deps", "lib")) ?? (built[0] as string));
+  await import("@tensorflow/tfjs-node");
+  // Node unloads an addon with its thread, and TensorFlow with it, whose threads and exit handlers remain.
+  for (const path of built) openLibrary(path);
 }
