@@ -1,6 +1,6 @@
 """Makes the TensorFlow models of the tests, and what Python TensorFlow computes with them.
 
-    python3 -m pip install tensorflow-cpu && python3 scripts/make-tensorflow-models.py [--check] [NAME ...]
+    python3 -m pip install tensorflow-cpu opencv-python-headless && python3 scripts/make-tensorflow-models.py [--check] [NAME ...]
 
 writes test/fixtures/tensorflow/NAME/ (a SavedModel, or frozen.pb) with a cases.json beside it (tensorflow_cases.py says what
 that is). The files are committed, so that only whoever adds a model needs Python; --check says whether Python still gives
@@ -9,7 +9,9 @@ the committed values.
 
 import functools
 import os
+import struct
 import tempfile
+import zlib
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -394,7 +396,40 @@ def decode_jpeg(folder, random):
     save(folder, decode)
     ramp = np.linspace(0, 255, 16 * 16 * 3).reshape(16, 16, 3).astype("uint8")
     picture = tf.io.encode_jpeg(ramp).numpy()
-    return [run(folder, "serving_default", {"jpeg": strings(picture, picture)}, tolerance=1)]
+    return [run(folder, "serving_default", {"jpeg": strings(picture, picture)})]
+
+
+@model
+def decode_jpegs(folder, random):
+    """All samplings of the colours, in one pass and several, with restarts and without, from smooth to noise."""
+    import cv2
+
+    @function(("jpeg", tf.string, []))
+    def decode(jpeg):
+        return {
+            "own": tf.io.decode_jpeg(jpeg),
+            "grey": tf.io.decode_jpeg(jpeg, channels=1),
+            "colour": tf.io.decode_image(jpeg, channels=3, expand_animations=False),
+        }
+
+    save(folder, decode)
+    cases = []
+    for sampling in (0x411111, 0x221111, 0x211111, 0x121111, 0x111111, None):
+        for height, width in ((1, 1), (3, 5), (9, 21), (18, 17)):
+            rows, columns = np.mgrid[0:height, 0:width]
+            wave = 128 + 100 * np.sin(rows / 5) + 20 * np.cos(columns)
+            colours = 1 if sampling is None else 3
+            noise = random.normal(0, random.choice([4, 80]), (height, width, colours))
+            how = {
+                cv2.IMWRITE_JPEG_QUALITY: int(random.choice([1, 10, 60, 95])),
+                cv2.IMWRITE_JPEG_PROGRESSIVE: int(random.integers(2)),
+                cv2.IMWRITE_JPEG_RST_INTERVAL: int(random.integers(4)),
+                **({cv2.IMWRITE_JPEG_SAMPLING_FACTOR: sampling} if sampling else {}),
+            }
+            pixels = np.clip(wave[..., np.newaxis] + noise, 0, 255).astype("uint8")
+            picture = cv2.imencode(".jpg", pixels, [part for item in how.items() for part in item])[1].tobytes()
+            cases.append(run(folder, "serving_default", {"jpeg": np.array(picture, object)}))
+    return cases
 
 
 @model
@@ -406,6 +441,50 @@ def decode_png(folder, random):
     save(folder, decode)
     picture = tf.io.encode_png(random.integers(0, 255, (5, 7, 3)).astype("uint8")).numpy()
     return [run(folder, "serving_default", {"png": np.array(picture, object)})]
+
+
+@model
+def decode_pngs(folder, random):
+    """All depths and colours, interlaced and not, with a transparent colour and without, of random rows and filters."""
+
+    @function(("png", tf.string, []))
+    def decode(png):
+        forms = {"own": (0, tf.uint8), "grey": (1, tf.uint8), "colour": (3, tf.uint8), "alpha": (4, tf.uint8)}
+        deep = {"deep": (0, tf.uint16), "deep_grey": (1, tf.uint16)}
+        return {name: tf.io.decode_png(png, *form) for name, form in {**forms, **deep}.items()}
+
+    save(folder, decode)
+    depths = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+    kinds = [(colour, depth) for colour, each in depths.items() for depth in each]
+    pictures = [png(random, *kind, transparent) for kind in kinds for transparent in (False, True)]
+    return [run(folder, "serving_default", {"png": np.array(picture, object)}) for picture in pictures]
+
+
+def png(random, colour, depth, transparent):
+    width, height = random.integers(1, 10, 2).tolist()
+    passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+    interlaced = int(random.integers(2))
+    channels = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    def octets(count, limit=256):
+        return random.integers(0, limit, count, dtype="uint8").tobytes()
+
+    rows = b""
+    for x, y, across, down in passes if interlaced else [(0, 0, 1, 1)]:
+        columns, lines = -((x - width) // across), -((y - height) // down)
+        if columns > 0 and lines > 0:
+            row_bytes = -(-columns * channels * depth // 8)
+            rows += b"".join(octets(1, 5) + octets(row_bytes, 3 if colour == 2 else 256) for _ in range(lines))
+    tables = chunk(b"PLTE", octets(3 * 2**depth)) if colour == 3 else b""
+    if transparent and colour in (0, 2, 3):
+        key = octets(2**depth - 1) if colour == 3 else struct.pack(">H", 1) * channels
+        tables += chunk(b"tRNS", key)
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
+    parts = [chunk(b"IHDR", header), tables, chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
 @model

@@ -33,6 +33,8 @@ export const TYPE = {
   bfloat16: dataTypeNumber("BFLOAT16"),
   int32: dataTypeNumber("INT32"),
   int64: dataTypeNumber("INT64"),
+  uint8: dataTypeNumber("UINT8"),
+  uint16: dataTypeNumber("UINT16"),
   bool: dataTypeNumber("BOOL"),
   string: dataTypeNumber("STRING"),
   resource: dataTypeNumber("RESOURCE"),

@@ -25,10 +25,10 @@ export class Strings {
 /** A list of tensors, as loops fill them. Never changed: an operation on it gives another. */
 export class TensorList {
   /** Undefined where nothing was put yet. */
-  readonly items: readonly (tf.Tensor | undefined)[];
+  readonly items: readonly (tf.Tensor | Strings | undefined)[];
   /** The elements' shape, -1 for any size; undefined for any rank. */
   readonly elementShape: readonly number[] | undefined;
-  readonly carrier: "float32" | "int32" | "bool";
+  readonly carrier: "float32" | "int32" | "bool" | "string";
 
   constructor(items: TensorList["items"], like: Pick<TensorList, "elementShape" | "carrier">) {
     this.items = items;

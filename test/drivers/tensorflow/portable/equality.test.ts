@@ -8,8 +8,6 @@ import { loadPortable } from "./open-portable.ts";
 const REFUSED_MODELS: Readonly<Record<string, string>> = {
   counter: "AssignAddVariableOp",
   counter_by_control_edge: "AssignAddVariableOp",
-  decode_jpeg: "DecodeJpeg",
-  decode_png: "DecodePng",
   dtype_bfloat16: "RealDiv on DT_BFLOAT16",
   dtype_complex128: "Mul on DT_COMPLEX128",
   dtype_complex64: "Mul on DT_COMPLEX64",

@@ -230,6 +230,33 @@ describe("the portable engine, with a frozen graph,", () => {
     });
   });
 
+  it.each([
+    ["dct_method", { s: Buffer.from("INTEGER_ACCURATE").toString("base64") }],
+    ["ratio", { i: "2" }],
+    ["fancy_upscaling", { b: false }],
+    ["try_recover_truncated", { b: true }],
+  ])("refuses to decode JPEGs with another %s than the default", async (name, value) => {
+    const graph = writeGraph([
+      placeholder("x", texts("a")),
+      { name: "y", op: "DecodeJpeg", input: ["x"], attr: { [name]: value } },
+    ]);
+    const loading = loadPortable(join(tempFolder({ "frozen.pb": graph }), "frozen.pb"));
+    await expect(loading).rejects.toThrow(new RegExp(`DecodeJpeg with(out)? ${name}`));
+  });
+
+  it.each(["GIF89a", "not a picture", ""])("refuses %j where a picture is expected, naming the node", async (text) => {
+    const graph = writeGraph([
+      placeholder("x", createTensor("bytes", [], [new Uint8Array()])),
+      { name: "y", op: "DecodeImage", input: ["x"] },
+    ]);
+    const model = await loadPortable(join(tempFolder({ "frozen.pb": graph }), "frozen.pb"));
+    const x = createTensor("bytes", [], [new Uint8Array(Buffer.from(text))]);
+    await expect(predict(model, { x })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining('DecodeImage "y": expected the bytes of a JPEG or PNG'),
+    });
+  });
+
   it("names a tensor that an option asks for and the graph lacks", async () => {
     const graph = writeGraph([placeholder("x", texts("a"))]);
     const path = join(tempFolder({ "frozen.pb": graph }), "frozen.pb");

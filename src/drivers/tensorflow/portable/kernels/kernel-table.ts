@@ -2,6 +2,7 @@ import type { KernelTable } from "../op-node.ts";
 import { BINARY_KERNELS } from "./binary.ts";
 import { CAST_KERNELS } from "./cast.ts";
 import { CONTROL_KERNELS } from "./control.ts";
+import { DECODE_IMAGE_KERNELS } from "./decode-image.ts";
 import { EINSUM_KERNELS } from "./einsum.ts";
 import { GATHER_KERNELS } from "./gather.ts";
 import { IMAGE_KERNELS } from "./image.ts";
@@ -38,6 +39,7 @@ export const KERNELS: KernelTable = {
   ...SOFTMAX_KERNELS,
   ...EINSUM_KERNELS,
   ...IMAGE_KERNELS,
+  ...DECODE_IMAGE_KERNELS,
   ...LIST_KERNELS,
   ...LOOKUP_KERNELS,
   ...STRING_NUMBER_KERNELS,

@@ -1,11 +1,23 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { carrierOfType } from "../element-types.ts";
-import type { HostDType } from "../host-math.ts";
+import { elementCount } from "../../../../tensor/tensor.ts";
+import { dataTypeName } from "../../saved-model/data-type.ts";
+import { carrierOfType, TYPE } from "../element-types.ts";
+import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { asList, asTensor, numberOf, numbersOf, TensorList, type Value } from "../values.ts";
+import { asList, asTensor, numberOf, numbersOf, Strings, TensorList, type Value } from "../values.ts";
 
-function carrier(node: OpNode): HostDType {
-  return carrierOfType(node.type("element_dtype")) ?? node.refuse("of strings");
+/** What a list holds. */
+type Item = tf.Tensor | Strings;
+
+function carrier(node: OpNode): TensorList["carrier"] {
+  const type = node.type("element_dtype");
+  if (type === TYPE.string) return "string";
+  return carrierOfType(type) ?? node.refuse(`of ${dataTypeName(type)}`);
+}
+
+/** The item for two owners. */
+function share(item: Value | undefined): Item {
+  return item instanceof Strings ? item : asTensor(item).clone();
 }
 
 /** A shape tensor: -1 alone, as a scalar, means any rank. */
@@ -29,10 +41,10 @@ const empty: KernelFactory = (node) => {
 const fromTensor: KernelFactory = (node) => {
   const type = carrier(node);
   return (x, shape) => {
-    const tensor = asTensor(x);
-    const items = tensor.shape[0] === 0 ? [] : tf.unstack(tensor);
+    const whole = x instanceof Strings ? x : asTensor(x);
+    const items = whole.shape[0] === 0 ? [] : moveElements([whole], ([tensor]) => tf.unstack(tensor as tf.Tensor));
     const given = shapeFrom(shape);
-    return new TensorList(items, { elementShape: given ?? tensor.shape.slice(1), carrier: type });
+    return new TensorList(items as Item[], { elementShape: given ?? whole.shape.slice(1), carrier: type });
   };
 };
 
@@ -45,7 +57,7 @@ const setItem: KernelFactory = (node) => {
       throw new Error(`Trying to modify element ${place} in a list with ${old.items.length} elements.`);
     const items = [...old.items];
     while (items.length < place) items.push(undefined);
-    items[place] = asTensor(item).clone();
+    items[place] = share(item);
     return new TensorList(items, old);
   };
 };
@@ -55,13 +67,21 @@ const getItem: KernelFactory = () => (list, index, shape) => {
   const place = numberOf(index);
   if (place < 0 || place >= items.length)
     throw new Error(`Trying to access element ${place} in a list with ${items.length} elements.`);
-  return items[place]?.clone() ?? zerosOf(asList(list), shapeFrom(shape));
+  return items[place] ? share(items[place]) : zerosOf(asList(list), shapeFrom(shape));
 };
 
-/** An item that nobody set is zeros, where its shape is known. */
-function zerosOf(list: TensorList, wanted: readonly number[] | undefined): tf.Tensor {
+/** An item that nobody set is zeros or empty strings, where its shape is known. */
+function zerosOf(list: TensorList, wanted: readonly number[] | undefined): Item {
   const shape = completeShape([list.elementShape, wanted, ...list.items.map((item) => item?.shape)]);
-  return tf.zeros([...shape], list.carrier);
+  return filled([...shape], list.carrier);
+}
+
+function filled(shape: number[], type: TensorList["carrier"]): Item {
+  if (type !== "string") return tf.zeros(shape, type);
+  return new Strings(
+    shape,
+    Array.from({ length: elementCount(shape) }, () => new Uint8Array()),
+  );
 }
 
 function completeShape(shapes: readonly (readonly number[] | undefined)[]): readonly number[] {
@@ -78,18 +98,20 @@ const stack: KernelFactory = (node) => {
     const { items, carrier: type, elementShape } = asList(list);
     if (count !== -1 && count !== items.length)
       throw new Error(`Operation expected a list with ${count} elements but got a list with ${items.length} elements.`);
-    if (items.length === 0) return tf.zeros([0, ...completeShape([shapeFrom(shape), elementShape])], type);
-    return tf.tidy(() => tf.stack(items.map((item) => item ?? zerosOf(asList(list), shapeFrom(shape)))));
+    if (items.length === 0) return filled([0, ...completeShape([shapeFrom(shape), elementShape])], type);
+    const all = () => items.map((item) => item ?? zerosOf(asList(list), shapeFrom(shape)));
+    return tf.tidy(() => moveElements(all(), (tensors) => tf.stack(tensors)) as never) as Value;
   };
 };
 
 const pushBack: KernelFactory = () => (list, item) =>
-  new TensorList([...asList(list).items, asTensor(item).clone()], asList(list));
+  new TensorList([...asList(list).items, share(item)], asList(list));
 
 const popBack: KernelFactory = () => (list, shape) => {
   const old = asList(list);
   if (old.items.length === 0) throw new Error("Trying to pop from an empty list.");
-  return [new TensorList(old.items.slice(0, -1), old), old.items.at(-1)?.clone() ?? zerosOf(old, shapeFrom(shape))];
+  const last = old.items.at(-1);
+  return [new TensorList(old.items.slice(0, -1), old), last ? share(last) : zerosOf(old, shapeFrom(shape))];
 };
 
 const concat: KernelFactory = () => (list) => {
@@ -98,7 +120,7 @@ const concat: KernelFactory = () => (list) => {
   if (present.length === 0 || present.length < items.length)
     throw new Error("All tensors of a list that is concatenated have to be set.");
   const lengths = present.map(({ shape }) => shape[0] as number);
-  return [tf.concat(present), tf.tensor1d(lengths, "int32")];
+  return [moveElements(present, (tensors) => tf.concat(tensors)), tf.tensor1d(lengths, "int32")];
 };
 
 /** Lists of tensors, as loops and recurrent layers use them. */
