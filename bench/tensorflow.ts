@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { Model } from "../src/drivers/driver.ts";
 import { endChildrenOnSignal } from "./children.ts";
 import { alternate } from "./engine/bench-run.ts";
 import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
@@ -10,7 +9,7 @@ import { pssMb } from "./engine/process-usage.ts";
 import { median } from "./load.ts";
 import { type PythonSide, startPythonSide } from "./python-side.ts";
 import { tableLines } from "./table.ts";
-import { loadModel, type Pressed, press } from "./tensorflow/our-side.ts";
+import { loadModel, type Pressed, predictTimes, press } from "./tensorflow/our-side.ts";
 
 /** Callers of "four in flight", and the threads that Python is tried with. */
 const CALLERS = 4;
@@ -128,11 +127,11 @@ async function growth({ folder }: Bench, quick: boolean): Promise<Figure> {
   const [predicts, cycles] = quick ? [200, 20] : [1000, 100];
   const work = async () => {
     const model = await loadModel(join(folder, "mobilenet"), "native");
-    await pressTimes(model, predicts);
+    await predictTimes(model, predicts);
     await model.close();
     for (let cycle = 0; cycle < cycles; cycle++) {
       const once = await loadModel(join(folder, "dense"), "native");
-      await pressTimes(once, 1);
+      await predictTimes(once, 1);
       await once.close();
     }
     return pssMb(process.pid);
@@ -146,11 +145,6 @@ async function growth({ folder }: Bench, quick: boolean): Promise<Figure> {
     unit: "%",
     target: { atMost: 5 },
   };
-}
-
-async function pressTimes(model: Model, times: number): Promise<void> {
-  for (let done = 0; done < times; )
-    done += Math.ceil((await press(model, { seconds: 0.05, callers: 1 })).perSecond * 0.05);
 }
 
 function latencyFigure(

@@ -643,6 +643,28 @@ def channels_first(folder, random):
 
 
 @model
+def padded_depthwise(folder, random):
+    """Fused with what follows, it would end TensorFlow 2.21's process."""
+    weight, bias = tf.constant(random.random((3, 3, 2, 2)).astype("f")), tf.constant([0.5, -1, 2, -3])
+
+    @function(("image", tf.float32, [None, None, None, 2]))
+    def convolve(image):
+        paddings = [0, 0, 1, 1, 2, 1, 0, 0]
+        y = tf.raw_ops.DepthwiseConv2dNative(
+            input=image, filter=weight, strides=[1] * 4, padding="EXPLICIT", explicit_paddings=paddings
+        )
+        return {"y": tf.nn.relu(tf.nn.bias_add(y, bias))}
+
+    save(folder, convolve)
+    image = {"image": random.random((2, 5, 5, 2), "f")}
+    tf.config.optimizer.set_experimental_options({"remapping": False})
+    try:
+        return [run(folder, "serving_default", image)]
+    finally:
+        tf.config.optimizer.set_experimental_options({"remapping": True})
+
+
+@model
 def spectrum(folder, random):
     @function(("x", tf.float32, [None, 8]))
     def transform(x):

@@ -44,6 +44,12 @@ export async function press(
   };
 }
 
+/** Calls predict so many times, one after the other. */
+export async function predictTimes(model: Model, times: number): Promise<void> {
+  const call = createCall(model);
+  for (let done = 0; done < times; done++) await call();
+}
+
 function createCall(model: Model): () => Promise<unknown> {
   const [input] = model.signatures[DEFAULT_SIGNATURE]?.inputs ?? [];
   if (input?.shape === undefined) throw new Error("The model has no input of a known rank.");

@@ -9,6 +9,7 @@ import { DEFAULT_SIGNATURE, type DriverHost, type Model } from "../../driver.ts"
 import type { TensorflowEngine } from "../engine.ts";
 import type { ModelSource } from "../model-source.ts";
 import type { TensorflowOptions } from "../tensorflow-options.ts";
+import { breaksFusing } from "./breaks-fusing.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { loadCustomOps } from "./custom-ops.ts";
 import { createNativeModel } from "./native-model.ts";
@@ -26,7 +27,7 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
   const { log, threads } = host;
   const api = findTensorflow(options, host);
   if (options.custom_op_paths) loadCustomOps(api, options.custom_op_paths);
-  const config = createSessionConfig(options);
+  const config = createSessionConfig(options, !breaksFusing(source));
   claimThreadPools(config, defaultPools(threads), log);
   const limit = maxAsyncCalls();
   const onStuck = () => void giveUp(session, source, host);

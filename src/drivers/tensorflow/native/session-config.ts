@@ -20,9 +20,9 @@ const GPU_SHORTHANDS = ["allow_growth", "per_process_gpu_memory_fraction", "visi
 
 const schema = () => messageSchema("ConfigProto");
 
-/** What the options say, then what `session_config` says; throws `invalid_argument` for one that cannot be read. */
-export function createSessionConfig(options: ConfigOptions): SessionConfig {
-  const config = mergeFromJson(schema(), create(schema()), toJson(options));
+/** What the options say, with `fuses` false without fused layers, then what `session_config` says; throws `invalid_argument` for one that cannot be read. */
+export function createSessionConfig(options: ConfigOptions, fuses = true): SessionConfig {
+  const config = mergeFromJson(schema(), create(schema()), toJson(options, fuses));
   if (options.session_config) merge(config, options.session_config.trim());
   return config as SessionConfig;
 }
@@ -32,14 +32,17 @@ export function encodeSessionConfig(config: SessionConfig): Uint8Array {
   return toBinary(schema(), config);
 }
 
-function toJson(options: ConfigOptions): JsonRecord {
+function toJson(options: ConfigOptions, fuses: boolean): JsonRecord {
   const { gpu_memory_fraction: fraction, xla } = options;
   return {
     intra_op_parallelism_threads: options.intra_op_threads,
     inter_op_parallelism_threads: options.inter_op_threads,
     allow_soft_placement: options.allow_soft_placement,
     ...(fraction > 0 && { gpu_options: { per_process_gpu_memory_fraction: fraction } }),
-    ...(xla && { graph_options: { optimizer_options: { global_jit_level: "ON_1", cpu_global_jit: true } } }),
+    graph_options: {
+      ...(xla && { optimizer_options: { global_jit_level: "ON_1", cpu_global_jit: true } }),
+      ...(!fuses && { rewrite_options: { remapping: "OFF" } }),
+    },
   };
 }
 

@@ -28,6 +28,18 @@ describe("a session's configuration", () => {
     });
   });
 
+  it("fuses no layers where that would end the process, unless it is told to", () => {
+    const options = (raw: RawOptions) => parseOptions<TensorflowOptions>(TENSORFLOW_OPTIONS, raw);
+    const remapping = (raw: RawOptions) =>
+      (
+        createSessionConfig(options(raw), false) as unknown as {
+          graphOptions: { rewriteOptions: { remapping: number } };
+        }
+      ).graphOptions.rewriteOptions.remapping;
+    expect(remapping({ xla: "true" })).toBe(2);
+    expect(remapping({ session_config: "graph_options { rewrite_options { remapping: ON } }" })).toBe(1);
+  });
+
   it.each([
     ["JSON", '{"log_device_placement": true, "gpu_options": {"force_gpu_compatible": true}}'],
     ["protobuf's text format", "log_device_placement: true\ngpu_options { force_gpu_compatible: true }"],

@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { FLOATS } from "../element-types.ts";
+import { FLOATS, TYPE } from "../element-types.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
 import { asTensor } from "../values.ts";
 
@@ -9,9 +9,12 @@ export function areFinite(x: tf.Tensor): boolean {
 }
 
 /** By WebAssembly for finite numbers; it loses rows with infinities, which masks of attention have. */
-function alongRows(quick: (x: tf.Tensor) => tf.Tensor, exact: (row: Float32Array) => Float32Array): KernelFactory {
+function alongRows(
+  quick: (x: tf.Tensor) => tf.Tensor,
+  exact: (row: Float32Array, type: number) => Float32Array,
+): KernelFactory {
   return (node) => {
-    node.typeOf("T", FLOATS);
+    const type = node.typeOf("T", FLOATS);
     return (x) => {
       const logits = asTensor(x);
       if (logits.size === 0) return logits.clone();
@@ -20,16 +23,22 @@ function alongRows(quick: (x: tf.Tensor) => tf.Tensor, exact: (row: Float32Array
       const values = logits.dataSync() as Float32Array;
       const results = new Float32Array(values.length);
       for (let start = 0; start < values.length; start += width)
-        results.set(exact(values.subarray(start, start + width)), start);
+        results.set(exact(values.subarray(start, start + width), type), start);
       return tf.tensor(results, logits.shape);
     };
   };
 }
 
-function softmax(row: Float32Array): Float32Array {
+function softmax(row: Float32Array, type: number): Float32Array {
+  // What TensorFlow computes of float32 with oneDNN keeps such numbers to themselves.
+  if (type === TYPE.float && row.some(isBeyond)) return row.map((value) => (isBeyond(value) ? Number.NaN : 0));
   const powers = shifted(row).map(Math.exp);
   const sum = powers.reduce((total, power) => total + power, 0);
   return powers.map((power) => power / sum);
+}
+
+function isBeyond(value: number): boolean {
+  return Number.isNaN(value) || value === Number.POSITIVE_INFINITY;
 }
 
 function logSoftmax(row: Float32Array): Float32Array {
