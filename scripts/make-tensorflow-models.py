@@ -889,12 +889,15 @@ def partitioned_variable(folder, random):
         v1.set_random_seed(7)
         split = v1.fixed_size_partitioner(2)
         weight = v1.get_variable("weight", [4, 2], partitioner=split, use_resource=True)
-        x = v1.placeholder(tf.float32, [None, 4], "x")
+        long = v1.get_variable("long", [9000, 1], partitioner=split, use_resource=False)
+        x, row = v1.placeholder(tf.float32, [None, 4], "x"), v1.placeholder(tf.int32, [None], "row")
         y = tf.matmul(x, tf.convert_to_tensor(weight), name="y")
+        picked = tf.gather(tf.convert_to_tensor(long), row)
         session.run(v1.global_variables_initializer())
-        v1.saved_model.simple_save(session, str(folder), {"x": x}, {"y": y})
-        given = random.random((2, 4), "f")
-        return [case("serving_default", {"x": given}, {"y": session.run(y, {x: given})})]
+        v1.saved_model.simple_save(session, str(folder), {"x": x, "row": row}, {"y": y, "picked": picked})
+        given = {"x": random.random((2, 4), "f"), "row": np.array([0, 4499, 4500, 8999], "int32")}
+        results = session.run({"y": y, "picked": picked}, {x: given["x"], row: given["row"]})
+        return [case("serving_default", given, results)]
 
 
 def freeze(folder, compute):

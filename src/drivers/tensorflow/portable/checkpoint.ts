@@ -8,6 +8,7 @@ import { fromTensorShape, splitStrings } from "../saved-model/tensor-proto.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
 import { readTable } from "./checkpoint-table.ts";
 import { maskedCrc32c } from "./crc32c.ts";
+import { sliceKey, type VariableSlice } from "./slice-key.ts";
 
 /** The tensors of a checkpoint, read from disk as they are asked for. */
 export class Checkpoint {
@@ -25,15 +26,20 @@ export class Checkpoint {
     this.#shardCount = header.numShards;
   }
 
-  /** The tensor saved under a key; throws `failed_precondition` when there is none, or its bytes are damaged. */
-  read(key: string): Tensor {
-    const bytes = this.#entries.get(Buffer.from(key).toString("latin1"));
-    if (bytes === undefined) throw refused(`The model's checkpoint has no variable "${key}"; the model is incomplete.`);
+  /** The tensor saved under a key, or as a part of one; throws `failed_precondition` when there is none, or its bytes are damaged. */
+  read(saved: string | VariableSlice): Tensor {
+    const isWhole = typeof saved === "string";
+    const key = isWhole ? saved : saved.name;
+    const bytes = this.#entries.get(isWhole ? Buffer.from(key).toString("latin1") : sliceKey(saved));
+    if (bytes === undefined) {
+      const lack = isWhole ? `variable "${key}"` : `such part of the variable "${key}"`;
+      throw refused(`The model's checkpoint has no ${lack}; the model is incomplete.`);
+    }
     const entry = parseMessage("BundleEntryProto", bytes);
     const dtype = toDType(entry.dtype);
     if (dtype === undefined) throw refused(`The variable "${key}" is of type ${dataTypeName(entry.dtype)}.`);
     if (entry.slices.length > 0)
-      throw refused(`The variable "${key}" was saved in parts, which this engine does not read.`);
+      throw refused(`The variable "${key}" was saved in parts; this engine reads it in the same parts only.`);
     const content = this.#content(key, entry);
     const shape = fromTensorShape(entry.shape) ?? [];
     if (dtype === "bytes") return createTensor(dtype, shape, readStrings(content, elementCount(shape)));

@@ -45,7 +45,8 @@ export class ModelResources {
   #readVariable(node: string): Variable | undefined {
     const key = this.#restored.variables.get(node);
     if (key === undefined || this.#checkpoint === undefined) return undefined;
-    const variable = new Variable(toValue(this.#checkpoint.read(key), `The variable "${key}"`));
+    const name = typeof key === "string" ? key : key.name;
+    const variable = new Variable(toValue(this.#checkpoint.read(key), `The variable "${name}"`));
     this.#variables.set(node, variable);
     return variable;
   }

@@ -2,11 +2,12 @@ import type { MetaGraphDef } from "../saved-model/meta-graph.ts";
 import { fromTensorProto } from "../saved-model/tensor-proto.ts";
 import { type Edge, type Graph, type GraphNode, parseEdge } from "./graph.ts";
 import { type FunctionLibrary, GraphInliner } from "./graph-inliner.ts";
+import { parseSlice, type VariableSlice } from "./slice-key.ts";
 
 /** What a model reads from its checkpoint. */
 export interface Restored {
-  /** By the variable's node: its key in the checkpoint. */
-  readonly variables: ReadonlyMap<string, string>;
+  /** By the variable's node: its key in the checkpoint, or which part it is of what lies there. */
+  readonly variables: ReadonlyMap<string, string | VariableSlice>;
   /** By the table's node: the keys of its keys and values. */
   readonly tables: ReadonlyMap<string, { readonly keys: string; readonly values: string }>;
 }
@@ -28,7 +29,7 @@ export function findRestored(meta: MetaGraphDef, library: FunctionLibrary): Rest
 }
 
 function readRestoring(graph: Graph): Restored {
-  const variables = new Map<string, string>();
+  const variables = new Map<string, string | VariableSlice>();
   const tables = new Map<string, { keys: string; values: string }>();
   const keyOf = createKeyReader(graph);
   for (const node of graph.values()) {
@@ -37,28 +38,29 @@ function readRestoring(graph: Graph): Restored {
     const { node: resource } = origin(graph, target);
     const [keys, values] = sources.map(keyOf);
     if (/^Assign(VariableOp)?$/.test(node.op) && keys !== undefined) variables.set(resource, keys);
-    if (/^LookupTableImport(V2)?$/.test(node.op) && keys && values) tables.set(resource, { keys, values });
+    if (/^LookupTableImport(V2)?$/.test(node.op) && typeof keys === "string" && typeof values === "string")
+      tables.set(resource, { keys, values });
   }
   return { variables, tables };
 }
 
-/** Reads the key that a value is read under; undefined where it does not come whole from the checkpoint. One node may read thousands. */
-function createKeyReader(graph: Graph): (source: Edge) => string | undefined {
-  const keysByNode = new Map<string, readonly string[]>();
+/** Reads the key that a value is read under; undefined where it does not come from the checkpoint. One node may read thousands. */
+function createKeyReader(graph: Graph): (source: Edge) => string | VariableSlice | undefined {
+  const keysByNode = new Map<string, readonly (string | VariableSlice | undefined)[]>();
   return (source) => {
     const { node, output } = origin(graph, source);
     const restore = graph.get(node);
     if (restore?.op !== "RestoreV2") return undefined;
-    const keys = keysByNode.get(node) ?? wholeKeys(graph, restore);
+    const keys = keysByNode.get(node) ?? readKeys(graph, restore);
     keysByNode.set(node, keys);
-    return keys[output] === "" ? undefined : keys[output];
+    return keys[output];
   };
 }
 
-/** The keys of what a node reads; empty for what it reads a part of. */
-function wholeKeys(graph: Graph, restore: GraphNode): string[] {
+/** The keys of what a node reads. */
+function readKeys(graph: Graph, restore: GraphNode): (string | VariableSlice | undefined)[] {
   const slices = constantTexts(graph, restore, 2);
-  return constantTexts(graph, restore, 1).map((key, index) => (slices[index] === "" ? key : ""));
+  return constantTexts(graph, restore, 1).map((key, index) => (slices[index] ? parseSlice(key, slices[index]) : key));
 }
 
 function constantTexts(graph: Graph, node: GraphNode, input: number): string[] {

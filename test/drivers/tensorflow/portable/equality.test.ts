@@ -13,7 +13,6 @@ const REFUSED_MODELS: Readonly<Record<string, string>> = {
   dtype_complex64: "Mul on DT_COMPLEX64",
   dtype_half: "RealDiv on DT_HALF",
   linear_algebra: "Cholesky",
-  partitioned_variable: "VarHandleOp",
   random_numbers: "StatelessRandomNormalV2",
   spectrum: "RFFT",
   table_of_values: "1099511627776",
