@@ -152,6 +152,7 @@ class JpegParser {
   }
 
   #addQuantizations(segment: Uint8Array): void {
+    if (this.#scans > 0) throw new Error("JPEG of several quantizations is not supported");
     for (let at = 0; at < segment.length; ) {
       const [isWide, id] = [(segment[at] as number) >> 4 === 1, (segment[at] as number) & 15];
       const steps = new Uint16Array(64);

@@ -17,7 +17,7 @@ export interface JpegScan {
 }
 
 /** A component with its tables. */
-export interface JpegScanPart {
+interface JpegScanPart {
   readonly component: JpegComponent;
   readonly dc: HuffmanTable | undefined;
   readonly ac: HuffmanTable | undefined;
