@@ -55,7 +55,9 @@ function interleave(planes: readonly Uint8Array[]): Uint8Array {
 function toRgb(luma: Uint8Array, blue: Uint8Array, red: Uint8Array): Uint8Array {
   const pixels = new Uint8ClampedArray(luma.length * 3);
   for (let at = 0; at < luma.length; at++) {
-    const [y, b, r] = [luma[at] as number, (blue[at] as number) - 128, (red[at] as number) - 128];
+    const y = luma[at] as number;
+    const b = (blue[at] as number) - 128;
+    const r = (red[at] as number) - 128;
     pixels[3 * at] = y + ((91881 * r + 32768) >> 16);
     pixels[3 * at + 1] = y + ((-22554 * b - 46802 * r + 32768) >> 16);
     pixels[3 * at + 2] = y + ((116130 * b + 32768) >> 16);

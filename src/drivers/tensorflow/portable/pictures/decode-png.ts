@@ -86,13 +86,15 @@ function fill(
   const shift = depth === 16 && data instanceof Uint8Array ? 8 : 0;
   const hasAlpha = channels % 2 === 0;
   for (let from = 0, to = 0; from < samples.length; from += channels) {
-    const [red, green, blue] = [0, isGrey ? 0 : 1, isGrey ? 0 : 2].map((at) => samples[from + at] as number) as [
-      number,
-      number,
-      number,
-    ];
-    if (wanted < 3) data[to++] = (isGrey ? red : toGrey(red, green, blue, depth)) >> shift;
-    else for (const sample of [red, green, blue]) data[to++] = sample >> shift;
+    const red = samples[from] as number;
+    const green = isGrey ? red : (samples[from + 1] as number);
+    const blue = isGrey ? red : (samples[from + 2] as number);
+    if (wanted < 3) data[to++] = toGrey(red, green, blue, depth) >> shift;
+    else {
+      data[to++] = red >> shift;
+      data[to++] = green >> shift;
+      data[to++] = blue >> shift;
+    }
     if (wanted % 2 === 0) data[to++] = (hasAlpha ? (samples[from + channels - 1] as number) : alpha) >> shift;
   }
 }
