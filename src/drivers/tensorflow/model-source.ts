@@ -13,7 +13,7 @@ export interface ModelSource {
 }
 
 /** Files by which a folder is a model. */
-const SAVED_MODEL_FILES = ["saved_model.pb", "saved_model.pbtxt"];
+export const SAVED_MODEL_FILES = ["saved_model.pb", "saved_model.pbtxt"];
 const TFJS_FILE = "model.json";
 /** Bytes enough to tell one kind of file from another. */
 const HEAD_BYTES = 512;
