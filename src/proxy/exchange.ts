@@ -79,11 +79,9 @@ function parseTimeout(text: string | undefined): number | undefined {
   throw new ServingError("invalid_argument", `The header X-Request-Timeout-Ms is "${text}"; expected milliseconds.`);
 }
 
-function toMetadata({ headers }: IncomingMessage): Record<string, string> {
-  const metadata: Record<string, string> = Object.create(null);
-  for (const name in headers) {
-    const value = headers[name];
-    if (value !== undefined) metadata[name] = Array.isArray(value) ? value.join(", ") : value;
-  }
-  return metadata;
+/** The headers as they are: Node joins those that come several times, all but one that no request should have. */
+function toMetadata({ headers }: IncomingMessage): Readonly<Record<string, string>> {
+  const { "set-cookie": cookies } = headers;
+  if (cookies !== undefined) return { ...headers, "set-cookie": cookies.join(", ") } as Record<string, string>;
+  return headers as Record<string, string>;
 }

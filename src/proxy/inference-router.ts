@@ -20,15 +20,38 @@ export function createInferenceRouter(dependencies: HttpDependencies): Inference
     createTensorflowRoutes(dependencies),
     createKserveRoutes(dependencies),
   ];
-  return (request, response) => {
-    const { method = "", url = "" } = request;
+  const find = (method: string, url: string) => {
     for (const routes of protocols) {
       const handler = routes(method, url);
-      if (handler === undefined) continue;
-      void answer(handler, { request, response }, dependencies);
-      return true;
+      if (handler !== undefined) return handler;
     }
-    return false;
+    return undefined;
+  };
+  const posts = rememberHandlers((url) => find("POST", url));
+  return (request, response) => {
+    const { method = "", url = "" } = request;
+    const handler = method === "POST" ? posts(url) : find(method, url);
+    if (handler === undefined) return false;
+    void answer(handler, { request, response }, dependencies);
+    return true;
+  };
+}
+
+/** URLs that are remembered, and their longest. */
+const MAX_URLS = 256;
+const MAX_URL_LENGTH = 256;
+
+/** Finds each URL's handler once: clients send the same few all the time. */
+function rememberHandlers(find: (url: string) => RouteHandler | undefined): typeof find {
+  const known = new Map<string, RouteHandler>();
+  return (url) => {
+    const remembered = known.get(url);
+    if (remembered !== undefined) return remembered;
+    const handler = find(url);
+    if (handler === undefined || url.length > MAX_URL_LENGTH) return handler;
+    if (known.size === MAX_URLS) known.clear();
+    known.set(url, handler);
+    return handler;
   };
 }
 

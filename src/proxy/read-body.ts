@@ -20,17 +20,18 @@ export interface BodyLimits {
  * Content-Length before anything is read, else as soon as the limit is passed; so is, as `unavailable`, what does not fit into
  * the memory.
  */
-export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
-  const compression = compressionOf(request);
-  const length = Number(request.headers["content-length"] ?? 0);
-  if (length > limits.maxBytes) throw tooLarge(limits.maxBytes);
-  limits.memory.check(length);
-  const body = await collect(request, length, limits);
+export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  const { "content-encoding": encoding } = request.headers;
+  return encoding === undefined ? collect(request, limits) : readEncoded(request, encoding, limits);
+}
+
+async function readEncoded(request: IncomingMessage, encoding: string, limits: BodyLimits): Promise<Buffer> {
+  const compression = parseCompression(encoding.trim().toLowerCase());
+  const body = await collect(request, limits);
   return compression === undefined ? body : inflateBody(body, compression, limits);
 }
 
-function compressionOf({ headers }: IncomingMessage): Compression | undefined {
-  const encoding = (headers["content-encoding"] ?? "").trim().toLowerCase();
+function parseCompression(encoding: string): Compression | undefined {
   if (encoding === "" || encoding === "identity") return undefined;
   const name = encoding === "x-gzip" ? "gzip" : encoding;
   if (isCompression(name)) return name;
@@ -38,12 +39,11 @@ function compressionOf({ headers }: IncomingMessage): Compression | undefined {
   throw new HttpError(415, `Content-Encoding "${encoding}" is not supported; send ${known}, or no encoding.`);
 }
 
-function collect(
-  request: IncomingMessage,
-  length: number,
-  { maxBytes, memory, alignedAt = 0 }: BodyLimits,
-): Promise<Buffer> {
+function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const length = Number(request.headers["content-length"] ?? 0);
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    memory.check(length);
     const body = new ByteList();
     body.expect(length, alignedAt);
     const add = (chunk: Buffer) => {

@@ -19,20 +19,25 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 
 /** Sends a successful answer, with the headers of hooks that HTTP can carry. */
 export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Logger): void {
-  for (const [name, value] of Object.entries(answer.headers ?? {})) {
+  const { headers = {}, contentType, contentEncoding, body, rest } = answer;
+  for (const name in headers) {
+    const value = headers[name] as string;
     if (isSendable(name, value)) response.setHeader(name, value);
     else log.warn("a hook's response header was left out", { header: name });
   }
-  const { contentType, contentEncoding, body, rest = [] } = answer;
-  const length = rest.reduce((sum, part) => sum + part.length, body.length);
-  const encoding = contentEncoding !== undefined && { "content-encoding": contentEncoding };
-  response.writeHead(200, { "content-type": contentType, "content-length": length, ...encoding });
-  if (rest.length === 0) {
+  const head = ["content-type", contentType, "content-length", String(lengthOf(answer))];
+  if (contentEncoding !== undefined) head.push("content-encoding", contentEncoding);
+  response.writeHead(200, head);
+  if (rest === undefined) {
     response.end(body);
     return;
   }
   for (const part of [body, ...rest]) response.write(part);
   response.end();
+}
+
+function lengthOf({ body, rest }: HttpAnswer): number {
+  return rest === undefined ? body.length : rest.reduce((sum, part) => sum + part.length, body.length);
 }
 
 function isSendable(name: string, value: string): boolean {

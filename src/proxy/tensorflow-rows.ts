@@ -6,7 +6,14 @@ import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { ElementBuffer } from "./json/element-buffer.ts";
 import { inferDType } from "./json/json-dtype.ts";
 import { dumpJson } from "./json/json-dump.ts";
-import { appendElements, MAX_RANK, shapeOf, type TensorDialect, toJsonTensor } from "./json/json-tensor.ts";
+import {
+  appendElements,
+  MAX_RANK,
+  shapeOf,
+  type TensorDialect,
+  toJsonTensor,
+  toNumericTensor,
+} from "./json/json-tensor.ts";
 import { isJsonObject, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json/json-value.ts";
 import { isBase64Object, tensorflowDialect } from "./tensorflow-dialect.ts";
 
@@ -40,6 +47,8 @@ function isNamedInstance(value: JsonValue | undefined): value is JsonObject {
 
 /** Instances that are one block of numbers have one shape; only their values may be wrong. */
 function readBlock(instances: JsonNumbers, dtype: DType): Tensor {
+  const tensor = toNumericTensor(instances, dtype, tensorflowDialect.integers);
+  if (tensor !== undefined) return tensor;
   const refuse: TensorDialect["refuse"] = (misfit) => inInstance(misfit.path[0] ?? 0, tensorflowDialect.refuse(misfit));
   return toJsonTensor(instances, dtype, { ...tensorflowDialect, refuse });
 }

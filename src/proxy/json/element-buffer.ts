@@ -95,7 +95,7 @@ interface Source {
 function fill(data: NumericData, start: number, { numbers, dtype, rule }: Source): number {
   const { store, size } = numbers;
   if (dtype === "float32" || dtype === "float64") {
-    (data as Float64Array).set(store.values.subarray(numbers.start, numbers.start + size), start);
+    fillFloats(data as Float64Array, start, numbers);
     return size;
   }
   const toHalf = HALF_CONVERSIONS[dtype];
@@ -107,6 +107,14 @@ function fill(data: NumericData, start: number, { numbers, dtype, rule }: Source
   return dtype === "int64" || dtype === "uint64"
     ? fillBigIntegers(data as BigInt64Array, start, { numbers, dtype, rule })
     : fillIntegers(data, start, { numbers, dtype, rule });
+}
+
+/** So few values are sooner copied than a view of them is made. */
+const FEW = 256;
+
+function fillFloats(data: Float64Array, start: number, { store: { values }, start: first, size }: JsonNumbers): void {
+  if (size > FEW) data.set(values.subarray(first, first + size), start);
+  else for (let index = 0; index < size; index++) data[start + index] = values[first + index] as number;
 }
 
 const HALF_CONVERSIONS: Partial<Record<DType, (value: number) => number>> = {

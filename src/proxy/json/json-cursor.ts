@@ -16,9 +16,9 @@ export class JsonCursor {
   pos = 0;
 
   constructor(text: Uint8Array) {
-    const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+    const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
     this.end = bytes.length;
-    this.bytes = STOPS.has(bytes.at(-1) ?? NUL) ? bytes : Buffer.concat([bytes, Buffer.of(NUL)]);
+    this.bytes = STOPS.has(bytes[bytes.length - 1] ?? NUL) ? bytes : Buffer.concat([bytes, Buffer.of(NUL)]);
   }
 
   /** Moves past the mark that some Windows programs put before UTF-8 text. */

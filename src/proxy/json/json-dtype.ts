@@ -11,6 +11,8 @@ const INT64 = integerRange("int64") as IntegerRange;
  * `bytes`, true and false `bool`. The first element says which of these it is; others must follow it.
  */
 export function inferDType(values: readonly JsonValue[]): DType {
+  const [first] = values;
+  if (values.length === 1 && first instanceof JsonNumbers) return numberDType(first);
   let dtype: DType | undefined;
   const pending = [...values].reverse();
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
@@ -35,7 +37,7 @@ function scalarDType(value: JsonValue): DType {
 
 function numberDType(numbers: JsonNumbers): DType {
   const { store, start, size } = numbers;
-  if (store.fractions.subarray(start, start + size).includes(1)) return "float32";
+  for (let index = 0; index < size; index++) if (!numbers.isInteger(index)) return "float32";
   const values = store.values.subarray(start, start + size);
   if (values.every((value) => value >= INT32[0] && value < INT32[1])) return "int32";
   const isAbove = values.some((_, index) => numbers.at(index) >= INT64[1]);

@@ -96,7 +96,10 @@ function readOther(cursor: JsonCursor, store: NumberStore, lenient: boolean): vo
 
 function pushBigInteger(store: NumberStore, value: number, integer: bigint): void {
   const fits = integer >= INT64_MIN && integer <= UINT64_MAX;
-  if (fits) store.exact.set(store.length, integer);
+  if (fits) {
+    store.exact ??= new Map();
+    store.exact.set(store.length, integer);
+  }
   store.push(value, fits);
 }
 

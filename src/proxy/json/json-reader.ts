@@ -1,6 +1,7 @@
 import type { DecodeBudget } from "../../serving/decode-budget.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { ArrayFrame, ObjectFrame, SCALAR } from "./json-frame.ts";
+import { readKey } from "./json-key.ts";
 import { readNumber } from "./json-number.ts";
 import { isNumberStart, readNumberRun } from "./json-number-run.ts";
 import { readString } from "./json-string.ts";
@@ -15,6 +16,8 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
+/** What no value begins with, of the bytes that JSON has a use for. */
+const NO_VALUES: ReadonlySet<number> = new Set([COMMA, COLON, CLOSE_LIST, CLOSE_OBJECT]);
 /** By first byte. */
 const LITERALS: ReadonlyMap<number, readonly [string, JsonValue]> = new Map<number, readonly [string, JsonValue]>([
   [0x6e, ["null", null]],
@@ -89,19 +92,18 @@ class JsonReader {
   /** Whether what is at the cursor can at least be taken for a value. */
   #atValue(): boolean {
     const { bytes, pos, end } = this.#cursor;
-    return pos < end && ![COMMA, COLON, CLOSE_LIST, CLOSE_OBJECT].includes(bytes[pos] as number);
+    return pos < end && !NO_VALUES.has(bytes[pos] as number);
   }
 
   /** Reads a whole scalar, or the opening of a list or object. */
   #readValue(): void {
     const cursor = this.#cursor;
     const byte = cursor.bytes[cursor.pos];
-    const literal = LITERALS.get(byte ?? 0);
     if (byte === QUOTE) this.#add(readString(cursor));
     else if (byte === OPEN_LIST) this.#push(this.#takeFrame());
     else if (byte === OPEN_OBJECT) this.#push(new ObjectFrame());
-    else if (literal !== undefined) this.#readLiteral(literal);
-    else this.#readScalarNumber();
+    else if (isNumberStart(byte)) this.#readScalarNumber();
+    else this.#readWord(LITERALS.get(byte ?? 0));
   }
 
   /** Reads one element of an open list, a run of numbers, or its end. */
@@ -152,7 +154,7 @@ class JsonReader {
     }
     if (!frame.isEmpty) this.#skipComma("Missing a comma or '}' after an object member.");
     if (cursor.bytes[cursor.pos] !== QUOTE) throw cursor.error("Missing a name for object member.");
-    frame.expect(readString(cursor));
+    frame.expect(readKey(cursor));
     cursor.skipSpace();
     if (cursor.bytes[cursor.pos] !== COLON) throw cursor.error("Missing a colon after a name of object member.");
     cursor.pos++;
@@ -167,7 +169,13 @@ class JsonReader {
     cursor.skipSpace();
   }
 
-  #readLiteral([text, value]: readonly [string, JsonValue]): void {
+  /** Reads a literal; where there is none, what may still be a word for a number. */
+  #readWord(literal: readonly [string, JsonValue] | undefined): void {
+    if (literal === undefined) {
+      this.#readScalarNumber();
+      return;
+    }
+    const [text, value] = literal;
     const { bytes, pos } = this.#cursor;
     for (let index = 1; index < text.length; index++) {
       if (bytes[pos + index] !== text.charCodeAt(index)) throw this.#cursor.error("Invalid value.", pos + index);

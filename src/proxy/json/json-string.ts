@@ -29,6 +29,12 @@ export function readString(cursor: JsonCursor): string {
   return JSON.parse(bytes.toString("utf8", start - 1, end + 1)) as string;
 }
 
+/** Where the string at the cursor has its closing quote, if it is ASCII without escapes; else -1. */
+export function plainStringEnd({ bytes, pos }: JsonCursor): number {
+  const end = skipPlain(bytes, pos + 1);
+  return bytes[end] === QUOTE ? end : -1;
+}
+
 function skipPlain(bytes: Buffer, start: number): number {
   let pos = start;
   while (PLAIN[bytes[pos] as number] === 1) pos++;

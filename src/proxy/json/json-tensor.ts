@@ -31,10 +31,18 @@ export type Misfit = { readonly path: readonly number[]; readonly shape: readonl
   | { readonly kind: "rank" }
 );
 
+/** Numbers as a tensor of a dtype, or undefined where it does not take all of them: {@link toJsonTensor} says why. */
+export function toNumericTensor(numbers: JsonNumbers, dtype: DType, integers: IntegerRule): Tensor | undefined {
+  const elements = new ElementBuffer(dtype, integers, numbers.size);
+  return elements.appendNumbers(numbers) === numbers.size ? elements.finish(numbers.shape) : undefined;
+}
+
 /** Turns a JSON value into a tensor of a dtype. The shape is that of the first element at each level; all must have it. */
 export function toJsonTensor(value: JsonValue, dtype: DType, dialect: TensorDialect): Tensor {
+  const numeric = value instanceof JsonNumbers ? toNumericTensor(value, dtype, dialect.integers) : undefined;
+  if (numeric !== undefined) return numeric;
   const shape = shapeOf(value, dialect);
-  const elements = new ElementBuffer(dtype, dialect.integers, value instanceof JsonNumbers ? value.size : 0);
+  const elements = new ElementBuffer(dtype, dialect.integers);
   appendElements(elements, value, { shape, dialect });
   return elements.finish(shape);
 }

@@ -15,13 +15,32 @@ export const VALUE_BYTES = 64;
 /** What a number takes in a {@link NumberStore}. */
 const NUMBER_BYTES = 9;
 
+/** Small documents take their memory from a common block: an ArrayBuffer of its own costs more than their numbers. */
+const BLOCK_BYTES = 64 * 1024;
+const SMALL_BYTES = 2 * 1024;
+
+let block = new ArrayBuffer(BLOCK_BYTES);
+let blockUsed = 0;
+
+/** Zeroed memory that nobody else has, from `start` on, where a double may lie. */
+function takeMemory(bytes: number): { readonly memory: ArrayBuffer; readonly start: number } {
+  if (bytes > SMALL_BYTES) return { memory: new ArrayBuffer(bytes), start: 0 };
+  if (blockUsed + bytes > BLOCK_BYTES) {
+    block = new ArrayBuffer(BLOCK_BYTES);
+    blockUsed = 0;
+  }
+  const start = blockUsed;
+  blockUsed += Math.ceil(bytes / Float64Array.BYTES_PER_ELEMENT) * Float64Array.BYTES_PER_ELEMENT;
+  return { memory: block, start };
+}
+
 /** All numbers of a document, in its order. */
 export class NumberStore {
   values: Float64Array;
   /** 1 where the literal has a fraction or an exponent, is a word such as NaN, or does not fit 64 bits; else 0. */
   fractions: Uint8Array;
   /** The integer literals that a double does not hold, by index. */
-  readonly exact = new Map<number, bigint>();
+  exact: Map<number, bigint> | undefined;
   length = 0;
   /** What the document's values may take. */
   readonly budget: DecodeBudget;
@@ -29,9 +48,9 @@ export class NumberStore {
   /** `budget` pays for what is beyond `capacity`. */
   constructor(capacity: number, budget: DecodeBudget) {
     this.budget = budget;
-    const memory = new ArrayBuffer(capacity * NUMBER_BYTES);
-    this.values = new Float64Array(memory, 0, capacity);
-    this.fractions = new Uint8Array(memory, capacity * Float64Array.BYTES_PER_ELEMENT);
+    const { memory, start } = takeMemory(capacity * NUMBER_BYTES);
+    this.values = new Float64Array(memory, start, capacity);
+    this.fractions = new Uint8Array(memory, start + capacity * Float64Array.BYTES_PER_ELEMENT, capacity);
   }
 
   push(value: number, integral: boolean): void {
@@ -66,14 +85,16 @@ export class JsonNumbers {
     this.store = store;
     this.start = start;
     this.shape = shape;
-    this.size = shape.reduce((size, dim) => size * dim, 1);
+    let size = 1;
+    for (let level = 0; level < shape.length; level++) size *= shape[level] as number;
+    this.size = size;
   }
 
   /** The number at an index, as bigint where a double would not hold it. */
   at(index: number): number | bigint {
     const { store, start } = this;
     const value = store.values[start + index] as number;
-    return store.exact.size === 0 ? value : (store.exact.get(start + index) ?? value);
+    return store.exact?.get(start + index) ?? value;
   }
 
   /** Whether the literal at an index is an integer of at most 64 bits, without fraction or exponent. */

@@ -10,7 +10,7 @@ function read(text: string, lenient = false) {
   const cursor = new JsonCursor(Buffer.from(text));
   const store = new NumberStore(1, ampleBudget());
   readNumber(cursor, store, lenient);
-  return { value: store.values[0], integral: store.fractions[0] === 0, exact: store.exact.get(0), end: cursor.pos };
+  return { value: store.values[0], integral: store.fractions[0] === 0, exact: store.exact?.get(0), end: cursor.pos };
 }
 
 /** Reads a text as it stands, and in a list, where another byte follows it. */
