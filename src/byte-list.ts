@@ -1,3 +1,5 @@
+import { countGarbage } from "./young-garbage.ts";
+
 const EMPTY = new Uint8Array(0);
 /** A length that somebody only claims is taken at its word up to so many bytes; beyond, room is made as bytes come. */
 export const BELIEVED_BYTES = 1024 * 1024;
@@ -39,6 +41,7 @@ export class ByteList {
     if (!this.#isOwned || length > this.#bytes.length) this.#grow(length);
     this.#bytes.set(block, this.#length);
     this.#length = length;
+    countGarbage(block.length);
   }
 
   /** Everything appended so far, in order. */
