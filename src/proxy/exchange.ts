@@ -5,6 +5,7 @@ import { ServingError } from "../errors.ts";
 import { DecodeBudget } from "../serving/decode-budget.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
 import type { MemoryBudget, MemoryShare } from "../serving/memory-budget.ts";
+import { BodyBuffers } from "./body-buffers.ts";
 import { readBody } from "./read-body.ts";
 
 /** What a request is held to. */
@@ -12,6 +13,9 @@ interface ExchangeLimits {
   readonly maxMessageBytes: number;
   readonly memory: MemoryBudget;
 }
+
+/** Those of all requests to the process. */
+const buffers = new BodyBuffers();
 
 /** One HTTP request as handlers see it. */
 export class Exchange {
@@ -46,6 +50,16 @@ export class Exchange {
   /** The whole body, inflated; `alignedAt` = where numbers begin that are to be viewed in place. */
   readBody(alignedAt = 0): Promise<Buffer> {
     return readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, alignedAt });
+  }
+
+  /** The whole body, inflated, for who gives it to {@link recycle} once it is parsed. */
+  lendBody(): Promise<Buffer> {
+    return readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, buffers });
+  }
+
+  /** Takes back a body of which nobody keeps a view: what it lies in serves for other bodies. */
+  recycle(body: Buffer): void {
+    buffers.give(body);
   }
 
   /** Gives back what the request held; to be called at its end, whatever that is. */

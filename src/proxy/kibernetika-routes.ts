@@ -52,7 +52,10 @@ async function readRequest(exchange: Exchange): Promise<KibernetikaRequest> {
     return parseKibernetikaForm(await exchange.readBody(), exchange.request.headers, exchange.budget);
   }
   if (JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType)) {
-    return parseKibernetikaJson(await exchange.readBody(), exchange.budget);
+    const bytes = await exchange.lendBody();
+    const request = parseKibernetikaJson(bytes, exchange.budget);
+    exchange.recycle(bytes);
+    return request;
   }
   throw new HttpError(
     415,

@@ -50,7 +50,9 @@ function percentDecode(text: string): string {
 }
 
 async function predict(service: InferenceService, ref: ModelRef, exchange: Exchange): Promise<HttpAnswer> {
-  const body = parsePredictBody(await exchange.readBody(), exchange.budget);
+  const bytes = await exchange.lendBody();
+  const body = parsePredictBody(bytes, exchange.budget);
+  exchange.recycle(bytes);
   const servable = await service.describe(ref);
   const signature = findSignature(body.signature, servable);
   const { format, inputs } = readInputs(body, signature?.inputs);

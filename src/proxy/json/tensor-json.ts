@@ -25,51 +25,57 @@ export function rowWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle
   return (row) => tensorWriter.write(1, row * tensorWriter.stride(0));
 }
 
-type WriteElement = (index: number) => void;
+/** Writes `count` elements from `start` on, with separators between them. */
+type WriteElements = (start: number, count: number) => void;
 
 class TensorWriter {
   readonly #writer: JsonWriter;
   readonly #shape: readonly number[];
   readonly #separator: string;
-  readonly #writeElement: WriteElement;
+  readonly #writeElements: WriteElements;
 
   constructor(writer: JsonWriter, tensor: Tensor, style: TensorStyle) {
     this.#writer = writer;
     this.#shape = tensor.shape;
     this.#separator = style.separator;
-    this.#writeElement = elementWriter(writer, tensor, style);
+    this.#writeElements = elementsWriter(writer, tensor, style);
   }
 
   /** Elements in one step of a dimension. */
   stride(dimension: number): number {
-    return this.#shape.slice(dimension + 1).reduce((product, dim) => product * dim, 1);
+    let product = 1;
+    for (let level = dimension + 1; level < this.#shape.length; level++) product *= this.#shape[level] as number;
+    return product;
   }
 
   /** Writes what lies at `start`: one value, or the lists of this level and those below. */
   write(level: number, start: number): void {
     if (level === this.#shape.length) {
-      this.#writeElement(start);
+      this.#writeElements(start, 1);
       return;
     }
-    const stride = this.stride(level);
-    const isInnermost = level === this.#shape.length - 1;
     this.#writer.ascii("[");
+    if (level === this.#shape.length - 1) this.#writeElements(start, this.#shape[level] as number);
+    else this.#writeLists(level, start);
+    this.#writer.ascii("]");
+  }
+
+  #writeLists(level: number, start: number): void {
+    const stride = this.stride(level);
     for (let index = 0; index < (this.#shape[level] as number); index++) {
       if (index > 0) this.#writer.ascii(this.#separator);
-      if (isInnermost) this.#writeElement(start + index);
-      else this.write(level + 1, start + index * stride);
+      this.write(level + 1, start + index * stride);
     }
-    this.#writer.ascii("]");
   }
 }
 
-function elementWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle): WriteElement {
+function elementsWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle): WriteElements {
   const { dtype } = tensor;
   switch (dtype) {
     case "bool":
-      return (index) => writer.ascii(tensor.data[index] === 0 ? "false" : "true");
+      return each(writer, style, (index) => writer.ascii(tensor.data[index] === 0 ? "false" : "true"));
     case "bytes":
-      return (index) => style.bytes(writer, tensor.data[index] as Uint8Array);
+      return each(writer, style, (index) => style.bytes(writer, tensor.data[index] as Uint8Array));
     case "float16":
       return floats(writer, tensor, style, (index) => fromFloat16(tensor.data[index] as number));
     case "bfloat16":
@@ -81,21 +87,31 @@ function elementWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle): 
     case "complex128":
       throw new ServingError("unimplemented", `Failed to write JSON value for tensor type: ${dtype}`);
     default:
-      return (index) => writer.integer(tensor.data[index] as number | bigint);
+      return each(writer, style, (index) => writer.integer(tensor.data[index] as number | bigint));
   }
+}
+
+function each(writer: JsonWriter, { separator }: TensorStyle, write: (index: number) => void): WriteElements {
+  return (start, count) => {
+    for (let index = start; index < start + count; index++) {
+      if (index > start) writer.ascii(separator);
+      write(index);
+    }
+  };
 }
 
 function floats(
   writer: JsonWriter,
   tensor: Tensor,
-  { nonFinite }: TensorStyle,
+  style: TensorStyle,
   valueAt: (index: number) => number,
-): WriteElement {
+): WriteElements {
+  const { nonFinite } = style;
   const writeFloat = tensor.dtype === "float64" ? writeFloat64 : writeFloat32;
-  if (nonFinite === undefined) return (index) => writeFloat(writer, valueAt(index));
-  return (index) => {
+  if (nonFinite === undefined) return each(writer, style, (index) => writeFloat(writer, valueAt(index)));
+  return each(writer, style, (index) => {
     const value = valueAt(index);
     if (Number.isFinite(value)) writeFloat(writer, value);
     else nonFinite(writer, value, tensor);
-  };
+  });
 }
