@@ -33,10 +33,9 @@ export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): Predic
 
 /** The signature that a request names; undefined where the service does not tell its signatures. */
 export function findSignature(name: string, { signatures }: ServableDescription): Signature | undefined {
-  const known = Object.values(signatures);
-  if (known.length === 0) return undefined;
-  if (name === "") return signatures[defaultSignatureName(signatures)];
-  if (Object.hasOwn(signatures, name)) return signatures[name];
+  const wanted = name === "" ? defaultSignatureName(signatures) : name;
+  if (Object.hasOwn(signatures, wanted)) return signatures[wanted];
+  if (Object.keys(signatures).length === 0) return undefined;
   throw refusal(`Serving signature name: "${name}" not found in signature def`);
 }
 

@@ -16,7 +16,8 @@ const BYTES_PER_ELEMENT = 8;
  */
 export function writePredictions(outputs: Tensors, format: PredictFormat): Buffer {
   const entries = Object.entries(outputs);
-  const elements = entries.reduce((sum, [, { data }]) => sum + data.length, 0);
+  let elements = 0;
+  for (const [, { data }] of entries) elements += data.length;
   const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
   if (format === "row") writeRows(writer, entries);
   else writeColumns(writer, entries);

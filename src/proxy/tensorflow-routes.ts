@@ -74,7 +74,7 @@ async function predict(service: InferenceService, ref: ModelRef, exchange: Excha
     inputs: { kind: "tensors", tensors: inputs },
   });
   const outputs = tensorsOf(answer);
-  if (Object.keys(outputs).length === 0 && signature?.outputs !== undefined) {
+  if (signature?.outputs !== undefined && Object.keys(outputs).length === 0) {
     throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
   }
   return toAnswer(writePredictions(outputs, format), answer.metadata);

@@ -34,13 +34,17 @@ export class RequestCounter {
       counted.ms += performance.now() - started;
       this.#lastRequest = Date.now();
       this.#running--;
-      if (this.#running === 0) for (const listener of this.#idleListeners.splice(0)) listener();
+      if (this.#running === 0 && this.#idleListeners.length > 0) this.#tellIdle();
     }
   }
 
   /** Resolves once no request is under way. */
   async idle(): Promise<void> {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
+  }
+
+  #tellIdle(): void {
+    for (const listener of this.#idleListeners.splice(0)) listener();
   }
 
   statistics(): RequestStatistics {
