@@ -3,7 +3,7 @@ import type { DecodeBudget } from "../serving/decode-budget.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { dumpJson } from "./json/json-dump.ts";
-import { parseJson } from "./json/json-reader.ts";
+import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "./json/json-reader.ts";
 import { toJsonTensor } from "./json/json-tensor.ts";
 import { isJsonList, isJsonObject, JsonNumbers, type JsonObject, type JsonValue } from "./json/json-value.ts";
 import { createKibernetikaDialect } from "./kibernetika-dialect.ts";
@@ -20,7 +20,17 @@ export interface KibernetikaRequest {
 
 /** Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. */
 export function parseKibernetikaJson(body: Uint8Array, budget: DecodeBudget): KibernetikaRequest {
-  const root = parseJson(body, budget, { lenientNumbers: true });
+  return toRequest(parseJson(body, budget, JSON_OPTIONS), budget);
+}
+
+/** The same for a body so large that others should have their turns meanwhile. */
+export async function parseLargeKibernetikaJson(body: Uint8Array, budget: DecodeBudget): Promise<KibernetikaRequest> {
+  return toRequest(await parseJsonInTurns(body, budget, JSON_OPTIONS), budget);
+}
+
+const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
+
+function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
   if (!isJsonObject(root)) throw refusal(`The body is ${dumpJson(root)}; expected an object with "inputs".`);
   const { inputs, out_filter: outFilter = null, out_mime_type: outMimeType = null } = root;
   if (!isJsonObject(inputs)) throw refusal(`"inputs" is missing or no object; expected {"NAME": {"dtype", "data"}}.`);

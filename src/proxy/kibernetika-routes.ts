@@ -3,8 +3,9 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import type { Exchange } from "./exchange.ts";
 import { HttpError } from "./http-errors.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "./http-route.ts";
+import { TURN_BYTES } from "./json/json-reader.ts";
 import { checkMimeType, toKibernetikaAnswer } from "./kibernetika-answer.ts";
-import { type KibernetikaRequest, parseKibernetikaJson } from "./kibernetika-codec.ts";
+import { type KibernetikaRequest, parseKibernetikaJson, parseLargeKibernetikaJson } from "./kibernetika-codec.ts";
 import { parseKibernetikaForm } from "./kibernetika-multipart.ts";
 
 const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
@@ -53,7 +54,8 @@ async function readRequest(exchange: Exchange): Promise<KibernetikaRequest> {
   }
   if (JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType)) {
     const bytes = await exchange.lendBody();
-    const request = parseKibernetikaJson(bytes, exchange.budget);
+    const parse = bytes.length > TURN_BYTES ? parseLargeKibernetikaJson : parseKibernetikaJson;
+    const request = await parse(bytes, exchange.budget);
     exchange.recycle(bytes);
     return request;
   }

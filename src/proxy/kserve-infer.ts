@@ -8,9 +8,10 @@ import type { InferenceService, ServableDescription } from "../serving/inference
 import { compressAnswer } from "./compress-answer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
+import { TURN_BYTES } from "./json/json-reader.ts";
 import { toInputs } from "./kserve-inputs.ts";
 import { toRawInput } from "./kserve-raw-request.ts";
-import { parseKserveBody } from "./kserve-request.ts";
+import { parseKserveBody, parseLargeKserveBody } from "./kserve-request.ts";
 import { type AnswerForm, type KserveBodyParts, readForm, writeAnswer } from "./kserve-response.ts";
 
 /** Which model a URL names. */
@@ -26,19 +27,25 @@ const HEADER_LENGTH = "inference-header-content-length";
 /** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
 export async function answerInfer(service: InferenceService, path: ModelPath, exchange: Exchange): Promise<HttpAnswer> {
   const header = exchange.request.headers[HEADER_LENGTH];
-  const body = await exchange.readBody(/^\d{1,9}$/.test(String(header)) ? Number(header) : 0);
+  const body = await (header === undefined ? exchange.lendBody() : exchange.readBody(alignmentOf(header)));
   const description = await describeModel(service, toModelRef(path.model, path.version));
   const context = { model: path.model, budget: exchange.budget };
   const headerLength = readHeaderLength(header, body.length);
   const { request, form } =
     headerLength === 0 && body.length > 0
       ? readRaw(description, path, { body, context })
-      : readJson(path, { json: body.subarray(0, headerLength), binary: body.subarray(headerLength) }, context);
+      : await readJson(path, { json: body.subarray(0, headerLength), binary: body.subarray(headerLength) }, context);
+  if (header === undefined) exchange.recycle(body);
   const answer = await inferKserve(service, request, exchange.callInfo());
   return compressAnswer(
     toHttpAnswer(writeAnswer(answer, form), answer.metadata),
     exchange.request.headers["accept-encoding"],
   );
+}
+
+/** Where the binary part is said to begin. */
+function alignmentOf(header: string | string[]): number {
+  return /^\d{1,9}$/.test(String(header)) ? Number(header) : 0;
 }
 
 /** Triton's raw request says nothing of outputs, and gets all as bytes. */
@@ -60,14 +67,22 @@ interface ReadRequest {
   readonly form: AnswerForm;
 }
 
+const NOTHING = new Uint8Array(0);
+
 interface SplitBody {
   readonly json: Uint8Array;
   readonly binary: Uint8Array;
 }
 
-function readJson({ model, version }: ModelPath, { json, binary }: SplitBody, context: InputContext): ReadRequest {
-  const { id, parameters, inputs, outputs } = parseKserveBody(json, context.budget);
-  const tensors = toInputs(inputs, binary, { ...context, id });
+async function readJson(
+  { model, version }: ModelPath,
+  { json, binary }: SplitBody,
+  context: InputContext,
+): Promise<ReadRequest> {
+  const parse = json.length > TURN_BYTES ? parseLargeKserveBody : parseKserveBody;
+  const { id, parameters, inputs, outputs } = await parse(json, context.budget);
+  // Where there is no binary part, no input may be a view of the JSON's buffer, be it an empty one.
+  const tensors = toInputs(inputs, binary.length > 0 ? binary : NOTHING, { ...context, id });
   return {
     request: { model, version, id, parameters, inputs: tensors, outputs },
     form: readForm(parameters, outputs),

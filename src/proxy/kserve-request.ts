@@ -4,7 +4,7 @@ import { NO_PARAMETERS, type Parameter, type Parameters } from "../kserve/parame
 import type { InputHead } from "../kserve/raw-tensor.ts";
 import type { DecodeBudget } from "../serving/decode-budget.ts";
 import { dumpJson } from "./json/json-dump.ts";
-import { parseJson } from "./json/json-reader.ts";
+import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "./json/json-reader.ts";
 import { isJsonList, isJsonObject, JsonNumbers, type JsonObject, type JsonValue } from "./json/json-value.ts";
 
 /** The JSON part of an infer request, before its tensors are made. */
@@ -24,7 +24,19 @@ export interface JsonInput extends InputHead {
 
 /** Parses the JSON part; throws `invalid_argument` with the texts of Triton, whose clients assert on them. */
 export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveBody {
-  const { id = "", parameters, outputs: listed = [], ...root } = parseKserveObject(text, budget);
+  return toKserveBody(parseKserveObject(text, budget), budget);
+}
+
+/** The same for a text of any size, which lets others have their turns. */
+export async function parseLargeKserveBody(text: Uint8Array, budget: DecodeBudget): Promise<KserveBody> {
+  const root = await parseJsonInTurns(text, budget, JSON_OPTIONS).catch((reason) => {
+    throw inTritonsWords(reason);
+  });
+  return toKserveBody(toRoot(root), budget);
+}
+
+function toKserveBody(body: JsonObject, budget: DecodeBudget): KserveBody {
+  const { id = "", parameters, outputs: listed = [], ...root } = body;
   if (typeof id !== "string") throw unable("id", `it is ${dumpJson(id)}; expected a string`);
   const [inputs, outputs] = [toList("inputs", root.inputs), toList("outputs", listed)];
   budget.countInputs(inputs.length);
@@ -42,22 +54,30 @@ function toList(member: string, value: JsonValue | undefined): readonly JsonValu
   throw unable(member, isList ? "it is a list of numbers; expected one of objects" : "it is missing or no list");
 }
 
+const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
+
 /** What the JSON reader says before its own words. */
 const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
 
 /** Parses a body that is one JSON object, with the numbers that Triton takes; throws `invalid_argument` with its texts. */
 export function parseKserveObject(text: Uint8Array, budget: DecodeBudget): JsonObject {
-  let root: JsonValue;
   try {
-    root = parseJson(text, budget, { lenientNumbers: true });
-  } catch (cause) {
-    const { code, message } = ServingError.from(cause);
-    const [, what, offset] = READER_PREFIX.exec(message) ?? [];
-    if (what === undefined) throw cause;
-    throw new ServingError(code, `failed to parse the request JSON buffer: ${what} at ${offset}`, { cause });
+    return toRoot(parseJson(text, budget, JSON_OPTIONS));
+  } catch (reason) {
+    throw inTritonsWords(reason);
   }
+}
+
+function toRoot(root: JsonValue): JsonObject {
   if (isJsonObject(root)) return root;
   throw invalid(`failed to parse the request JSON buffer: it is ${dumpJson(root)}; expected an object`);
+}
+
+function inTritonsWords(cause: unknown): unknown {
+  const { code, message } = ServingError.from(cause);
+  const [, what, offset] = READER_PREFIX.exec(message) ?? [];
+  if (what === undefined) return cause;
+  return new ServingError(code, `failed to parse the request JSON buffer: ${what} at ${offset}`, { cause });
 }
 
 function toInput(value: JsonValue): JsonInput {

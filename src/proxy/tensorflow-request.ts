@@ -6,7 +6,7 @@ import { createTensors, type Tensors } from "../tensor/tensor.ts";
 import { withEncodedImages } from "./encoded-images.ts";
 import { inferDType } from "./json/json-dtype.ts";
 import { dumpJson } from "./json/json-dump.ts";
-import { parseJson } from "./json/json-reader.ts";
+import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "./json/json-reader.ts";
 import { toJsonTensor } from "./json/json-tensor.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listLength } from "./json/json-value.ts";
 import { isBase64Object, tensorflowDialect } from "./tensorflow-dialect.ts";
@@ -21,10 +21,20 @@ export interface PredictBody {
   readonly budget: DecodeBudget;
 }
 
+const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true, ignoreTrailing: true };
+
 /** Parses the body of a predict request. */
 export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): PredictBody {
   if (body.length === 0) throw refusal("JSON Parse error: The document is empty");
-  const root = parseJson(body, budget, { lenientNumbers: true, ignoreTrailing: true });
+  return toPredictBody(parseJson(body, budget, JSON_OPTIONS), budget);
+}
+
+/** The same for a body so large that others should have their turns meanwhile. */
+export async function parseLargePredictBody(body: Uint8Array, budget: DecodeBudget): Promise<PredictBody> {
+  return toPredictBody(await parseJsonInTurns(body, budget, JSON_OPTIONS), budget);
+}
+
+function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {
   if (!isJsonObject(root)) throw refusal(`JSON Value: ${dumpJson(root)} Is not object`);
   const { signature_name: signature = "" } = root;
   if (typeof signature === "string") return { root, signature, budget };

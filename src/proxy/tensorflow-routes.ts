@@ -3,7 +3,8 @@ import type { InferenceService, InferResponse, ModelRef } from "../serving/infer
 import type { Tensors } from "../tensor/tensor.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "./http-route.ts";
-import { findSignature, parsePredictBody, readInputs } from "./tensorflow-request.ts";
+import { TURN_BYTES } from "./json/json-reader.ts";
+import { findSignature, parseLargePredictBody, parsePredictBody, readInputs } from "./tensorflow-request.ts";
 import { writePredictions } from "./tensorflow-response.ts";
 
 const PREFIX = /^\/v1\//i;
@@ -51,7 +52,9 @@ function percentDecode(text: string): string {
 
 async function predict(service: InferenceService, ref: ModelRef, exchange: Exchange): Promise<HttpAnswer> {
   const bytes = await exchange.lendBody();
-  const body = parsePredictBody(bytes, exchange.budget);
+  const { budget } = exchange;
+  const isLarge = bytes.length > TURN_BYTES;
+  const body = isLarge ? await parseLargePredictBody(bytes, budget) : parsePredictBody(bytes, budget);
   exchange.recycle(bytes);
   const servable = await service.describe(ref);
   const signature = findSignature(body.signature, servable);

@@ -38,6 +38,18 @@ describe("POST /v1/models/NAME:predict", () => {
     expect(predictions[0]?.map(Math.fround)).toEqual(values);
   });
 
+  test("keeps large bodies apart that come at the same time and after one another", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const ask = async (seed: number) => {
+      const values = Array.from({ length: 60_000 - 5000 * (seed % 4) }, (_, index) => seed + index / 1e5);
+      const body = JSON.stringify({ inputs: values });
+      const { text } = await post(httpUrl, "/v1/models/default:predict", body);
+      const { outputs } = JSON.parse(text) as { outputs: number[] };
+      expect(outputs.map(Math.fround)).toEqual(values.map(Math.fround));
+    };
+    for (let round = 0; round < 4; round++) await Promise.all([1, 2, 3, 4].map((seed) => ask(4 * round + seed)));
+  });
+
   test("takes the version, any case of the path, and an encoded name", async () => {
     const { httpUrl } = await startServer({ ...ECHO, name: "a/b:c" });
     const path = `/V1/Models/${encodeURIComponent("a/b:c")}`;

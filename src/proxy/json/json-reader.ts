@@ -48,7 +48,29 @@ export interface JsonReaderOptions {
  * parser that TensorFlow Serving uses.
  */
 export function parseJson(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions = {}): JsonValue {
-  return new JsonReader(text, budget, options).read();
+  const reader = new JsonReader(text, budget, options);
+  reader.readOn(text.length + 1);
+  return reader.finish();
+}
+
+/** What is read in a turn of the event loop, in bytes: a millisecond's worth. */
+export const TURN_BYTES = 256 * 1024;
+
+/** What {@link parseJsonInTurns} takes beside the rest. */
+interface TurnOptions extends JsonReaderOptions {
+  /** Bytes to read in each turn. Default 256 KB. */
+  readonly turnBytes?: number;
+}
+
+/** The same for a text of any size: others have their turns of the event loop in between. */
+export async function parseJsonInTurns(
+  text: Uint8Array,
+  budget: DecodeBudget,
+  { turnBytes = TURN_BYTES, ...options }: TurnOptions = {},
+): Promise<JsonValue> {
+  const reader = new JsonReader(text, budget, options);
+  while (!reader.readOn(turnBytes)) await new Promise(setImmediate);
+  return reader.finish();
 }
 
 const oneMoreValue = () => "one more value";
@@ -64,6 +86,7 @@ class JsonReader {
   #spare: ArrayFrame | undefined;
   readonly #budget: DecodeBudget;
   #root: JsonValue = null;
+  #hasBegun = false;
 
   constructor(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions) {
     this.#cursor = new JsonCursor(text);
@@ -74,16 +97,31 @@ class JsonReader {
     this.#numbers = new NumberStore(Math.min(numbers, MAX_INITIAL_NUMBERS) | 0, budget);
   }
 
-  read(): JsonValue {
+  /** Reads about so many bytes more; says whether the value is complete. */
+  readOn(bytes: number): boolean {
     const cursor = this.#cursor;
+    cursor.pauseAt = cursor.pos + bytes;
+    if (!this.#hasBegun) this.#begin();
+    for (let frame = this.#open.at(-1); frame !== undefined; frame = this.#open.at(-1)) {
+      if (cursor.pos >= cursor.pauseAt) return false;
+      if (frame instanceof ArrayFrame) this.#readElement(frame);
+      else this.#readMember(frame);
+    }
+    return true;
+  }
+
+  #begin(): void {
+    const cursor = this.#cursor;
+    this.#hasBegun = true;
     cursor.skipByteOrderMark();
     cursor.skipSpace();
     if (!this.#atValue()) throw cursor.error("The document is empty.");
     this.#readValue();
-    for (let frame = this.#open.at(-1); frame !== undefined; frame = this.#open.at(-1)) {
-      if (frame instanceof ArrayFrame) this.#readElement(frame);
-      else this.#readMember(frame);
-    }
+  }
+
+  /** The value, once it is complete. */
+  finish(): JsonValue {
+    const cursor = this.#cursor;
     cursor.skipSpace();
     if (this.#ignoreTrailing || cursor.pos === cursor.end) return this.#root;
     throw cursor.error("The document root must not be followed by other values.");
@@ -128,7 +166,7 @@ class JsonReader {
       const before = numbers.length;
       readNumberRun(cursor, numbers, lenient);
       frame.countNumbers(numbers.length - before);
-    } while (this.#skipToRow(frame));
+    } while (cursor.pos < cursor.pauseAt && this.#skipToRow(frame));
   }
 
   /** Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays regular. */
