@@ -5,12 +5,17 @@ import { countGarbage } from "../src/young-garbage.ts";
 
 const MB = 1024 * 1024;
 
+/** What node:perf_hooks tells of a collection; its types lack it. */
+interface CollectionEntry {
+  readonly detail: { readonly kind: number; readonly flags: number };
+}
+
 /** Resolves with the kind of the first collection that somebody asked for. */
 function forcedCollection(): Promise<number> {
   return new Promise((resolve) => {
     const observer = new PerformanceObserver((list) => {
-      for (const { detail } of list.getEntries()) {
-        const { kind, flags } = detail as { readonly kind: number; readonly flags: number };
+      for (const entry of list.getEntries() as unknown as readonly CollectionEntry[]) {
+        const { kind, flags } = entry.detail;
         if ((flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) === 0) continue;
         observer.disconnect();
         resolve(kind);
