@@ -62,8 +62,20 @@ interface TurnOptions extends JsonReaderOptions {
   readonly turnBytes?: number;
 }
 
-/** The same for a text of any size: others have their turns of the event loop in between. */
-export async function parseJsonInTurns(
+/** Settles when all texts are parsed that came before. */
+let earlier: Promise<unknown> = Promise.resolve();
+
+/**
+ * The same for a text of any size: others have their turns of the event loop in between. Such texts are parsed one after the
+ * other; together each would be ready as late as the last, and more memory would be held at once.
+ */
+export function parseJsonInTurns(text: Uint8Array, budget: DecodeBudget, options?: TurnOptions): Promise<JsonValue> {
+  const parsed = earlier.then(() => readInTurns(text, budget, options));
+  earlier = parsed.catch(() => {});
+  return parsed;
+}
+
+async function readInTurns(
   text: Uint8Array,
   budget: DecodeBudget,
   { turnBytes = TURN_BYTES, ...options }: TurnOptions = {},
