@@ -3,7 +3,7 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import type { Exchange } from "./exchange.ts";
 import { HttpError } from "./http-errors.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "./http-route.ts";
-import { TURN_BYTES } from "./json/json-reader.ts";
+import { LARGE_BYTES } from "./json/json-reader.ts";
 import { checkMimeType, toKibernetikaAnswer } from "./kibernetika-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseLargeKibernetikaJson } from "./kibernetika-codec.ts";
 import { parseKibernetikaForm } from "./kibernetika-multipart.ts";
@@ -54,7 +54,7 @@ async function readRequest(exchange: Exchange): Promise<KibernetikaRequest> {
   }
   if (JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType)) {
     const bytes = await exchange.lendBody();
-    const parse = bytes.length > TURN_BYTES ? parseLargeKibernetikaJson : parseKibernetikaJson;
+    const parse = bytes.length > LARGE_BYTES ? parseLargeKibernetikaJson : parseKibernetikaJson;
     const request = await parse(bytes, exchange.budget);
     exchange.recycle(bytes);
     return request;

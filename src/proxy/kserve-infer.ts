@@ -8,7 +8,7 @@ import type { InferenceService, ServableDescription } from "../serving/inference
 import { compressAnswer } from "./compress-answer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
-import { TURN_BYTES } from "./json/json-reader.ts";
+import { LARGE_BYTES } from "./json/json-reader.ts";
 import { toInputs } from "./kserve-inputs.ts";
 import { toRawInput } from "./kserve-raw-request.ts";
 import { parseKserveBody, parseLargeKserveBody } from "./kserve-request.ts";
@@ -79,7 +79,7 @@ async function readJson(
   { json, binary }: SplitBody,
   context: InputContext,
 ): Promise<ReadRequest> {
-  const parse = json.length > TURN_BYTES ? parseLargeKserveBody : parseKserveBody;
+  const parse = json.length > LARGE_BYTES ? parseLargeKserveBody : parseKserveBody;
   const { id, parameters, inputs, outputs } = await parse(json, context.budget);
   // Where there is no binary part, no input may be a view of the JSON's buffer, be it an empty one.
   const tensors = toInputs(inputs, binary.length > 0 ? binary : NOTHING, { ...context, id });

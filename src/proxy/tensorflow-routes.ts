@@ -3,7 +3,7 @@ import type { InferenceService, InferResponse, ModelRef } from "../serving/infer
 import type { Tensors } from "../tensor/tensor.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "./http-route.ts";
-import { TURN_BYTES } from "./json/json-reader.ts";
+import { LARGE_BYTES } from "./json/json-reader.ts";
 import { findSignature, parseLargePredictBody, parsePredictBody, readInputs } from "./tensorflow-request.ts";
 import { writePredictions } from "./tensorflow-response.ts";
 
@@ -53,7 +53,7 @@ function percentDecode(text: string): string {
 async function predict(service: InferenceService, ref: ModelRef, exchange: Exchange): Promise<HttpAnswer> {
   const bytes = await exchange.lendBody();
   const { budget } = exchange;
-  const isLarge = bytes.length > TURN_BYTES;
+  const isLarge = bytes.length > LARGE_BYTES;
   const body = isLarge ? await parseLargePredictBody(bytes, budget) : parsePredictBody(bytes, budget);
   exchange.recycle(bytes);
   const servable = await service.describe(ref);

@@ -38,6 +38,13 @@ describe("POST /v1/models/NAME:predict", () => {
     expect(predictions[0]?.map(Math.fround)).toEqual(values);
   });
 
+  test("reads a body of more than 4 MB in turns, with the same result", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const values = Array.from({ length: 1_100_000 }, (_, index) => (index % 8) + 0.5);
+    const { text } = await post(httpUrl, "/v1/models/default:predict", JSON.stringify({ inputs: values }));
+    expect(text.slice(text.indexOf("["), -2).replaceAll(", ", ",")).toBe(JSON.stringify(values));
+  });
+
   test("keeps large bodies apart that come at the same time and after one another", async () => {
     const { httpUrl } = await startServer(ECHO);
     const ask = async (seed: number) => {

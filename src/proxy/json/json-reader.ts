@@ -53,12 +53,14 @@ export function parseJson(text: Uint8Array, budget: DecodeBudget, options: JsonR
   return reader.finish();
 }
 
-/** What is read in a turn of the event loop, in bytes: a millisecond's worth. */
-export const TURN_BYTES = 256 * 1024;
+/** Texts up to this size are better parsed at once, which keeps others waiting for some ten milliseconds, but costs a quarter less than pausing. */
+export const LARGE_BYTES = 4 * 1024 * 1024;
+/** What is read in a turn of the event loop, in bytes: three milliseconds' worth. */
+const TURN_BYTES = 1024 * 1024;
 
 /** What {@link parseJsonInTurns} takes beside the rest. */
 interface TurnOptions extends JsonReaderOptions {
-  /** Bytes to read in each turn. Default 256 KB. */
+  /** Bytes to read in each turn. Default 1 MB. */
   readonly turnBytes?: number;
 }
 
