@@ -15,10 +15,13 @@ export class HostedModels implements ModelLender {
   readonly #hosts: readonly ModelHost[];
   readonly #shared = new SharedModels();
   readonly #options: StartModelOptions;
+  readonly #hookFolder: string | undefined;
 
-  constructor(hosts: readonly ModelHost[], options: StartModelOptions) {
+  /** `hookFolder` is where the hook file lies, for models that have code beside it. */
+  constructor(hosts: readonly ModelHost[], options: StartModelOptions, hookFolder: string | undefined) {
     this.#hosts = hosts;
     this.#options = options;
+    this.#hookFolder = hookFolder;
   }
 
   /** The models as the main thread uses them. */
@@ -60,7 +63,7 @@ export class HostedModels implements ModelLender {
     const found = await findDriver(name);
     try {
       assertLoadable(found.driver, path, options);
-      const host = await startModel({ found, path, options }, this.#options);
+      const host = await startModel({ found, path, options, hookFolder: this.#hookFolder }, this.#options);
       return { ...host, close: () => host.close().finally(() => found.dispose()) };
     } catch (reason) {
       await found.dispose();

@@ -40,7 +40,7 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     undo.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
     const hosts = await startModels(stages, source, options, undo);
-    const runner = await hooks.start(new HostedModels(hosts, options), initParams(source));
+    const runner = await hooks.start(new HostedModels(hosts, options, hookFolderOf(source)), initParams(source));
     undo.add(() => runner.close());
     return {
       servable: createServable(source, {
@@ -74,18 +74,23 @@ async function chooseStages(models: readonly ModelOptions[], undo: Undo): Promis
 /** Loads one after the other: each runtime takes all cores while it loads. */
 async function startModels(
   stages: readonly Stage[],
-  { options: shared, hooks }: ServableSource,
+  source: ServableSource,
   options: StartModelOptions,
   undo: Undo,
 ): Promise<ModelHost[]> {
-  const hookFolder = typeof hooks === "string" ? dirname(resolve(hooks)) : undefined;
+  const hookFolder = hookFolderOf(source);
   const hosts: ModelHost[] = [];
   for (const { found, path, options: own } of stages) {
-    const host = await startModel({ found, path, options: { ...shared, ...own }, hookFolder }, options);
+    const host = await startModel({ found, path, options: { ...source.options, ...own }, hookFolder }, options);
     undo.add(() => host.close());
     hosts.push(host);
   }
   return hosts;
+}
+
+/** Hooks that are given as they are lie nowhere. */
+function hookFolderOf({ hooks }: ServableSource): string | undefined {
+  return typeof hooks === "string" ? dirname(resolve(hooks)) : undefined;
 }
 
 /** Every `-o` option as text, a stage's own as `2:key`, and the paths. */
