@@ -60,6 +60,5 @@ export default defineDriver<PytorchOptions>({
 const PYTORCH = {
   name: "pytorch",
   title: "PyTorch",
-  howToInstall:
-    "Install it there: pip install torch (kserving runtimes install pytorch says more), or apt-get install python3-torch.",
+  howToInstall: "Run: kserving runtimes install pytorch; or apt-get install python3-torch, or pip install torch.",
 };

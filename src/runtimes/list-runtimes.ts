@@ -1,9 +1,8 @@
 import { reasonText } from "../errors.ts";
 import { findLibraries, findLibrary } from "./find-library.ts";
+import { listFrameworks } from "./list-frameworks.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import { type Probe, probeRuntime } from "./probe.ts";
-import { pythonCommands, runPython } from "./python.ts";
-import { pytorch } from "./pytorch.ts";
 import { NATIVE_RUNTIMES } from "./registry.ts";
 
 /** One place where a runtime was found. */
@@ -33,7 +32,9 @@ export interface RuntimeReport {
 
 /** Looks for every runtime everywhere, and loads what it finds, each in a process of its own. */
 export async function listRuntimes(): Promise<RuntimeReport[]> {
-  return Promise.all([...NATIVE_RUNTIMES.map(reportNative), reportOnnx(), reportPytorch()]);
+  const libraries = Promise.all([...NATIVE_RUNTIMES.map(reportNative), reportOnnx()]);
+  const [ofLibraries, ofFrameworks] = await Promise.all([libraries, listFrameworks()]);
+  return [...ofLibraries, ...ofFrameworks];
 }
 
 async function reportNative(runtime: NativeRuntime): Promise<RuntimeReport> {
@@ -68,39 +69,4 @@ async function reportOnnx(): Promise<RuntimeReport> {
   const install = probe.loads ? {} : { install: "npm install onnxruntime-node" };
   const found = { source: "the npm package onnxruntime-node", ...toFacts(probe), isUsed: probe.loads };
   return { name: "onnx", title: "ONNX Runtime", found: [found], ...install };
-}
-
-/** Prints the interpreter, its version and those of the modules; looks at their metadata only, since importing torch takes seconds. */
-const PRINT_MODULES = `
-import importlib.metadata as m, json, sys
-def version(name):
-    try: return m.version(name)
-    except m.PackageNotFoundError: return None
-print(json.dumps([sys.executable, sys.version.split()[0], {"torch": version("torch"), "sklearn": version("scikit-learn")}]))`;
-
-type PrintedModules = [
-  executable: string,
-  python: string,
-  versions: Record<(typeof pytorch.modules)[number], string | null>,
-];
-
-async function reportPytorch(): Promise<RuntimeReport> {
-  const { name, title, howToInstall } = pytorch;
-  const printed = await Promise.all(pythonCommands().map((command) => runPython(command, PRINT_MODULES)));
-  const lines = [...new Set(printed.filter((text) => text !== undefined))];
-  const found = lines.map((line) => toInterpreter(JSON.parse(line) as PrintedModules));
-  const first = found.findIndex(({ version }) => version !== undefined);
-  return {
-    name,
-    title,
-    found: found.map((each, at) => ({ ...each, isUsed: at === first })),
-    ...(first === -1 && { install: howToInstall }),
-  };
-}
-
-function toInterpreter([path, python, { torch, sklearn }]: PrintedModules): FoundRuntime {
-  const others = sklearn === null ? "" : ` with scikit-learn ${sklearn}`;
-  const source = `Python ${python}${others}`;
-  if (torch === null) return { source, path, problem: "has no torch", isUsed: false };
-  return { source, path, version: torch, isUsed: false };
 }

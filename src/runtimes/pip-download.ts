@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { reasonText, ServingError } from "../errors.ts";
 import type { WantedWheel } from "./choose-wheel.ts";
 import type { HostPlatform } from "./host-platform.ts";
+import { pipErrorText } from "./pip-error.ts";
 import { pythonCommands, runPython } from "./python.ts";
 
 /** Python for which pip is to choose the wheel, so that any older one can fetch it; every tested version has wheels for it. */
@@ -57,11 +58,8 @@ function pipPlatforms({ os, arch, glibcMinor = 0, kernelMajor }: HostPlatform): 
   return Array.from({ length: Math.max(0, newest - 10) }, (_, index) => `macosx_${newest - index}_0_arm64`);
 }
 
-/** Its last line is the one that says it. */
 function pipFailed(cause: Error & { stderr?: string }): ServingError {
-  const lines = (cause.stderr ?? reasonText(cause)).trim().split(/\r?\n/);
-  const errors = lines.filter((line) => line.startsWith("ERROR:"));
-  const last = (errors.at(-1) ?? lines.at(-1) ?? "").replace(/^ERROR: |\.$/g, "");
+  const last = pipErrorText(cause.stderr ?? reasonText(cause));
   const message = `pip could not download the wheel: ${last}. Download it elsewhere and pass it with --wheel FILE.`;
   return new ServingError("unavailable", message, { cause });
 }

@@ -24,13 +24,22 @@ function pythonThatSays(line: string): string {
 
 test("lists each runtime with what is found where, which one is used, and why one is not", async () => {
   const root = runtimesWithBrokenOpenvino();
-  const python = '["/venv/bin/python3", "3.12.1", {"torch": "2.15.0", "sklearn": "1.7.2"}]';
+  const python = '["/venv/bin/python3", "3.12.1", {"torch": "2.15.0", "numpy": "2.4.6", "xgboost": null}]';
   vi.stubEnv("KSERVING_RUNTIMES_DIR", root);
   vi.stubEnv("KSERVING_TENSORFLOW_LIB", "/nowhere");
   vi.stubEnv("VIRTUAL_ENV", pythonThatSays(python));
   const reports = await listRuntimes().finally(() => vi.unstubAllEnvs());
   const found = Object.fromEntries(reports.map((report) => [report.name, report.found]));
-  expect(Object.keys(found)).toEqual(["tensorflow", "openvino", "onnx", "pytorch"]);
+  expect(Object.keys(found)).toEqual([
+    "tensorflow",
+    "openvino",
+    "onnx",
+    "python",
+    "pytorch",
+    "sklearn",
+    "xgboost",
+    "lightgbm",
+  ]);
   expect(found.tensorflow?.[0]).toEqual({
     source: "environment",
     problem: expect.stringContaining('KSERVING_TENSORFLOW_LIB is "/nowhere"'),
@@ -50,10 +59,8 @@ test("lists each runtime with what is found where, which one is used, and why on
       isUsed: true,
     },
   ]);
-  expect(found.pytorch?.[0]).toEqual({
-    source: "Python 3.12.1 with scikit-learn 1.7.2",
-    path: "/venv/bin/python3",
-    version: "2.15.0",
-    isUsed: true,
-  });
+  const inEnvironment = { source: "Python 3.12.1", path: "/venv/bin/python3", isUsed: true };
+  expect(found.python?.[0]).toEqual({ ...inEnvironment, version: "2.4.6" });
+  expect(found.pytorch?.[0]).toEqual({ ...inEnvironment, version: "2.15.0" });
+  expect(found.xgboost?.map(({ path }) => path)).not.toContain("/venv/bin/python3");
 });

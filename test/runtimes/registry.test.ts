@@ -6,8 +6,10 @@ const LINUX: HostPlatform = { os: "linux", arch: "x64", glibcMinor: 36, kernelMa
 
 describe("findRuntime", () => {
   test.each([
-    ["tensorflw", 'There is no runtime "tensorflw". Did you mean "tensorflow"? Expected tensorflow or openvino.'],
-    ["pytorch", "PyTorch: its models run in a Python of their own"],
+    [
+      "tensorflw",
+      'There is no runtime "tensorflw". Did you mean "tensorflow"? Expected tensorflow, openvino or pytorch.',
+    ],
     ["onnx", "npm install onnxruntime-node"],
   ])("says of %s what to do", (name, message) => {
     expect(() => findRuntime(name)).toThrow(message);

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { ServingError } from "../../errors.ts";
 import { listRuntimes } from "../../runtimes/list-runtimes.ts";
-import { findRuntime } from "../../runtimes/registry.ts";
+import { titleOf } from "../../runtimes/registry.ts";
 import { removeRuntime } from "../../runtimes/remove-runtime.ts";
 import { toRuntimesTable } from "../../runtimes/runtimes-table.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
@@ -13,6 +13,7 @@ Examples:
   kserving runtimes install openvino
   kserving runtimes install tensorflow --version 2.20.0
   kserving runtimes install tensorflow --path /opt/venv
+  kserving runtimes install pytorch
   kserving runtimes remove openvino
 
 Runtimes go to NAME/VERSION below KSERVING_RUNTIMES_DIR, or below the user's data folder.
@@ -40,7 +41,7 @@ export async function runtimes(argv: readonly string[]): Promise<void> {
 /** The parser of `kserving runtimes`. */
 export function createRuntimesCommand(): Command {
   const command = new Command("kserving runtimes")
-    .description("Finds, installs and removes the native runtimes that drivers use.")
+    .description("Finds, installs and removes the runtimes that drivers use.")
     .helpOption("-h, --help", "print this help")
     .helpCommand(false)
     .addHelpText("after", EPILOGUE)
@@ -63,7 +64,9 @@ export function createRuntimesCommand(): Command {
 function addInstall(command: Command): void {
   command
     .command("install <name>")
-    .description("install tensorflow or openvino: its libraries alone, from a wheel of the Python package index")
+    .description(
+      "install tensorflow or openvino, their libraries alone, or pytorch, in a Python environment of its own",
+    )
     .option("--version <version>", "version to install; left out, the one that kserving is tested with")
     .option("--dir <dir>", "runtimes folder to install into")
     .option("--wheel <file>", "take a wheel that was downloaded")
@@ -75,6 +78,7 @@ function addInstall(command: Command): void {
       ),
     )
     .option("--force", "replace the version that is there")
+    .option("--yes", "pytorch: take a build with CUDA, of several GB, where the index has no CPU build")
     .action(installCommand);
 }
 
@@ -84,7 +88,7 @@ async function list({ json }: { readonly json?: boolean }): Promise<void> {
 }
 
 async function remove(name: string, version: string | undefined, flags: Pick<InstallFlags, "dir">): Promise<void> {
-  const { title } = findRuntime(name);
+  const title = titleOf(name);
   const removed = await removeRuntime({ name, version, root: rootOf(flags) });
   const kept = removed.folder === removed.home ? "" : ` The libraries in ${removed.folder} stay.`;
   console.log(`${title} ${removed.version} is removed.${kept}`);

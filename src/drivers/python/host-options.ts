@@ -14,7 +14,7 @@ export interface PythonHostOptions {
 export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
   python: {
     type: "string",
-    help: "The interpreter; left out, the first that has what is needed of VIRTUAL_ENV, CONDA_PREFIX and python3.",
+    help: "The interpreter; left out, the first that has what is needed of VIRTUAL_ENV, CONDA_PREFIX, python3 and the runtimes folder.",
   },
   processes: { type: "integer", min: 1, default: 1, help: "Python processes, each with the model in it." },
   timeout: {

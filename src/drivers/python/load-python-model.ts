@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
 import { ServingError } from "../../errors.ts";
-import { pythonCommands } from "../../runtimes/python.ts";
+import { frameworkPythons } from "../../runtimes/python.ts";
 import type { DriverHost, Model } from "../driver.ts";
 import type { PythonHostOptions } from "./host-options.ts";
 import { parseNames, parseSpecs } from "./parse-specs.ts";
@@ -76,7 +76,7 @@ async function startFirst(
   { framework, options }: PythonSource,
   start: (python: string) => Promise<Started>,
 ): Promise<Started> {
-  const commands = options.python === undefined ? pythonCommands() : [options.python];
+  const commands = options.python === undefined ? frameworkPythons() : [options.python];
   const lacking = new Set<string>();
   for (const command of commands) {
     try {

@@ -28,6 +28,7 @@ test.each([
   [["install", "tensorflow", "--from", "npm", "--dir", "d"], "--from npm and --dir exclude each other"],
   [["install", "openvino", "--from", "npm"], "No npm package carries OpenVINO; leave out --from."],
   [["install", "openvino", "--version", "../1"], 'The version is "../1"; expected one such as 2.21.0.'],
+  [["install", "pytorch", "--wheel", "a.whl"], "--wheel is not for PyTorch, which pip installs with what it needs"],
   [["list", "openvino"], "too many arguments"],
 ])("kserving runtimes %j is a usage error", async (args, message) => {
   const { code, stderr } = await run(args);
@@ -55,6 +56,18 @@ test("installs from the index, tells a library that does not load, finds it the 
   const removed = await run(["remove", "openvino"], env);
   expect(removed).toMatchObject({ code: 0, stdout: "OpenVINO 2026.4.1 is removed.\n" });
   expect(await readdir(join(root, "openvino"))).toEqual([]);
+});
+
+test("an environment with PyTorch is found the second time, and removed", async () => {
+  const root = tempFolder({ "pytorch/2.2.0+cpu/runtime.json": '{"source":"pip","files":{}}' });
+  const env = { KSERVING_RUNTIMES_DIR: root };
+  const { code, stdout } = await run(["install", "pytorch"], env);
+  const home = join(root, "pytorch", "2.2.0+cpu");
+  expect(stdout).toMatch(`PyTorch 2.2.0+cpu was installed before (--force installs it anew): ${home}\n`);
+  expect(code).toBe(0);
+  const removed = await run(["remove", "pytorch"], env);
+  expect(removed).toMatchObject({ code: 0, stdout: "PyTorch 2.2.0+cpu is removed.\n" });
+  expect(await readdir(join(root, "pytorch"))).toEqual([]);
 });
 
 test("into another folder, says how drivers find it", async () => {
@@ -92,7 +105,16 @@ test("lists what is there as JSON and as a table", async () => {
   const env = { KSERVING_RUNTIMES_DIR: tempFolder() };
   const [json, table] = await Promise.all([run(["list", "--json"], env), run(["list"], env)]);
   const reports = JSON.parse(json.stdout) as { name: string; found: { version?: string }[] }[];
-  expect(reports.map(({ name }) => name)).toEqual(["tensorflow", "openvino", "onnx", "pytorch"]);
+  expect(reports.map(({ name }) => name)).toEqual([
+    "tensorflow",
+    "openvino",
+    "onnx",
+    "python",
+    "pytorch",
+    "sklearn",
+    "xgboost",
+    "lightgbm",
+  ]);
   const version = reports.find(({ name }) => name === "onnx")?.found[0]?.version;
   expect(table.stdout).toMatch(new RegExp(`^\\*  onnx +${version} +cpu`, "m"));
   expect([json.code, table.code]).toEqual([0, 0]);

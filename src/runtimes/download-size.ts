@@ -1,0 +1,28 @@
+import { stat } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+/** What a head may take; its size is worth no more waiting, in milliseconds. */
+const HEAD_MS = 10_000;
+
+/** How many bytes there are to fetch, as far as their servers tell. */
+export interface DownloadSize {
+  readonly bytes: number;
+  /** False where some of them do not tell. */
+  readonly isComplete: boolean;
+}
+
+/** Asks for the sizes of files, and never fails for want of an answer. */
+export async function findDownloadSize(urls: readonly string[], signal: AbortSignal): Promise<DownloadSize> {
+  const sizes = await Promise.all(urls.map((url) => sizeOf(url, signal).catch(() => undefined)));
+  return { bytes: sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0), isComplete: !sizes.includes(undefined) };
+}
+
+async function sizeOf(url: string, signal: AbortSignal): Promise<number | undefined> {
+  if (url.startsWith("file:")) return (await stat(fileURLToPath(url))).size;
+  const response = await fetch(url, {
+    method: "HEAD",
+    signal: AbortSignal.any([signal, AbortSignal.timeout(HEAD_MS)]),
+  });
+  const length = response.ok ? response.headers.get("content-length") : null;
+  return length === null ? undefined : Number(length);
+}

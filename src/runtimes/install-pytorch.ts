@@ -1,0 +1,153 @@
+import { stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { reasonText, ServingError } from "../errors.ts";
+import { chooseTorch, hasCuda, type PlannedPackage, parseReport, parseVersions } from "./choose-torch.ts";
+import { checkSpace } from "./disk.ts";
+import { type DownloadSize, findDownloadSize } from "./download-size.ts";
+import type { Installation } from "./install-runtime.ts";
+import { interpreterIn } from "./python.ts";
+import {
+  createEnvironment,
+  findBasePython,
+  makeMovable,
+  type PipOptions,
+  runPip,
+  updatePip,
+} from "./python-environment.ts";
+import { pytorch } from "./pytorch.ts";
+import { megabytes, type Reporter } from "./reporter.ts";
+import { runProgram } from "./run-program.ts";
+import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
+import { stageFolder } from "./staging.ts";
+
+/** How PyTorch is installed. */
+export interface InstallPytorchOptions {
+  /** Left out: the newest CPU build that the index has, else its newest version. */
+  readonly version?: string | undefined;
+  /** An environment that is there, which is only remembered. */
+  readonly path?: string | undefined;
+  /** The runtimes folder. */
+  readonly root: string;
+  /** Whether an installation of the same version is replaced. */
+  readonly force: boolean;
+  /** Whether a build with CUDA will do, which is many times as large. */
+  readonly acceptsCuda: boolean;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+}
+
+/** Makes a Python environment with torch and numpy in the runtimes folder, complete or not at all. Who has one already keeps it, unless `force` or a version says otherwise. */
+export async function installPytorch(options: InstallPytorchOptions): Promise<Installation> {
+  const { root, force, version, path } = options;
+  const present = force || path !== undefined ? undefined : findInstalled(root, version);
+  if (present !== undefined) return { runtime: present, isNew: false };
+  let installed = "";
+  const fill = async (folder: string, scratch: string) => {
+    installed =
+      path === undefined ? await fillEnvironment(options, { folder, scratch }) : await register(path, folder, options);
+    return installed;
+  };
+  const isNew = await stageFolder({ parent: join(root, pytorch.name), fill, replace: force });
+  const runtime = findInstalled(root, installed);
+  if (runtime !== undefined) return { runtime, isNew };
+  const message = `${join(root, pytorch.name, installed)} is there but no complete runtime; delete it, or use --force.`;
+  throw new ServingError("failed_precondition", message);
+}
+
+/** A version without its build means the build that was chosen for it. */
+function findInstalled(root: string, wanted: string | undefined) {
+  const installed = installedRuntimes(pytorch.name, root);
+  return installed.find(
+    ({ version }) => wanted === undefined || version === wanted || version.split("+")[0] === wanted,
+  );
+}
+
+interface Folders {
+  readonly folder: string;
+  readonly scratch: string;
+}
+
+async function fillEnvironment(options: InstallPytorchOptions, { folder, scratch }: Folders): Promise<string> {
+  const { signal, reporter } = options;
+  const base = await findBasePython();
+  reporter.step(`Making a Python environment with ${base.path} (Python ${base.version})`);
+  const interpreter = await createEnvironment(base, folder, signal);
+  const pip = { signal, scratch };
+  await updatePip(interpreter, pip);
+  const requirements = await choosePackages(interpreter, options, pip);
+  const onLine = (line: string) => {
+    if (TELLING.test(line)) reporter.step(line.trim());
+  };
+  await runPip(interpreter, ["install", "--progress-bar", "off", ...requirements], { ...pip, onLine });
+  const version = await askTorch(interpreter, signal);
+  await makeMovable(interpreter);
+  await writeManifest(folder, { source: `pip install ${requirements.join(" ")}`, files: {} });
+  return version;
+}
+
+/** What pip says of its longer steps. */
+const TELLING = /^\s*(Downloading|Installing collected packages)/;
+
+/** What to ask pip for; says what that will cost. Throws `failed_precondition` where it is more than was agreed to. */
+async function choosePackages(
+  interpreter: string,
+  { version, acceptsCuda, signal, reporter, root }: InstallPytorchOptions,
+  pip: PipOptions,
+): Promise<string[]> {
+  reporter.step("Asking pip which builds of torch there are");
+  const versions = parseVersions(await runPip(interpreter, ["index", "versions", "torch"], pip));
+  const requirements = [`torch==${chooseTorch(versions, version)}`, ...pytorch.needs];
+  const plan = ["install", "--quiet", "--dry-run", "--report", "-", ...requirements];
+  const packages = parseReport(await runPip(interpreter, plan, pip));
+  const size = await findDownloadSize(
+    packages.map(({ url }) => url),
+    signal,
+  );
+  const costs = describe(packages, size);
+  if (hasCuda(packages) && !acceptsCuda) throw cudaOnly(costs);
+  reporter.step(`Installing ${costs}`);
+  await checkSpace(root, UNPACKED * size.bytes);
+  return requirements;
+}
+
+/** Wheels and what is in them lie on the disk side by side; torch doubles. */
+const UNPACKED = 3;
+
+function describe(packages: readonly PlannedPackage[], { bytes, isComplete }: DownloadSize): string {
+  const torch = packages.find(({ name }) => name === "torch");
+  const others = packages.length - 1;
+  return `torch ${torch?.version} and ${others} other packages, ${isComplete ? "" : "at least "}${megabytes(bytes)} to download`;
+}
+
+function cudaOnly(costs: string): ServingError {
+  const message = `The package index has no CPU build of torch, but one with CUDA: ${costs}, about twice that on disk. --yes takes it all the same; PIP_INDEX_URL or PIP_EXTRA_INDEX_URL name an index with CPU builds, as PyTorch's own site lists one; apt-get install python3-torch has a CPU build too.`;
+  return new ServingError("failed_precondition", message);
+}
+
+async function register(path: string, folder: string, { signal }: InstallPytorchOptions): Promise<string> {
+  const interpreter = interpreterIn(resolve(path));
+  const found = await stat(interpreter).catch(() => undefined);
+  if (found === undefined) {
+    const message = `${path} is no Python environment: it has no ${interpreterIn("")}.`;
+    throw new ServingError("failed_precondition", message);
+  }
+  const version = await askTorch(interpreter, signal);
+  await writeManifest(folder, { source: resolve(path), folder: resolve(path), files: {} });
+  return version;
+}
+
+function writeManifest(folder: string, manifest: RuntimeManifest): Promise<void> {
+  return writeFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Imports what the driver imports; throws `failed_precondition` where that fails. */
+async function askTorch(interpreter: string, signal: AbortSignal): Promise<string> {
+  const program = "import numpy, torch; print(torch.__version__)";
+  const { code, stdout, stderr } = await runProgram([interpreter, "-I", "-c", program], { signal }).catch((cause) => {
+    signal.throwIfAborted();
+    throw new ServingError("failed_precondition", `${interpreter} does not start: ${reasonText(cause)}`, { cause });
+  });
+  if (code === 0) return stdout.trim();
+  const message = `torch cannot be imported there: ${stderr.trim().split("\n").at(-1)}`;
+  throw new ServingError("failed_precondition", message, { cause: new Error(stderr) });
+}

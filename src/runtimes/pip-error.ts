@@ -1,0 +1,6 @@
+/** The line of pip's standard error that says what went wrong, without its full stop. */
+export function pipErrorText(stderr: string): string {
+  const lines = stderr.trim().split(/\r?\n/);
+  const errors = lines.filter((line) => line.startsWith("ERROR:"));
+  return (errors.at(-1) ?? lines.at(-1) ?? "").replace(/^ERROR: |\.$/g, "");
+}
