@@ -18,6 +18,15 @@ def plain(value):
     return {"dtype": array.dtype.name if array.dtype.kind not in "UO" else "bytes", "shape": list(array.shape), "values": array.tolist()}
 
 
+def pickle_to(folder, name, value):
+    with open(os.path.join(folder, name), "wb") as file:
+        pickle.dump(value, file)
+
+
+def answers_of(classifier):
+    return {"result": plain(classifier.predict(ROWS)), "predict_proba": plain(classifier.predict_proba(ROWS))}
+
+
 def train_data():
     random = np.random.RandomState(0)
     features = random.rand(60, 3).astype(np.float32) * 3
@@ -33,8 +42,7 @@ def sklearn_models(folder, features, labels):
     classifier = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, np.array(["no", "yes"])[labels])
     joblib.dump(classifier, os.path.join(folder, "classifier.joblib"))
     scaler = StandardScaler().fit(features)
-    with open(os.path.join(folder, "scaler.pkl"), "wb") as file:
-        pickle.dump(scaler, file)
+    pickle_to(folder, "scaler.pkl", scaler)
     names = ("predict", "predict_proba", "predict_log_proba")
     return {
         "classifier.joblib": {name: plain(getattr(classifier, name)(ROWS)) for name in names},
@@ -49,7 +57,10 @@ def xgboost_models(folder, features, labels):
     booster.save_model(os.path.join(folder, "booster.ubj"))
     booster.save_model(os.path.join(folder, "booster.json"))
     answer = {"result": plain(booster.predict(xgboost.DMatrix(ROWS)))}
-    return {"booster.ubj": answer, "booster.json": answer}
+    pickle_to(folder, "booster.pkl", booster)
+    classifier = xgboost.XGBClassifier(max_depth=2, n_estimators=5, n_jobs=1).fit(features, labels)
+    pickle_to(folder, "xgboost.pkl", classifier)
+    return {"booster.ubj": answer, "booster.json": answer, "booster.pkl": answer, "xgboost.pkl": answers_of(classifier)}
 
 
 def lightgbm_models(folder, features, labels):
@@ -57,7 +68,9 @@ def lightgbm_models(folder, features, labels):
 
     booster = lightgbm.train({"objective": "binary", "verbose": -1, "min_data_in_leaf": 2, "num_threads": 1}, lightgbm.Dataset(features, labels), 5)
     booster.save_model(os.path.join(folder, "booster.lgb"))
-    return {"booster.lgb": {"result": plain(booster.predict(ROWS))}}
+    classifier = lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=2, n_jobs=1, verbose=-1).fit(features, labels)
+    pickle_to(folder, "lightgbm.pkl", classifier)
+    return {"booster.lgb": {"result": plain(booster.predict(ROWS))}, "lightgbm.pkl": answers_of(classifier)}
 
 
 def main(folder):

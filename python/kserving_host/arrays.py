@@ -34,6 +34,10 @@ def from_bytes(dtype, shape, data):
 
 def to_bytes(name, value):
     """dtype, shape and bytes-like data of what a model gave under a name; refuses what no tensor can carry."""
+    if type(value) is np.ndarray and value.flags.c_contiguous:
+        dtype = NAMES.get(value.dtype)
+        if dtype is not None:
+            return dtype, value.shape, value
     if isinstance(value, Bits):
         return value.dtype, value.array.shape, np.ascontiguousarray(value.array)
     array = _to_array(name, value)

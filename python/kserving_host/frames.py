@@ -1,5 +1,6 @@
-"""Frames to and from the server: u32 length of a JSON header, u64 length of a body, header, body; little endian.
+"""Frames to and from the server: a prefix, a JSON header, a body; little endian.
 
+The prefix has what changes from one question to the next (see PREFIX), so that headers of questions for tensors of the same shapes are the same bytes, which are read once.
 A tensor's bytes are in the body, padded to 8, or in the file of the slot that the question holds: files in memory, read and written by position,
 since a mapped file would end this process with SIGBUS where memory for it runs out, and would change under a model that keeps its input.
 """
@@ -12,18 +13,44 @@ import numpy as np
 
 from . import arrays
 
-PREFIX = struct.Struct("<IQ")
+# Bytes of the header, the question's number, bytes of the body, deadline in milliseconds since 1970 or 0, slot or -1.
+PREFIX = struct.Struct("<IIQdi4x")
 CHUNK = 1 << 16
 # From here on the file costs less than the pipe.
 SLOT_BYTES = 1 << 16
 # Linux moves at most 2 GiB a call.
 MOVE_BYTES = 1 << 30
+# Headers, and texts of headers, that are remembered: those of as many combinations of shapes.
+MOST_HEADERS = 64
 
 to_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
 
 class Closed(Exception):
     """The server has closed its end, or is gone."""
+
+
+class Header:
+    """What a question's header says; `end` is where its tensors end in the slot's file."""
+
+    def __init__(self, message):
+        self.message = message
+        self.specs = message.get("tensors", ())
+        self.end = max((_align(offset + size) for _, _, _, size, offset in self.specs if offset >= 0), default=0)
+
+
+class Question:
+    """One question: its number, what its header says, and tensors by name."""
+
+    __slots__ = ("id", "slot", "deadline", "message", "tensors", "end")
+
+    def __init__(self, id, slot, deadline, header, tensors):
+        self.id = id
+        self.slot = slot
+        self.deadline = deadline
+        self.message = header.message
+        self.tensors = tensors
+        self.end = header.end
 
 
 class Frames:
@@ -33,50 +60,71 @@ class Frames:
         self._fd = fd
         self._slots = slots
         self._buffer = b""
+        self._headers = {}
+        self._texts = {}
 
     def read(self):
-        """The next question: header, and tensors by name."""
-        header_size, body_size = PREFIX.unpack(self._take(PREFIX.size))
-        header = json.loads(self._take(header_size))
-        body = memoryview(self._take(body_size))
-        slot = header.get("slot", -1)
+        """The next question."""
+        header_size, number, body_size, deadline, slot = PREFIX.unpack(self._take(PREFIX.size))
+        header = self._header(self._take(header_size))
+        body = memoryview(bytearray(self._take(body_size)) if body_size <= CHUNK else self._take_large(body_size))
         tensors, start = {}, 0
-        for name, dtype, shape, size, offset in header.get("tensors", ()):
+        for name, dtype, shape, size, offset in header.specs:
             if offset >= 0:
                 data = self._read_slot(slot, offset, size)
             else:
                 data = body[start : start + size]
                 start += (size + 7) & ~7
             tensors[name] = arrays.from_bytes(dtype, shape, data)
-        return header, tensors
+        return Question(number, slot, deadline, header, tensors)
 
-    def write(self, header, tensors, slot=-1, offset=0):
-        """Answers; large tensors go to the slot's file behind `offset`, where that has room."""
-        specs, parts = [], []
+    def write(self, question, header, tensors):
+        """Answers; large tensors go to the slot's file behind those of the question, where that has room."""
+        specs, parts, offset = [], [], question.end
         for name, value in tensors.items():
             dtype, shape, data = arrays.to_bytes(name, value)
-            view = memoryview(data).cast("B") if isinstance(data, bytes) else _bytes_of(data)
-            size = view.nbytes
-            if slot >= 0 and size >= SLOT_BYTES and self._write_slot(slot, offset, view):
+            size = len(data) if isinstance(data, bytes) else data.nbytes
+            if size < SLOT_BYTES:
+                specs.append((name, dtype, shape, size, -1))
+                parts.append(data if isinstance(data, bytes) else data.tobytes())
+            elif question.slot >= 0 and self._write_slot(question.slot, offset, _view(data)):
                 specs.append((name, dtype, shape, size, offset))
-                offset += (size + 63) & ~63
+                offset = _align(offset + size)
+                continue
             else:
                 specs.append((name, dtype, shape, size, -1))
-                parts += [view, bytes(-size % 8)]
-        text = to_json({**header, "tensors": specs}).encode()
+                parts.append(_view(data))
+            if size % 8:
+                parts.append(bytes(-size % 8))
         body_size = sum(map(len, parts))
-        self._send([PREFIX.pack(len(text), body_size) + text, *parts], body_size)
+        text = self._text(header, tuple(specs))
+        self._send([PREFIX.pack(len(text), question.id, body_size, 0, -1) + text, *parts], body_size)
+
+    def _header(self, text):
+        header = self._headers.get(text)
+        if header is None:
+            header = Header(json.loads(text))
+            _remember(self._headers, text, header)
+        return header
+
+    def _text(self, header, specs):
+        if header:
+            return to_json({**header, "tensors": specs}).encode()
+        text = self._texts.get(specs)
+        if text is None:
+            text = to_json({"tensors": specs}).encode()
+            _remember(self._texts, specs, text)
+        return text
 
     def _take(self, size):
-        """The next bytes, writable where they are many: what a model may get as its input."""
+        """The next bytes."""
         while len(self._buffer) < size:
-            if size > CHUNK:
-                return self._take_large(size)
             self._buffer += self._receive(CHUNK)
         taken, self._buffer = self._buffer[:size], self._buffer[size:]
-        return bytearray(taken)
+        return taken
 
     def _take_large(self, size):
+        """Many bytes, without copies of what is not yet complete; writable, as a model may get them as its input."""
         taken = bytearray(size)
         view, filled = memoryview(taken), len(self._buffer)
         view[:filled], self._buffer = self._buffer, b""
@@ -119,5 +167,16 @@ class Frames:
         return True
 
 
-def _bytes_of(array):
-    return memoryview(array.reshape(-1).view(np.uint8)) if array.size else memoryview(b"")
+def _align(size):
+    return (size + 63) & ~63
+
+
+def _view(data):
+    """Bytes, or an array's bytes."""
+    return memoryview(data if isinstance(data, bytes) else data.reshape(-1).view(np.uint8))
+
+
+def _remember(known, key, value):
+    if len(known) >= MOST_HEADERS:
+        known.clear()
+    known[key] = value

@@ -58,6 +58,10 @@ class BaseFramework:
         """What clients may read of what was raised."""
         return one_line(error)
 
+    def likely_dtypes(self):
+        """For inputs of which only a shape is known, most likely first."""
+        return ["float32"]
+
     def facts(self):
         """What hooks and the log may know of the model: plain data."""
         return {}

@@ -43,39 +43,35 @@ class Host:
 
     def answer(self):
         """Reads one question and answers it, whatever comes of it."""
-        message, tensors = self._frames.read()
-        # The answer's place in the slot's file lies behind the question's tensors.
-        end = max([(spec[4] + spec[3] + 63) & ~63 for spec in message.get("tensors", ()) if spec[4] >= 0], default=0)
+        question = self._frames.read()
         try:
-            result, outputs = self._run(message, tensors)
-            self._write(message, {"result": result}, outputs, end)
+            self._write(question, *self._run(question))
         except Exception as error:
-            failure = self._to_failure(error)
-            detail = {"code": failure.code, "message": failure.message, "detail": failure.detail}
-            self._write(message, {"error": detail}, {}, 0)
+            self._write(question, {"error": _detail(self._to_failure(error))}, {})
 
     def close(self):
         """Lets the model close."""
         if self._framework is not None:
             self._framework.close()
 
-    def _run(self, message, tensors):
+    def _run(self, question):
+        """What goes into the answer's header, and the tensors beside it."""
+        message = question.message
         operation = message["op"]
         if operation == "predict":
-            return None, self._predict(message, tensors)
+            return {}, self._predict(message.get("outputs"), question)
         if operation == "call":
             from . import handles
 
-            return handles.call(self._framework, message, tensors)
+            result, tensors = handles.call(self._framework, message, question.tensors)
+            return {"result": result}, tensors
         self._framework, facts = load(message)
-        return facts, {}
+        return {"result": facts}, {}
 
-    def _predict(self, message, tensors):
-        deadline = message.get("deadline")
-        if deadline is not None and 1000 * time.time() > deadline:
+    def _predict(self, wanted, question):
+        if question.deadline and 1000 * time.time() > question.deadline:
             raise HostError("deadline_exceeded", "The request's deadline passed.")
-        wanted = message.get("outputs")
-        outputs = self._framework.predict(tensors, wanted)
+        outputs = self._framework.predict(question.tensors, wanted)
         if wanted is None:
             return outputs
         missing = [name for name in wanted if name not in outputs]
@@ -90,15 +86,18 @@ class Host:
             return self._framework.to_host_error(error)
         return HostError("failed_precondition", one_line(error), traceback_text(error))
 
-    def _write(self, message, header, tensors, offset):
+    def _write(self, question, header, tensors):
         if os.getpid() != self._pid:
             # The model has forked, and this is the child, which has come back into a loop that is not its own.
             os._exit(0)
         try:
-            self._frames.write({"id": message["id"], **header}, tensors, message.get("slot", -1), offset)
+            self._frames.write(question, header, tensors)
         except HostError as failure:
-            detail = {"code": failure.code, "message": failure.message, "detail": failure.detail}
-            self._frames.write({"id": message["id"], "error": detail}, {})
+            self._frames.write(question, {"error": _detail(failure)}, {})
+
+
+def _detail(failure):
+    return {"code": failure.code, "message": failure.message, "detail": failure.detail}
 
 
 def load(message):

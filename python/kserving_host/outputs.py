@@ -13,7 +13,7 @@ def name_outputs(value, is_leaf, names=None):
     """A dict of the leaves by name."""
     if value is None:
         raise HostError("internal", "The model returned None; expected tensors.")
-    leaves = dict(_walk(value, "", is_leaf))
+    leaves = {"output": value} if is_leaf(value) else dict(_walk(value, "", is_leaf))
     if names is None:
         return leaves
     if len(names) != len(leaves):

@@ -9,22 +9,32 @@ from . import arrays
 
 def describe(framework):
     """inputs and outputs for the server; specs without a dtype are left to names alone."""
-    inputs = framework.inputs
-    if framework.outputs is None and framework.dry_runs and _is_complete(inputs):
-        framework.outputs = _dry_run(framework, inputs)
-    return {"inputs": inputs, "outputs": framework.outputs}
+    if framework.outputs is None and framework.dry_runs and _have_shapes(framework.inputs):
+        framework.inputs, framework.outputs = _try_dtypes(framework)
+    return {"inputs": framework.inputs, "outputs": framework.outputs}
 
 
-def _is_complete(inputs):
-    return bool(inputs) and all(each.get("dtype") not in (None, "bytes") and each.get("shape") is not None for each in inputs)
+def _have_shapes(inputs):
+    return bool(inputs) and all(each.get("dtype") != "bytes" and each.get("shape") is not None for each in inputs)
+
+
+def _try_dtypes(framework):
+    """Inputs without a dtype get the first one with which the model runs."""
+    given = framework.inputs
+    known = all(each.get("dtype") for each in given)
+    failure = None
+    for dtype in [None] if known else framework.likely_dtypes():
+        inputs = [{**each, "dtype": each.get("dtype") or dtype} for each in given]
+        try:
+            return inputs, _dry_run(framework, inputs)
+        except Exception as error:
+            failure = failure or framework.to_host_error(error)
+    print(f"the model did not run on zeros of the shapes given: {failure.message}", file=sys.stderr)
+    return given, None
 
 
 def _dry_run(framework, inputs):
-    try:
-        one = _run(framework, inputs, 1)
-    except Exception as error:
-        print(f"the model did not run on zeros of the shapes given: {framework.to_host_error(error).message}", file=sys.stderr)
-        return None
+    one = _run(framework, inputs, 1)
     try:
         two = _run(framework, inputs, 2)
     except Exception:

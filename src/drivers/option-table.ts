@@ -1,8 +1,8 @@
 import { ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 
-/** One `-o` key: how its text is read, what it means, what it is when left out. */
-export type OptionSpec = { readonly help: string } & (
+/** One `-o` key: how its text is read, what it means, what it is when left out. `aliasOf` names the key that the server takes of every driver and that this is another name of. */
+export type OptionSpec = { readonly help: string; readonly aliasOf?: string } & (
   | { readonly type: "string" | "boolean"; readonly default?: string | boolean }
   | { readonly type: "integer" | "number"; readonly default?: number; readonly min?: number }
   /** Upper and lower case are alike; the value is the choice as it is written here. */
@@ -31,6 +31,23 @@ export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptio
     else if (spec.default !== undefined) parsed[name] = spec.default;
   }
   return parsed as Options;
+}
+
+/** Options with the values of a table's aliases under the names that they stand for. Throws `invalid_argument` for a value that is none, and where both names are given. */
+export function expandAliases(table: OptionTable, raw: RawOptions): RawOptions {
+  const expanded: Record<string, string> = { ...raw };
+  for (const [key, spec] of Object.entries<OptionSpec>(table)) {
+    const { aliasOf } = spec;
+    if (aliasOf === undefined || spec.type === "prefix" || !Object.hasOwn(raw, key)) continue;
+    const text = raw[key] as string;
+    parseOption(key, spec, text);
+    if (Object.hasOwn(raw, aliasOf)) {
+      const message = `The options "${key}" and "${aliasOf}" are two names of one; give one of them.`;
+      throw new ServingError("invalid_argument", message);
+    }
+    expanded[aliasOf] = text;
+  }
+  return expanded;
 }
 
 /** How a boolean may be written, in lower case. */

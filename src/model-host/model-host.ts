@@ -1,6 +1,6 @@
 import { type CancelSignal, toAbortSignal } from "../cancel-source.ts";
 import { type Driver, defaultSignatureName, type Model, type PredictCall, type Signature } from "../drivers/driver.ts";
-import { parseOptions, type RawOptions } from "../drivers/option-table.ts";
+import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -30,7 +30,7 @@ export interface LoadSource {
 export async function loadModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
   const { driver, path, draw = decodeImageInputs } = source;
   const started = performance.now();
-  const choices = parseHostOptions(source.options);
+  const choices = parseHostOptions(expandAliases(driver.options, source.options));
   const model = await openModel(source, choices, log);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });

@@ -15,8 +15,11 @@ const options = { python: python ?? "" };
 describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
   const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;
 
-  it.each(["booster.lgb"])("answers for %s what LightGBM answers", async (file) => {
-    const model = await loadModel("lightgbm", pathOf(file), { options });
+  it.each([
+    ["booster.lgb", {}],
+    ["lightgbm.pkl", { allow_pickle: "true" }],
+  ])("answers for %s what LightGBM answers", async (file, more) => {
+    const model = await loadModel("lightgbm", pathOf(file), { options: { ...options, ...more } });
     expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
   });
 

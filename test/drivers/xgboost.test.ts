@@ -20,6 +20,11 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
     expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
   });
 
+  it.each(["booster.pkl", "xgboost.pkl"])("answers for the trusted pickle %s what XGBoost answers", async (file) => {
+    const model = await loadModel("xgboost", pathOf(file), { options: { ...options, allow_pickle: "true" } });
+    expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
+  });
+
   it("tells the client of a wrong number of features, which XGBoost would take for missing values", async () => {
     const model = await loadModel("xgboost", pathOf("booster.ubj"), { options });
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));

@@ -6,27 +6,25 @@ from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
 
-# Methods that give an output of their name, in the order of the answer.
-METHODS = ("predict", "predict_proba", "predict_log_proba", "transform")
-
 
 class EstimatorFramework(BaseFramework):
-    """Outputs are named after the methods that give them."""
+    """Outputs are what the estimator's methods give; the names are those of Simple TensorFlow Serving."""
 
-    methods = METHODS
+    # By output, in the order of the answer.
+    methods = {name: name for name in ("predict", "predict_proba", "predict_log_proba", "transform")}
 
     def predict(self, inputs, wanted):
         rows = to_rows(inputs)
         names = [name for name in self._methods if wanted is None or name in wanted]
-        return {name: plain(getattr(self.model, name)(rows)) for name in names}
+        return {name: plain(getattr(self.model, self.methods[name])(rows)) for name in names}
 
     def use(self, estimator):
         """Takes over an estimator that was loaded."""
         self.model = estimator
         self.model_class = type(estimator)
-        self._methods = [name for name in self.methods if callable(_method(estimator, name))]
+        self._methods = [name for name, method in self.methods.items() if callable(_method(estimator, method))]
         if not self._methods:
-            raise invalid(f"A {type(estimator).__name__} is no model: it has none of {', '.join(self.methods)}.")
+            raise invalid(f"A {type(estimator).__name__} is no model: it has none of {', '.join(self.methods.values())}.")
 
     def is_callers_fault(self, error):
         return isinstance(error, ValueError)

@@ -8,7 +8,7 @@ from .pickles import is_pickle, load_pickle
 
 
 class Framework(EstimatorFramework):
-    methods = ("predict", "predict_proba")
+    methods = {"result": "predict", "predict_proba": "predict_proba"}
 
     def load(self):
         path = self.request.path

@@ -51,6 +51,7 @@ class Framework(BaseFramework):
         self._parameters = read_parameters(loaded)
         self.inputs = _merge(self.request.inputs, self._parameters, loaded.inputs)
         self._names = {each["name"]: index for index, each in enumerate(self.inputs)}
+        self._places = list(zip(self._names, self._parameters))
         self._required = [each["name"] for each, parameter in zip(self.inputs, self._parameters) if parameter.required]
         self._run = self._compiled(options)
 
@@ -58,8 +59,12 @@ class Framework(BaseFramework):
         with torch.inference_mode():
             return self.by_name(self._run(*self._arguments(inputs)))
 
+    def likely_dtypes(self):
+        """Floats like the weights, or the numbers of words or classes."""
+        return [self._weights_dtype() or "float32", "int64"]
+
     def facts(self):
-        dtype = next((TYPE_NAMES.get(each.dtype) for each in self._tensors() if each.is_floating_point()), None)
+        dtype = self._weights_dtype()
         name = getattr(self.model_class, "__name__", None) or type(self.model).__name__
         return {"kind": self.kind, "torch": torch.__version__, "device": str(self._device), "dtype": dtype, "class": name}
 
@@ -69,6 +74,13 @@ class Framework(BaseFramework):
     def to_array(self, value):
         if not isinstance(value, torch.Tensor):
             return value
+        try:
+            return value.numpy()
+        except (RuntimeError, TypeError):
+            # Of another device, layout or type than numpy's.
+            return self._convert(value)
+
+    def _convert(self, value):
         tensor = value.detach()
         if tensor.layout != torch.strided:
             tensor = tensor.to_dense()
@@ -117,19 +129,23 @@ class Framework(BaseFramework):
             raise refused(f"The option compile needs torch 2.0 or later; this is {torch.__version__}.")
         return torch.compile(self.model)
 
+    def _weights_dtype(self):
+        return next((TYPE_NAMES.get(each.dtype) for each in self._tensors() if each.is_floating_point()), None)
+
     def _tensors(self):
         return self.model.parameters() if hasattr(self.model, "parameters") else ()
 
     def _arguments(self, inputs):
         """By position, as TorchScript takes them; what is left out behind the last one given keeps its default."""
         self.check_names(inputs, self._required, self._names)
-        places = sorted((self._names[name], name) for name in inputs)
-        arguments = []
-        for index, name in places:
-            while len(arguments) < index:
-                arguments.append(self._parameters[len(arguments)].default)
-            arguments.append(self._parameters[index].convert(self.from_array(name, inputs[name])))
-        return arguments
+        last = max(map(self._names.__getitem__, inputs), default=-1)
+        return [self._argument(inputs, name, parameter) for name, parameter in self._places[: last + 1]]
+
+    def _argument(self, inputs, name, parameter):
+        if name not in inputs:
+            return parameter.default
+        tensor = self.from_array(name, inputs[name])
+        return tensor if parameter.convert is None else parameter.convert(tensor)
 
 
 def _from_numpy(name, array):
@@ -165,7 +181,7 @@ def _is_exported(model):
 
 def _merge(given, parameters, exported):
     """Specs of the inputs: what the user says goes before what the file says, names before forward's."""
-    specs = exported or [{"name": parameter.name} for parameter in parameters]
+    specs = exported or [parameter.spec() for parameter in parameters]
     if given is None:
         return specs
     if len(given) > len(parameters):

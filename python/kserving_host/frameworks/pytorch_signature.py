@@ -4,6 +4,19 @@ import inspect
 
 # TorchScript's types and Python's annotations that stand for one number.
 SCALARS = {"int": int, "float": float, "bool": bool, "number": float, "Scalar": float}
+# Python's annotations that say of which type a tensor is.
+TENSORS = {
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "CharTensor": "int8",
+    "ShortTensor": "int16",
+    "IntTensor": "int32",
+    "LongTensor": "int64",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
 
 
 class Parameter:
@@ -13,8 +26,15 @@ class Parameter:
         self.name = name
         self.required = required
         self.default = default
+        self._dtype = TENSORS.get(kind.rpartition(".")[2])
         scalar = SCALARS.get(kind.replace("Optional[", "").rstrip("]"))
-        self.convert = (lambda tensor: scalar(tensor.item())) if scalar else (lambda tensor: tensor)
+        # None for a tensor.
+        self.convert = scalar and (lambda tensor: scalar(tensor.item()))
+
+
+    def spec(self):
+        """What is known of it for the server, which takes what it knows completely as required."""
+        return {"name": self.name, "dtype": self._dtype} if self._dtype and self.required else {"name": self.name}
 
 
 def read_parameters(loaded):

@@ -2,9 +2,10 @@ import type { Duplex } from "node:stream";
 import { ServingError } from "../../errors.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { hidePaths } from "../../text/hide-paths.ts";
-import { FrameReader, PREFIX_BYTES } from "./frame-reader.ts";
+import { FrameReader } from "./frame-reader.ts";
 import type { SlotFile } from "./slot-file.ts";
 import { decodeTensor, encodeTensor } from "./tensor-bytes.ts";
+import { alignTo, writeFrame } from "./write-frame.ts";
 
 /** From here on a file in memory costs less than the pipe, in bytes. */
 const SLOT_BYTES = 1 << 16;
@@ -13,6 +14,8 @@ const SLOT_BYTES = 1 << 16;
 export interface Question {
   readonly op: "load" | "predict" | "call";
   readonly tensors?: Tensors;
+  /** Milliseconds since 1970. */
+  readonly deadline?: number | undefined;
   readonly [field: string]: unknown;
 }
 
@@ -26,7 +29,6 @@ export interface Answer {
 type TensorEntry = readonly [name: string, dtype: string, shape: readonly number[], size: number, position: number];
 
 interface AnswerHeader {
-  readonly id: number;
   readonly result?: unknown;
   readonly tensors?: readonly TensorEntry[];
   readonly error?: { readonly code: string; readonly message: string; readonly detail: string | null };
@@ -46,6 +48,8 @@ export class Conversation {
   readonly #free: number[];
   readonly #waiting = new Map<number, Waiting>();
   readonly #onProgress: () => void;
+  /** The last answer's header that had tensors alone, and what it said: the next one's is often the same. */
+  #lastHeader = { bytes: Buffer.alloc(0), entries: [] as readonly TensorEntry[] };
   #asked = 0;
   #lost: ServingError | undefined;
 
@@ -55,7 +59,7 @@ export class Conversation {
     this.#slots = slots;
     this.#free = slots.map((_, index) => index);
     this.#onProgress = onProgress;
-    const reader = new FrameReader((header, body) => this.#onFrame(header, body));
+    const reader = new FrameReader((id, header, body) => this.#onFrame(id, header, body));
     stream.on("data", (chunk: Buffer) => reader.push(chunk));
     // Whoever watches the process tells what has happened to it.
     stream.on("error", () => {});
@@ -69,16 +73,17 @@ export class Conversation {
   /** Asks, and gives the answer; rejects with the error that Python answers, or with what {@link fail} is given. */
   ask(question: Question): Promise<Answer> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    const parts = Object.values(question.tensors ?? {}).map(encodeTensor);
     return new Promise((resolve, reject) => {
-      const id = this.#asked++;
+      const id = this.#asked++ >>> 0;
       const slot = this.#free.pop() ?? -1;
       this.#waiting.set(id, { op: question.op, slot, resolve, reject });
       if (this.#waiting.size === 1) this.#onProgress();
-      this.#send(id, question, slot).catch((reason: unknown) => {
-        this.#waiting.delete(id);
-        void this.#release(slot);
-        reject(reason);
-      });
+      if (parts.every(({ byteLength }) => byteLength < SLOT_BYTES))
+        return this.#send({ id, slot, question, parts }, []);
+      this.#fillSlot(slot, parts)
+        .then((positions) => this.#send({ id, slot, question, parts }, positions))
+        .catch(reject);
     });
   }
 
@@ -92,78 +97,101 @@ export class Conversation {
     for (const { reject } of rest) reject(others);
   }
 
-  async #send(id: number, { tensors = {}, ...fields }: Question, slot: number): Promise<void> {
-    const entries: TensorEntry[] = [];
-    const parts: Uint8Array[] = [];
-    let position = 0;
-    for (const [name, tensor] of Object.entries(tensors)) {
-      const bytes = encodeTensor(tensor);
-      const { dtype, shape } = tensor;
-      if (bytes.byteLength >= SLOT_BYTES && (await this.#slots[slot]?.write(bytes, position))) {
-        entries.push([name, dtype, shape, bytes.byteLength, position]);
-        position += alignTo(64, bytes.byteLength);
-      } else {
-        entries.push([name, dtype, shape, bytes.byteLength, -1]);
-        parts.push(bytes);
-      }
+  /** Writes large parts to a slot's file; where each is now, -1 = nowhere. */
+  async #fillSlot(slot: number, parts: readonly Uint8Array[]): Promise<number[]> {
+    const positions: number[] = [];
+    let end = 0;
+    for (const bytes of parts) {
+      const isThere = bytes.byteLength >= SLOT_BYTES && (await this.#slots[slot]?.write(bytes, end));
+      positions.push(isThere ? end : -1);
+      if (isThere) end += alignTo(64, bytes.byteLength);
     }
-    if (this.#waiting.has(id)) this.#stream.write(frame({ id, slot, ...fields, tensors: entries }, parts));
+    return positions;
   }
 
-  #onFrame(header: string, body: Buffer): void {
-    const answer = JSON.parse(header) as AnswerHeader;
-    const waiting = this.#waiting.get(answer.id);
+  #send({ id, slot, question, parts }: Sending, positions: readonly number[]): void {
+    if (!this.#waiting.has(id)) return;
+    const { tensors = {}, deadline, ...fields } = question;
+    const entries = Object.entries(tensors).map(
+      ([name, { dtype, shape }], index): TensorEntry => [
+        name,
+        dtype,
+        shape,
+        (parts[index] as Uint8Array).byteLength,
+        positions[index] ?? -1,
+      ],
+    );
+    const header = JSON.stringify({ ...fields, tensors: entries });
+    const body = parts.filter((_, index) => (positions[index] ?? -1) < 0);
+    this.#stream.write(writeFrame({ id, deadline, slot, header, body }));
+  }
+
+  #onFrame(id: number, header: Buffer, body: Buffer): void {
+    const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
-    this.#waiting.delete(answer.id);
+    this.#waiting.delete(id);
     this.#onProgress();
-    if (answer.error !== undefined) waiting.reject(toError(answer.error, waiting.op));
-    const tensors = this.#readTensors(answer.tensors ?? [], body, waiting.slot);
-    tensors
-      .then((read) => waiting.resolve({ result: answer.result, tensors: read }), waiting.reject)
+    const { result, error, tensors = [] } = this.#parse(header);
+    if (error !== undefined) waiting.reject(toError(error, waiting.op));
+    if (tensors.every(([, , , , position]) => position < 0)) {
+      waiting.resolve({ result, tensors: readBody(tensors, body) });
+      this.#release(waiting.slot);
+      return;
+    }
+    this.#readTensors(tensors, body, waiting.slot)
+      .then((read) => waiting.resolve({ result, tensors: read }), waiting.reject)
       .finally(() => this.#release(waiting.slot));
   }
 
+  #parse(header: Buffer): AnswerHeader {
+    if (header.equals(this.#lastHeader.bytes)) return { tensors: this.#lastHeader.entries };
+    const answer = JSON.parse(header.toString()) as AnswerHeader;
+    const { result, error, tensors = [] } = answer;
+    if (result === undefined && error === undefined)
+      this.#lastHeader = { bytes: Buffer.from(header), entries: tensors };
+    return answer;
+  }
+
   async #readTensors(entries: readonly TensorEntry[], body: Buffer, slot: number): Promise<Tensors> {
-    const tensors = createTensors();
-    let start = 0;
+    const tensors = readBody(entries, body);
     for (const [name, dtype, shape, size, position] of entries) {
-      // Each has a buffer to itself, so that the server can hand it over.
+      if (position < 0) continue;
       const bytes = Buffer.allocUnsafeSlow(size);
-      if (position >= 0) await this.#slots[slot]?.read(bytes, position);
-      else {
-        body.copy(bytes, 0, start, start + size);
-        start += alignTo(8, size);
-      }
+      await this.#slots[slot]?.read(bytes, position);
       tensors[name] = decodeTensor(dtype, shape, bytes);
     }
     return tensors;
   }
 
-  async #release(slot: number): Promise<void> {
+  #release(slot: number): void {
     if (slot < 0) return;
-    await this.#slots[slot]?.trim().catch(() => {});
-    this.#free.push(slot);
+    const trimmed = this.#slots[slot]?.trim();
+    if (trimmed === undefined) this.#free.push(slot);
+    else void trimmed.catch(() => {}).then(() => this.#free.push(slot));
   }
 }
 
-/** One buffer of its own: the stream may hold it longer than the caller waits. */
-function frame(header: unknown, parts: readonly Uint8Array[]): Buffer {
-  const text = Buffer.from(JSON.stringify(header));
-  const bodySize = parts.reduce((sum, part) => sum + alignTo(8, part.byteLength), 0);
-  const bytes = Buffer.alloc(PREFIX_BYTES + text.length + bodySize);
-  bytes.writeUInt32LE(text.length, 0);
-  bytes.writeBigUInt64LE(BigInt(bodySize), 4);
-  bytes.set(text, PREFIX_BYTES);
-  let end = PREFIX_BYTES + text.length;
-  for (const part of parts) {
-    bytes.set(part, end);
-    end += alignTo(8, part.byteLength);
-  }
-  return bytes;
+/** A question on its way. */
+interface Sending {
+  readonly id: number;
+  readonly slot: number;
+  readonly question: Question;
+  /** The tensors' bytes. */
+  readonly parts: readonly Uint8Array[];
 }
 
-function alignTo(size: number, bytes: number): number {
-  return Math.ceil(bytes / size) * size;
+/** The tensors that are in the body. Each has a buffer to itself, so that the server can hand it over. */
+function readBody(entries: readonly TensorEntry[], body: Buffer): Tensors {
+  const tensors = createTensors();
+  let start = 0;
+  for (const [name, dtype, shape, size, position] of entries) {
+    if (position >= 0) continue;
+    const bytes = Buffer.allocUnsafeSlow(size);
+    body.copy(bytes, 0, start, start + size);
+    start += alignTo(8, size);
+    tensors[name] = decodeTensor(dtype, shape, bytes);
+  }
+  return tensors;
 }
 
 /** Longer texts are of no use to a client, and looking for paths takes time. */

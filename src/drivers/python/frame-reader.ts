@@ -1,8 +1,15 @@
-/** u32 length of the header, u64 length of the body; little endian. */
-export const PREFIX_BYTES = 12;
+/**
+ * Begins each frame, little endian: u32 bytes of the header, u32 number of the question, u64 bytes of the body, and of a question alone f64 deadline
+ * (milliseconds since 1970, 0 = none) and i32 slot (-1 = none); 4 bytes are spare.
+ */
+export const PREFIX_BYTES = 32;
+/** Where the members of the prefix lie. */
+export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 24 } as const;
+/** Of the body's size as many bytes are used as Node reads into a number. */
+export const SIZE_BYTES = 6;
 
-/** Told of a whole frame; the body may be a view of what arrived. */
-export type FrameListener = (header: string, body: Buffer) => void;
+/** Told of a whole frame; header and body may be views of what arrived. */
+export type FrameListener = (id: number, header: Buffer, body: Buffer) => void;
 
 /** Cuts what arrives on a stream into frames. */
 export class FrameReader {
@@ -22,12 +29,13 @@ export class FrameReader {
     this.#have += chunk.length;
     while (this.#have >= this.#need) {
       const bytes = this.#join();
-      const headerEnd = PREFIX_BYTES + bytes.readUInt32LE(0);
-      this.#need = headerEnd + Number(bytes.readBigUInt64LE(4));
+      const headerEnd = PREFIX_BYTES + bytes.readUInt32LE(PREFIX.headerSize);
+      this.#need = headerEnd + bytes.readUIntLE(PREFIX.bodySize, SIZE_BYTES);
       if (this.#have < this.#need) return;
       const end = this.#need;
       this.#keep(bytes.subarray(end));
-      this.#onFrame(bytes.toString("utf8", PREFIX_BYTES, headerEnd), bytes.subarray(headerEnd, end));
+      const id = bytes.readUInt32LE(PREFIX.id);
+      this.#onFrame(id, bytes.subarray(PREFIX_BYTES, headerEnd), bytes.subarray(headerEnd, end));
     }
   }
 

@@ -4,6 +4,7 @@ import type { OptionTable } from "../option-table.ts";
 export interface PythonHostOptions {
   readonly python?: string;
   readonly processes: number;
+  readonly batch: number;
   readonly timeout: number;
   readonly import_path?: string;
   readonly inputs?: string;
@@ -17,6 +18,13 @@ export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
     help: "The interpreter; left out, the first that has what is needed of VIRTUAL_ENV, CONDA_PREFIX, python3 and the runtimes folder.",
   },
   processes: { type: "integer", min: 1, default: 1, help: "Python processes, each with the model in it." },
+  batch: {
+    type: "integer",
+    min: 0,
+    default: 0,
+    aliasOf: "max_batch_size",
+    help: "Rows of one run at most, put together from waiting requests; another name of max_batch_size.",
+  },
   timeout: {
     type: "number",
     min: 0,
@@ -29,7 +37,7 @@ export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
   },
   inputs: {
     type: "string",
-    help: "The inputs in their order, each as name, name:dtype or name:dtype[2,-1]; -1 = any size. With dtypes and shapes clients see them.",
+    help: "The inputs in their order, each as name, name:dtype, name[2,-1] or name:dtype[2,-1]; -1 = any size. With shapes clients see them.",
   },
   outputs: { type: "string", help: "Names of the outputs in their order, separated by commas." },
 };

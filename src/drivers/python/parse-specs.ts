@@ -10,8 +10,8 @@ export interface LooseSpec {
   readonly shape?: readonly number[];
 }
 
-const EXPECTED = "expected name, name:dtype or name:dtype[2,-1], separated by commas";
-const ONE = /^(?<name>[^\s:,[\]]+)(?::(?<dtype>\w+)(?:\[(?<shape>[^\]]*)\])?)?$/;
+const EXPECTED = "expected name, name:dtype, name[2,-1] or name:dtype[2,-1], separated by commas";
+const ONE = /^(?<name>[^\s:,[\]]+)(?::(?<dtype>\w+))?(?:\[(?<shape>[^\]]*)\])?$/;
 
 /** Reads the option `inputs`, such as `x:float32[-1,4],mask`; throws `invalid_argument` naming what is wrong. */
 export function parseSpecs(text: string): LooseSpec[] {
@@ -32,11 +32,13 @@ export function parseNames(text: string): string[] {
 function parseSpec(text: string): LooseSpec {
   const { name, dtype, shape } = ONE.exec(text)?.groups ?? {};
   if (name === undefined) throw invalid(`Option "inputs" has "${text}"; ${EXPECTED}.`);
-  if (dtype === undefined) return { name };
-  if (!isDType(dtype)) {
-    throw invalid(`Option "inputs" gives "${name}" the dtype "${dtype}".${didYouMean(dtype, DTYPES)} ${DTYPES_ARE}`);
-  }
-  return shape === undefined ? { name, dtype } : { name, dtype, shape: parseShape(shape, text) };
+  const known = dtype === undefined ? { name } : { name, dtype: parseDType(dtype, name) };
+  return shape === undefined ? known : { ...known, shape: parseShape(shape, text) };
+}
+
+function parseDType(text: string, name: string): DType {
+  if (isDType(text)) return text;
+  throw invalid(`Option "inputs" gives "${name}" the dtype "${text}".${didYouMean(text, DTYPES)} ${DTYPES_ARE}`);
 }
 
 function parseShape(text: string, whole: string): number[] {

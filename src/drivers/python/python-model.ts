@@ -37,7 +37,7 @@ export function createPythonModel(processes: readonly SupervisedProcess[], loade
       model_outputs: names(outputs),
     },
     isReady: () => processes.some(({ isReady }) => isReady),
-    predict: async (tensors, call) => predict(leastLoaded(processes), tensors, call),
+    predict: (tensors, call) => predict(leastLoaded(processes), tensors, call),
     close: async () => {
       await Promise.all(processes.map((process) => process.close()));
     },
@@ -47,8 +47,8 @@ export function createPythonModel(processes: readonly SupervisedProcess[], loade
 async function predict(process: SupervisedProcess, tensors: Tensors, call: PredictCall): Promise<Tensors> {
   const { outputs, signal, deadlineMs } = call;
   if (signal.aborted) throw ServingError.from(signal.reason);
-  const deadline = deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs };
-  const asked = process.ask({ op: "predict", tensors, ...(outputs && { outputs }), ...deadline });
+  const deadline = deadlineMs === undefined ? undefined : Date.now() + deadlineMs;
+  const asked = process.ask({ op: "predict", tensors, deadline, ...(outputs && { outputs }) });
   return (await untilAborted(asked, signal)).tensors;
 }
 
@@ -69,8 +69,9 @@ function leastLoaded(processes: readonly SupervisedProcess[]): SupervisedProcess
 function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(ServingError.from(signal.reason));
+    const forget = () => signal.removeEventListener("abort", abort);
     signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    work.finally(forget).then(resolve, reject);
   });
 }
 

@@ -45,6 +45,8 @@ export class PythonProcess {
   readonly #timeoutMs: number;
   readonly #lastErrors: string[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** When the oldest question came to be answered. */
+  #since = 0;
   #isLimited = false;
   #isLate = false;
 
@@ -118,14 +120,23 @@ export class PythonProcess {
     this.#child.kill("SIGKILL");
   }
 
-  /** Begins anew with each question that comes to be answered. */
+  /** The time begins anew with each question that comes to be answered; a timer for each of them would cost more than the question. */
   #restartTimer(): void {
-    clearTimeout(this.#timer);
+    this.#since = performance.now();
     if (!this.#isLimited || this.#timeoutMs === 0 || this.#conversation.pending === 0) return;
-    this.#timer = setTimeout(() => {
-      this.#isLate = true;
-      this.kill();
-    }, this.#timeoutMs);
+    this.#timer ??= setTimeout(() => this.#checkTime(), this.#timeoutMs);
+  }
+
+  #checkTime(): void {
+    this.#timer = undefined;
+    if (this.#conversation.pending === 0) return;
+    const restMs = this.#since + this.#timeoutMs - performance.now();
+    if (restMs > 0) {
+      this.#timer = setTimeout(() => this.#checkTime(), restMs);
+      return;
+    }
+    this.#isLate = true;
+    this.kill();
   }
 
   #logOutput(log: Logger): void {

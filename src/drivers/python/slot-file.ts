@@ -61,11 +61,11 @@ export class SlotFile {
     });
   }
 
-  /** Gives back what was needed for once. */
-  async trim(): Promise<void> {
-    if (this.#size <= KEPT_BYTES) return;
+  /** Gives back what was needed for once; undefined where there is nothing to wait for. */
+  trim(): Promise<void> | undefined {
+    if (this.#size <= KEPT_BYTES) return undefined;
     this.#size = 0;
-    await this.#file.truncate(0);
+    return this.#file.truncate(0);
   }
 
   /** Waits for what is being written or read. */

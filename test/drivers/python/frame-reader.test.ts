@@ -1,22 +1,20 @@
 import { expect, test } from "vitest";
 import { FrameReader } from "../../../src/drivers/python/frame-reader.ts";
-
-function frame(header: string, body: string): Buffer {
-  const prefix = Buffer.alloc(12);
-  prefix.writeUInt32LE(Buffer.byteLength(header), 0);
-  prefix.writeBigUInt64LE(BigInt(Buffer.byteLength(body)), 4);
-  return Buffer.concat([prefix, Buffer.from(header), Buffer.from(body)]);
-}
+import { writeFrame } from "../../../src/drivers/python/write-frame.ts";
 
 test.each([1, 2, 7, 13, 1000])("frames that arrive in pieces of %d bytes are put together", (size) => {
-  const frames: [string, string][] = [
-    ["{}", ""],
-    ['{"größe":1}', "body"],
-    ["[]", "x".repeat(300)],
+  const frames: [number, string, string][] = [
+    [0, "{}", "8 bytes."],
+    [4294967295, '{"größe":1}', ""],
+    [7, "[]", "x".repeat(304)],
   ];
-  const seen: [string, string][] = [];
-  const reader = new FrameReader((header, body) => seen.push([header, body.toString()]));
-  const bytes = Buffer.concat(frames.map(([header, body]) => frame(header, body)));
+  const seen: [number, string, string][] = [];
+  const reader = new FrameReader((id, header, body) => seen.push([id, header.toString(), body.toString()]));
+  const bytes = Buffer.concat(
+    frames.map(([id, header, body]) =>
+      writeFrame({ id, deadline: undefined, slot: -1, header, body: [Buffer.from(body)] }),
+    ),
+  );
   for (let start = 0; start < bytes.length; start += size) reader.push(bytes.subarray(start, start + size));
   expect(seen).toEqual(frames);
 });

@@ -2,16 +2,17 @@ import { expect, test } from "vitest";
 import { parseNames, parseSpecs } from "../../../src/drivers/python/parse-specs.ts";
 
 test("inputs are read with as much as is said of them", () => {
-  expect(parseSpecs("x:float32[-1, 4], ids:int64[],mask:bool,rest")).toEqual([
+  expect(parseSpecs("x:float32[-1, 4], ids:int64[],mask:bool,y[2,-1],rest")).toEqual([
     { name: "x", dtype: "float32", shape: [-1, 4] },
     { name: "ids", dtype: "int64", shape: [] },
     { name: "mask", dtype: "bool" },
+    { name: "y", shape: [2, -1] },
     { name: "rest" },
   ]);
 });
 
 test.each([
-  ["", 'Option "inputs" has ""; expected name, name:dtype or name:dtype[2,-1], separated by commas.'],
+  ["", 'Option "inputs" has ""; expected name, name:dtype, name[2,-1] or name:dtype[2,-1], separated by commas.'],
   ["x:float31", 'gives "x" the dtype "float31". Did you mean "float32"?'],
   ["x:float32[a]", "expected sizes of 0 or more, or -1 for any."],
   ["x:float32[-2]", "expected sizes of 0 or more, or -1 for any."],
