@@ -60,7 +60,7 @@ def save(folder, name, net, inputs):
     if name in ("net", "conv"):
         torch.jit.trace(net, tuple(inputs.values())).save(path + ".trace.pt")
         forms.append("trace.pt")
-    if name == "net" and export(net, inputs, path + ".pt2"):
+    if name in ("net", "named", "half", "sum") and export(net, inputs, path + ".pt2"):
         forms.append("pt2")
     return forms
 

@@ -36,7 +36,11 @@ export default defineDriver<PytorchOptions>({
       help: "Casts the weights, and float inputs, to this type; left out, they stay as they are.",
     },
     half: { type: "boolean", default: false, help: "The same as dtype=float16." },
-    compile: { type: "boolean", default: false, help: "Compiles the model with torch.compile; needs torch 2.0." },
+    compile: {
+      type: "boolean",
+      default: false,
+      help: "Compiles the model with torch.compile, which needs torch 2.0 and a C++ compiler.",
+    },
     ...PYTHON_HOST_OPTIONS,
   },
   placement: "inline",

@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { DTYPES, type DType, type NumericDType, numericLayout } from "../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
 import { describeDriver } from "./driver-contract.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { IMPORT_PATH, loadModel, predict } from "./python/load-model.ts";
@@ -120,6 +121,14 @@ describe.skipIf(python === undefined)("the python driver", () => {
     await expect(loadModel("python", "", options("Scale", { model_args }))).rejects.toMatchObject({
       code: "invalid_argument",
     });
+  });
+
+  it("imports from the folders of PYTHONPATH too", async () => {
+    vi.stubEnv("PYTHONPATH", tempFolder({ "elsewhere.py": "from toy.models import Echo\n" }));
+    const model_class = "elsewhere:Echo";
+    const model = await loadModel("python", "", { options: { python: python ?? "", model_class } });
+    vi.unstubAllEnvs();
+    expect(await predict(model, { x: scalar(3) })).toEqual({ x: scalar(3) });
   });
 
   it("asks for a class", async () => {

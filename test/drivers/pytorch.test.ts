@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { makeZip } from "../runtimes/make-zip.ts";
 import { describeDriver } from "./driver-contract.ts";
 import { expectTensors } from "./expect-tensors.ts";
 import { IMPORT_PATH, loadModel, predict } from "./python/load-model.ts";
@@ -88,6 +89,15 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
     expect(Math.max(...off)).toBeLessThan(1e-6);
   });
 
+  it.each([
+    ["net.state.pt", "toy.nets:Net", "x[-1,4]", { name: "x", dtype: "float32", shape: [-1, 4] }],
+    ["embedding.state.pt", "toy.nets:Embedding", "ids[-1,2]", { name: "ids", dtype: "int64", shape: [-1, 2] }],
+    ["embedding.state.pt", "toy.nets:Lookup", undefined, { name: "ids", dtype: "int64" }],
+  ])("finds for %s of %s with the inputs %s the type that it takes", async (name, model_class, inputs, expected) => {
+    const model = await load(name, { model_class, ...(inputs !== undefined && { inputs }) });
+    expect(model.signatures.serving_default?.inputs).toEqual([expected]);
+  });
+
   it("names inputs and outputs as the options do", async () => {
     const model = await load("mask.script.pt", { inputs: "values,where", outputs: "masked,kept" });
     const { x, mask } = cases.mask!.inputs as { x: Tensor; mask: Tensor };
@@ -122,6 +132,7 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
       "model" | "model_class",
       { call(name: string, args?: unknown[]): Promise<unknown> }
     >;
+    expect(model.hookArgs?.driver).toBe("pytorch");
     expect(await handles.model_class.call("describe")).toEqual({ name: "Net" });
     const { x } = cases.net!.inputs as { x: Tensor };
     const result = (await handles.model.call("scaled", [x, 3])) as { scaled: Tensor; factor: number };
@@ -151,8 +162,28 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
     ["net.script.pt", { device: "cuda:7" }, /finds no CUDA device here|the last device here is cuda:/],
     ["net.script.pt", { device: "toaster" }, /expected cpu, cuda, cuda:N or mps/],
     ["net.script.pt", { inputs: "a,b" }, /names 2; forward takes 1: x/],
+    [
+      "net.script.pt",
+      { compile: "true" },
+      /needs torch 2\.0 or later; this is 1\.|torch\.compile takes no TorchScript/,
+    ],
+    [
+      "net.state.pt",
+      { model_class: "torch.nn:LSTM", model_args: '{"input_size": 1, "hidden_size": 1, "num_layers": 4}' },
+      /do not fit LSTM: it lacks weight_ih_l0, (\w+, ){8}\w+ and 6 more; it has beyond them first\.weight/,
+    ],
   ])("refuses %s with %o", async (name, options, message) => {
     await expect(load(name, options)).rejects.toThrow(message);
+  });
+
+  it("says which torch an exported program needs, or why this one cannot load it", async () => {
+    const program = join(tempFolder({ "model.pt2": makeZip({ "model/archive_format": "pt2" }) }), "model.pt2");
+    await expect(load(program)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(
+        /^Exported programs \(\.pt2\) need torch 2\.1 or later; this is 1\.13|^torch 2\.\S+ cannot load this exported program: /,
+      ),
+    });
   });
 
   it("says what a file is that is no model", async () => {

@@ -30,10 +30,12 @@ CALLERS_FAULT = re.compile(
             r"[Ee]xpected (.* dtype|.* to have|\w+ (or|and) \w+ input)|Input type .* and weight type|input shape|input must have \d",
             r"index out of range in self|is invalid for input of size|Given (groups|normalized_shape|input size)|Dimension out of range",
             r"dimension specified as|Kernel size can't be greater|doesn't match the broadcast shape|For (unbatched|batched) \d-D",
-            r"Guard failed|violates? .*constraint|Unexpected (number of inputs|input)",
+            r"same reduction dim|Guard failed|violates? .*constraint|Unexpected (number of inputs|input)",
         )
     )
 )
+# What a compiled model says of a failure within it.
+COMPILED_ERROR = re.compile(r"got (\w*Error)\((['\"])(.*?)\2\)", re.S)
 SCRIPT_ERROR = re.compile(r"^(?:RuntimeError|ValueError|IndexError|builtins\.\w+): ", re.M)
 
 
@@ -107,6 +109,9 @@ class Framework(BaseFramework):
 
     def message_of(self, error):
         text = str(error)
+        compiled = COMPILED_ERROR.search(text) if type(error).__name__ == "TorchRuntimeError" else None
+        if compiled:
+            return f"{compiled[1]}: {compiled[3]}"
         if "Traceback of TorchScript" in text:
             places = list(SCRIPT_ERROR.finditer(text))
             text = text[places[-1].end() :] if places else text.strip().rsplit("\n", 1)[-1]
@@ -127,6 +132,8 @@ class Framework(BaseFramework):
             return self.model
         if not hasattr(torch, "compile"):
             raise refused(f"The option compile needs torch 2.0 or later; this is {torch.__version__}.")
+        if self.kind == "torchscript":
+            raise refused("torch.compile takes no TorchScript: leave out compile, or give the weights with model_class.")
         return torch.compile(self.model)
 
     def _weights_dtype(self):

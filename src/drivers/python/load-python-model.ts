@@ -45,7 +45,7 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
   const again = async () => (await start(python)).process;
   const others = await startAll(source.options.processes - 1, again, first.process);
   const processes = [first.process, ...others].map((process) => new SupervisedProcess(process, again, log));
-  return createPythonModel(processes, first.loaded);
+  return createPythonModel(source.framework.name, processes, first.loaded);
 }
 
 function toQuestion(

@@ -21,7 +21,7 @@ interface ObjectHandle {
 }
 
 /** A model in one Python process or several; a request goes to the one with the least to do. */
-export function createPythonModel(processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
+export function createPythonModel(driver: string, processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
   const { inputs, outputs } = loaded.signature;
   const names = (specs: readonly LooseSpec[] | null) => specs?.map(({ name }) => name) ?? [];
   const handle = (target: string): ObjectHandle => ({
@@ -31,6 +31,7 @@ export function createPythonModel(processes: readonly SupervisedProcess[], loade
     signatures: { [DEFAULT_SIGNATURE]: toSignature(loaded) },
     concurrency: SLOTS * processes.length,
     hookArgs: {
+      driver,
       model: handle("model"),
       model_class: handle("model_class"),
       model_inputs: Object.fromEntries((inputs ?? []).map(({ name, shape = [] }) => [name, shape])),
