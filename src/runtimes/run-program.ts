@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
@@ -19,8 +19,11 @@ export interface RanProgram {
   readonly stderr: string;
 }
 
+/** Whether a program and what it starts can be ended together, which Windows does otherwise. */
+const HAS_GROUPS = process.platform !== "win32";
+
 /**
- * Runs a program to its end, whatever that is. An abort ends it, and rejects only once it and what it started have let go of its output, so that nobody writes
+ * Runs a program to its end, whatever that is. An abort ends it with all that it has started, and rejects only once its output is closed, so that nobody writes
  * any more where it wrote. Rejects too where it cannot be started.
  */
 export async function runProgram(
@@ -28,12 +31,9 @@ export async function runProgram(
   { signal, env = {}, onLine = () => {} }: RunProgramOptions,
 ): Promise<RanProgram> {
   signal.throwIfAborted();
-  const child = spawn(command, args, {
-    stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, ...env },
-    windowsHide: true,
-  });
-  const end = () => child.kill();
+  const options = { env: { ...process.env, ...env }, detached: HAS_GROUPS, windowsHide: true };
+  const child = spawn(command, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+  const end = () => endGroup(child);
   signal.addEventListener("abort", end);
   const [stdout, stderr]: [string[], string[]] = [[], []];
   createInterface(child.stdout).on("line", (line) => {
@@ -41,9 +41,17 @@ export async function runProgram(
     onLine(line);
   });
   createInterface(child.stderr).on("line", (line) => stderr.push(line));
-  const [code] = (await once(child, "close").finally(() => signal.removeEventListener("abort", end))) as [
-    number | null,
-  ];
+  const closed = once(child, "close").finally(() => signal.removeEventListener("abort", end));
+  const [code] = (await closed) as [number | null];
   signal.throwIfAborted();
   return { code, stdout: stdout.join("\n"), stderr: stderr.join("\n") };
+}
+
+function endGroup(child: ChildProcess): void {
+  if (!HAS_GROUPS || child.pid === undefined) return void child.kill();
+  try {
+    process.kill(-child.pid, "SIGTERM");
+  } catch {
+    // It has ended already.
+  }
 }
