@@ -20,8 +20,9 @@ CHUNK = 1 << 16
 SLOT_BYTES = 1 << 16
 # Linux moves at most 2 GiB a call.
 MOVE_BYTES = 1 << 30
-# Headers, and texts of headers, that are remembered: those of as many combinations of shapes.
+# Headers, and texts of headers, that are remembered: those of as many combinations of shapes; longer ones have arguments of methods in them.
 MOST_HEADERS = 64
+MOST_BYTES = 4096
 
 to_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
 
@@ -104,7 +105,8 @@ class Frames:
         header = self._headers.get(text)
         if header is None:
             header = Header(json.loads(text))
-            _remember(self._headers, text, header)
+            if len(text) <= MOST_BYTES:
+                _remember(self._headers, text, header)
         return header
 
     def _text(self, header, specs):
@@ -118,6 +120,8 @@ class Frames:
 
     def _take(self, size):
         """The next bytes."""
+        if size > CHUNK:
+            return bytes(self._take_large(size))
         while len(self._buffer) < size:
             self._buffer += self._receive(CHUNK)
         taken, self._buffer = self._buffer[:size], self._buffer[size:]

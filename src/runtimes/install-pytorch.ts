@@ -76,7 +76,8 @@ async function fillEnvironment(options: InstallPytorchOptions, { folder, scratch
   await updatePip(interpreter, pip);
   const requirements = await choosePackages(interpreter, options, pip);
   const onLine = (line: string) => {
-    if (TELLING.test(line)) reporter.step(line.trim());
+    // The names of all packages that it installs are no news.
+    if (TELLING.test(line)) reporter.step(line.trim().replace(/: .*/, ""));
   };
   await runPip(interpreter, ["install", "--progress-bar", "off", ...requirements], { ...pip, onLine });
   const version = await askTorch(interpreter, signal);

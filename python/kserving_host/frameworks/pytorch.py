@@ -62,8 +62,9 @@ class Framework(BaseFramework):
             return self.by_name(self._run(*self._arguments(inputs)))
 
     def likely_dtypes(self):
-        """Floats like the weights, or the numbers of words or classes."""
-        return [self._weights_dtype() or "float32", "int64"]
+        """Floats like the weights in their file, or the numbers of words or classes."""
+        floats = self._weights_dtype() if self._dtype is None else None
+        return [floats or "float32", "int64"]
 
     def facts(self):
         dtype = self._weights_dtype()

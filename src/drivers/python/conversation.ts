@@ -79,11 +79,12 @@ export class Conversation {
       const slot = this.#free.pop() ?? -1;
       this.#waiting.set(id, { op: question.op, slot, resolve, reject });
       if (this.#waiting.size === 1) this.#onProgress();
-      if (parts.every(({ byteLength }) => byteLength < SLOT_BYTES))
-        return this.#send({ id, slot, question, parts }, []);
-      this.#fillSlot(slot, parts)
-        .then((positions) => this.#send({ id, slot, question, parts }, positions))
-        .catch(reject);
+      const abandon = (reason: unknown) => {
+        this.#waiting.delete(id);
+        this.#release(slot);
+        reject(reason);
+      };
+      this.#start({ id, slot, question, parts }, abandon);
     });
   }
 
@@ -97,8 +98,24 @@ export class Conversation {
     for (const { reject } of rest) reject(others);
   }
 
+  /** Most questions are small, and go out at once. */
+  #start(sending: Sending, abandon: (reason: unknown) => void): void {
+    const isLarge = sending.parts.some(({ byteLength }) => byteLength >= SLOT_BYTES);
+    if (isLarge) {
+      this.#fillSlot(sending)
+        .then((positions) => this.#send(sending, positions))
+        .catch(abandon);
+      return;
+    }
+    try {
+      this.#send(sending, []);
+    } catch (reason) {
+      abandon(reason);
+    }
+  }
+
   /** Writes large parts to a slot's file; where each is now, -1 = nowhere. */
-  async #fillSlot(slot: number, parts: readonly Uint8Array[]): Promise<number[]> {
+  async #fillSlot({ slot, parts }: Sending): Promise<number[]> {
     const positions: number[] = [];
     let end = 0;
     for (const bytes of parts) {
@@ -158,7 +175,7 @@ export class Conversation {
       if (position < 0) continue;
       const bytes = Buffer.allocUnsafeSlow(size);
       await this.#slots[slot]?.read(bytes, position);
-      tensors[name] = decodeTensor(dtype, shape, bytes);
+      tensors[name] = decodeTensor(dtype, [...shape], bytes);
     }
     return tensors;
   }
@@ -189,7 +206,8 @@ function readBody(entries: readonly TensorEntry[], body: Buffer): Tensors {
     const bytes = Buffer.allocUnsafeSlow(size);
     body.copy(bytes, 0, start, start + size);
     start += alignTo(8, size);
-    tensors[name] = decodeTensor(dtype, shape, bytes);
+    // The entries may be those of other answers too.
+    tensors[name] = decodeTensor(dtype, [...shape], bytes);
   }
   return tensors;
 }
