@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { dirname, join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -23,6 +23,13 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
   it.each(["booster.pkl", "xgboost.pkl"])("answers for the trusted pickle %s what XGBoost answers", async (file) => {
     const model = await loadModel("xgboost", pathOf(file), { options: { ...options, allow_pickle: "true" } });
     expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
+  });
+
+  it("looks in the environments of the runtimes folder too", async () => {
+    const manifest = JSON.stringify({ source: "venv", folder: dirname(dirname(python as string)), files: {} });
+    vi.stubEnv("KSERVING_RUNTIMES_DIR", tempFolder({ "pytorch/1.0/runtime.json": manifest }));
+    const model = await loadModel("xgboost", pathOf("booster.ubj")).finally(() => vi.unstubAllEnvs());
+    expectTensors(await predict(model, { features: rows }), answersOf("booster.ubj"), 1e-7);
   });
 
   it("tells the client of a wrong number of features, which XGBoost would take for missing values", async () => {
