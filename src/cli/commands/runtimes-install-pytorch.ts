@@ -5,8 +5,8 @@ import { interpreterIn } from "../../runtimes/python.ts";
 import { pytorch } from "../../runtimes/pytorch.ts";
 import { createReporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
-import type { InstallFlags } from "./runtimes-install.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+import type { InstallFlags } from "./runtimes-install.ts";
 
 /** `kserving runtimes install pytorch`, into a runtimes folder. */
 export async function installPytorchCommand(flags: InstallFlags, root: string): Promise<void> {

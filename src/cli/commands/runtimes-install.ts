@@ -11,8 +11,8 @@ import { pytorch } from "../../runtimes/pytorch.ts";
 import { findRuntime } from "../../runtimes/registry.ts";
 import { createReporter, type Reporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
-import { installPytorchCommand } from "./runtimes-install-pytorch.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+import { installPytorchCommand } from "./runtimes-install-pytorch.ts";
 
 /** The flags of `kserving runtimes install`, as they were given. */
 export interface InstallFlags {

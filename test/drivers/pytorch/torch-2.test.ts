@@ -9,7 +9,6 @@ import { makeTorchCases, type TorchCases } from "./torch-cases.ts";
 const python = findPython("What torch 2 has beyond torch 1.13", ["torch"]);
 const NONE: TorchCases = { folder: "", torch: "", cases: {} };
 const { folder, torch, cases } = python === undefined ? NONE : makeTorchCases(python);
-/** CI has Debian's 1.13, and runs without these. */
 const isTorch2 = Number.parseInt(torch, 10) >= 2;
 if (!isTorch2)
   process.stderr.write(`What torch 2 has beyond torch 1.13 is not tested: this is torch ${torch || "none"}\n`);
