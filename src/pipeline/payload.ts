@@ -46,26 +46,44 @@ export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
 
 /** Levels of lists and objects: no client nests deeper, and whoever walks the values would run out of stack. */
 const MAX_JSON_DEPTH = 1000;
+/** What the values of a body may take in memory, in bytes: two characters can become a list, a hundred million lists end the process. */
+const MAX_JSON_BYTES = 512 * 1024 * 1024;
 
-const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from(
-  '"\\[]{}',
-) as unknown as Brackets;
-type Brackets = readonly [number, number, number, number, number, number];
+/** About what V8 makes of each character that is not within a text: of lists and objects, members, elements, and the quotes that end texts. */
+const VALUE_BYTES = new Uint8Array(256);
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON, COMMA] = Buffer.from(
+  '"\\[]{}:,',
+) as unknown as Characters;
+type Characters = readonly [number, number, number, number, number, number, number, number];
+VALUE_BYTES[OPEN_LIST] = VALUE_BYTES[OPEN_OBJECT] = VALUE_BYTES[COLON] = 64;
+VALUE_BYTES[QUOTE] = 24;
+VALUE_BYTES[COMMA] = 8;
 
-/** Looks at the bytes, before anything recursive sees them. */
-function checkDepth(json: Uint8Array): void {
+/** Looks at the bytes, before anything recursive sees them and before anything is made of them. */
+function checkExtent(json: Uint8Array): void {
   let depth = 0;
+  let bytes = 0;
   let isText = false;
   for (let index = 0; index < json.length; index++) {
-    const byte = json[index];
+    const byte = json[index] as number;
     if (isText && byte === BACKSLASH) index++;
     else if (byte === QUOTE) isText = !isText;
-    else if (isText) continue;
-    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
+    if (isText) continue;
+    bytes += VALUE_BYTES[byte] as number;
+    if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
     else if ((byte === OPEN_LIST || byte === OPEN_OBJECT) && ++depth > MAX_JSON_DEPTH) {
       throw new ServingError("invalid_argument", `The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
     }
   }
+  if (bytes > MAX_JSON_BYTES) throw tooManyValues(bytes);
+}
+
+function tooManyValues(bytes: number): ServingError {
+  const [needed, most] = [bytes, MAX_JSON_BYTES].map((count) => Math.round(count / 2 ** 20));
+  return new ServingError(
+    "invalid_argument",
+    `The values of the body would take ${needed} MB in memory, of which ${most} are allowed; send many numbers as tensors, by Predict.`,
+  );
 }
 
 const EMPTY_LIST = /\[\s*\]/;
@@ -83,7 +101,7 @@ function parseJson(json: Uint8Array): unknown {
 }
 
 function parseJsonObject(json: Uint8Array): Values {
-  checkDepth(json);
+  checkExtent(json);
   const value = parseJson(json);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Values;
   throw new ServingError(

@@ -285,4 +285,13 @@ describe("JSON requests", () => {
     const text = JSON.stringify({ a: `${"[{".repeat(5000)}"\\` });
     expect(await runJson(undefined, text)).toEqual(JSON.parse(text));
   });
+
+  test("are refused when they would take much more memory than their text, before they take it", async () => {
+    const lists = (count: number) => `{"a":[${"[],".repeat(count)}1]}`;
+    await expect(runJson(undefined, lists(8_000_000))).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^The values of the body would take 549 MB in memory, of which 512 are allowed;/),
+    });
+    expect(await runJson(undefined, lists(1000))).toEqual(JSON.parse(lists(1000)));
+  });
 });
