@@ -91,6 +91,8 @@ export interface TensorSpec {
   readonly default?: Tensor;
   /** What the runtime itself calls it, where that is another name: `serving_default_x:0` of a TensorFlow graph. */
   readonly nativeName?: string;
+  /** How the pictures that an input takes lie in its tensor; the server says so, no driver. */
+  readonly imageLayout?: "NHWC" | "NCHW";
   /** What the classes of an output are called, by index. */
   readonly labels?: readonly string[];
 }

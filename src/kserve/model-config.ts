@@ -25,6 +25,8 @@ interface ConfigOutput {
 }
 
 interface ConfigInput extends ConfigOutput {
+  /** How pictures lie, for clients that draw them themselves. */
+  readonly format?: "FORMAT_NHWC" | "FORMAT_NCHW";
   readonly optional: boolean;
 }
 
@@ -41,7 +43,11 @@ export function modelConfig(description: ServableDescription): ModelConfig {
     version_policy: { latest: { num_versions: 1 } },
     max_batch_size: maxBatchSize,
     ...(maxBatchSize > 0 && { dynamic_batching: {} }),
-    input: inputs.map((spec) => ({ ...toTensor(spec), optional: spec.default !== undefined })),
+    input: inputs.map((spec) => ({
+      ...toTensor(spec),
+      ...(spec.imageLayout && { format: `FORMAT_${spec.imageLayout}` as const }),
+      optional: spec.default !== undefined,
+    })),
     output: outputs.map(toTensor),
     model_transaction_policy: { decoupled: false },
   };

@@ -1,4 +1,5 @@
-import type { Dimension, TensorSpec } from "../drivers/driver.ts";
+import type { Dimension, Signature, TensorSpec } from "../drivers/driver.ts";
+import { takesPictures } from "../drivers/takes-pictures.ts";
 import { ServingError } from "../errors.ts";
 import type { Pixels } from "../media/decode-pixels.ts";
 import type { ImageChoices } from "./image-options.ts";
@@ -27,6 +28,22 @@ export function imageLayout({ shape }: TensorSpec, { layout }: Pick<ImageChoices
   const order = layout ?? (isFirst ? "NCHW" : "NHWC");
   if (order === "NCHW") return { order, batch, channels: second, height: third, width: last };
   return { order, batch, height: second, width: third, channels: last };
+}
+
+/** The signatures, with the layout of every input that takes pictures. */
+export function withImageLayouts(
+  signatures: Readonly<Record<string, Signature>>,
+  choices: ImageChoices,
+): Readonly<Record<string, Signature>> {
+  const withLayout = (spec: TensorSpec) => {
+    if (!takesPictures(spec)) return spec;
+    const { order, channels } = imageLayout(spec, choices);
+    return CHANNEL_COUNTS.includes(channels) ? { ...spec, imageLayout: order } : spec;
+  };
+  const entries = Object.entries(signatures).map(
+    ([name, { inputs, ...rest }]) => [name, { ...(inputs && { inputs: inputs.map(withLayout) }), ...rest }] as const,
+  );
+  return Object.fromEntries(entries);
 }
 
 /**

@@ -9,6 +9,7 @@ import { checkInputs } from "./check-inputs.ts";
 import { flexibleBatch } from "./flexible-batch.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { type DrawInputs, decodeImageInputs, hasImages } from "./image-input.ts";
+import { withImageLayouts } from "./image-layout.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { oneAtATime, RunQueue } from "./run-queue.ts";
 
@@ -95,7 +96,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     driver: facts.driver,
     path: facts.path,
     loadMs: facts.loadMs,
-    signatures: model.signatures,
+    signatures: withImageLayouts(model.signatures, images),
     defaultSignature: defaultSignatureName(model.signatures),
     hookArgs: model.hookArgs ?? {},
     echoes: model.echoes ?? false,

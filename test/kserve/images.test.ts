@@ -114,6 +114,19 @@ describe("a picture reaches the model", () => {
   });
 });
 
+it.each([
+  ["what its shape says", {}, "FORMAT_NHWC"],
+  ["its option", { layout: "NCHW" }, "FORMAT_NCHW"],
+])("the configuration tells clients how pictures lie, by %s", async (_, options, format) => {
+  const shape = "[-1, 3, 2, 3]";
+  const { httpUrl } = await startServer({
+    models: [{ driver: writeDriver(DRIVER.replace("[-1, 1, 2, 3]", shape)) }],
+    options,
+  });
+  const config = await (await fetch(`${httpUrl}/v2/models/default/config`)).json();
+  expect(config).toMatchObject({ input: [{ name: "x", format }], output: [expect.not.objectContaining({ format })] });
+});
+
 describe("a picture gives the same input", () => {
   it("over KServe V2 by HTTP in every form", async () => {
     const { httpUrl, picture, prefixed } = await start();
