@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { assertControl, type ControlPolicy, loadModel, unloadModel } from "../kserve/control.ts";
+import { assertControl, type ControlPolicy, reloadModel, unloadModel } from "../kserve/control.ts";
 import { changeLogging, logSettings } from "../kserve/log-settings.ts";
 import { modelConfig } from "../kserve/model-config.ts";
 import { modelMetadata } from "../kserve/model-metadata.ts";
@@ -36,7 +36,7 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   RepositoryIndex: async ({ ready }, { service }) => ({ models: repositoryIndex(service, ready === true) }),
   RepositoryModelLoad: async ({ model_name: model, parameters }, context, peer) => {
     assertControl(peer(), context);
-    await loadModel(context.service, String(model), new Map(Object.entries(parameters as JsonObject)) as Parameters);
+    await reloadModel(context.service, String(model), new Map(Object.entries(parameters as JsonObject)) as Parameters);
     return {};
   },
   RepositoryModelUnload: async ({ model_name: model }, context, peer) => {

@@ -6,7 +6,7 @@ import { byteMethod } from "./byte-method.ts";
 import { frameParts } from "./framed-message.ts";
 import { ADMIN_CALL_NAMES, adminMethod } from "./kserve-admin.ts";
 import { decodeInferRequest, INFER_NESTING, inferResponseParts } from "./kserve-codec.ts";
-import { toStreamHandler } from "./kserve-stream.ts";
+import { toInferStreamHandler } from "./kserve-stream.ts";
 import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
 
 /** The service of KServe V2 (the Open Inference Protocol), as Triton and OpenVINO Model Server serve it too. */
@@ -31,7 +31,7 @@ export function addKserveService(server: Server, service: InferenceService, opti
       { method: inferMethod(service, options), nesting: INFER_NESTING },
       options,
     ),
-    ModelStreamInfer: toStreamHandler(service, options),
+    ModelStreamInfer: toInferStreamHandler(service, options),
   };
   for (const [name] of admin) {
     implementation[name] = toUnaryHandler(pathOf(name), { method: adminMethod(name, context) }, options);

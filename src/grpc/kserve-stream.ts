@@ -20,7 +20,7 @@ const MAX_IN_FLIGHT = 32;
 const REAL_STATUS = "triton_grpc_error";
 
 /** Answers the requests of a stream as they become ready; a failed one gets a message of its own and the stream goes on. */
-export function toStreamHandler(
+export function toInferStreamHandler(
   service: InferenceService,
   options: HandlerContext,
 ): handleBidiStreamingCall<Buffer, Buffer> {

@@ -5,7 +5,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
 
 /** One predict on another server. */
-type RemoteCall = Pick<InferRequest, "model" | "signature" | "signal" | "outputs" | "deadline"> & {
+type PoolCall = Pick<InferRequest, "model" | "signature" | "signal" | "outputs" | "deadline"> & {
   readonly inputs: Tensors;
 };
 
@@ -14,7 +14,7 @@ export class RemotePool {
   readonly #services = new Map<string, RemoteService>();
 
   /** Runs one predict on the server at `address` (host:port). */
-  async predict(address: string, { inputs, ...call }: RemoteCall): Promise<Tensors> {
+  async predict(address: string, { inputs, ...call }: PoolCall): Promise<Tensors> {
     const service = this.#services.get(address) ?? createRemoteService(address, {});
     this.#services.set(address, service);
     const payload = { kind: "tensors", tensors: inputs } as const;

@@ -5,7 +5,7 @@ import { byteMethod } from "./byte-method.ts";
 import { frameParts } from "./framed-message.ts";
 import { decodePredictJson, predictJsonParts } from "./kibernetika-codec.ts";
 import { decodePredictRequest, PREDICT_NESTING, predictResponseParts } from "./tensorflow-codec.ts";
-import { checkRequest } from "./tensorflow-signature.ts";
+import { checkSignature } from "./tensorflow-signature.ts";
 import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "./unary-handler.ts";
 
 /** The service that TensorFlow Serving's clients and the original kserving's clients call. */
@@ -46,7 +46,7 @@ function predictMethod(service: InferenceService, options: TensorflowServiceOpti
   return async (message, call) => {
     const request = decodePredictRequest(message, options.maxMessageBytes);
     const { spec, inputs, outputFilter } = request;
-    checkRequest(request, await service.describe(spec));
+    checkSignature(request, await service.describe(spec));
     const { model, version, signature, outputs, metadata } = await service.infer({
       id: call.id,
       model: spec.model,

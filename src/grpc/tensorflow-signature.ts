@@ -7,7 +7,7 @@ import type { PredictRequest } from "./tensorflow-codec.ts";
  * Checks a request's signature, input names and output filter as TensorFlow Serving does, with the texts that its clients
  * assert on. What a servable does not tell is not checked, and neither are dtypes and shapes.
  */
-export function checkRequest(request: PredictRequest, servable: ServableDescription): void {
+export function checkSignature(request: PredictRequest, servable: ServableDescription): void {
   const signature = signatureOf(request.spec.signature, servable);
   if (signature === undefined) return;
   if (signature.inputs !== undefined) checkInputNames(Object.keys(request.inputs), signature.inputs);

@@ -23,7 +23,7 @@ function isLoopback(address: string): boolean {
 }
 
 /** Loads a model anew (the model_repository extension); its files come from the command line, so parameters are refused. */
-export async function loadModel(service: InferenceService, model: string, parameters: Parameters): Promise<void> {
+export async function reloadModel(service: InferenceService, model: string, parameters: Parameters): Promise<void> {
   const [name] = parameters.keys();
   if (name !== undefined) {
     throw new ServingError(

@@ -28,7 +28,7 @@ export interface LoadSource {
 }
 
 /** Loads a model and gives it what drivers must not write again: checks, the concurrency gate, timing, error mapping, closing once. */
-export async function loadModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
+export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
   const { driver, path, draw = decodeImageInputs } = source;
   const started = performance.now();
   const choices = parseHostOptions(expandAliases(driver.options, source.options));

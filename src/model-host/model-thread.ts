@@ -9,7 +9,7 @@ import { createThreadLogger, type LogEvent } from "../threads/thread-logger.ts";
 import { toWireError, type WireError } from "../threads/wire-error.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { factsOf } from "./model-handle.ts";
-import { loadModel } from "./model-host.ts";
+import { loadHostedModel } from "./model-host.ts";
 import { ModelServer } from "./serve-model.ts";
 
 /** What a model thread is started with. */
@@ -47,7 +47,7 @@ export async function runModelThread(control: MessagePort, data: ModelWorkerData
   try {
     const driver = await importDriver(data.driver);
     const { path, options, threads } = data;
-    const model = await loadModel({ driver, path, options, threads }, log);
+    const model = await loadHostedModel({ driver, path, options, threads }, log);
     const server = new ModelServer(model);
     control.on("message", (command: ModelThreadCommand) => {
       if ("attach" in command) server.attach(toHostPort(command.attach));

@@ -9,7 +9,7 @@ import type { DrawInputs } from "./image-input.ts";
 import { createModelClient } from "./model-client.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
-import { loadModel } from "./model-host.ts";
+import { loadHostedModel } from "./model-host.ts";
 import { ModelServer } from "./serve-model.ts";
 import type { ModelThread } from "./start-model-thread.ts";
 import { SupervisedModel } from "./supervised-model.ts";
@@ -124,7 +124,7 @@ async function startInline(
 ): Promise<ModelHost> {
   const drawer = new ImageDrawer(log);
   const draw: DrawInputs = (inputs, specs, choices) => drawer.draw(inputs, specs, choices);
-  const handle = await loadModel({ driver: found.driver, path, options: raw, threads, hookFolder, draw }, log);
+  const handle = await loadHostedModel({ driver: found.driver, path, options: raw, threads, hookFolder, draw }, log);
   const server = new ModelServer(handle);
   const connect = () => {
     const { port1, port2 } = new MessageChannel();

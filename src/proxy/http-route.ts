@@ -1,7 +1,7 @@
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { MemoryBudget } from "../serving/memory-budget.ts";
-import type { Exchange } from "./exchange.ts";
+import type { HttpExchange } from "./http-exchange.ts";
 
 /** What every route needs. */
 export interface HttpDependencies {
@@ -19,7 +19,7 @@ export interface HttpDependencies {
 export type HttpRoutes = (method: string, url: string) => RouteHandler | undefined;
 
 /** Answers one request; throws instead of answering with an error. */
-export type RouteHandler = (exchange: Exchange) => Promise<HttpAnswer>;
+export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;
 
 /** A successful answer. */
 export interface HttpAnswer {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { Exchange } from "./exchange.ts";
 import { sendError } from "./http-errors.ts";
+import { HttpExchange } from "./http-exchange.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
 import { createKibernetikaRoutes } from "./kibernetika-routes.ts";
 import { createKserveRoutes } from "./kserve-routes.ts";
@@ -63,7 +63,7 @@ interface RequestPair {
 async function answer(handler: RouteHandler, pair: RequestPair, dependencies: HttpDependencies): Promise<void> {
   const { request, response } = pair;
   const { log } = dependencies;
-  const exchange = new Exchange(request, response, dependencies);
+  const exchange = new HttpExchange(request, response, dependencies);
   try {
     sendAnswer(response, await handler(exchange), log);
   } catch (reason) {

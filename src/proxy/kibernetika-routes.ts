@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import type { Exchange } from "./exchange.ts";
 import { HttpError } from "./http-errors.ts";
+import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "./http-route.ts";
 import { LARGE_BYTES } from "./json/json-reader.ts";
 import { checkMimeType, toKibernetikaAnswer } from "./kibernetika-answer.ts";
@@ -27,7 +27,7 @@ const refuseMethod: RouteHandler = async ({ request }) => {
   throw new HttpError(405, `${request.method} is not possible here; send POST.`, { allow: "POST" });
 };
 
-async function predict(service: InferenceService, url: string, exchange: Exchange): Promise<HttpAnswer> {
+async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
   const { signature, version } = parsePath(url);
   const request = await readRequest(exchange);
   checkMimeType(request.outMimeType);
@@ -47,7 +47,7 @@ async function predict(service: InferenceService, url: string, exchange: Exchang
   return toKibernetikaAnswer(response, request);
 }
 
-async function readRequest(exchange: Exchange): Promise<KibernetikaRequest> {
+async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> {
   const { mediaType } = exchange;
   if (mediaType === "multipart/form-data") {
     return parseKibernetikaForm(await exchange.readBody(), exchange.request.headers, exchange.budget);
@@ -93,7 +93,7 @@ function decodeSegment(segment: string): string {
   }
 }
 
-async function predictJson(service: InferenceService, exchange: Exchange): Promise<HttpAnswer> {
+async function predictJson(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
   const json = await exchange.readBody();
   if (json.length === 0) {
     throw new ServingError(

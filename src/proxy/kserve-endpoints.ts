@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { assertControl, loadModel, unloadModel } from "../kserve/control.ts";
+import { assertControl, reloadModel, unloadModel } from "../kserve/control.ts";
 import { changeLogging, logSettings } from "../kserve/log-settings.ts";
 import { modelConfig } from "../kserve/model-config.ts";
 import { modelMetadata } from "../kserve/model-metadata.ts";
@@ -10,8 +10,8 @@ import { repositoryIndex } from "../kserve/repository-index.ts";
 import { serverMetadata } from "../kserve/server-metadata.ts";
 import { changeTracing, TRACE_SETTINGS } from "../kserve/trace-settings.ts";
 import type { ServableDescription } from "../serving/inference-service.ts";
-import type { Exchange } from "./exchange.ts";
 import { HttpError } from "./http-errors.ts";
+import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer, HttpDependencies } from "./http-route.ts";
 import { isJsonList, type JsonObject, type JsonValue } from "./json/json-value.ts";
 import { answerInfer } from "./kserve-infer.ts";
@@ -32,7 +32,7 @@ import {
 interface KserveCall extends HttpDependencies {
   readonly model: string;
   readonly version: string;
-  readonly exchange: Exchange;
+  readonly exchange: HttpExchange;
 }
 
 /** One endpoint of the protocol. */
@@ -161,7 +161,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
       const { parameters } = await readControl(call);
-      await loadModel(call.service, call.model, toParameters(parameters));
+      await reloadModel(call.service, call.model, toParameters(parameters));
       return EMPTY;
     },
   },
@@ -247,7 +247,7 @@ async function readControl({ exchange, allowControl }: KserveCall): Promise<Json
 }
 
 /** A body that may be left out. */
-async function readObject(exchange: Exchange): Promise<JsonObject> {
+async function readObject(exchange: HttpExchange): Promise<JsonObject> {
   const body = await exchange.readBody();
   return body.length === 0 ? {} : parseKserveObject(body, exchange.budget);
 }

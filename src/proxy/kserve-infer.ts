@@ -6,7 +6,7 @@ import { NO_PARAMETERS } from "../kserve/parameters.ts";
 import type { InputContext } from "../kserve/raw-tensor.ts";
 import type { InferenceService, ServableDescription } from "../serving/inference-service.ts";
 import { compressAnswer } from "./compress-answer.ts";
-import type { Exchange } from "./exchange.ts";
+import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
 import { LARGE_BYTES } from "./json/json-reader.ts";
 import { toInputs } from "./kserve-inputs.ts";
@@ -25,7 +25,11 @@ export interface ModelPath {
 const HEADER_LENGTH = "inference-header-content-length";
 
 /** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
-export async function answerInfer(service: InferenceService, path: ModelPath, exchange: Exchange): Promise<HttpAnswer> {
+export async function answerInfer(
+  service: InferenceService,
+  path: ModelPath,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
   const header = exchange.request.headers[HEADER_LENGTH];
   const body = await (header === undefined ? exchange.lendBody() : exchange.readBody(alignmentOf(header)));
   const description = await describeModel(service, toModelRef(path.model, path.version));

@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { InferenceService, InferResponse, ModelRef } from "../serving/inference-service.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import type { Exchange } from "./exchange.ts";
+import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "./http-route.ts";
 import { LARGE_BYTES } from "./json/json-reader.ts";
 import { findSignature, parseLargePredictBody, parsePredictBody, readInputs } from "./tensorflow-request.ts";
@@ -31,7 +31,7 @@ function malformed(method: string, url: string): RouteHandler {
   };
 }
 
-async function preflight({ request }: Exchange): Promise<HttpAnswer> {
+async function preflight({ request }: HttpExchange): Promise<HttpAnswer> {
   if (/https?:\/\//.test(request.headers.origin ?? "")) return toAnswer(Buffer.alloc(0));
   throw new ServingError("failed_precondition", "Origin header is missing in CORS preflight");
 }
@@ -50,7 +50,7 @@ function percentDecode(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8"));
 }
 
-async function predict(service: InferenceService, ref: ModelRef, exchange: Exchange): Promise<HttpAnswer> {
+async function predict(service: InferenceService, ref: ModelRef, exchange: HttpExchange): Promise<HttpAnswer> {
   const bytes = await exchange.lendBody();
   const { budget } = exchange;
   const isLarge = bytes.length > LARGE_BYTES;

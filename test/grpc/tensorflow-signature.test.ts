@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Signature, TensorSpec } from "../../src/drivers/driver.ts";
 import { ServingError } from "../../src/errors.ts";
-import { checkRequest } from "../../src/grpc/tensorflow-signature.ts";
+import { checkSignature } from "../../src/grpc/tensorflow-signature.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 
 const one = createTensor("float32", [], Float32Array.of(1));
@@ -21,7 +21,7 @@ function check(sent: Sent, signatures: Record<string, Signature>): string | unde
   const request = { spec: { model: "", signature, versionEncoding: "int64" }, outputFilter } as const;
   try {
     const tensors = createTensors(inputs.map((name) => [name, one]));
-    checkRequest({ ...request, inputs: tensors }, { model: "m", version: 1n, drivers: [], signatures });
+    checkSignature({ ...request, inputs: tensors }, { model: "m", version: 1n, drivers: [], signatures });
     return undefined;
   } catch (reason) {
     return reason instanceof ServingError ? `${reason.code}: ${reason.message}` : String(reason);

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { DEFAULT_SIGNATURE } from "../../../src/drivers/driver.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
-import { loadModel } from "../../../src/model-host/model-host.ts";
+import { loadHostedModel } from "../../../src/model-host/model-host.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
@@ -13,7 +13,7 @@ const python = findPython("Batches of models in Python", ["numpy"]);
 async function load(model_class: string, more: RawOptions) {
   const { driver } = await findDriver("python");
   const options = { python: python ?? "", import_path: IMPORT_PATH, model_class, ...more };
-  const model = await loadModel({ driver, path: "", options, threads: 1 }, createSilentLogger());
+  const model = await loadHostedModel({ driver, path: "", options, threads: 1 }, createSilentLogger());
   onTestFinished(() => model.close());
   return (...values: number[]) => {
     const x = createTensor("float32", [values.length / 2, 2], Float32Array.from(values));

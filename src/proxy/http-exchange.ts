@@ -18,7 +18,7 @@ interface ExchangeLimits {
 const buffers = new BodyBuffers();
 
 /** One HTTP request as handlers see it. */
-export class Exchange {
+export class HttpExchange {
   readonly request: IncomingMessage;
   /** What may be made of the body. */
   readonly budget: DecodeBudget;
