@@ -41,11 +41,11 @@ def make(folder):
 
 
 def took(layers, shape):
-    """Milliseconds of the processor for a run, the best of five."""
-    model, x = torch.nn.Sequential(*layers).eval(), torch.zeros(shape)
+    """Milliseconds of the processor for a run as TorchScript, whose first runs are slower; the best of ten."""
+    model, x = torch.jit.script(torch.nn.Sequential(*layers).eval()), torch.zeros(shape)
     times = []
     with torch.inference_mode():
-        for _ in range(5):
+        for _ in range(10):
             start = time.process_time()
             model(x)
             times.append(1000 * (time.process_time() - start))
