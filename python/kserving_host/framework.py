@@ -1,9 +1,14 @@
 """What each module of `frameworks/` gives: a class `Framework` with these methods."""
 
+import re
+
 import numpy as np
 
 from . import outputs
 from .errors import HostError, invalid, one_line, traceback_text
+
+# How frameworks say it whose failed allocations are no MemoryError: torch's allocators, C++.
+NO_MEMORY = re.compile(r"(can't|cannot|failed to) allocate|out of memory|bad_alloc", re.I)
 
 
 class LoadRequest:
@@ -89,6 +94,8 @@ class BaseFramework:
             return error
         code = "invalid_argument" if self.is_callers_fault(error) else "internal"
         what = "refuses the inputs" if code == "invalid_argument" else "failed"
+        if isinstance(error, MemoryError) or NO_MEMORY.search(str(error)):
+            code, what = "resource_exhausted", "needs more memory than there is"
         return HostError(code, f"The model {what}: {self.message_of(error)}", traceback_text(error))
 
 

@@ -1,17 +1,17 @@
 import { ServingError } from "../../errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tellsOfMemory } from "../out-of-memory.ts";
 import { failureText, OpenvinoFailure } from "./openvino-failure.ts";
 
 /** What OpenVINO says when sizes are what is wrong. */
 const SIZES = /shape|dimension|\brank\b|incompatible|not equal to the model input/i;
-const MEMORY = /bad_alloc|out of memory|failed to allocate|cannot allocate|CL_OUT_OF/i;
 
 /** The error for a failed run: the client's fault where sizes do not fit, else `internal`; the inputs are told by name. */
 export function toRunError(reason: unknown, inputs: Iterable<readonly [name: string, tensor: Tensor]>): ServingError {
   if (!(reason instanceof OpenvinoFailure)) return ServingError.from(reason);
   if (reason.kind === "cancelled") return new ServingError("cancelled", "The run was cancelled.", { cause: reason });
   const { message } = reason;
-  const code = MEMORY.test(message) ? "resource_exhausted" : SIZES.test(message) ? "invalid_argument" : "internal";
+  const code = tellsOfMemory(message) ? "resource_exhausted" : SIZES.test(message) ? "invalid_argument" : "internal";
   const given = Array.from(inputs, ([name, { dtype, shape }]) => `${name} ${dtype}[${shape}]`).join(", ");
   return new ServingError(code, `The model failed: ${failureText(reason)}. The inputs were ${given}.`, {
     cause: reason,
@@ -20,5 +20,5 @@ export function toRunError(reason: unknown, inputs: Iterable<readonly [name: str
 
 /** Whether memory is what was missing. */
 export function isOutOfMemory(reason: unknown): boolean {
-  return reason instanceof OpenvinoFailure && MEMORY.test(reason.message);
+  return reason instanceof OpenvinoFailure && tellsOfMemory(reason.message);
 }

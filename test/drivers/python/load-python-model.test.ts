@@ -46,6 +46,7 @@ describe.skipIf(python === undefined)("a model in Python", () => {
   it.each([
     ["throws", "internal", /^The model failed: RuntimeError: broken in \(path\)$/],
     ["refuses", "invalid_argument", /^The model refuses the inputs: ValueError: x has to be positive$/],
+    ["allocates", "resource_exhausted", /^The model needs more memory than there is: .*Unable to allocate 1\.00 EiB/],
     ["returns_none", "internal", /^The model returned None; expected tensors\.$/],
     ["returns_object", "internal", /^The model returned a object; expected tensors, numbers/],
     ["returns_ragged", "internal", /^Output "y" is no regular array/],
