@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+import { startKserving } from "../../cli/start-kserving.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import { judge } from "../../grpc/judge.ts";
 import { plain } from "../../helpers/run-pipeline.ts";
@@ -30,6 +31,24 @@ function expectNumbers(numbers: readonly number[], expected: Tensor): void {
   const answer = createTensor("float32", expected.shape, Float32Array.from(numbers));
   expectTensors({ answer }, { answer: expected }, 1e-5);
 }
+
+describe.skipIf(missing !== undefined)("the command line of the original", () => {
+  it("serves an IR on the device that it names", async () => {
+    const { KSERVING_OPENVINO_LIB: library } = process.env;
+    const model = ["--driver", "openvino", "--model-path", openvinoModel("add_multiply"), "-o", "device=CPU"];
+    const local = ["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"];
+    const program = startKserving(
+      [...model, ...local],
+      library === undefined ? {} : { KSERVING_OPENVINO_LIB: library },
+    );
+    const { http } = await program.event("ready");
+    const body = JSON.stringify({ instances: [{ x: [1, 2, 3, 4], y: [2, 2, 2, 2] }] });
+    const answer = await fetch(`${http}/v1/models/default:predict`, { method: "POST", body });
+    expect(await answer.json()).toEqual({ predictions: [{ sum: [3, 4, 5, 6], product: [2, 4, 6, 8] }] });
+    program.kill("SIGTERM");
+    expect(await program.ended()).toMatchObject({ code: 0 });
+  });
+});
 
 describe.skipIf(missing !== undefined)(
   "clients of OpenVINO Model Server, which speak TensorFlow Serving's protocols, get answers",
