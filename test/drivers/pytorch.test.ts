@@ -1,6 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { findDriver } from "../../src/drivers/registry.ts";
+import { loadHostedModel } from "../../src/model-host/model-host.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -74,6 +77,30 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
     const names = OUTPUTS[net]!;
     expectTensors(await predict(model, given), Object.fromEntries(names.map((name, at) => [name, outputs[at]!])));
   });
+
+  it("runs together what waits where batch says so, and answers as one by one", async () => {
+    const model = await loadBatched("x:float32[-1,4]");
+    const questions = Array.from({ length: 8 }, (_, at) => ({ x: rows(4, at, 2, -at, 1) }));
+    const together = await Promise.all(questions.map((inputs) => predict(model, inputs)));
+    for (const [at, inputs] of questions.entries()) expectTensors(await predict(model, inputs), together[at]!, 1e-6);
+    expect((await model.statistics()).runs).toContainEqual(expect.objectContaining({ rows: 4 }));
+  });
+
+  it("refuses to run a model together whose rows are fixed", async () => {
+    await expect(loadBatched("x:float32[1,4]")).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(/^The model cannot be batched: .* expected a first dimension of any size\.$/),
+    });
+  });
+
+  async function loadBatched(inputs: string) {
+    const { driver } = await findDriver("pytorch");
+    const options = { python: python ?? "", inputs, batch: "4" };
+    const source = { driver, path: file("net.script.pt"), options, threads: 1 };
+    const model = await loadHostedModel(source, createSilentLogger());
+    onTestFinished(() => model.close());
+    return model;
+  }
 
   it("takes any number of rows, one at a time or many", async () => {
     const model = await load("net.script.pt", { inputs: "x:float32[-1,4]" });
