@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from .errors import HostError, one_line, refused, traceback_text
+from .errors import HostError, one_line, traceback_text
 from .parent import end_with_parent
 
 LIFE_FD = 0
@@ -108,8 +108,6 @@ def load(message):
 
     framework_module = _import_framework(message["framework"])
     sys.dont_write_bytecode = False
-    if message["path"] and not os.path.exists(message["path"]):
-        raise refused(f'There is no model at "{message["path"]}".')
     add_import_paths(message["import_paths"])
     framework = framework_module.Framework(LoadRequest(message))
     framework.load()

@@ -14,4 +14,9 @@ export default defineDriver<PickleOptions>({
   },
 });
 
-const LIGHTGBM = { name: "lightgbm", title: "LightGBM", howToInstall: "Install it there: pip install lightgbm." };
+const LIGHTGBM = {
+  name: "lightgbm",
+  title: "LightGBM",
+  files: "a model as text (.txt, .lgb) or a .pkl file",
+  howToInstall: "Install it there: pip install lightgbm.",
+};

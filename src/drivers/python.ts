@@ -36,4 +36,9 @@ export default defineDriver<PythonOptions>({
 });
 
 const WHICH_CLASS = "The python driver needs the class to serve: -o model_class=package.module:Model.";
-const PYTHON = { name: "python", title: "numpy", howToInstall: "Install it there: pip install numpy." };
+const PYTHON = {
+  name: "python",
+  title: "numpy",
+  files: "the file or folder that your class loads",
+  howToInstall: "Install it there: pip install numpy.",
+};

@@ -64,5 +64,6 @@ export default defineDriver<PytorchOptions>({
 const PYTORCH = {
   name: "pytorch",
   title: "PyTorch",
+  files: "a TorchScript file, a state dict, an exported program (.pt2) or a pickled model",
   howToInstall: "Run: kserving runtimes install pytorch; or apt-get install python3-torch, or pip install torch.",
 };

@@ -17,5 +17,6 @@ export default defineDriver<PickleOptions>({
 const SKLEARN = {
   name: "sklearn",
   title: "scikit-learn",
+  files: "a .joblib or .pkl file",
   howToInstall: "Install it there: pip install scikit-learn, or apt-get install python3-sklearn.",
 };

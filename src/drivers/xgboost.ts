@@ -14,4 +14,9 @@ export default defineDriver<PickleOptions>({
   },
 });
 
-const XGBOOST = { name: "xgboost", title: "XGBoost", howToInstall: "Install it there: pip install xgboost." };
+const XGBOOST = {
+  name: "xgboost",
+  title: "XGBoost",
+  files: "a .ubj, .json or .pkl file",
+  howToInstall: "Install it there: pip install xgboost.",
+};

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
 import { ServingError } from "../../errors.ts";
 import { frameworkPythons } from "../../runtimes/python.ts";
@@ -15,6 +15,8 @@ interface PythonFramework {
   readonly name: string;
   /** What people call it. */
   readonly title: string;
+  /** What is expected at a path, for the message where nothing is. */
+  readonly files: string;
   /** What to install where it is not there. */
   readonly howToInstall: string;
 }
@@ -36,6 +38,7 @@ interface Started {
 
 /** Loads a model in processes of the first interpreter that has the framework. Throws `failed_precondition` where none has, and what Python says of the model. */
 export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model> {
+  assertIsThere(source);
   const question = toQuestion(source, host);
   const log = host.log.child({ driver: source.framework.name });
   const start = (python: string) => startProcess(python, { source, question, host: { ...host, log } });
@@ -46,6 +49,12 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
   const others = await startAll(source.options.processes - 1, again, first.process);
   const processes = [first.process, ...others].map((process) => new SupervisedProcess(process, again, log));
   return createPythonModel(source.framework.name, processes, first.loaded);
+}
+
+/** Before an interpreter is started, which takes seconds. */
+function assertIsThere({ framework, path }: PythonSource): void {
+  if (path === "" || existsSync(path)) return;
+  throw new ServingError("failed_precondition", `No model at "${path}"; expected ${framework.files}.`);
 }
 
 function toQuestion(

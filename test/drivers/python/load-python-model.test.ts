@@ -166,10 +166,10 @@ describe.skipIf(python === undefined)("a model in Python", () => {
     });
   });
 
-  it("says where it looked for a model", async () => {
+  it("says where it looked for a model, and for what", async () => {
     const path = join(tempFolder(), "missing.joblib");
     const loading = loadModel("python", path, { options: { python: python ?? "", model_class: "toy.models:Echo" } });
-    await expect(loading).rejects.toThrow(`There is no model at "${path}".`);
+    await expect(loading).rejects.toThrow(`No model at "${path}"; expected the file or folder that your class loads.`);
   });
 
   it("needs its framework in that interpreter", async () => {
