@@ -1,13 +1,12 @@
-import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { endChildrenOnSignal } from "./children.ts";
-import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
+import type { Figure } from "./engine/figure.ts";
 import { binaryRest } from "./kserve/binary-rest.ts";
 import { codecComparisons } from "./kserve/codecs.ts";
 import { compare } from "./kserve/compare.ts";
 import { pictureComparison } from "./kserve/pictures.ts";
 import { LoadGenerator } from "./load/load-generator.ts";
-import { tableLines } from "./table.ts";
+import { printFigures } from "./print-figures.ts";
 
 const ROUNDS = 20;
 const QUICK_ROUNDS = 5;
@@ -26,10 +25,5 @@ export async function runKserve(args: readonly string[]): Promise<void> {
   const load = await LoadGenerator.start();
   figures.push(await binaryRest({ rounds, isQuick: quick, load, say: console.log }));
   load.stop();
-  const [{ model = "unknown processor" } = {}] = cpus();
-  console.log(`
-Node ${process.version}, ${cpus().length} cores (${model.trim()}). Medians of ${rounds} rounds, the sides in alternating order; a figure is made of each
-round's pair. A target is met when the 95 % interval reaches it.
-`);
-  for (const line of tableLines([FIGURE_HEAD, ...figures.map(figureCells)])) console.log(line);
+  printFigures(figures, rounds);
 }

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Model } from "../src/drivers/driver.ts";
@@ -8,10 +8,10 @@ import { parseOptions, type RawOptions } from "../src/drivers/option-table.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
 import { endChildrenOnSignal } from "./children.ts";
 import { alternate } from "./engine/bench-run.ts";
-import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
+import type { Figure } from "./engine/figure.ts";
 import { median } from "./load.ts";
+import { printFigures } from "./print-figures.ts";
 import { type PythonSide, startPythonSide } from "./python-side.ts";
-import { tableLines } from "./table.ts";
 import { type Pressed, press } from "./tensorflow/our-side.ts";
 
 /** What our defaults are, for Python's side. */
@@ -35,7 +35,7 @@ export async function runOpenvino(args: readonly string[]): Promise<void> {
   const figures = [await oneCaller(bench), await twoStreams(bench), await tiny(bench), await cachedLoad(bench)];
   python.stop();
   rmSync(folder, { recursive: true });
-  printTable(figures, bench.rounds);
+  printFigures(figures, bench.rounds, "Latencies are p50.");
 }
 
 function loadModel(path: string, options: RawOptions): Promise<Model> {
@@ -143,13 +143,4 @@ function latencyFigure(
 
 function rate(results: readonly Pressed[]): string {
   return `${median(results.map(({ perSecond }) => perSecond)).toFixed(0)}/s`;
-}
-
-function printTable(figures: readonly Figure[], rounds: number): void {
-  const [{ model = "unknown processor" } = {}] = cpus();
-  console.log(`
-Node ${process.version}, ${cpus().length} cores (${model.trim()}). Medians of ${rounds} rounds, the sides in alternating order; a figure is made of each
-round's pair. Latencies are p50. A target is met when the 95 % interval reaches it.
-`);
-  for (const line of tableLines([FIGURE_HEAD, ...figures.map(figureCells)])) console.log(line);
 }

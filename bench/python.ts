@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
@@ -12,10 +12,10 @@ import { createSilentLogger } from "../src/observability/logger.ts";
 import { createTensor, createTensors, elementCount } from "../src/tensor/tensor.ts";
 import { endChildrenOnSignal } from "./children.ts";
 import { alternate, paired } from "./engine/bench-run.ts";
-import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
+import type { Figure } from "./engine/figure.ts";
 import { median, runLoad } from "./load.ts";
+import { printFigures } from "./print-figures.ts";
 import { PYTHON, type PythonSide, type PythonTimes, startPythonSide } from "./python-side.ts";
-import { tableLines } from "./table.ts";
 
 /** What python_side.py answers: times, and the shapes of the models that it made. */
 interface Answer extends PythonTimes {
@@ -58,7 +58,11 @@ export async function runPython(args: readonly string[]): Promise<void> {
   figures.push(await startFigure(bench), await delayFigure(bench));
   python.stop();
   rmSync(folder, { recursive: true });
-  printTable(figures, bench.rounds);
+  printFigures(
+    figures,
+    bench.rounds,
+    "Latencies are p50; the last row is the 99th percentile of the event loop's delay.",
+  );
 }
 
 async function measure(
@@ -151,13 +155,4 @@ function caller(model: Model, shape: readonly number[]): () => Promise<void> {
   const inputs = createTensors([[name, tensor]]);
   const { signal } = new AbortController();
   return async () => void (await model.predict(inputs, { signature: DEFAULT_SIGNATURE, signal }));
-}
-
-function printTable(figures: readonly Figure[], rounds: number): void {
-  const [{ model = "unknown processor" } = {}] = cpus();
-  console.log(`
-Node ${process.version}, ${cpus().length} cores (${model.trim()}). Medians of ${rounds} rounds, the sides in alternating order; a figure is made of each
-round's pair of p50. A target is met when the 95 % interval reaches it. The last row is the 99th percentile of the event loop's delay.
-`);
-  for (const line of tableLines([FIGURE_HEAD, ...figures.map(figureCells)])) console.log(line);
 }

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { endChildrenOnSignal } from "./children.ts";
 import { alternate } from "./engine/bench-run.ts";
-import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
+import type { Figure } from "./engine/figure.ts";
 import { pssMb } from "./engine/process-usage.ts";
 import { median } from "./load.ts";
+import { printFigures } from "./print-figures.ts";
 import { type PythonSide, startPythonSide } from "./python-side.ts";
-import { tableLines } from "./table.ts";
 import { loadModel, type Pressed, predictTimes, press } from "./tensorflow/our-side.ts";
 
 /** Callers of "four in flight", and the threads that Python is tried with. */
@@ -38,7 +38,7 @@ export async function runTensorflow(args: readonly string[]): Promise<void> {
   const figures = [...(await mobilenet(bench)), await dense(bench), await loads(bench), await growth(bench, quick)];
   for (const side of [python, busyPython]) side.stop();
   rmSync(folder, { recursive: true });
-  printTable(figures, bench.rounds);
+  printFigures(figures, bench.rounds, "Latencies are p50.");
 }
 
 async function mobilenet({ folder, rounds, seconds, python, busyPython }: Bench): Promise<Figure[]> {
@@ -168,13 +168,4 @@ function ms(results: readonly Pressed[]): string {
 
 function rate(results: readonly Pressed[]): string {
   return `${median(results.map(({ perSecond }) => perSecond)).toFixed(0)}/s`;
-}
-
-function printTable(figures: readonly Figure[], rounds: number): void {
-  const [{ model = "unknown processor" } = {}] = cpus();
-  console.log(`
-Node ${process.version}, ${cpus().length} cores (${model.trim()}). Medians of ${rounds} rounds, the sides in alternating order; a figure is made of each
-round's pair. Latencies are p50. A target is met when the 95 % interval reaches it.
-`);
-  for (const line of tableLines([FIGURE_HEAD, ...figures.map(figureCells)])) console.log(line);
 }
