@@ -1,14 +1,27 @@
 import { inspect } from "node:util";
 import { reasonText, ServingError } from "../errors.ts";
+import { toExcerpt } from "../observability/source-excerpt.ts";
+import { findUserFrame } from "../observability/user-frame.ts";
+import { printable } from "../text/printable.ts";
 
-/** A failed start as one line; with `causes` also what led to it, one paragraph for each, with stacks. An error that nobody foresaw is its own cause. */
-export function toErrorText(reason: unknown, { causes }: { readonly causes: boolean }): string {
+/** What is printed in addition to the message. */
+export interface ErrorTextOptions {
+  /** What led to the error, one paragraph for each, with stacks. An error that was not foreseen is its own cause. */
+  readonly causes: boolean;
+  /** The place in the user's own file, with its line of code. */
+  readonly excerpt: boolean;
+}
+
+/** A failed start as one line, with more lines where they are wanted. */
+export function toErrorText(reason: unknown, { causes, excerpt }: ErrorTextOptions): string {
   const line = `kserving: ${reasonText(reason)
     .replace(/\s*\n\s*/g, " ")
     .trim()}`;
+  const frame = excerpt ? findUserFrame(reason) : undefined;
+  const place = frame === undefined ? [] : toExcerpt(frame).map((text) => `  ${text}`);
   const chain = reason instanceof ServingError ? causeChain(reason) : [reason, ...causeChain(reason)];
   const paragraphs = causes ? chain.map((cause) => `  caused by: ${indent(inspectCause(cause))}`) : [];
-  return `${[line, ...paragraphs].join("\n")}\n`;
+  return `${printable([line, ...place, ...paragraphs].join("\n"))}\n`;
 }
 
 function causeChain(reason: unknown): unknown[] {

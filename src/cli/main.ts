@@ -14,7 +14,8 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
   } catch (reason) {
     // Help or the version was asked for, and is printed.
     if (reason instanceof CommanderError && reason.exitCode === 0) return EXIT.ok;
-    process.stderr.write(toErrorText(reason, { causes: wantsCauses(argv, env) }));
+    const wanted = { causes: wantsCauses(argv, env), excerpt: wantsExcerpt(argv, env) };
+    process.stderr.write(toErrorText(reason, wanted));
     return toExitCode(reason);
   }
 }
@@ -46,8 +47,17 @@ function topicOf([, ...topic]: readonly string[]): readonly string[] {
   throw unexpectedArgument(word, true);
 }
 
-/** Settings may be the very thing that could not be read, so this looks at the bare words. */
 function wantsCauses(argv: readonly string[], env: Environment): boolean {
-  const level = argv.join("=").match(/--log-level=(\w+)/)?.[1] ?? env.KSERVING_LOG_LEVEL ?? env.LOG_LEVEL;
-  return level === "debug" || level === "trace";
+  return /^(?:debug|trace)$/i.test(wordFor("log-level", argv) ?? env.KSERVING_LOG_LEVEL ?? env.LOG_LEVEL ?? "");
+}
+
+/** One line elsewhere, for those who collect them. */
+function wantsExcerpt(argv: readonly string[], env: Environment): boolean {
+  const format = wordFor("log-format", argv) ?? env.KSERVING_LOG_FORMAT;
+  return format === "text" || (process.stderr.isTTY && format !== "json");
+}
+
+/** A flag's value. Settings may be the very thing that could not be read, so this looks at the bare words. */
+function wordFor(flag: string, argv: readonly string[]): string | undefined {
+  return new RegExp(`--${flag}=(\\w+)`).exec(argv.join("="))?.[1];
 }

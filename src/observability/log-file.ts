@@ -1,29 +1,60 @@
-import { openSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { reasonText, ServingError } from "../errors.ts";
+import type { LogOutput } from "./log-output.ts";
 import { tellLogLoss } from "./output-errors.ts";
 
-/** Somewhere to write lines to. */
-export interface LogFile {
-  write(line: string): void;
+/** A log file that is open. */
+export interface LogFile extends LogOutput {
+  /** Whether an open file descriptor of the process leads to the same file, pipe or device. */
+  isSameAs(descriptor: number): boolean;
 }
 
 /**
- * Opens a file to append to. It writes before it returns, so that the last words of a process that kills itself are in the file; lines that it
- * cannot write are lost, and the first such loss is told. Throws `failed_precondition` for a file that cannot be opened.
+ * Opens a file to append to. It writes before it returns, so that the last lines of a process that kills itself are in the file. A file that was
+ * renamed or deleted, as log rotation does, is created again. Lines that cannot be written are lost, and the first such loss is reported.
+ * Throws `failed_precondition` for a file that cannot be opened.
  */
 export function openLogFile(path: string): LogFile {
-  const descriptor = openToAppend(path);
+  const file = new AppendedFile(path);
   let isTold = false;
   return {
+    isSameAs: (descriptor) => file.isSameAs(descriptor),
     write: (line) => {
       try {
-        writeWhole(descriptor, Buffer.from(line));
+        file.append(Buffer.from(line));
       } catch (reason) {
         if (!isTold) tellLogLoss(`to ${path}`, reason);
         isTold = true;
       }
     },
   };
+}
+
+class AppendedFile {
+  readonly #path: string;
+  #descriptor: number;
+
+  constructor(path: string) {
+    this.#path = path;
+    this.#descriptor = openToAppend(path);
+  }
+
+  append(bytes: Buffer): void {
+    if (!isAt(this.#path, this.#descriptor)) this.#reopen();
+    let written = 0;
+    // A disk that is nearly full takes a part of a line.
+    while (written < bytes.length) written += writeSync(this.#descriptor, bytes, written);
+  }
+
+  isSameAs(descriptor: number): boolean {
+    return isSameFile(fstatSync(this.#descriptor), fstatSync(descriptor));
+  }
+
+  #reopen(): void {
+    const old = this.#descriptor;
+    this.#descriptor = openSync(this.#path, "a");
+    closeSync(old);
+  }
 }
 
 function openToAppend(path: string): number {
@@ -35,8 +66,16 @@ function openToAppend(path: string): number {
   }
 }
 
-/** A disk that is nearly full takes a part of a line. */
-function writeWhole(descriptor: number, bytes: Buffer): void {
-  let written = 0;
-  while (written < bytes.length) written += writeSync(descriptor, bytes, written);
+interface FileIdentity {
+  readonly dev: number;
+  readonly ino: number;
+}
+
+function isAt(path: string, descriptor: number): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && isSameFile(found, fstatSync(descriptor));
+}
+
+function isSameFile(one: FileIdentity, other: FileIdentity): boolean {
+  return one.dev === other.dev && one.ino === other.ino;
 }

@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { openLogFile } from "./log-file.ts";
 import { LogFilter } from "./log-filter.ts";
 import type { LogLevel } from "./log-level.ts";
+import type { LogOutput } from "./log-output.ts";
 import { surviveOutputErrors } from "./output-errors.ts";
 
 /** Writes one event: a message, with fields beside it. */
@@ -35,9 +36,18 @@ export interface LoggerOptions {
  * A logger that writes one JSON object a line. Throws `failed_precondition` for a file that cannot be opened. One that can no longer be written is told
  * once on standard error, and costs nothing but the lines that are lost: an answer is worth more than a log.
  */
-export function createLogger(options: LoggerOptions = {}): Logger {
+export function createLogger({ level = "info", path }: LoggerOptions = {}): Logger {
   surviveOutputErrors();
-  const destination = options.path === undefined ? process.stdout : openLogFile(options.path);
+  return createOutputLogger([path === undefined ? process.stdout : openLogFile(path)], new LogFilter(level));
+}
+
+/** A logger that writes one JSON object a line to each output, as far as the filter lets it. */
+export function createOutputLogger(outputs: readonly LogOutput[], filter: LogFilter): Logger {
+  const destination = {
+    write: (line: string) => {
+      for (const output of outputs) output.write(line);
+    },
+  };
   const base = {
     // The filter decides.
     level: "trace",
@@ -46,7 +56,6 @@ export function createLogger(options: LoggerOptions = {}): Logger {
     // pino's own choice appends the causes' messages to the error's, which often says the same already.
     serializers: { err: pino.stdSerializers.errWithCause },
   };
-  const filter = new LogFilter(options.level ?? "info");
   return fromPino(pino({ ...base, timestamp: pino.stdTimeFunctions.isoTime }, destination), filter);
 }
 

@@ -69,6 +69,8 @@ export async function importUserModule(
   waitFor = (importing: Promise<Exports>) => importing,
 ): Promise<Exports> {
   const compiled = await compileUserModule(path);
+  // Stacks are to show the user's own file; threads of hooks are started with the flag for it.
+  process.setSourceMapsEnabled(true);
   try {
     return await waitFor(importCompiled(compiled.url, path));
   } finally {
@@ -213,6 +215,10 @@ function compileError(path: string, reason: unknown): ServingError {
   }
   const { location, text } = first;
   const file = location !== null && resolve(location.file) !== resolve(path) ? relative("", location.file) : path;
-  const place = location === null ? path : `${file}:${location.line}:${location.column + 1}`;
-  return new ServingError("failed_precondition", `${place}: ${text}`, { cause: reason });
+  if (location === null) return new ServingError("failed_precondition", `${path}: ${text}`, { cause: reason });
+  const place = `${location.line}:${location.column + 1}`;
+  const cause = new Error(text, { cause: reason });
+  // As if the file itself had thrown it there.
+  cause.stack = `Error: ${text}\n    at ${resolve(location.file)}:${place}`;
+  return new ServingError("failed_precondition", `${file}:${place}: ${text}`, { cause });
 }

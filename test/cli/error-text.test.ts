@@ -7,11 +7,11 @@ const failure = new ServingError("failed_precondition", "The model\n  did not lo
 });
 
 test("a failure is one line", () => {
-  expect(toErrorText(failure, { causes: false })).toBe("kserving: The model did not load.\n");
+  expect(toErrorText(failure, { causes: false, excerpt: false })).toBe("kserving: The model did not load.\n");
 });
 
 test("a failure is followed by its causes where they are wanted", () => {
-  const lines = toErrorText(failure, { causes: true }).split("\n");
+  const lines = toErrorText(failure, { causes: true, excerpt: false }).split("\n");
   expect(lines.slice(0, 2)).toEqual(["kserving: The model did not load.", "  caused by: Error: disk"]);
   expect(lines.at(-2)).toBe("  caused by: 'gone'");
 });
@@ -19,11 +19,11 @@ test("a failure is followed by its causes where they are wanted", () => {
 test("a cause that leads to itself is told once", () => {
   const loop = new Error("loop");
   loop.cause = loop;
-  expect(toErrorText(loop, { causes: true }).match(/caused by/g)).toHaveLength(1);
+  expect(toErrorText(loop, { causes: true, excerpt: false }).match(/caused by/g)).toHaveLength(1);
 });
 
 test("an error that nobody foresaw shows its own stack where causes are wanted", () => {
-  expect(toErrorText(new TypeError("x is not a function"), { causes: true })).toMatch(
+  expect(toErrorText(new TypeError("x is not a function"), { causes: true, excerpt: false })).toMatch(
     /^kserving: x is not a function\n {2}caused by: TypeError: x is not a function\n +at /,
   );
 });

@@ -127,6 +127,12 @@ describe("what cannot be had ends with 1 and one line", () => {
     expect(oneLine(stderr)).toContain("The log file /dev/null/kserving.log cannot be written");
     expect(code).toBe(1);
   });
+
+  test("a folder as log file", async () => {
+    const { code, stderr } = await runKserving([...NULL], { LOG_PATH: tempFolder() });
+    expect(oneLine(stderr)).toMatch(/^The log file \S+ cannot be written: EISDIR.* Choose another with --log-path\.$/);
+    expect(code).toBe(1);
+  });
 });
 
 test("at log level debug the causes follow, with their stacks", async () => {

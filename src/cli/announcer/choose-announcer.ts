@@ -1,13 +1,14 @@
-import type { Logger } from "../../observability/logger.ts";
+import type { ProgramLog } from "../program-log.ts";
 import type { Announcer } from "./announcer.ts";
 import { createLogAnnouncer } from "./log-announcer.ts";
 import { createTerminalAnnouncer } from "./terminal-announcer.ts";
 
-/** Tells a person at a terminal, or a log where nobody looks on; both where there is a terminal and the log is a file. */
-export function chooseAnnouncer(log: Logger, logPath: string | undefined): Announcer {
-  const terminal = process.stdout.isTTY ? [createTerminalAnnouncer(process.stdout)] : [];
-  const logs = terminal.length === 0 || logPath !== undefined ? [createLogAnnouncer(log)] : [];
-  const each = (tell: (announcer: Announcer) => void) => [...terminal, ...logs].forEach(tell);
+/** Reports to a person at a terminal, and to the log's file where there is one; without a terminal, to the whole log. */
+export function chooseAnnouncer({ log, fileLog, terminal }: ProgramLog): Announcer {
+  if (terminal === undefined) return createLogAnnouncer(log);
+  const person = createTerminalAnnouncer(terminal);
+  const both = fileLog === undefined ? [person] : [person, createLogAnnouncer(fileLog)];
+  const each = (tell: (announcer: Announcer) => void) => both.forEach(tell);
   return {
     loading: (models) => each((announcer) => announcer.loading(models)),
     ready: (facts) => each((announcer) => announcer.ready(facts)),

@@ -1,19 +1,20 @@
-import { createLogger } from "../../observability/logger.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
+import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
-  const { host, httpPort, maxMessageBytes, grpcAddress, logPath } = settings;
-  const log = createLogger({ level: settings.logLevel, ...(logPath && { path: logPath }) });
+  const { host, httpPort, maxMessageBytes, grpcAddress } = settings;
+  const programLog = openProgramLog(settings);
+  const { log } = programLog;
   for (const warning of misspeltVariables(env)) log.warn(warning);
-  const announcer = chooseAnnouncer(log, logPath);
+  const announcer = chooseAnnouncer(programLog);
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);

@@ -1,5 +1,5 @@
 import { toAuthority } from "../../authority.ts";
-import { createLogger, type Logger } from "../../observability/logger.ts";
+import type { Logger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
@@ -10,6 +10,7 @@ import { startHttpServerCommand } from "../http-server-command/http-server-comma
 import { reloadHooksOnDemand } from "../lifecycle/reload-hooks-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
+import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -19,9 +20,10 @@ import { toServerOptions } from "./server-options.ts";
 export async function serve(commandLine: ParsedCommandLine<"serve">, env: Environment): Promise<void> {
   const { settings } = commandLine;
   const options = await toServerOptions(commandLine);
-  const log = createLogger({ level: settings.logLevel, ...(settings.logPath && { path: settings.logPath }) });
+  const programLog = openProgramLog(settings);
+  const { log } = programLog;
   for (const warning of misspeltVariables(env)) log.warn(warning);
-  const announcer = chooseAnnouncer(log, settings.logPath);
+  const announcer = chooseAnnouncer(programLog);
   const releaseSignals = endOnSignal();
   await probePorts(settings);
   announcer.loading(options.models);

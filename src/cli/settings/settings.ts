@@ -232,11 +232,19 @@ export const SETTINGS = {
     help: "least important level that is logged",
     commands: BOTH,
   },
+  logFormat: {
+    type: "choice",
+    choices: ["auto", "text", "json"],
+    placeholder: "FORMAT",
+    default: "auto",
+    help: "form of the log on standard output: text for people, json for programs, auto for text at a terminal and json elsewhere",
+    commands: BOTH,
+  },
   logPath: {
     type: "text",
     placeholder: "FILE",
     alsoEnv: "LOG_PATH",
-    help: "file to append the log to, instead of standard output",
+    help: "file to append the log to as JSON lines, in addition to standard output",
     commands: BOTH,
   },
 } as const satisfies Record<string, Setting>;

@@ -35,6 +35,7 @@ describe("without flags", () => {
       requestTimeout: 0,
       drainTimeout: 25,
       logLevel: "info",
+      logFormat: "auto",
       logPath: undefined,
     });
   });

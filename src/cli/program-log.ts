@@ -1,0 +1,44 @@
+import type { WriteStream } from "node:tty";
+import { openLogFile } from "../observability/log-file.ts";
+import { LogFilter } from "../observability/log-filter.ts";
+import type { LogLevel } from "../observability/log-level.ts";
+import { createOutputLogger, type Logger } from "../observability/logger.ts";
+import { surviveOutputErrors } from "../observability/output-errors.ts";
+import { createTextOutput } from "../observability/text-output.ts";
+
+/** How the program logs. */
+export interface ProgramLogOptions {
+  readonly logLevel: LogLevel;
+  /** `auto` = for people at a terminal, JSON elsewhere. */
+  readonly logFormat: "auto" | "text" | "json";
+  readonly logPath: string | undefined;
+}
+
+/** The program's log. */
+export interface ProgramLog {
+  /** Writes to standard output and to the file. */
+  readonly log: Logger;
+  /** Writes to the file alone; absent where there is none. */
+  readonly fileLog?: Logger;
+  /** Where a person looks on; absent where standard output is not a terminal, or is to be JSON. */
+  readonly terminal?: WriteStream;
+}
+
+/** Opens the log: standard output in the chosen form, and a file of JSON lines in addition. Throws `failed_precondition` for a file that cannot be opened. */
+export function openProgramLog({ logLevel, logFormat, logPath }: ProgramLogOptions): ProgramLog {
+  surviveOutputErrors();
+  const filter = new LogFilter(logLevel);
+  const terminal = process.stdout.isTTY && logFormat !== "json" ? { terminal: process.stdout } : {};
+  const isText = logFormat === "text" || (logFormat === "auto" && process.stdout.isTTY);
+  const isVerbose = () => filter.writes("debug");
+  const console = isText ? createTextOutput(process.stdout, { isVerbose }) : process.stdout;
+  if (logPath === undefined) return { log: createOutputLogger([console], filter), ...terminal };
+  const file = openLogFile(logPath);
+  const fileLog = createOutputLogger([file], filter);
+  // Standard output may have been redirected to the same file.
+  const log = file.isSameAs(STDOUT) ? fileLog : createOutputLogger([console, file], filter);
+  return { log, fileLog, ...terminal };
+}
+
+/** The file descriptor of standard output. */
+const STDOUT = 1;

@@ -1,0 +1,88 @@
+import { styleText } from "node:util";
+import { printable } from "../text/printable.ts";
+import type { LogOutput } from "./log-output.ts";
+import { toExcerpt } from "./source-excerpt.ts";
+import { findUserFrame } from "./user-frame.ts";
+
+/** How events are printed. */
+export interface TextOptions {
+  /** Whether an error's stacks follow, with the program's own frames. */
+  readonly isVerbose: () => boolean;
+}
+
+/** One event of the log, as JSON has it. */
+type LoggedEvent = Readonly<Record<string, unknown>>;
+
+/** Where the program writes for people. */
+type TextStream = Pick<NodeJS.WriteStream, "write" | "isTTY">;
+
+const INDENT = "         ";
+/** Characters of a field's value that are shown. */
+const MAX_VALUE = 400;
+const STYLES = { warn: "yellow", error: "red", info: "green" } as const;
+
+/** Prints a log for people: the time, the level, the message; for an error the place in the user's own file with its line of code. */
+export function createTextOutput(stream: TextStream, { isVerbose }: TextOptions): LogOutput {
+  return {
+    write: (line) => {
+      const event = JSON.parse(line) as LoggedEvent;
+      stream.write(`${toText(event, { isVerbose: isVerbose(), isColoured: stream.isTTY === true })}\n`);
+    },
+  };
+}
+
+interface TextChoices {
+  readonly isVerbose: boolean;
+  readonly isColoured: boolean;
+}
+
+function toText(event: LoggedEvent, { isVerbose, isColoured }: TextChoices): string {
+  const { level, time, msg, err, ...fields } = event;
+  const head = `${clockTime(String(time))} ${levelText(String(level), isColoured)} ${toMessage(String(msg), err)}`;
+  const values = Object.entries(fields).map(([name, value]) => `${printable(name)}=${toValue(value)}`);
+  if (err === undefined) return indent([[head, ...values].join("  ")]);
+  const frame = findUserFrame(err);
+  const excerpt = frame === undefined ? [] : toExcerpt(frame);
+  const stacks = isVerbose ? stacksOf(err) : [];
+  return indent([head, ...excerpt, ...(values.length > 0 ? [values.join("  ")] : []), ...stacks]);
+}
+
+/** Hours, minutes and seconds of this machine's clock. */
+function clockTime(time: string): string {
+  return new Date(time).toTimeString().slice(0, 8);
+}
+
+function levelText(level: string, isColoured: boolean): string {
+  const text = level.toUpperCase().padEnd(5);
+  const style = STYLES[level as keyof typeof STYLES];
+  return isColoured && style !== undefined ? styleText(style, text) : text;
+}
+
+/** The event's message with the error's own, unless it says that already. */
+function toMessage(msg: string, err: unknown): string {
+  if (err === undefined) return printable(msg);
+  const own = messageOf(err);
+  return printable(own === "" || msg.includes(own) ? msg : `${msg}: ${own}`);
+}
+
+function messageOf(err: unknown): string {
+  if (typeof err !== "object" || err === null) return String(err);
+  const { message } = err as { message?: unknown };
+  return typeof message === "string" ? message : JSON.stringify(err);
+}
+
+function toValue(value: unknown): string {
+  const text = typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : (JSON.stringify(value) ?? "");
+  return printable(text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text);
+}
+
+/** The stacks of an error and of its causes, outermost first. */
+function stacksOf(err: unknown): string[] {
+  if (typeof err !== "object" || err === null) return [];
+  const { stack, cause } = err as { stack?: unknown; cause?: unknown };
+  return [printable(String(stack ?? messageOf(err))), ...stacksOf(cause)];
+}
+
+function indent(lines: readonly string[]): string {
+  return lines.join("\n").replaceAll("\n", `\n${INDENT}`);
+}
