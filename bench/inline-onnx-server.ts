@@ -2,7 +2,7 @@
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from "@grpc/grpc-js";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { byteMethod } from "../src/grpc/byte-method.ts";
-import { PREDICT_PATH } from "../src/grpc/tensorflow-service.ts";
+import { PREDICT_PATH } from "../src/protocols/tensorflow-serving/grpc-service.ts";
 import { PHOTO_SHAPE, PHOTO_SIDE } from "./photo-planes.ts";
 
 const PICTURE_BYTES = 4 * 3 * PHOTO_SIDE * PHOTO_SIDE;

@@ -1,4 +1,4 @@
-import { decodePredictResponse } from "../../src/grpc/tensorflow-codec.ts";
+import { decodePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import type { LoadTarget } from "../load/load-job.ts";
 import { median } from "../load.ts";

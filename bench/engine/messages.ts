@@ -1,8 +1,8 @@
 import { request } from "node:http";
 import { Client, credentials } from "@grpc/grpc-js";
-import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
-import { decodePredictResponse, encodePredictRequest } from "../../src/grpc/tensorflow-codec.ts";
-import { PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
+import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
 import { withGrpcPrefix } from "../load/grpc-connection.ts";
 import type { LoadTarget } from "../load/load-job.ts";

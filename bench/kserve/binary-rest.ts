@@ -1,4 +1,4 @@
-import { writeAnswer } from "../../src/proxy/kserve-response.ts";
+import { writeAnswer } from "../../src/protocols/kserve/http-response.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import type { BenchRun } from "../engine/bench-run.ts";
 import { throughputRatios } from "../engine/bench-run.ts";

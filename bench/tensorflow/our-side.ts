@@ -1,8 +1,9 @@
 import { availableParallelism } from "node:os";
-import { DEFAULT_SIGNATURE, type Model } from "../../src/drivers/driver.ts";
+import type { Model } from "../../src/drivers/driver.ts";
 import { parseOptions } from "../../src/drivers/option-table.ts";
 import tensorflow from "../../src/drivers/tensorflow/tensorflow.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
 import { createTensor, createTensors, elementCount } from "../../src/tensor/tensor.ts";
 import { quantile } from "../load.ts";
 

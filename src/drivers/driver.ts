@@ -1,7 +1,9 @@
 import type { Logger } from "../observability/logger.ts";
-import type { DType } from "../tensor/dtype.ts";
-import type { Tensor, Tensors } from "../tensor/tensor.ts";
+import type { Signature } from "../signature/signature.ts";
+import type { Tensors } from "../tensor/tensor.ts";
 import type { OptionTable } from "./option-table.ts";
+
+export { DEFAULT_SIGNATURE, type Dimension, type Signature, type TensorSpec } from "../signature/signature.ts";
 
 /**
  * Knows how to load one model format and run it. A driver is written as if it were alone in its thread:
@@ -63,42 +65,6 @@ export interface PredictCall {
   /** Milliseconds left, for runtimes that take a timeout. */
   readonly deadlineMs?: number;
 }
-
-/** The signature that a request without a signature name gets. */
-export const DEFAULT_SIGNATURE = "serving_default";
-
-/** The name of the signature that a request without one gets: {@link DEFAULT_SIGNATURE}, else the first. */
-export function defaultSignatureName(signatures: Readonly<Record<string, unknown>>): string {
-  if (Object.hasOwn(signatures, DEFAULT_SIGNATURE)) return DEFAULT_SIGNATURE;
-  return Object.keys(signatures)[0] ?? DEFAULT_SIGNATURE;
-}
-
-/** What a model (or a whole pipeline) takes and gives. */
-export interface Signature {
-  /** Absent = any names and dtypes. */
-  readonly inputs?: readonly TensorSpec[];
-  /** Absent = not known before a request. */
-  readonly outputs?: readonly TensorSpec[];
-}
-
-/** One input or output. */
-export interface TensorSpec {
-  readonly name: string;
-  readonly dtype: DType;
-  /** -1 = any size; a range bounds it; absent shape = any rank. */
-  readonly shape?: readonly Dimension[];
-  /** Used when a request leaves the input out. */
-  readonly default?: Tensor;
-  /** What the runtime itself calls it, where that is another name: `serving_default_x:0` of a TensorFlow graph. */
-  readonly nativeName?: string;
-  /** How the pictures that an input takes lie in its tensor; the server says so, no driver. */
-  readonly imageLayout?: "NHWC" | "NCHW";
-  /** What the classes of an output are called, by index. */
-  readonly labels?: readonly string[];
-}
-
-/** One dimension of a {@link TensorSpec}. */
-export type Dimension = number | { readonly min: number; readonly max: number };
 
 /** Types a driver's options; adds nothing at run time. */
 export function defineDriver<Options>(driver: Driver<Options>): Driver<Options> {

@@ -1,5 +1,6 @@
+import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
 import { createTensors, type Tensors } from "../tensor/tensor.ts";
-import { DEFAULT_SIGNATURE, defineDriver, type Model, type PredictCall } from "./driver.ts";
+import { defineDriver, type Model, type PredictCall } from "./driver.ts";
 
 /** Returns its inputs unchanged, so that hooks can be the whole service. Takes any names and needs no path. */
 export default defineDriver<Record<never, never>>({

@@ -1,4 +1,4 @@
-import { encodePieces, type WirePart } from "./wire-writer.ts";
+import { encodePieces, type WirePart } from "../codecs/protobuf/wire-writer.ts";
 
 /** Bytes that gRPC puts before each message: whether it is compressed, and its length. */
 export const PREFIX_BYTES = 5;

@@ -1,9 +1,9 @@
 import type { Metadata, ServerInterceptor } from "@grpc/grpc-js";
-import { ByteList } from "../byte-list.ts";
 import { ServingError } from "../errors.ts";
+import { ByteList } from "../limits/byte-list.ts";
+import { inflate, isCompression } from "../limits/inflate.ts";
+import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
-import { inflate, isCompression } from "../serving/inflate.ts";
-import type { MemoryBudget, MemoryShare } from "../serving/memory-budget.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import { type CallInternals, callInternals } from "./grpc-internals.ts";
 import { tooSlow } from "./message-reader.ts";

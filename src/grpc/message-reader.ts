@@ -1,6 +1,6 @@
-import { BELIEVED_BYTES, leadTo } from "../byte-list.ts";
 import { ServingError } from "../errors.ts";
-import type { MemoryShare } from "../serving/memory-budget.ts";
+import { BELIEVED_BYTES, leadTo } from "../limits/byte-list.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import type { MessagePool } from "./message-pool.ts";
 import { type Nesting, payloadStart } from "./payload-start.ts";

@@ -1,4 +1,4 @@
-import { WIRE } from "./wire-reader.ts";
+import { WIRE } from "../codecs/protobuf/wire-reader.ts";
 
 /** The number of the field that holds a message, at each depth from the whole message down, on the way to its large values. */
 export type Nesting = readonly number[];

@@ -1,5 +1,5 @@
 import type { ServerHttp2Stream } from "node:http2";
-import type { CancelSource } from "../cancel-source.ts";
+import type { CancelSource } from "../async/cancel-source.ts";
 import { receiveInto, type StreamReceiver } from "./grpc-internals.ts";
 import type { MessageReader } from "./message-reader.ts";
 

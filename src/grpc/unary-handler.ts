@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
-import { CancelSource } from "../cancel-source.ts";
+import { CancelSource } from "../async/cancel-source.ts";
 import { type ErrorCode, ServingError } from "../errors.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
-import type { MemoryShare } from "../serving/memory-budget.ts";
 import { type FramedMessage, unframe } from "./framed-message.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import { takeMemoryShare } from "./message-intake.ts";

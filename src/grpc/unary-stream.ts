@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { CancelSource } from "../cancel-source.ts";
+import { CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
-import type { MemoryBudget, MemoryShare } from "../serving/memory-budget.ts";
+import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import { readCallHeaders } from "./call-headers.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import type { MessageClock } from "./message-clock.ts";

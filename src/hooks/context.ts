@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { type CancelSignal, toAbortSignal } from "../cancel-source.ts";
+import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HookContext, RemoteHandle, RequestContext, RequestInfo, ResponseInfo, StageHandle } from "./hooks.ts";
 

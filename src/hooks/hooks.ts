@@ -1,6 +1,6 @@
-import type { Signature, TensorSpec } from "../drivers/driver.ts";
 import type { OptionTable } from "../drivers/option-table.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 

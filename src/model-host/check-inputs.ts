@@ -1,6 +1,6 @@
-import type { Dimension, TensorSpec } from "../drivers/driver.ts";
-import { fitsShape } from "../drivers/fits-shape.ts";
 import { ServingError } from "../errors.ts";
+import { fitsShape } from "../signature/fits-shape.ts";
+import type { Dimension, TensorSpec } from "../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { didYouMean } from "../text/nearest.ts";
 

@@ -1,7 +1,7 @@
 import { type OptionTable, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
-import type { Batching } from "./batch-policy.ts";
-import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./image-options.ts";
+import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./images/image-options.ts";
+import type { Batching } from "./queue/batch-policy.ts";
 
 /** The `-o` keys that the host takes for every driver. */
 interface HostModelOptions extends RawImageOptions {

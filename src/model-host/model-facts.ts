@@ -1,4 +1,4 @@
-import type { Signature } from "../drivers/driver.ts";
+import type { Signature } from "../signature/signature.ts";
 
 /** What is known of a loaded model, as plain data that crosses threads. */
 export interface ModelFacts {

@@ -1,8 +1,8 @@
-import type { CancelSignal } from "../cancel-source.ts";
+import type { CancelSignal } from "../async/cancel-source.ts";
 import type { PredictCall } from "../drivers/driver.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { ModelFacts } from "./model-facts.ts";
-import type { RunStatistics } from "./run-statistics.ts";
+import type { RunStatistics } from "./queue/run-statistics.ts";
 
 /** How a pipeline reaches a model: asynchronous, so that the model may live in any thread. */
 export interface ModelHandle extends ModelFacts {

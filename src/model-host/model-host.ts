@@ -1,17 +1,18 @@
-import { type CancelSignal, toAbortSignal } from "../cancel-source.ts";
-import { type Driver, defaultSignatureName, type Model, type PredictCall, type Signature } from "../drivers/driver.ts";
+import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
+import type { Driver, Model, PredictCall } from "../drivers/driver.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { assertBatchable, BatchPolicy, rowsOf } from "./batch-policy.ts";
 import { checkInputs } from "./check-inputs.ts";
-import { flexibleBatch } from "./flexible-batch.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
-import { type DrawInputs, decodeImageInputs, hasImages } from "./image-input.ts";
-import { withImageLayouts } from "./image-layout.ts";
+import { type DrawInputs, decodeImageInputs, hasImages } from "./images/image-input.ts";
+import { withImageLayouts } from "./images/image-layout.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
-import { oneAtATime, RunQueue } from "./run-queue.ts";
+import { assertBatchable, BatchPolicy, rowsOf } from "./queue/batch-policy.ts";
+import { flexibleBatch } from "./queue/flexible-batch.ts";
+import { oneAtATime, RunQueue } from "./queue/run-queue.ts";
 
 /** What to load. */
 export interface LoadSource {

@@ -4,15 +4,15 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import type { Logger } from "../observability/logger.ts";
 import { toHostPort } from "../threads/host-port.ts";
-import { ImageDrawer } from "./image-drawer.ts";
-import type { DrawInputs } from "./image-input.ts";
-import { createModelClient } from "./model-client.ts";
+import { ImageDrawer } from "./images/image-drawer.ts";
+import type { DrawInputs } from "./images/image-input.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
 import { loadHostedModel } from "./model-host.ts";
-import { ModelServer } from "./serve-model.ts";
-import type { ModelThread } from "./start-model-thread.ts";
-import { SupervisedModel } from "./supervised-model.ts";
+import { createModelClient } from "./threads/model-client.ts";
+import { ModelServer } from "./threads/serve-model.ts";
+import type { ModelThread } from "./threads/start-model-thread.ts";
+import { SupervisedModel } from "./threads/supervised-model.ts";
 
 /** What to load. */
 export interface ModelSource {

@@ -1,9 +1,9 @@
-import type { CancelSignal } from "../cancel-source.ts";
-import type { Signature, TensorSpec } from "../drivers/driver.ts";
+import type { CancelSignal } from "../async/cancel-source.ts";
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { HookArgs, PredictOptions, StageHandle } from "../hooks/hooks.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
+import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";

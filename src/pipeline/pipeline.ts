@@ -1,4 +1,3 @@
-import type { Signature } from "../drivers/driver.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { createContext } from "../hooks/context.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
@@ -7,6 +6,7 @@ import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
 import { checkInputs } from "../model-host/check-inputs.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { Signature } from "../signature/signature.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { BoundStage, blameHook, type CallScope, dtypesOf } from "./bound-stage.ts";

@@ -1,4 +1,4 @@
-import type { Signature } from "../drivers/driver.ts";
+import type { Signature } from "../signature/signature.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
 
 /** Runs requests of one pipeline, in this thread or in hook threads. */

@@ -1,6 +1,6 @@
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../drivers/driver.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../signature/signature.ts";
 
 /**
  * What a pipeline takes and gives: what its hooks declare, else the first model's inputs and the last model's outputs

@@ -1,5 +1,5 @@
-import type { TensorSpec } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
+import type { TensorSpec } from "../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
 /** Throws `invalid_argument`, in TensorFlow Serving's words, for a wanted output that is not among the known ones; absent specs have any. */

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { CancelSource } from "../cancel-source.ts";
+import { CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
-import { DecodeBudget } from "../serving/decode-budget.ts";
+import { DecodeBudget } from "../limits/decode-budget.ts";
+import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
-import type { MemoryBudget, MemoryShare } from "../serving/memory-budget.ts";
 import { BodyBuffers } from "./body-buffers.ts";
 import { readBody } from "./read-body.ts";
 

@@ -1,6 +1,6 @@
+import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import type { MemoryBudget } from "../serving/memory-budget.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /** What every route needs. */

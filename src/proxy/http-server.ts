@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { toAuthority } from "../authority.ts";
-import { cannotListen } from "../cannot-listen.ts";
+import { MemoryBudget } from "../limits/memory-budget.ts";
+import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { toAuthority } from "../net/authority.ts";
+import { cannotListen } from "../net/cannot-listen.ts";
 import type { Logger } from "../observability/logger.ts";
-import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { MemoryBudget } from "../serving/memory-budget.ts";
 import { errorBody, HttpError, sendError } from "./http-errors.ts";
 import type { HttpDependencies } from "./http-route.ts";
 import { createInferenceRouter } from "./inference-router.ts";

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { createKibernetikaRoutes } from "../protocols/kibernetika/http-routes.ts";
+import { createKserveRoutes } from "../protocols/kserve/http-routes.ts";
+import { createTensorflowRoutes } from "../protocols/tensorflow-serving/http-routes.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
-import { createKibernetikaRoutes } from "./kibernetika-routes.ts";
-import { createKserveRoutes } from "./kserve-routes.ts";
 import { sendAnswer } from "./send-answer.ts";
-import { createTensorflowRoutes } from "./tensorflow-routes.ts";
 
 /** Answers a request if it is for one of the inference protocols, and says whether it is. */
 export type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { ByteList } from "../byte-list.ts";
 import { ServingError } from "../errors.ts";
-import { COMPRESSIONS, type Compression, inflate, isCompression } from "../serving/inflate.ts";
-import type { MemoryShare } from "../serving/memory-budget.ts";
+import { ByteList } from "../limits/byte-list.ts";
+import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/inflate.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
 import type { BodyBuffers } from "./body-buffers.ts";
 import { HttpError } from "./http-errors.ts";
 

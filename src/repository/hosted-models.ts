@@ -3,11 +3,11 @@ import type { Driver } from "../drivers/driver.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
+import type { LentModel, ModelLender } from "../hook-host/hook-loans.ts";
+import type { ModelLines } from "../hook-host/hook-protocol.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
 import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
-import type { LentModel, ModelLender } from "../pipeline/hook-loans.ts";
-import type { ModelLines } from "../pipeline/hook-protocol.ts";
 import { assertTakesOptions } from "./stage-options.ts";
 
 /** Lends a servable's models to its hooks, and loads what hooks ask for beside them. */

@@ -1,15 +1,15 @@
+import { type HookThreadChoices, openGeneration } from "../hook-host/hook-generation.ts";
+import { HookPool } from "../hook-host/hook-pool.ts";
+import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
+import { startLocalRunner } from "../hook-host/local-runner.ts";
+import type { LoadMore } from "../hook-host/start-hooks.ts";
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
-import { type HookThreadChoices, openGeneration } from "../pipeline/hook-generation.ts";
-import { HookPool } from "../pipeline/hook-pool.ts";
-import type { DeclaredHooks } from "../pipeline/hook-protocol.ts";
-import { startLocalRunner } from "../pipeline/local-runner.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
-import type { LoadMore } from "../pipeline/start-hooks.ts";
 import { importUserModule } from "../user-module/user-module.ts";
 import type { HostedModels } from "./hosted-models.ts";
 

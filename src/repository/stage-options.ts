@@ -8,9 +8,9 @@ import {
 } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
+import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
 import { HOST_OPTIONS } from "../model-host/host-options.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { DeclaredHooks } from "../pipeline/hook-protocol.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 const COMMON_KEYS = Object.keys(HOST_OPTIONS);

@@ -1,7 +1,7 @@
-import { toAuthority } from "../authority.ts";
+import type { MemoryBudget } from "../limits/memory-budget.ts";
+import { toAuthority } from "../net/authority.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import type { MemoryBudget } from "../serving/memory-budget.ts";
 
 /** Where and how to listen. */
 export interface WireOptions {

@@ -1,19 +1,19 @@
-import type { TensorSpec } from "../drivers/driver.ts";
+import { settlesWithin } from "../async/settles-within.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
 import type { Hooks } from "../hooks/hooks.ts";
+import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
+import { LazyRemote } from "../remote/lazy-remote.ts";
 import type { ModelOptions } from "../repository/choose-stages.ts";
 import { type LoadOptions, loadServable } from "../repository/load-servable.ts";
-import { SERVER_DEFAULTS } from "../server-defaults.ts";
 import type { InFlight } from "../serving/admission.ts";
 import { Catalog } from "../serving/catalog.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
 import { ServableSlot } from "../serving/servable-slot.ts";
-import { settlesWithin } from "../settles-within.ts";
-import { LazyRemote } from "./lazy-remote.ts";
+import type { TensorSpec } from "../signature/signature.ts";
 import { openWires, prepareWires, type WireOptions, type Wires } from "./open-wires.ts";
 
 /** What to serve, and where. */

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { toAuthority } from "../authority.ts";
-import { cannotListen } from "../cannot-listen.ts";
+import { toAuthority } from "../net/authority.ts";
+import { cannotListen } from "../net/cannot-listen.ts";
 
 /** Who takes the connections of a shared port. */
 export interface SharedPortUsers {

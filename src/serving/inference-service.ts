@@ -1,12 +1,12 @@
-import type { CancelSignal } from "../cancel-source.ts";
-import type { Signature } from "../drivers/driver.ts";
+import type { CancelSignal } from "../async/cancel-source.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
 import type { Payload } from "../pipeline/payload.ts";
-import type { MemoryShare } from "./memory-budget.ts";
+import type { Signature } from "../signature/signature.ts";
 import type { ServableStatistics } from "./servable.ts";
 
 /**
  * All that a wire knows of what is served. `serving/` implements it over the catalog of servables,
- * `grpc/remote-service.ts` over another server.
+ * `remote/remote-service.ts` over another server.
  */
 export interface InferenceService {
   /** What a reference points at; throws `not_found` for an unknown name or version, `invalid_argument` for an unknown label. */

@@ -1,7 +1,9 @@
-import { defaultSignatureName } from "../drivers/driver.ts";
 import { ServingError } from "../errors.ts";
+import { MemoryBudget } from "../limits/memory-budget.ts";
+import { limitTime } from "../limits/time-limit.ts";
 import type { Logger } from "../observability/logger.ts";
 import { payloadBytes } from "../pipeline/payload.ts";
+import { defaultSignatureName } from "../signature/signature.ts";
 import { Admission } from "./admission.ts";
 import type { Catalog } from "./catalog.ts";
 import type {
@@ -13,10 +15,8 @@ import type {
   ServableDescription,
   ServableState,
 } from "./inference-service.ts";
-import { MemoryBudget } from "./memory-budget.ts";
 import { Readiness } from "./readiness.ts";
 import type { ServableSlot } from "./servable-slot.ts";
-import { limitTime } from "./time-limit.ts";
 
 /** What requests are held to. */
 export interface LocalServiceOptions {

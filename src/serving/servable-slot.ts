@@ -1,5 +1,5 @@
+import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
-import { settlesWithin } from "../settles-within.ts";
 import type { Servable } from "./servable.ts";
 
 /** What a servable is called. */

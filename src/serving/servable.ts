@@ -1,8 +1,8 @@
-import type { Signature } from "../drivers/driver.ts";
-import { type RunStatistics, sumStatistics } from "../model-host/run-statistics.ts";
+import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { ModelHost } from "../model-host/start-model.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
+import type { Signature } from "../signature/signature.ts";
 import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
 
 /** One version of a named pipeline, loaded and able to run requests. */

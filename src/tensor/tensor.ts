@@ -51,10 +51,11 @@ export function elementCount(shape: readonly number[]): number {
   return count;
 }
 
-const MAX_RANK = 255;
+/** The greatest rank of a tensor on every wire and between threads: TensorFlow's own limit. */
+export const MAX_RANK = 254;
 const MAX_DIMENSION = 2 ** 31 - 1;
 
-/** Throws `invalid_argument`, naming the tensor, for a shape that cannot be passed between threads: a rank over 255 or a dimension of 2^31 and more. */
+/** Throws `invalid_argument`, naming the tensor, for a shape that cannot be passed between threads: a rank over 254 or a dimension of 2^31 and more. */
 export function assertCarriable(shape: readonly number[], name: string): void {
   if (shape.length > MAX_RANK)
     throw new ServingError("invalid_argument", `${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);

@@ -1,4 +1,4 @@
-import type { CancelSignal } from "../cancel-source.ts";
+import type { CancelSignal } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { Channel } from "./channel.ts";

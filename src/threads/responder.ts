@@ -1,4 +1,4 @@
-import { CancelSource } from "../cancel-source.ts";
+import { CancelSource } from "../async/cancel-source.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { Channel, type Flushing } from "./channel.ts";
 import { ANSWER, type Answer, CANCEL, FAILURE } from "./exchange.ts";

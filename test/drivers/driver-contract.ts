@@ -4,16 +4,11 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { serialize } from "node:v8";
 import { describe, expect, it } from "vitest";
-import {
-  DEFAULT_SIGNATURE,
-  type Driver,
-  type Model,
-  type PredictCall,
-  type TensorSpec,
-} from "../../src/drivers/driver.ts";
+import type { Driver, Model, PredictCall } from "../../src/drivers/driver.ts";
 import { type OptionSpec, parseOptions, type RawOptions, takesOption } from "../../src/drivers/option-table.ts";
 import { findDriver } from "../../src/drivers/registry.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE, type TensorSpec } from "../../src/signature/signature.ts";
 import { DTYPES } from "../../src/tensor/dtype.ts";
 import type { Tensors } from "../../src/tensor/tensor.ts";
 import { copyTensors, expectTensors, overwriteTensors, type TensorRecord } from "./expect-tensors.ts";

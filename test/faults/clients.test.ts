@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { withGrpcPrefix } from "../../bench/load/grpc-connection.ts";
-import { PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { ByteClient } from "../grpc/byte-client.ts";
 import { type FaultServer, openGrpc, predictMessage, startCall, startFaultServer } from "./fault-server.ts";
 

@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { pssMb } from "../../bench/engine/process-usage.ts";
 import { startCommand } from "../../scripts/start-command.ts";
-import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
-import { encodePredictRequest } from "../../src/grpc/tensorflow-codec.ts";
-import { PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
+import { encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { ByteClient } from "../grpc/byte-client.ts";
 

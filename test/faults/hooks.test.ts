@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { decodePredictResponse } from "../../src/grpc/tensorflow-codec.ts";
-import { PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
+import { decodePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { ByteClient } from "../grpc/byte-client.ts";
 import { type FaultServer, predictMessage, startFaultServer } from "./fault-server.ts";
 import { FAULTS } from "./faulty-hooks.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { status } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
-import { PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { ByteClient } from "../grpc/byte-client.ts";
 import { type FaultServer, predictMessage, startFaultServer } from "./fault-server.ts";
 import { FAULTS } from "./faulty-driver.ts";

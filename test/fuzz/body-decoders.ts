@@ -1,13 +1,13 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
-import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
-import { encodePredictRequest, PREDICT_NESTING } from "../../src/grpc/tensorflow-codec.ts";
-import { parseKibernetikaJson } from "../../src/proxy/kibernetika-codec.ts";
-import { parseKibernetikaForm } from "../../src/proxy/kibernetika-multipart.ts";
-import { DecodeBudget } from "../../src/serving/decode-budget.ts";
-import { type Compression, inflate } from "../../src/serving/inflate.ts";
-import { MemoryBudget } from "../../src/serving/memory-budget.ts";
+import { DecodeBudget } from "../../src/limits/decode-budget.ts";
+import { type Compression, inflate } from "../../src/limits/inflate.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { parseKibernetikaJson } from "../../src/protocols/kibernetika/http-codec.ts";
+import { parseKibernetikaForm } from "../../src/protocols/kibernetika/http-multipart.ts";
+import { encodePredictRequest, PREDICT_NESTING } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import type { Decoder } from "./decoders.ts";
 

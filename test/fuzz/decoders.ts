@@ -1,22 +1,22 @@
-import { decodeHealthRequest } from "../../src/grpc/health-codec.ts";
-import { decodePredictJson, encodePredictJson } from "../../src/grpc/kibernetika-codec.ts";
-import { decodeInferRequest, requestIdOf } from "../../src/grpc/kserve-codec.ts";
-import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
-import { decodeMessage, encodeAs } from "../../src/grpc/proto-messages.ts";
+import { decodeMessage, encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
+import { encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
+import { DecodeBudget } from "../../src/limits/decode-budget.ts";
+import { decodeHealthRequest } from "../../src/protocols/grpc-standard/health-codec.ts";
+import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
+import { decodeInferRequest, requestIdOf } from "../../src/protocols/kserve/grpc-codec.ts";
+import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
+import { toRawInput } from "../../src/protocols/kserve/http-raw-request.ts";
+import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
 import {
   decodePredictRequest,
   decodePredictResponse,
   encodePredictRequest,
   predictResponseParts,
-} from "../../src/grpc/tensorflow-codec.ts";
-import { encodeMessage } from "../../src/grpc/wire-writer.ts";
-import { toInputs } from "../../src/proxy/kserve-inputs.ts";
-import { toRawInput } from "../../src/proxy/kserve-raw-request.ts";
-import { parseKserveBody } from "../../src/proxy/kserve-request.ts";
-import { parsePredictBody, readInputs } from "../../src/proxy/tensorflow-request.ts";
-import { DecodeBudget } from "../../src/serving/decode-budget.ts";
+} from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { parsePredictBody, readInputs } from "../../src/protocols/tensorflow-serving/http-request.ts";
+import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
-import { kserveJudge } from "../grpc/kserve-judge.ts";
+import { kserveJudge } from "../protocols/kserve/kserve-judge.ts";
 import { bodyDecoders } from "./body-decoders.ts";
 import { pictureDecoders } from "./picture-decoders.ts";
 

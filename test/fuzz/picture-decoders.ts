@@ -3,7 +3,7 @@ import { decodeImage } from "../../src/media/decode-image.ts";
 import { decodePixels } from "../../src/media/decode-pixels.ts";
 import { readJpegHeader } from "../../src/media/jpeg-header.ts";
 import { parseHostOptions } from "../../src/model-host/host-options.ts";
-import { decodeImageInputs } from "../../src/model-host/image-input.ts";
+import { decodeImageInputs } from "../../src/model-host/images/image-input.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import type { Decoder } from "./decoders.ts";
 

@@ -3,7 +3,7 @@ import { Server, type ServerInterceptingCallInterface } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { callInternals, hasReceivePlace, receiveInto, serverInternals } from "../../src/grpc/grpc-internals.ts";
 import { createIntake } from "../../src/grpc/message-intake.ts";
-import { MemoryBudget } from "../../src/serving/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { openStream } from "./open-stream.ts";
 
 it("are all there in the version that is installed", () => {

@@ -1,10 +1,10 @@
 import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "vitest";
-import { NO_MODEL_SPEC } from "../../src/grpc/model-spec.ts";
-import { decodePredictResponse, encodePredictRequest } from "../../src/grpc/tensorflow-codec.ts";
-import { PREDICT_PATH } from "../../src/grpc/tensorflow-service.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { Catalog } from "../../src/serving/catalog.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
 import { createTensor, createTensors, type Tensor, toBytes } from "../../src/tensor/tensor.ts";

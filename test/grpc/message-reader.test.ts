@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { bytesField, encodeMessage, integerField, messageField } from "../../src/codecs/protobuf/wire-writer.ts";
 import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
-import { bytesField, encodeMessage, integerField, messageField } from "../../src/grpc/wire-writer.ts";
-import { MemoryBudget } from "../../src/serving/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 
 const MESSAGE = Buffer.from(Array.from({ length: 300 }, (_, index) => index % 251));
 

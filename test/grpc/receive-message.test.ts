@@ -1,10 +1,10 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { describe, expect, it } from "vitest";
-import { CancelSource } from "../../src/cancel-source.ts";
+import { CancelSource } from "../../src/async/cancel-source.ts";
 import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { receiveMessage } from "../../src/grpc/receive-message.ts";
-import { MemoryBudget } from "../../src/serving/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { openStream } from "./open-stream.ts";
 import { Random } from "./random.ts";
 

@@ -1,9 +1,9 @@
 import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { ServingError } from "../../src/errors.ts";
-import { PREDICT_JSON_PATH } from "../../src/grpc/tensorflow-service.ts";
-import { bytesField, encodeMessage } from "../../src/grpc/wire-writer.ts";
+import { PREDICT_JSON_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { echo, type Script, ScriptedService, serve } from "./scripted-service.ts";
 
 /** A call that says it may be compressed goes through grpc-js; without, it is answered on its stream. */

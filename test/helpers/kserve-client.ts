@@ -1,7 +1,7 @@
 import { credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { onTestFinished } from "vitest";
 import type { Plain } from "../grpc/judge.ts";
-import { KserveClient } from "../grpc/kserve-judge.ts";
+import { KserveClient } from "../protocols/kserve/kserve-judge.ts";
 
 type Done = (error: ServiceError | null, answer: Plain) => void;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { TensorSpec } from "../../src/drivers/driver.ts";
 import { checkInputs } from "../../src/model-host/check-inputs.ts";
+import type { TensorSpec } from "../../src/signature/signature.ts";
 import { toTensor, toTensors } from "../../src/tensor/plain-value.ts";
 
 const specs: readonly TensorSpec[] = [

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createApp } from "../../src/proxy/app.ts";
-import { MemoryBudget } from "../../src/serving/memory-budget.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 
 describe("createApp", () => {

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
-import { createRemoteService } from "../../src/grpc/remote-service.ts";
+import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { createServer } from "../../src/server/server.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { RawClient } from "../proxy/raw-client.ts";

@@ -1,8 +1,8 @@
 import { MessageChannel } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createDeferred } from "../../src/async/deferred.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
-import { createDeferred } from "../../src/threads/deferred.ts";
 import { Exchange, FIRST_QUESTION } from "../../src/threads/exchange.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
 import { Responder, type ResponderOptions } from "../../src/threads/responder.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { toAuthority } from "../../authority.ts";
-import { cannotListen } from "../../cannot-listen.ts";
+import { toAuthority } from "../../net/authority.ts";
+import { cannotListen } from "../../net/cannot-listen.ts";
 import { flagOf, type SettingName } from "../settings/settings.ts";
 
 /**

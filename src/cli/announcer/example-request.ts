@@ -1,4 +1,4 @@
-import { defaultSignatureName, type Signature, type TensorSpec } from "../../drivers/driver.ts";
+import { defaultSignatureName, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import { exampleTensorProto } from "./example-tensor-proto.ts";
 import { exampleShape, exampleValue } from "./example-value.ts";
 

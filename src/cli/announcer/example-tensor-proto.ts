@@ -1,5 +1,5 @@
-import type { TensorSpec } from "../../drivers/driver.ts";
-import { typeOfDType } from "../../grpc/tensor-proto.ts";
+import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { exampleShape } from "./example-value.ts";
 

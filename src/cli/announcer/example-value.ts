@@ -1,4 +1,4 @@
-import type { Dimension, TensorSpec } from "../../drivers/driver.ts";
+import type { Dimension, TensorSpec } from "../../signature/signature.ts";
 
 /** The smallest shape that a spec allows; one element where it allows any. */
 export function exampleShape({ shape = [1] }: TensorSpec): number[] {

@@ -1,7 +1,7 @@
-import type { TensorSpec } from "../../drivers/driver.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { StageSummary } from "../../server/server.ts";
 import type { InFlight } from "../../serving/admission.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
 import type { Announcer } from "./announcer.ts";
 
 /** Tells a log: `loading`, `ready`, `draining`, `stopped`, one event each. */

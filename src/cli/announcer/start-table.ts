@@ -1,5 +1,5 @@
-import type { Dimension, TensorSpec } from "../../drivers/driver.ts";
 import type { StageSummary } from "../../server/server.ts";
+import type { Dimension, TensorSpec } from "../../signature/signature.ts";
 
 const HEADINGS = ["#", "Driver", "Model", "Inputs → outputs", "Loaded in"] as const;
 const GAP = "  ";

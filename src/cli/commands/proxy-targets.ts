@@ -1,6 +1,6 @@
-import { toAuthority } from "../../authority.ts";
 import { ServingError } from "../../errors.ts";
-import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../grpc/remote-service.ts";
+import { toAuthority } from "../../net/authority.ts";
+import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
 import type { InferenceService, InferRequest, InferResponse } from "../../serving/inference-service.ts";
 import { parseHost } from "../addresses/parse-host.ts";

@@ -1,6 +1,6 @@
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
+import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { LOG_LEVELS } from "../../observability/log-level.ts";
-import { SERVER_DEFAULTS } from "../../server-defaults.ts";
 import type { SettingsCommand } from "../command-names.ts";
 
 /** One setting: how its text is read, what it is when left out, what it means and who takes it. */

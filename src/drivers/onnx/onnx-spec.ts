@@ -1,6 +1,6 @@
 import type { InferenceSession } from "onnxruntime-node";
 import { ServingError } from "../../errors.ts";
-import type { TensorSpec } from "../driver.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
 import type { DeclaredValue, ModelFile } from "./model-file.ts";
 import { toDType } from "./onnx-tensor.ts";
 

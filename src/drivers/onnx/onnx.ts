@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
-import { DEFAULT_SIGNATURE, type DriverHost, defineDriver, type Model, type TensorSpec } from "../driver.ts";
+import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
+import { type DriverHost, defineDriver, type Model } from "../driver.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
 import { importOnnxRuntime } from "./onnx-runtime.ts";
 import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";

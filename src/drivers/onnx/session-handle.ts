@@ -1,9 +1,9 @@
 import { ServingError } from "../../errors.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { TensorSpec } from "../driver.ts";
 import type { OnnxSession } from "./onnx-session.ts";
 
 /** What hooks receive as `session`: plain data and async functions only, so that it can be reached from another thread. */

@@ -1,5 +1,6 @@
+import type { Dimension } from "../../signature/signature.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { Dimension, DriverHost } from "../driver.ts";
+import type { DriverHost } from "../driver.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 
 /** One way to call OpenVINO. Every function throws OpenvinoFailure for what OpenVINO refuses, unless it says otherwise. */

@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
+import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import type { Dimension, Signature, TensorSpec } from "../driver.ts";
 import type { DeviceChoice } from "./devices.ts";
 import type { OpenvinoCore } from "./engine.ts";
 import { failureText } from "./openvino-failure.ts";

@@ -1,4 +1,5 @@
-import { DEFAULT_SIGNATURE, type DriverHost, defineDriver, type Model } from "../driver.ts";
+import { DEFAULT_SIGNATURE } from "../../signature/signature.ts";
+import { type DriverHost, defineDriver, type Model } from "../driver.ts";
 import { chooseEngine } from "./choose-engine.ts";
 import { parseDevice } from "./devices.ts";
 import { importEngine, type OpenvinoCore } from "./engine.ts";

@@ -1,6 +1,6 @@
 import { ServingError } from "../../errors.ts";
+import type { Signature } from "../../signature/signature.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { Signature } from "../driver.ts";
 import type { ServedNetwork } from "./served-network.ts";
 
 /** Models that hooks have loaded beside the stage's own, by the names that they gave them. */

@@ -1,8 +1,8 @@
 import { ServingError } from "../../errors.ts";
+import type { Signature } from "../../signature/signature.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { Signature } from "../driver.ts";
 import type { PortRole } from "./engine.ts";
 import { toRunError } from "./run-error.ts";
 import type { Runner } from "./runner.ts";

@@ -1,5 +1,5 @@
+import type { TensorSpec } from "../../signature/signature.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { TensorSpec } from "../driver.ts";
 import { toDType } from "./element-types.ts";
 import type { Network, Port, PortRole } from "./engine.ts";
 import type { MappingConfig } from "./mapping-config.ts";

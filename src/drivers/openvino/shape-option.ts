@@ -1,4 +1,4 @@
-import type { Dimension } from "../driver.ts";
+import type { Dimension } from "../../signature/signature.ts";
 import type { Network } from "./engine.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 import { parseByInput } from "./parse-by-input.ts";

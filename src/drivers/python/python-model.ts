@@ -1,6 +1,7 @@
 import { ServingError } from "../../errors.ts";
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { DEFAULT_SIGNATURE, type Model, type PredictCall, type Signature, type TensorSpec } from "../driver.ts";
+import type { Model, PredictCall } from "../driver.ts";
 import { packArguments, unpackResult } from "./pack-arguments.ts";
 import type { LooseSpec } from "./parse-specs.ts";
 import { SLOTS } from "./python-process.ts";

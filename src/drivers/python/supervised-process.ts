@@ -1,4 +1,4 @@
-import { Backoff } from "../../backoff.ts";
+import { Backoff } from "../../async/backoff.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Answer, Question } from "./conversation.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { exampleRequest } from "../../../src/cli/announcer/example-request.ts";
-import type { TensorSpec } from "../../../src/drivers/driver.ts";
+import type { TensorSpec } from "../../../src/signature/signature.ts";
 
 const HTTP = { grpcAddress: "localhost:9000", httpUrl: "http://localhost:9001" };
 const example = (inputs: readonly TensorSpec[] | undefined, where: object = HTTP, name = "default") =>

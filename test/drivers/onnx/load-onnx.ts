@@ -1,9 +1,10 @@
 import { onTestFinished } from "vitest";
-import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../../src/drivers/driver.ts";
+import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
 import driver from "../../../src/drivers/onnx/onnx.ts";
 import type { OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 
 /** The path of a file of test/fixtures/models. */

@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { encodeModel } from "../../../scripts/onnx-writer.ts";
-import { DEFAULT_SIGNATURE, type Model } from "../../../src/drivers/driver.ts";
+import type { Model } from "../../../src/drivers/driver.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import type { SessionHandle } from "../../../src/drivers/onnx/session-handle.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import type { DType, TensorData } from "../../../src/tensor/dtype.ts";
 import { toFloat16 } from "../../../src/tensor/float16.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Signature } from "../../../src/drivers/driver.ts";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
+import type { Signature } from "../../../src/signature/signature.ts";
 import type { Values } from "../../../src/tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../../../src/tensor/tensor.ts";
 import { loadPipeline, run } from "../../helpers/run-pipeline.ts";

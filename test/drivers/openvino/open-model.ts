@@ -1,8 +1,9 @@
 import { onTestFinished } from "vitest";
-import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../../src/drivers/driver.ts";
+import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
 import openvino from "../../../src/drivers/openvino/openvino.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 import { openvinoModel } from "./openvino-cases.ts";
 

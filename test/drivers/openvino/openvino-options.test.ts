@@ -1,7 +1,8 @@
 import { cpSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_SIGNATURE, type Model } from "../../../src/drivers/driver.ts";
+import type { Model } from "../../../src/drivers/driver.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { expectTensors } from "../expect-tensors.ts";
 import { missingRuntime } from "../missing-runtime.ts";

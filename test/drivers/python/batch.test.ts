@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { DEFAULT_SIGNATURE } from "../../../src/drivers/driver.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import { loadHostedModel } from "../../../src/model-host/model-host.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { IMPORT_PATH } from "./load-model.ts";

@@ -1,9 +1,10 @@
 import { existsSync, readdirSync } from "node:fs";
 import { onTestFinished } from "vitest";
-import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../../src/drivers/driver.ts";
+import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import tensorflow from "../../../src/drivers/tensorflow/tensorflow.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import type { Tensors } from "../../../src/tensor/tensor.ts";
 import { expectTensors, type TensorRecord } from "../expect-tensors.ts";
 import { readCases, type TensorflowCase } from "./tensorflow-cases.ts";

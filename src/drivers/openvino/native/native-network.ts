@@ -1,6 +1,6 @@
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
-import type { Dimension } from "../../driver.ts";
+import type { Dimension } from "../../../signature/signature.ts";
 import type { CompiledNetwork, LayoutChange, Network, Port, PortRole } from "../engine.ts";
 import type { NativePartialShape } from "./c-api.ts";
 import { changeLayouts } from "./change-layouts.ts";

@@ -1,6 +1,6 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { copyFromNative } from "../../../native/memory.ts";
-import type { Dimension } from "../../driver.ts";
+import type { Dimension } from "../../../signature/signature.ts";
 import type { Port, PortRole } from "../engine.ts";
 import type { OpenvinoApi } from "./c-api.ts";
 import type { ElementCodes } from "./element-codes.ts";

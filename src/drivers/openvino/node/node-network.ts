@@ -1,4 +1,4 @@
-import type { Dimension } from "../../driver.ts";
+import type { Dimension } from "../../../signature/signature.ts";
 import type { CompiledNetwork, Network, Port, PortRole } from "../engine.ts";
 import { refused } from "../refused.ts";
 import type { AddonCompiledModel, AddonModel } from "./addon-api.ts";

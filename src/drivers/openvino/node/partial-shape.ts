@@ -1,4 +1,4 @@
-import type { Dimension } from "../../driver.ts";
+import type { Dimension } from "../../../signature/signature.ts";
 
 /** Reads a shape as OpenVINO writes it: `[1,?,2..8,4..]`; undefined for any rank, `[...]`. A dimension without an upper bound takes any size, as far as requests are told. */
 export function parseShape(text: string): Dimension[] | undefined {

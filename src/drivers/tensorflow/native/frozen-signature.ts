@@ -1,5 +1,5 @@
 import { ServingError } from "../../../errors.ts";
-import type { TensorSpec } from "../../driver.ts";
+import type { TensorSpec } from "../../../signature/signature.ts";
 import { dataTypeName } from "../saved-model/data-type.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
 import type { TensorflowOptions } from "../tensorflow-options.ts";

@@ -1,6 +1,7 @@
 import { ServingError } from "../../../errors.ts";
+import type { Dimension } from "../../../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
-import type { Dimension, Model, PredictCall } from "../../driver.ts";
+import type { Model, PredictCall } from "../../driver.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
 import type { GraphTensor } from "./graph.ts";
 import { toRunError } from "./run-error.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ServingError } from "../../../errors.ts";
 import type { Logger } from "../../../observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../driver.ts";
+import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { ModelSource } from "../model-source.ts";
 import { parseTags } from "../saved-model/load-saved-model.ts";
 import { type ModelSignature, toModelSignatures } from "../saved-model/model-signatures.ts";

@@ -1,9 +1,9 @@
 import { ServingError } from "../../../errors.ts";
+import type { Dimension } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../../tensor/plain-value.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { didYouMean } from "../../../text/nearest.ts";
-import type { Dimension } from "../../driver.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
 import type { GraphDef, NodeDef } from "../saved-model/graph-def.ts";
 import type { ModelSignature } from "../saved-model/model-signatures.ts";

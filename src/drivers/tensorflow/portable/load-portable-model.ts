@@ -1,5 +1,6 @@
 import { ServingError } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE, type DriverHost, type Model } from "../../driver.ts";
+import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
+import type { DriverHost, Model } from "../../driver.ts";
 import type { ModelSource } from "../model-source.ts";
 import { loadFrozenGraph, loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
 import { toModelSignatures } from "../saved-model/model-signatures.ts";

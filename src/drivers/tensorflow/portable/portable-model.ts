@@ -1,8 +1,9 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { ServingError } from "../../../errors.ts";
+import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
-import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../driver.ts";
+import type { Model, PredictCall } from "../../driver.ts";
 import type { GraphDef } from "../saved-model/graph-def.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
 import { fromValue, toValue } from "./convert-values.ts";

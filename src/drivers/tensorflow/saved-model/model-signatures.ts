@@ -1,6 +1,6 @@
 import { ServingError } from "../../../errors.ts";
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../../signature/signature.ts";
 import { didYouMean } from "../../../text/nearest.ts";
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../driver.ts";
 import { dataTypeName, toDType } from "./data-type.ts";
 import type { TensorProto } from "./graph-def.ts";
 import type { MetaGraphDef, SignatureDef, TensorInfo } from "./meta-graph.ts";

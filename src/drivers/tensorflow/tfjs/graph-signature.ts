@@ -1,7 +1,7 @@
 import type { io } from "@tensorflow/tfjs-core";
 import { ServingError } from "../../../errors.ts";
+import type { TensorSpec } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
-import type { TensorSpec } from "../../driver.ts";
 import { type DataTypeName, dataTypeNumber, toDType } from "../saved-model/data-type.ts";
 
 /** An input or output, and what the graph model calls it. */

@@ -1,9 +1,10 @@
 import * as tf from "@tensorflow/tfjs-core";
 import type { LayersModel, SymbolicTensor } from "@tensorflow/tfjs-layers";
 import { publicText, ServingError } from "../../../errors.ts";
+import { DEFAULT_SIGNATURE, type TensorSpec } from "../../../signature/signature.ts";
 import type { DType, NumericDType } from "../../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
-import { DEFAULT_SIGNATURE, type Model, type TensorSpec } from "../../driver.ts";
+import type { Model } from "../../driver.ts";
 import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
 
 /**

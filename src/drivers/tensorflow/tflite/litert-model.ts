@@ -1,6 +1,6 @@
 import { ServingError } from "../../../errors.ts";
+import type { Signature, TensorSpec } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors, toBytes, viewBytes } from "../../../tensor/tensor.ts";
-import type { Signature, TensorSpec } from "../../driver.ts";
 import { dtypeOfElementType, nameOfElementType } from "./element-types.ts";
 import type { StartedLiteRt } from "./litert.ts";
 import type { CompiledModel, Freeable, LoadedModel, NativeList, TensorBuffer, TensorType } from "./litert-module.ts";

@@ -1,6 +1,6 @@
 import { ServingError } from "../../../errors.ts";
+import type { TensorSpec } from "../../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
-import type { TensorSpec } from "../../driver.ts";
 import type { StartedLiteRt } from "./litert.ts";
 import { compileModel, type FullSignature, type LiteRtModel, readModelSignatures } from "./litert-model.ts";
 import { type TfliteFile, withRows } from "./tflite-file.ts";

@@ -1,6 +1,7 @@
 import { ServingError } from "../../../errors.ts";
+import { DEFAULT_SIGNATURE, type Signature } from "../../../signature/signature.ts";
 import { didYouMean } from "../../../text/nearest.ts";
-import { DEFAULT_SIGNATURE, type Model, type Signature } from "../../driver.ts";
+import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
 import { startLiteRt } from "./litert.ts";
 import { toLoadError, toRunError } from "./litert-error.ts";

@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_SIGNATURE } from "../../../../src/drivers/driver.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";

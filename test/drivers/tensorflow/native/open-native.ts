@@ -1,8 +1,9 @@
 import { onTestFinished } from "vitest";
-import { DEFAULT_SIGNATURE, type Model, type PredictCall } from "../../../../src/drivers/driver.ts";
+import type { Model, PredictCall } from "../../../../src/drivers/driver.ts";
 import { parseOptions, type RawOptions } from "../../../../src/drivers/option-table.ts";
 import tensorflow from "../../../../src/drivers/tensorflow/tensorflow.ts";
 import { createSilentLogger, type Logger } from "../../../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../../src/tensor/tensor.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
 

@@ -2,8 +2,8 @@ import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:
 import { join } from "node:path";
 import * as tf from "@tensorflow/tfjs-core";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_SIGNATURE } from "../../../../src/drivers/driver.ts";
 import { createSilentLogger, type Logger } from "../../../../src/observability/logger.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { floats, predict, texts } from "../native/open-native.ts";

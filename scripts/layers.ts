@@ -1,0 +1,78 @@
+/** A folder of src/, or a folder of such folders. */
+interface Layer {
+  readonly folder: string;
+  /** The folders that it may import from, in addition to itself and the files of src/. */
+  readonly mayImport: readonly string[];
+  /** The packages that belong to it. */
+  readonly packages?: readonly string[];
+}
+
+/** Packages that only one folder imports. */
+export const OWNED_PACKAGES = ["@grpc/**", "express", "busboy", "onnxruntime-node", "sharp", "koffi"] as const;
+
+const BASICS = ["text", "async", "observability", "tensor", "signature"];
+const TRANSPORT = [...BASICS, "net", "limits", "codecs", "serving"];
+
+/**
+ * Which folder of src/ may import which, from the lowest layer to the highest. `npm run layers` writes it into the linter's
+ * configuration; docs/architecture.md says what each folder is for.
+ */
+export const LAYERS: readonly Layer[] = [
+  { folder: "text", mayImport: [] },
+  { folder: "async", mayImport: [] },
+  { folder: "net", mayImport: [] },
+  { folder: "observability", mayImport: ["text"] },
+  { folder: "limits", mayImport: ["async"] },
+  { folder: "user-module", mayImport: ["text", "observability"] },
+  { folder: "tensor", mayImport: ["text"] },
+  { folder: "signature", mayImport: ["tensor"] },
+  { folder: "codecs", mayImport: ["text", "tensor", "limits"] },
+  { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
+  { folder: "native", mayImport: ["text", "observability"], packages: ["koffi"] },
+  {
+    folder: "runtimes",
+    mayImport: ["text", "async", "observability", "user-module", "native"],
+    packages: ["koffi", "onnxruntime-node"],
+  },
+  {
+    folder: "drivers",
+    mayImport: [...BASICS, "user-module", "native", "runtimes"],
+    packages: ["koffi", "onnxruntime-node"],
+  },
+  { folder: "media", mayImport: ["text", "tensor"], packages: ["sharp"] },
+  { folder: "hooks", mayImport: [...BASICS, "user-module", "media", "drivers"] },
+  { folder: "model-host", mayImport: [...BASICS, "user-module", "media", "threads", "drivers"] },
+  { folder: "pipeline", mayImport: [...BASICS, "user-module", "media", "threads", "drivers", "hooks", "model-host"] },
+  {
+    folder: "hook-host",
+    mayImport: [...BASICS, "user-module", "media", "threads", "drivers", "hooks", "model-host", "pipeline"],
+  },
+  { folder: "serving", mayImport: [...BASICS, "limits", "drivers", "hooks", "model-host", "pipeline"] },
+  { folder: "grpc", mayImport: [...TRANSPORT, "protocols"], packages: ["@grpc/**"] },
+  { folder: "proxy", mayImport: [...TRANSPORT, "protocols"], packages: ["express", "busboy"] },
+  { folder: "protocols", mayImport: [...TRANSPORT, "media", "grpc", "proxy"], packages: ["@grpc/**", "busboy"] },
+  { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
+  {
+    folder: "repository",
+    mayImport: [...BASICS, "user-module", "drivers", "hooks", "model-host", "pipeline", "hook-host", "serving"],
+  },
+  {
+    folder: "server",
+    mayImport: [...TRANSPORT, "drivers", "hooks", "model-host", "repository", "grpc", "proxy", "protocols", "remote"],
+  },
+  {
+    folder: "cli",
+    mayImport: [
+      ...TRANSPORT,
+      "user-module",
+      "native",
+      "runtimes",
+      "drivers",
+      "repository",
+      "proxy",
+      "protocols",
+      "remote",
+      "server",
+    ],
+  },
+];

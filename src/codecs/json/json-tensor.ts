@@ -1,0 +1,146 @@
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { MAX_RANK } from "../../tensor/tensor.ts";
+import { ElementBuffer, type IntegerRule } from "./element-buffer.ts";
+import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json-value.ts";
+
+/** What a protocol makes of JSON where protocols differ. */
+export interface TensorDialect {
+  readonly integers: IntegerRule;
+  /** Whether null stands for NaN in a float tensor. */
+  readonly nullIsNaN: boolean;
+  /** The bytes that a string element means. */
+  readonly text: (text: string) => Uint8Array;
+  /** The bytes that an object element means; throws for what is not an encoded element. */
+  readonly object: (object: JsonObject) => Uint8Array;
+  /** The error for a value that does not fit. */
+  readonly refuse: (misfit: Misfit) => Error;
+}
+
+/** Why a value is no tensor, and where: `path` are the indices that lead there. */
+export type Misfit = { readonly path: readonly number[]; readonly shape: readonly number[] } & (
+  | { readonly kind: "type"; readonly value: JsonValue; readonly dtype: DType }
+  /** A list of `size` elements, where the first list of that level has another size. */
+  | { readonly kind: "size"; readonly size: number }
+  /** A list where the first value at that level is none. */
+  | { readonly kind: "list" }
+  /** A single value where the first one at that level is a list. */
+  | { readonly kind: "value"; readonly value: JsonValue }
+  | { readonly kind: "rank" }
+);
+
+/** Numbers as a tensor of a dtype, or undefined where it does not take all of them: {@link toJsonTensor} says why. */
+export function toNumericTensor(numbers: JsonNumbers, dtype: DType, integers: IntegerRule): Tensor | undefined {
+  const elements = new ElementBuffer(dtype, integers, numbers.size);
+  return elements.appendNumbers(numbers) === numbers.size ? elements.finish(numbers.shape) : undefined;
+}
+
+/** Turns a JSON value into a tensor of a dtype. The shape is that of the first element at each level; all must have it. */
+export function toJsonTensor(value: JsonValue, dtype: DType, dialect: TensorDialect): Tensor {
+  const numeric = value instanceof JsonNumbers ? toNumericTensor(value, dtype, dialect.integers) : undefined;
+  if (numeric !== undefined) return numeric;
+  const shape = shapeOf(value, dialect);
+  const elements = new ElementBuffer(dtype, dialect.integers);
+  appendElements(elements, value, { shape, dialect });
+  return elements.finish(shape);
+}
+
+/** The lengths of the first list at each level. */
+export function shapeOf(value: JsonValue, dialect: TensorDialect): readonly number[] {
+  const shape: number[] = [];
+  let level = value;
+  while (isJsonList(level) && shape.length <= MAX_RANK) {
+    shape.push(level.length);
+    if (level.length === 0) break;
+    level = level[0] as JsonValue;
+  }
+  if (level instanceof JsonNumbers) shape.push(...level.shape);
+  if (shape.length > MAX_RANK) throw dialect.refuse({ kind: "rank", path: [], shape: shape.slice(0, MAX_RANK) });
+  return shape;
+}
+
+/** What {@link appendElements} holds values to. */
+export interface Expected {
+  readonly shape: readonly number[];
+  readonly dialect: TensorDialect;
+}
+
+/** Appends all elements of a value, which must have the given shape. */
+export function appendElements(elements: ElementBuffer, value: JsonValue, expected: Expected): void {
+  new Appender(elements, expected).append(value);
+}
+
+class Appender {
+  readonly #elements: ElementBuffer;
+  readonly #shape: readonly number[];
+  readonly #dialect: TensorDialect;
+  /** The indices that lead to the value at hand; its length is the level. */
+  readonly #path: number[] = [];
+
+  constructor(elements: ElementBuffer, { shape, dialect }: Expected) {
+    this.#elements = elements;
+    this.#shape = shape;
+    this.#dialect = dialect;
+  }
+
+  append(value: JsonValue): void {
+    if (value instanceof JsonNumbers) this.#appendNumbers(value);
+    else if (isJsonList(value)) this.#appendList(value);
+    else if (this.#path.length < this.#shape.length) throw this.#refuse({ kind: "value", value });
+    else if (!this.#appendScalar(value)) throw this.#refuse({ kind: "type", value, dtype: this.#elements.dtype });
+  }
+
+  /** The levels of a list are as many as the shape's at most, so the call stack is bounded. */
+  #appendList(list: JsonList): void {
+    this.#checkSize(list.length, this.#path.length);
+    for (let index = 0; index < list.length; index++) {
+      this.#path.push(index);
+      this.append(list[index] as JsonValue);
+      this.#path.pop();
+    }
+  }
+
+  #appendNumbers(numbers: JsonNumbers): void {
+    const level = this.#path.length;
+    for (const [depth, size] of numbers.shape.entries()) this.#checkSize(size, level + depth);
+    if (level + numbers.shape.length < this.#shape.length) throw this.#refuse({ kind: "value", value: numbers });
+    const taken = this.#elements.appendNumbers(numbers);
+    if (taken === numbers.size) return;
+    this.#path.push(...indicesOf(taken, numbers.shape));
+    throw this.#refuse({ kind: "type", value: numbers.scalar(taken), dtype: this.#elements.dtype });
+  }
+
+  #appendScalar(value: null | boolean | string | JsonObject): boolean {
+    if (value === null) return this.#dialect.nullIsNaN && this.#elements.appendNaN();
+    if (typeof value === "boolean") return this.#elements.append(value);
+    if (this.#elements.dtype !== "bytes") return false;
+    const bytes = typeof value === "string" ? this.#dialect.text(value) : this.#dialect.object(value);
+    return this.#elements.append(bytes);
+  }
+
+  #checkSize(size: number, level: number): void {
+    if (level >= this.#shape.length) throw this.#refuse({ kind: "list" }, level);
+    if (size !== this.#shape[level]) throw this.#refuse({ kind: "size", size }, level);
+  }
+
+  /** `level` is deeper than the path where a list within a block of numbers is meant: the first one there. */
+  #refuse(reason: Reason, level = this.#path.length): Error {
+    const path = [...this.#path, ...new Array<number>(level - this.#path.length).fill(0)];
+    return this.#dialect.refuse({ ...reason, path, shape: this.#shape } as Misfit);
+  }
+}
+
+type Reason = Misfit extends infer Each ? (Each extends Misfit ? Omit<Each, "path" | "shape"> : never) : never;
+
+/** The index in each dimension of an element, from its row-major index. */
+function indicesOf(index: number, shape: readonly number[]): number[] {
+  let rest = index;
+  return shape
+    .toReversed()
+    .map((dim) => {
+      const at = rest % dim;
+      rest = Math.floor(rest / dim);
+      return at;
+    })
+    .toReversed();
+}

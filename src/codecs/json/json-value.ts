@@ -1,0 +1,131 @@
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+
+/**
+ * JSON as {@link parseJson} gives it: like JSON.parse, but a number, and a regular list of numbers nested to any depth, is
+ * one {@link JsonNumbers}. An empty list is an empty array.
+ */
+export type JsonValue = null | boolean | string | JsonNumbers | JsonList | JsonObject;
+/** A list that is not all numbers, or not regular. */
+export type JsonList = readonly JsonValue[];
+/** A null-prototype record: a key such as `__proto__` is data. Of equal keys the last one holds. */
+export type JsonObject = { readonly [key: string]: JsonValue };
+
+/** What a value costs that is an object of its own in memory: all but the numbers in regular lists. */
+export const VALUE_BYTES = 64;
+/** What a number takes in a {@link NumberStore}. */
+const NUMBER_BYTES = 9;
+
+/** Small documents take their memory from a common block: an ArrayBuffer of its own costs more than their numbers. */
+const BLOCK_BYTES = 64 * 1024;
+const SMALL_BYTES = 2 * 1024;
+
+let block = new ArrayBuffer(BLOCK_BYTES);
+let blockUsed = 0;
+
+/** Zeroed memory that nobody else has, from `start` on, where a double may lie. */
+function takeMemory(bytes: number): { readonly memory: ArrayBuffer; readonly start: number } {
+  if (bytes > SMALL_BYTES) return { memory: new ArrayBuffer(bytes), start: 0 };
+  if (blockUsed + bytes > BLOCK_BYTES) {
+    block = new ArrayBuffer(BLOCK_BYTES);
+    blockUsed = 0;
+  }
+  const start = blockUsed;
+  blockUsed += Math.ceil(bytes / Float64Array.BYTES_PER_ELEMENT) * Float64Array.BYTES_PER_ELEMENT;
+  return { memory: block, start };
+}
+
+/** All numbers of a document, in its order. */
+export class NumberStore {
+  values: Float64Array;
+  /** 1 where the literal has a fraction or an exponent, is a word such as NaN, or does not fit 64 bits; else 0. */
+  fractions: Uint8Array;
+  /** The integer literals that a double does not hold, by index. */
+  exact: Map<number, bigint> | undefined;
+  length = 0;
+  /** What the document's values may take. */
+  readonly budget: DecodeBudget;
+
+  /** `budget` pays for what is beyond `capacity`. */
+  constructor(capacity: number, budget: DecodeBudget) {
+    this.budget = budget;
+    const { memory, start } = takeMemory(capacity * NUMBER_BYTES);
+    this.values = new Float64Array(memory, start, capacity);
+    this.fractions = new Uint8Array(memory, start + capacity * Float64Array.BYTES_PER_ELEMENT, capacity);
+  }
+
+  push(value: number, integral: boolean): void {
+    if (this.length === this.values.length) this.#grow();
+    this.values[this.length] = value;
+    if (!integral) this.fractions[this.length] = 1;
+    this.length++;
+  }
+
+  #grow(): void {
+    const { values, fractions } = this;
+    const affordable = Math.max(1, Math.floor(this.budget.leftBytes / NUMBER_BYTES));
+    const more = Math.min(values.length, affordable);
+    this.budget.spend(more * NUMBER_BYTES, () => "one more number");
+    this.values = new Float64Array(values.length + more);
+    this.values.set(values);
+    this.fractions = new Uint8Array(values.length + more);
+    this.fractions.set(fractions);
+  }
+}
+
+/** One number (rank 0), or a regular nested list of numbers: a stretch of its document's {@link NumberStore}. */
+export class JsonNumbers {
+  readonly store: NumberStore;
+  /** Index of the first number in the store. */
+  readonly start: number;
+  readonly shape: readonly number[];
+  /** How many numbers. */
+  readonly size: number;
+
+  constructor(store: NumberStore, start: number, shape: readonly number[]) {
+    this.store = store;
+    this.start = start;
+    this.shape = shape;
+    let size = 1;
+    for (let level = 0; level < shape.length; level++) size *= shape[level] as number;
+    this.size = size;
+  }
+
+  /** The number at an index, as bigint where a double would not hold it. */
+  at(index: number): number | bigint {
+    const { store, start } = this;
+    const value = store.values[start + index] as number;
+    return store.exact?.get(start + index) ?? value;
+  }
+
+  /** Whether the literal at an index is an integer of at most 64 bits, without fraction or exponent. */
+  isInteger(index: number): boolean {
+    return this.store.fractions[this.start + index] === 0;
+  }
+
+  /** One number as a value of its own. */
+  scalar(index: number): JsonNumbers {
+    return new JsonNumbers(this.store, this.start + index, []);
+  }
+
+  /** The element at an index of the first dimension. */
+  row(index: number): JsonNumbers {
+    const size = this.size / (this.shape[0] as number);
+    return new JsonNumbers(this.store, this.start + index * size, this.shape.slice(1));
+  }
+}
+
+/** Whether a value is a list that is not one block of numbers. */
+export function isJsonList(value: JsonValue): value is JsonList {
+  return Array.isArray(value);
+}
+
+/** Whether a value is an object. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof JsonNumbers);
+}
+
+/** The length of a value that is a list of either kind, else undefined. */
+export function listLength(value: JsonValue): number | undefined {
+  if (isJsonList(value)) return value.length;
+  return value instanceof JsonNumbers ? value.shape[0] : undefined;
+}

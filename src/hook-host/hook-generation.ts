@@ -1,0 +1,196 @@
+import { Backoff } from "../async/backoff.ts";
+import { reasonText, type ServingError } from "../errors.ts";
+import type { InitParams } from "../hooks/hooks.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { Signature } from "../signature/signature.ts";
+import { type CompiledModule, compileUserModule } from "../user-module/user-module.ts";
+import type { ModelLender } from "./hook-loans.ts";
+import type { DeclaredHooks } from "./hook-protocol.ts";
+import { type HookThreadOptions, HookWorker } from "./hook-worker.ts";
+
+/** Requests that one thread has started at most; more of them wait where another thread can take them. */
+const MAX_STARTED = 32;
+/** The waits before a thread that could not be started is tried again. */
+const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
+/** The waits before a dead thread is replaced, longer with each that died before it answered anything; not much, since what it did not begin waits for the next. */
+const CRASH_BACKOFF = { firstMs: 20, maxMs: 250 };
+
+/** How hook threads are run, whatever the generation. */
+export type HookThreadChoices = Omit<HookThreadOptions, "url">;
+
+/** What a generation starts its threads with. */
+export interface HookStart {
+  readonly workers: number;
+  readonly lender: ModelLender;
+  readonly params: InitParams;
+  /** Told when a thread can take requests that could not before. */
+  readonly onReady: () => void;
+}
+
+/** Compiles the hook file and lets a first thread import it; throws `failed_precondition` for hooks that cannot work, `unavailable` when the signal ends it. */
+export async function openGeneration(
+  choices: HookThreadChoices,
+  log: Logger,
+  signal?: AbortSignal,
+): Promise<HookGeneration> {
+  const compiled = await compileUserModule(choices.file);
+  const options = { ...choices, url: compiled.url };
+  const first = new HookWorker(options, log);
+  const stop = () => void first.terminate();
+  signal?.addEventListener("abort", stop);
+  if (signal?.aborted) stop();
+  try {
+    return new HookGeneration({ compiled, options, log, first, declared: await first.declared });
+  } catch (reason) {
+    await first.terminate();
+    await compiled.dispose();
+    throw reason;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** What {@link openGeneration} makes a generation of. */
+interface GenerationParts {
+  readonly compiled: CompiledModule;
+  readonly options: HookThreadOptions;
+  readonly log: Logger;
+  /** Has imported the hooks and knows what they declare. */
+  readonly first: HookWorker;
+  readonly declared: DeclaredHooks;
+}
+
+/** One compilation of a hook file and the threads that run it: a thread that dies is replaced by one of the same hooks, until the generation ends. */
+export class HookGeneration {
+  readonly #parts: GenerationParts;
+  /** Every thread that runs, or has not yet given back what its hooks loaded. */
+  readonly #threads = new Set<HookWorker>();
+  /** Those that can take requests. */
+  readonly #ready = new Set<HookWorker>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #startBackoff = new Backoff(START_BACKOFF);
+  readonly #crashBackoff = new Backoff(CRASH_BACKOFF);
+  #signatures: Readonly<Record<string, Signature>> = {};
+  #isOver = false;
+
+  constructor(parts: GenerationParts) {
+    this.#parts = parts;
+    this.#keep(parts.first);
+  }
+
+  /** What the hooks declare. */
+  get declared(): DeclaredHooks {
+    return this.#parts.declared;
+  }
+
+  /** The files it was made of: a change of one calls for a new generation. */
+  get sources(): readonly string[] {
+    return this.#parts.compiled.sources;
+  }
+
+  /** What the pipeline takes and gives, known once it was started. */
+  get signatures(): Readonly<Record<string, Signature>> {
+    return this.#signatures;
+  }
+
+  /** Whether any thread can answer. */
+  isReady(): boolean {
+    return [...this.#ready].some((worker) => worker.isOpen);
+  }
+
+  /** The thread with the fewest requests, if any can start one more. */
+  freest(): HookWorker | undefined {
+    let best: HookWorker | undefined;
+    for (const worker of this.#ready) {
+      if (worker.isOpen && worker.inFlight < (best?.inFlight ?? MAX_STARTED)) best = worker;
+    }
+    return best;
+  }
+
+  /** Resolves once all threads can take requests; throws what init_hook threw. A generation that did not start is to be disposed. */
+  async start(start: HookStart): Promise<void> {
+    const others = Array.from({ length: start.workers - 1 }, () => this.#spawn());
+    await Promise.all([this.#parts.first, ...others].map((worker) => this.#enlist(worker, start)));
+  }
+
+  /** Lets the threads answer what they started, then run close_hook and end. */
+  async retire(): Promise<void> {
+    await this.#end(async (worker) => {
+      await worker.idle();
+      await worker.close();
+    });
+  }
+
+  /** Lets the threads run close_hook and end; what they have not answered fails. */
+  async close(): Promise<void> {
+    await this.#end((worker) => worker.close());
+  }
+
+  /** Ends the threads at once. */
+  async dispose(): Promise<void> {
+    await this.#end((worker) => worker.terminate());
+  }
+
+  /** Resolves once the threads have ended and all models that their hooks loaded are given back. */
+  async returned(): Promise<void> {
+    await Promise.all([...this.#threads].map((worker) => worker.returned));
+  }
+
+  /** A thread that has not started answers nobody, and does not hear that it should close. */
+  async #end(endReady: (worker: HookWorker) => Promise<void>): Promise<void> {
+    this.#isOver = true;
+    for (const timer of this.#timers) clearTimeout(timer);
+    const end = (worker: HookWorker) => (this.#ready.has(worker) ? endReady(worker) : worker.terminate());
+    await Promise.all([...this.#threads].map(end));
+    await this.#parts.compiled.dispose();
+  }
+
+  #spawn(): HookWorker {
+    return this.#keep(new HookWorker(this.#parts.options, this.#parts.log));
+  }
+
+  #keep(worker: HookWorker): HookWorker {
+    this.#threads.add(worker);
+    void worker.returned.then(() => this.#threads.delete(worker));
+    return worker;
+  }
+
+  async #enlist(worker: HookWorker, start: HookStart): Promise<void> {
+    await worker.declared;
+    this.#signatures = await worker.start(start.lender, start.params);
+    if (this.#isOver) return;
+    this.#ready.add(worker);
+    void worker.ended.then((reason) => this.#lost(worker, start, reason));
+    worker.onFreed(start.onReady);
+    start.onReady();
+  }
+
+  #lost(worker: HookWorker, start: HookStart, reason: ServingError | undefined): void {
+    this.#ready.delete(worker);
+    if (this.#isOver || reason === undefined) return;
+    if (worker.hasAnswered) this.#crashBackoff.reset();
+    this.#parts.log.error(`a hook thread ended and is replaced: ${reason.message}`, { err: reason.cause ?? reason });
+    this.#replaceLater(start, this.#crashBackoff);
+  }
+
+  #replaceLater(start: HookStart, backoff: Backoff): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      void this.#replace(start);
+    }, backoff.next());
+    this.#timers.add(timer);
+  }
+
+  async #replace(start: HookStart): Promise<void> {
+    const worker = this.#spawn();
+    try {
+      await this.#enlist(worker, start);
+      this.#startBackoff.reset();
+    } catch (reason) {
+      if (this.#isOver) return;
+      this.#parts.log.error(`a hook thread could not be started: ${reasonText(reason)}`, { err: reason });
+      this.#replaceLater(start, this.#startBackoff);
+      await worker.terminate();
+    }
+  }
+}

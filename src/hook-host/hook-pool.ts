@@ -1,0 +1,190 @@
+import { ServingError } from "../errors.ts";
+import type { InitParams } from "../hooks/hooks.ts";
+import type { Payload } from "../pipeline/payload.ts";
+import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
+import type { PipelineRunner } from "../pipeline/runner.ts";
+import type { Signature } from "../signature/signature.ts";
+import { elementCount } from "../tensor/tensor.ts";
+import { wasNeverStarted } from "../threads/exchange.ts";
+import { FairQueue } from "./fair-queue.ts";
+import type { HookGeneration, HookStart } from "./hook-generation.ts";
+import type { ModelLender } from "./hook-loans.ts";
+import type { HookWorker } from "./hook-worker.ts";
+
+/** What a pool needs beside the threads' own options. */
+export interface HookPoolParts {
+  readonly generation: HookGeneration;
+  /** Opens the next generation, of the file as it is then; the signal aborts when the pool closes. */
+  readonly open: (signal: AbortSignal) => Promise<HookGeneration>;
+  readonly workers: number;
+  readonly lender: ModelLender;
+  readonly params: InitParams;
+}
+
+/** Threads that may die before they begin a request: what more of them do not survive is the request itself, such as one too large to be read. */
+const MAX_HANDED_ON = 20;
+
+/** One queue of requests, by priority and fair to each kind, before the threads of one generation of hooks at a time. */
+export class HookPool implements PipelineRunner {
+  readonly #open: HookPoolParts["open"];
+  readonly #start: HookStart;
+  readonly #queue = new FairQueue<Waiting>();
+  /** The current one, one that is being started, and those that have not yet ended. */
+  readonly #generations = new Set<HookGeneration>();
+  /** How many threads died before they began a request. */
+  readonly #handedOn = new WeakMap<PipelineRequest, number>();
+  readonly #closing = new AbortController();
+  #generation: HookGeneration;
+  /** Resolves once no reload runs or waits. */
+  #reloaded: Promise<unknown> = Promise.resolve();
+
+  constructor({ generation, open, workers, lender, params }: HookPoolParts) {
+    this.#open = open;
+    this.#start = { workers, lender, params, onReady: () => this.#takeNext() };
+    this.#generation = generation;
+    this.#generations.add(generation);
+  }
+
+  get signatures(): Readonly<Record<string, Signature>> {
+    return this.#generation.signatures;
+  }
+
+  isReady(): boolean {
+    return this.#generation.isReady();
+  }
+
+  /** The files that the hooks were made of. */
+  get sources(): readonly string[] {
+    return this.#generation.sources;
+  }
+
+  /** Starts all threads; throws what init_hook threw, and has then ended them. */
+  async start(): Promise<void> {
+    try {
+      await this.#generation.start(this.#start);
+    } catch (reason) {
+      await this.#generation.dispose();
+      await this.#generation.returned();
+      throw reason;
+    }
+  }
+
+  /**
+   * Replaces the threads by those of the hook file as it is now, one reload after the other; resolves once the old ones
+   * have finished what they started. Where the new file fails, the old ones stay and this throws; a closed pool throws `unavailable`.
+   */
+  async reload(): Promise<void> {
+    const replaced = this.#reloaded.then(() => this.#replaceGeneration());
+    this.#reloaded = replaced.catch(() => {});
+    const old = await replaced;
+    await old.retire();
+    this.#forget(old);
+  }
+
+  async run(request: PipelineRequest): Promise<PipelineResult> {
+    this.#assertOpen();
+    const worker = this.#generation.freest();
+    if (worker !== undefined) return this.#runOn(worker, request);
+    return new Promise((resolve, reject) => this.#enqueue({ request, resolve, reject }));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    for (const { reject } of this.#queue.clear()) reject(closedError());
+    await Promise.all([...this.#generations].map((generation) => generation.close()));
+    await this.#reloaded;
+    await Promise.all([...this.#generations].map((generation) => generation.returned()));
+  }
+
+  /** Resolves with the generation that was current until now. */
+  async #replaceGeneration(): Promise<HookGeneration> {
+    this.#assertOpen();
+    const next = await this.#open(this.#closing.signal);
+    this.#generations.add(next);
+    try {
+      this.#assertOpen();
+      await next.start(this.#start);
+      this.#assertOpen();
+    } catch (reason) {
+      await next.dispose();
+      this.#forget(next);
+      throw reason;
+    }
+    const old = this.#generation;
+    this.#generation = next;
+    this.#takeNext();
+    return old;
+  }
+
+  /** A model that the hooks loaded may take its time to come back; nothing but {@link close} waits for it. */
+  #forget(generation: HookGeneration): void {
+    void generation.returned().then(() => this.#generations.delete(generation));
+  }
+
+  #assertOpen(): void {
+    if (this.#closing.signal.aborted) throw closedError();
+  }
+
+  async #runOn(worker: HookWorker, request: PipelineRequest): Promise<PipelineResult> {
+    try {
+      return await worker.run(request);
+    } catch (reason) {
+      if (wasNeverStarted(reason) && this.#canRunAgain(request)) return this.run(request);
+      throw request.signal.aborted ? ServingError.from(request.signal.reason) : ServingError.from(reason);
+    } finally {
+      this.#takeNext();
+    }
+  }
+
+  /** What a thread did not begin goes to another, or waits for the next as any new request does. */
+  #canRunAgain(request: PipelineRequest): boolean {
+    const { inputs, signal } = request;
+    if (signal.aborted || this.#closing.signal.aborted || !isWhole(inputs)) return false;
+    const times = this.#handedOn.get(request) ?? 0;
+    this.#handedOn.set(request, times + 1);
+    return times < MAX_HANDED_ON;
+  }
+
+  /** A request whose client is gone leaves the queue before it costs anything. */
+  #enqueue(waiting: Waiting): void {
+    const { signal, priority } = waiting.request;
+    signal.addEventListener(
+      "abort",
+      () => {
+        this.#queue.remove(waiting);
+        waiting.reject(ServingError.from(signal.reason));
+      },
+      { once: true },
+    );
+    this.#queue.push(waiting, { priority, kind: queueKind(waiting.request) });
+  }
+
+  #takeNext(): void {
+    for (let worker = this.#generation.freest(); worker !== undefined; worker = this.#generation.freest()) {
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      this.#runOn(worker, next.request).then(next.resolve, next.reject);
+    }
+  }
+}
+
+/** Requests of other inputs are other work, often for another model. */
+function queueKind({ info, inputs }: PipelineRequest): string {
+  return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
+}
+
+/** Whether no input was handed over to a thread. */
+function isWhole(payload: Payload): boolean {
+  if (payload.kind === "json") return payload.json.length > 0;
+  return Object.values(payload.tensors).every(({ shape, data }) => data.length > 0 || elementCount(shape) === 0);
+}
+
+function closedError(): ServingError {
+  return new ServingError("unavailable", "The hooks are closed.");
+}
+
+interface Waiting {
+  readonly request: PipelineRequest;
+  readonly resolve: (result: PipelineResult) => void;
+  readonly reject: (reason: unknown) => void;
+}

@@ -1,0 +1,112 @@
+import type { MessagePort } from "node:worker_threads";
+import type { OptionTable, RawOptions } from "../drivers/option-table.ts";
+import type { InitParams } from "../hooks/hooks.ts";
+import type { ModelFacts } from "../model-host/model-facts.ts";
+import type { Logged } from "../observability/log-filter.ts";
+import type { Payload } from "../pipeline/payload.ts";
+import type { Signature } from "../signature/signature.ts";
+import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
+import { FIRST_QUESTION } from "../threads/exchange.ts";
+import type { LogEvent } from "../threads/thread-logger.ts";
+import type { WireError } from "../threads/wire-error.ts";
+
+/** Asks a hook thread to run a request; its payload is the record's tensors. */
+export const RUN = FIRST_QUESTION;
+
+/** The meta of {@link RUN}. */
+export interface RunMeta {
+  readonly id: string;
+  readonly model: string;
+  readonly version: string;
+  readonly signature: string;
+  readonly kind: Payload["kind"];
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly outputs?: readonly string[] | undefined;
+  readonly deadline?: number | undefined;
+  readonly priority?: number | undefined;
+  readonly queueTimeoutMs?: number | undefined;
+}
+
+/** The meta of its answer; absent where hooks set nothing. */
+export interface RanMeta {
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly contentType?: string;
+}
+
+/** A model as a hook thread reaches it; the ports travel in the transfer list. */
+export interface ModelLines {
+  readonly facts: ModelFacts;
+  readonly hookArgs: unknown;
+  readonly ports: readonly MessagePort[];
+}
+
+/** What a hook thread is started with. */
+export interface HookThreadData {
+  /** The compiled hook module. */
+  readonly url: string;
+  /** The hook file as the user gave it, for messages. */
+  readonly file: string;
+  readonly stageCount: number;
+  readonly logged: Logged;
+  /** Milliseconds after which a hook's pending promise fails its request; 0 = never. */
+  readonly hookTimeoutMs: number;
+  /** What the thread may hold, in megabytes: in its JavaScript heap, and as much again in buffers. */
+  readonly memoryMb: number;
+  /** Lets a debugger attach; a thread that stands still, or a promise that stays pending, is then left alone. */
+  readonly inspect: boolean;
+  /** One 32-bit integer that counts the turns of the thread's event loop. */
+  readonly heartbeat: SharedArrayBuffer;
+  /** Where the thread marks the last request that it began: see StartMark. */
+  readonly started: SharedArrayBuffer;
+}
+
+/** What the main thread says to a hook thread. */
+export type HookCommand =
+  | {
+      readonly start: {
+        readonly models: readonly ModelLines[];
+        readonly params: InitParams;
+        readonly requests: MessagePort;
+      };
+    }
+  | { readonly loadedModel: { readonly id: number; readonly lines?: ModelLines; readonly failed?: WireError } }
+  | { readonly reconnect: { readonly stage: number; readonly instance: number; readonly port: MessagePort } }
+  | { readonly close: true };
+
+/** A model that hooks want to load themselves; the id is their own, for the answer and to give it back. */
+export interface LoanRequest {
+  readonly id: number;
+  readonly driver: string;
+  readonly path: string;
+  readonly options: RawOptions;
+}
+
+/** What hooks declare, known before any model is loaded. */
+export interface DeclaredHooks {
+  readonly options?: OptionTable;
+}
+
+/** What a hook thread says to the main thread. */
+export type HookEvent =
+  | { readonly declared: DeclaredHooks }
+  | { readonly ready: { readonly signatures: Readonly<Record<string, Signature>> } }
+  | { readonly failed: WireError }
+  | { readonly exhausted: true }
+  | { readonly log: LogEvent }
+  | { readonly loadModel: LoanRequest }
+  | { readonly closeModel: number }
+  | { readonly closed: true };
+
+const JSON_NAME = "json";
+
+/** A payload as a record's tensors. */
+export function payloadToTensors(payload: Payload): Tensors {
+  if (payload.kind === "tensors") return payload.tensors;
+  return createTensors([[JSON_NAME, createTensor("uint8", [payload.json.length], payload.json)]]);
+}
+
+/** The payload that the tensors stand for. */
+export function payloadFromTensors(kind: Payload["kind"], tensors: Tensors): Payload {
+  if (kind === "tensors") return { kind, tensors };
+  return { kind, json: tensors[JSON_NAME]?.data as Uint8Array };
+}

@@ -1,0 +1,194 @@
+import type { MessagePort } from "node:worker_threads";
+import type { CancelSignal } from "../async/cancel-source.ts";
+import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
+import { withinStartLimit } from "../hooks/start-limit.ts";
+import { createModelClient, type ModelClient } from "../model-host/threads/model-client.ts";
+import type { Logger } from "../observability/logger.ts";
+import { Pipeline, type PipelineResult } from "../pipeline/pipeline.ts";
+import type { RemoteClient } from "../pipeline/remote.ts";
+import type { Answer } from "../threads/exchange.ts";
+import { startHeartbeat } from "../threads/heartbeat.ts";
+import { toHostPort } from "../threads/host-port.ts";
+import { Responder } from "../threads/responder.ts";
+import { StartMark } from "../threads/start-mark.ts";
+import { createThreadLogger } from "../threads/thread-logger.ts";
+import { fromWireError, toWireError } from "../threads/wire-error.ts";
+import type { WireRecord } from "../threads/wire-record.ts";
+import { watchExternalMemory } from "./external-memory.ts";
+import {
+  type HookCommand,
+  type HookEvent,
+  type HookThreadData,
+  type ModelLines,
+  payloadFromTensors,
+  payloadToTensors,
+  type RanMeta,
+  type RunMeta,
+} from "./hook-protocol.ts";
+import { type LoadMore, startHooks } from "./start-hooks.ts";
+
+type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
+
+/** Runs a hook thread: imports and checks the hooks, then, once the models are there, starts them and answers requests until told to close. */
+export async function runHookThread(control: MessagePort, data: HookThreadData, remote: RemoteClient): Promise<void> {
+  const say = (event: HookEvent) => control.postMessage(event);
+  const log = createThreadLogger(data.logged, (event) => say({ log: event }));
+  keepAlive(data.heartbeat, log);
+  watchExternalMemory(data.memoryMb, () => {
+    say({ exhausted: true });
+    process.exit();
+  });
+  const parent = new ParentModels(control);
+  const detach = data.inspect ? await inspect(log) : () => {};
+  try {
+    const hooks = validateHooks(toHooks(await importHooks(data, log), data.file), data.stageCount, data.file);
+    say({ declared: hooks.options === undefined ? {} : { options: hooks.options } });
+    const { start } = await nextCommand(control, "start");
+    const close = await startPipeline({ hooks, start, loadMore: parent.load, remote, log, data, say, control });
+    await nextCommand(control, "close");
+    await close();
+    say({ closed: true });
+  } catch (reason) {
+    say({ failed: toWireError(reason) });
+  } finally {
+    detach();
+    await remote.close();
+    control.close();
+  }
+}
+
+async function inspect(log: Logger): Promise<() => void> {
+  const { openInspector } = await import("./open-inspector.ts");
+  return openInspector(log);
+}
+
+async function importHooks({ url, file, hookTimeoutMs }: HookThreadData, log: Logger): Promise<HookExports> {
+  const { importCompiled } = await import("../user-module/user-module.ts");
+  return withinStartLimit(importCompiled(url, file), `${file} has not been loaded`, { hookTimeoutMs, log });
+}
+
+type HookExports = Readonly<Record<string, unknown>>;
+
+interface PipelineStart {
+  readonly hooks: HookSet;
+  readonly start: Start;
+  readonly loadMore: LoadMore;
+  readonly remote: RemoteClient;
+  readonly log: Logger;
+  readonly data: HookThreadData;
+  readonly say: (event: HookEvent) => void;
+  readonly control: MessagePort;
+}
+
+/** Returns how to end it. */
+async function startPipeline({
+  hooks,
+  start,
+  loadMore,
+  remote,
+  log,
+  data,
+  say,
+  control,
+}: PipelineStart): Promise<() => Promise<void>> {
+  const models = start.models.map(toHandle);
+  control.on("message", (command: HookCommand) => {
+    if (!("reconnect" in command)) return;
+    const { stage, instance, port } = command.reconnect;
+    models[stage]?.reconnect(instance, toHostPort(port));
+  });
+  const { file, hookTimeoutMs } = data;
+  const started = await startHooks(hooks, { models, params: start.params, log, loadMore, file, hookTimeoutMs });
+  const pipeline = new Pipeline({ models, hooks, globalCtx: started.globalCtx, remote, log, hookTimeoutMs });
+  const responder = new Responder(toHostPort(start.requests), {
+    answer: (question, signal) => answer(pipeline, question, signal),
+    startMark: new StartMark(data.started),
+  });
+  say({ ready: { signatures: pipeline.signatures } });
+  return async () => {
+    responder.close();
+    await started.close();
+    for (const model of models) await model.close();
+  };
+}
+
+async function answer(
+  pipeline: Pipeline,
+  { meta, tensors = {} }: WireRecord,
+  signal: CancelSignal,
+): Promise<Partial<Answer>> {
+  const { id, model, version, signature, kind, metadata, outputs, deadline, priority, queueTimeoutMs } =
+    meta as RunMeta;
+  const result = await pipeline.run({
+    info: { id, model, version: BigInt(version), signature },
+    inputs: payloadFromTensors(kind, tensors),
+    metadata,
+    signal,
+    priority,
+    queueTimeoutMs,
+    outputs,
+    deadline,
+  });
+  return { meta: toRanMeta(result), tensors: payloadToTensors(result.outputs) };
+}
+
+function toRanMeta({ metadata, contentType }: PipelineResult): RanMeta | undefined {
+  if (contentType !== undefined) return { metadata, contentType };
+  return Object.keys(metadata).length > 0 ? { metadata } : undefined;
+}
+
+function toHandle({ facts, hookArgs, ports }: ModelLines): ModelClient {
+  return createModelClient({ facts, hookArgs, ports: ports.map(toHostPort) });
+}
+
+/** The next command of one kind; the others are not lost, their own listeners hear them. */
+function nextCommand<Key extends "start" | "close">(
+  control: MessagePort,
+  key: Key,
+): Promise<Extract<HookCommand, { readonly [K in Key]: unknown }>> {
+  return new Promise((resolve) => {
+    const listen = (command: HookCommand) => {
+      if (!(key in command)) return;
+      control.off("message", listen);
+      resolve(command as never);
+    };
+    control.on("message", listen);
+  });
+}
+
+/** Shows the main thread that the event loop turns, and keeps a stray rejection from ending the thread. */
+function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
+  startHeartbeat(heartbeat);
+  process.on("unhandledRejection", (reason) =>
+    log.error("a hook left a promise to itself, and it was rejected", { err: reason }),
+  );
+}
+
+/** Asks the main thread for the models that hooks load themselves. */
+class ParentModels {
+  readonly #control: MessagePort;
+  readonly #waiting = new Map<number, (command: HookCommand) => void>();
+  #lastId = 0;
+
+  constructor(control: MessagePort) {
+    this.#control = control;
+    control.on("message", (command: HookCommand) => {
+      if ("loadedModel" in command) this.#waiting.get(command.loadedModel.id)?.(command);
+    });
+  }
+
+  readonly load: LoadMore = async (driver, path, options) => {
+    const id = ++this.#lastId;
+    const answered = new Promise<HookCommand>((resolve) => this.#waiting.set(id, resolve));
+    this.#control.postMessage({ loadModel: { id, driver, path, options } } satisfies HookEvent);
+    const { loadedModel } = (await answered) as Extract<HookCommand, { readonly loadedModel: unknown }>;
+    this.#waiting.delete(id);
+    if (loadedModel.lines === undefined) throw fromWireError(loadedModel.failed as never);
+    const handle = toHandle(loadedModel.lines);
+    const close = async () => {
+      await handle.close();
+      this.#control.postMessage({ closeModel: id } satisfies HookEvent);
+    };
+    return { ...handle, close };
+  };
+}

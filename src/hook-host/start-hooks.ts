@@ -1,0 +1,105 @@
+import type { RawOptions } from "../drivers/option-table.ts";
+import { reasonText, ServingError } from "../errors.ts";
+import type { HookSet } from "../hooks/hook-set.ts";
+import type { InitContext, InitParams, LoadedModel } from "../hooks/hooks.ts";
+import { kindOf } from "../hooks/kind-of.ts";
+import { withinStartLimit } from "../hooks/start-limit.ts";
+import type { ModelHandle } from "../model-host/model-handle.ts";
+import type { Logger } from "../observability/logger.ts";
+import { BoundStage } from "../pipeline/bound-stage.ts";
+
+/** What starting hooks needs. */
+export interface StartParts {
+  readonly models: readonly ModelHandle[];
+  readonly params: InitParams;
+  readonly log: Logger;
+  readonly loadMore: LoadMore;
+  /** The hook file, for messages. */
+  readonly file: string;
+  /** `--hook-timeout`, in milliseconds; 0 = no limit. */
+  readonly hookTimeoutMs: number;
+}
+
+/** Loads a model that hooks ask for by the name of its driver; equal ones are shared by whoever implements it. */
+export type LoadMore = (driver: string, path: string, options: RawOptions) => Promise<ModelHandle>;
+
+/** Hooks whose `init_hook` has returned. */
+export interface StartedHooks {
+  readonly globalCtx: unknown;
+  /** Runs `close_hook`, then gives back the models that hooks loaded themselves. */
+  close(): Promise<void>;
+}
+
+/** Runs `init_hook`; throws `failed_precondition`, naming the file, when it throws or does not return in time. */
+export async function startHooks(hooks: HookSet | undefined, parts: StartParts): Promise<StartedHooks> {
+  const loaded: LoadedModel[] = [];
+  const closeLoaded = () => Promise.all(loaded.map((model) => model.close()));
+  try {
+    const globalCtx = await runInit(hooks, parts, loaded);
+    return {
+      globalCtx,
+      close: async () => {
+        await closeHook(hooks, globalCtx, parts.log);
+        await closeLoaded();
+      },
+    };
+  } catch (reason) {
+    await closeLoaded();
+    throw reason;
+  }
+}
+
+async function runInit(hooks: HookSet | undefined, parts: StartParts, loaded: LoadedModel[]): Promise<unknown> {
+  if (hooks?.init === undefined) return undefined;
+  const { file, params } = parts;
+  const init = async () => hooks.init?.(params, initContext(parts, loaded));
+  const initialised = init().catch((reason) => Promise.reject(initError(reason, file)));
+  return withinStartLimit(initialised, `init_hook of ${file} has not returned`, parts);
+}
+
+/** A wrong argument that a hook gives is no wrong argument of the command line. */
+function initError(reason: unknown, file: string): ServingError {
+  const own = reason instanceof ServingError ? ServingError.from(reason).code : "failed_precondition";
+  const code = own === "invalid_argument" ? "failed_precondition" : own;
+  return new ServingError(code, `${file}: init_hook failed: ${reasonText(reason)}`, { cause: reason });
+}
+
+/** What goes wrong while hooks end must not keep the models from being freed. */
+async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Logger): Promise<void> {
+  try {
+    await hooks?.close?.(globalCtx);
+  } catch (reason) {
+    log.error("close_hook failed", { err: reason });
+  }
+}
+
+function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModel[]): InitContext {
+  const { signal } = new AbortController();
+  return {
+    drivers: models.map((model, index) => new BoundStage(model, { signal }, `model ${index + 1}`)),
+    log,
+    loadModel: async (driver, path, options = {}) => {
+      checkLoadModel(driver, path, options);
+      const handle = await loadMore(driver, path, options);
+      const model = Object.assign(new BoundStage(handle, { signal }, `the model ${path}`), { close: handle.close });
+      loaded.push(model);
+      return model;
+    },
+  };
+}
+
+/** JavaScript may call it with anything. */
+function checkLoadModel(driver: unknown, path: unknown, options: unknown): void {
+  const usage = 'expected ctx.loadModel("onnx", "model.onnx", { option: "text" })';
+  if (typeof driver !== "string" || driver === "") throw invalid(`loadModel got ${kindOf(driver)} as driver`);
+  if (typeof path !== "string") throw invalid(`loadModel got ${kindOf(path)} as path`);
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    throw invalid(`loadModel got ${kindOf(options)} as options`);
+  }
+  const wrong = Object.entries(options).find(([, value]) => typeof value !== "string");
+  if (wrong !== undefined) throw invalid(`loadModel got ${kindOf(wrong[1])} as option "${wrong[0]}"`);
+
+  function invalid(what: string): ServingError {
+    return new ServingError("invalid_argument", `${what}; ${usage}.`);
+  }
+}

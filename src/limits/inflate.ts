@@ -1,0 +1,55 @@
+import { createGunzip, createInflate } from "node:zlib";
+import { ServingError } from "../errors.ts";
+import { ByteList } from "./byte-list.ts";
+import type { MemoryShare } from "./memory-budget.ts";
+
+/** Ways of compressing that clients may choose. */
+export const COMPRESSIONS = { gzip: createGunzip, deflate: createInflate } as const;
+/** A key of {@link COMPRESSIONS}. */
+export type Compression = keyof typeof COMPRESSIONS;
+
+/** What inflated bytes are held to. */
+export interface InflateLimits {
+  /** The most that they may be. */
+  readonly maxBytes: number;
+  /** Where they are counted. */
+  readonly memory: MemoryShare;
+}
+
+/** Pieces in which they come; larger than zlib's own for fewer turns. */
+const CHUNK_BYTES = 64 * 1024;
+
+/** Whether a name is one of {@link COMPRESSIONS}. */
+export function isCompression(name: string): name is Compression {
+  return Object.hasOwn(COMPRESSIONS, name);
+}
+
+/**
+ * Inflates a body or a message, and stops where a limit is passed. Rejects with `resource_exhausted` over `maxBytes`, with
+ * `unavailable` where the memory is used up, with `invalid_argument` for what is not compressed so.
+ */
+export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory }: InflateLimits): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const inflated = new ByteList();
+    const stream = COMPRESSIONS[how]({ chunkSize: CHUNK_BYTES });
+    stream.on("data", (chunk: Buffer) => {
+      try {
+        if (inflated.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
+        memory.grow(chunk.length);
+        inflated.append(chunk);
+      } catch (reason) {
+        stream.destroy();
+        reject(reason);
+      }
+    });
+    stream.once("end", () => resolve(inflated.contents()));
+    stream.once("error", (cause) => {
+      reject(new ServingError("invalid_argument", `The body is not valid ${how} data, as its headers say.`, { cause }));
+    });
+    stream.end(bytes);
+  });
+}
+
+function tooLarge(maxBytes: number): ServingError {
+  return new ServingError("resource_exhausted", `The body is larger than ${maxBytes} bytes once it is inflated.`);
+}

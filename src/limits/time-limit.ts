@@ -1,0 +1,33 @@
+import { type CancelSignal, CancelSource } from "../async/cancel-source.ts";
+
+/** What ends a request before it is answered. */
+export interface TimeLimit {
+  readonly signal: CancelSignal;
+  /** Milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
+}
+
+/** A limit that may have a timer, which {@link LimitedTime.clear} stops. */
+export interface LimitedTime extends TimeLimit {
+  clear(): void;
+}
+
+/** The same limit, but no later than `timeoutMs` from now; 0 = unchanged. The signal's reason then is a `TimeoutError`. */
+export function limitTime(limit: TimeLimit, timeoutMs: number): LimitedTime {
+  const until = Date.now() + timeoutMs;
+  const isEarlier = (limit.deadline ?? Number.POSITIVE_INFINITY) <= until;
+  if (timeoutMs === 0 || isEarlier) return { signal: limit.signal, deadline: limit.deadline, clear: nothing };
+  const source = new CancelSource();
+  const passOn = () => source.abort(limit.signal.reason);
+  if (limit.signal.aborted) passOn();
+  limit.signal.addEventListener("abort", passOn, { once: true });
+  const expire = () => source.abort(new DOMException("The request's deadline passed.", "TimeoutError"));
+  const timer = setTimeout(expire, timeoutMs);
+  const clear = () => {
+    clearTimeout(timer);
+    limit.signal.removeEventListener("abort", passOn);
+  };
+  return { signal: source, deadline: until, clear };
+}
+
+function nothing(): void {}

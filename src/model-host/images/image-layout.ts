@@ -1,0 +1,72 @@
+import { ServingError } from "../../errors.ts";
+import type { Pixels } from "../../media/decode-pixels.ts";
+import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
+import { takesPictures } from "../../signature/takes-pictures.ts";
+import type { ImageChoices } from "./image-options.ts";
+
+/** The dimensions of an image input by what they mean. */
+export interface ImageLayout {
+  readonly order: "NHWC" | "NCHW";
+  readonly batch: Dimension;
+  readonly height: Dimension;
+  readonly width: Dimension;
+  readonly channels: Dimension;
+}
+
+/** Width and height of what a model gets. */
+export interface TargetSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+const CHANNEL_COUNTS: readonly Dimension[] = [1, 3, 4];
+
+/** Which dimension of an input of rank 4 is which: as the option says, else the one of 1, 3 or 4 holds the channels, the last one first. */
+export function imageLayout({ shape }: TensorSpec, { layout }: Pick<ImageChoices, "layout">): ImageLayout {
+  const [batch, second, third, last] = shape as readonly [Dimension, Dimension, Dimension, Dimension];
+  const isFirst = CHANNEL_COUNTS.includes(second) && !CHANNEL_COUNTS.includes(last);
+  const order = layout ?? (isFirst ? "NCHW" : "NHWC");
+  if (order === "NCHW") return { order, batch, channels: second, height: third, width: last };
+  return { order, batch, height: second, width: third, channels: last };
+}
+
+/** The signatures, with the layout of every input that takes pictures. */
+export function withImageLayouts(
+  signatures: Readonly<Record<string, Signature>>,
+  choices: ImageChoices,
+): Readonly<Record<string, Signature>> {
+  const withLayout = (spec: TensorSpec) => {
+    if (!takesPictures(spec)) return spec;
+    const { order, channels } = imageLayout(spec, choices);
+    return CHANNEL_COUNTS.includes(channels) ? { ...spec, imageLayout: order } : spec;
+  };
+  const entries = Object.entries(signatures).map(
+    ([name, { inputs, ...rest }]) => [name, { ...(inputs && { inputs: inputs.map(withLayout) }), ...rest }] as const,
+  );
+  return Object.fromEntries(entries);
+}
+
+/**
+ * The size that all pictures of a request get: the input's; of a range the nearest to the first picture's; of an open dimension
+ * the first picture's, which all others must have then. Throws `invalid_argument` where they differ.
+ */
+export function targetSize(pictures: readonly Pixels[], layout: ImageLayout, { name }: TensorSpec): TargetSize {
+  const [first] = pictures;
+  const size = {
+    width: chooseSide(layout.width, first?.width ?? 0),
+    height: chooseSide(layout.height, first?.height ?? 0),
+  };
+  const isOpen = (side: "width" | "height") => layout[side] === -1;
+  const differs = (picture: Pixels) =>
+    (isOpen("width") && picture.width !== size.width) || (isOpen("height") && picture.height !== size.height);
+  if (!pictures.some(differs)) return size;
+  throw new ServingError(
+    "invalid_argument",
+    `Binary input images for this endpoint are required to have the same resolution; input name: ${name}`,
+  );
+}
+
+function chooseSide(dimension: Dimension, own: number): number {
+  if (typeof dimension === "number") return dimension === -1 ? own : dimension;
+  return Math.min(dimension.max, Math.max(dimension.min, own));
+}

@@ -1,0 +1,200 @@
+import { CancelSource } from "../../async/cancel-source.ts";
+import { ServingError } from "../../errors.ts";
+import type { Signature } from "../../signature/signature.ts";
+import { concatRows, copyRows, padTo, rowCount, sliceRows } from "../../tensor/rows.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import type { ModelCall } from "../model-handle.ts";
+import type { QueuedRun, RunPolicy } from "./run-queue.ts";
+
+/** How predicts are put together. */
+export interface Batching {
+  /** Rows of a batch at most. */
+  readonly maxRows: number;
+  /** How long a batch that is not full waits for more, in milliseconds; 0 = whatever waits goes together. */
+  readonly lingerMs: number;
+  /** Rows that a batch may have, ascending, the last one equal to `maxRows`; smaller batches are padded with copies of a row. Empty = any. */
+  readonly allowedRows: readonly number[];
+  /** Whether inputs that differ beyond the first dimension are padded to the largest, each with its own first element. */
+  readonly padVariableLength: boolean;
+}
+
+/** Throws `failed_precondition` for a signature whose inputs or outputs have no batch dimension. */
+export function assertBatchable({ inputs = [], outputs = [] }: Signature): void {
+  for (const { name, shape } of [...inputs, ...outputs]) {
+    if (shape === undefined || (shape.length > 0 && typeof shape[0] !== "number") || shape[0] === -1) continue;
+    const found = shape.length === 0 ? "is a scalar" : `has a first dimension of ${shape[0]}`;
+    throw new ServingError(
+      "failed_precondition",
+      `The model cannot be batched: ${name} ${found}; expected a first dimension of any size.`,
+    );
+  }
+}
+
+/** Puts waiting predicts together along the first dimension, runs them as one, and splits the outputs; results equal those of single runs. */
+export class BatchPolicy implements RunPolicy {
+  readonly gathers = true;
+  readonly #batching: Batching;
+  readonly #predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
+  #oldest = 0;
+
+  constructor(batching: Batching, predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>) {
+    this.#batching = batching;
+    this.#predict = predict;
+  }
+
+  lingerMs(waiting: readonly QueuedRun[]): number {
+    const { lingerMs, maxRows } = this.#batching;
+    if (lingerMs === 0) return 0;
+    const rows = waiting.reduce((sum, { inputs }) => sum + rowsOf(inputs), 0);
+    const now = performance.now();
+    if (this.#oldest === 0) this.#oldest = now;
+    const rest = rows >= maxRows ? 0 : this.#oldest + lingerMs - now;
+    return Math.max(0, rest);
+  }
+
+  rowsOf({ inputs }: QueuedRun): number {
+    return rowsOf(inputs);
+  }
+
+  take(waiting: QueuedRun[]): QueuedRun[] {
+    this.#oldest = 0;
+    const [first] = waiting as [QueuedRun];
+    const key = this.#keyOf(first);
+    const taken: QueuedRun[] = [];
+    let rows = 0;
+    for (let index = 0; index < waiting.length; ) {
+      const run = waiting[index] as QueuedRun;
+      const runRows = rowsOf(run.inputs);
+      const fits = taken.length === 0 || rows + runRows <= this.#batching.maxRows;
+      if (!fits) break;
+      if (this.#keyOf(run) !== key) index++;
+      else {
+        taken.push(run);
+        waiting.splice(index, 1);
+        rows += runRows;
+      }
+    }
+    return taken;
+  }
+
+  async run(taken: readonly QueuedRun[]): Promise<void> {
+    try {
+      const counts = taken.map(({ inputs }) => rowsOf(inputs));
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      const outputs = await this.#predictRows(this.#join(taken), total, jointCall(taken));
+      let start = 0;
+      for (const [index, run] of taken.entries()) {
+        const end = start + (counts[index] as number);
+        run.resolve(taken.length === 1 ? outputs : mapTensors(outputs, (tensor) => copyRows(tensor, start, end)));
+        start = end;
+      }
+    } catch (reason) {
+      if (taken.length === 1) (taken[0] as QueuedRun).reject(reason);
+      // One request's bad values must not fail its neighbours: each is run by itself.
+      else for (const run of taken) await this.run([run]);
+    }
+  }
+
+  /** Splits what is larger than a batch, pads what is smaller than an allowed size. */
+  async #predictRows(inputs: Tensors, rows: number, call: ModelCall): Promise<Tensors> {
+    const { maxRows, allowedRows } = this.#batching;
+    if (rows > maxRows) {
+      const parts: Tensors[] = [];
+      for (let start = 0; start < rows; start += maxRows) {
+        const end = Math.min(rows, start + maxRows);
+        parts.push(
+          await this.#predictRows(
+            mapTensors(inputs, (tensor) => sliceRows(tensor, start, end)),
+            end - start,
+            call,
+          ),
+        );
+      }
+      return joinTensors(parts);
+    }
+    const padded = allowedRows.find((allowed) => allowed >= rows) ?? rows;
+    if (padded === rows || rows === 0) return checkedRows(await this.#predict(inputs, call), rows);
+    const filled = mapTensors(inputs, (tensor) =>
+      concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))]),
+    );
+    const outputs = checkedRows(await this.#predict(filled, call), padded);
+    return mapTensors(outputs, (tensor) => sliceRows(tensor, 0, rows));
+  }
+
+  #join(taken: readonly QueuedRun[]): Tensors {
+    if (taken.length === 1) return (taken[0] as QueuedRun).inputs;
+    const all = taken.map(({ inputs }) => inputs);
+    return joinTensors(this.#batching.padVariableLength ? padAlike(all) : all);
+  }
+
+  /** What goes together has the same signature, wanted outputs, names, dtypes and row shapes (ranks, where lengths are padded). */
+  #keyOf({ inputs, call }: QueuedRun): string {
+    const { padVariableLength } = this.#batching;
+    const shapes = Object.entries(inputs).map(([name, { dtype, shape }]) => [
+      name,
+      dtype,
+      padVariableLength ? shape.length : shape.slice(1),
+    ]);
+    return JSON.stringify([call.signature, call.outputs, shapes.sort()]);
+  }
+}
+
+/** The rows that all inputs have; throws `invalid_argument` where they differ. */
+export function rowsOf(inputs: Tensors): number {
+  const entries = Object.entries(inputs);
+  const rows = entries.map(([, tensor]) => rowCount(tensor));
+  const wrong = rows.findIndex((count) => count === undefined || count !== rows[0]);
+  if (wrong < 0) return rows[0] ?? 1;
+  const name = entries[wrong]?.[0];
+  throw new ServingError(
+    "invalid_argument",
+    `Input "${name}" has ${rows[wrong] ?? "no"} rows, but "${entries[0]?.[0]}" has ${rows[0] ?? "no"}; a batched model takes equal ones.`,
+  );
+}
+
+function checkedRows(outputs: Tensors, rows: number): Tensors {
+  for (const [name, tensor] of Object.entries(outputs)) {
+    if (rowCount(tensor) === rows) continue;
+    throw new ServingError(
+      "internal",
+      `The model cannot be batched: output "${name}" has shape [${tensor.shape}] for ${rows} rows.`,
+    );
+  }
+  return outputs;
+}
+
+/** Nobody's cancellation may end the others' run; it may take as long as the most patient of them waits. */
+function jointCall(taken: readonly QueuedRun[]): ModelCall {
+  const [{ call: first }] = taken as readonly [QueuedRun];
+  if (taken.length === 1) return first;
+  const latest = Math.max(...taken.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY));
+  const { signature, outputs } = first;
+  const signal = new CancelSource();
+  return { signature, signal, ...(outputs && { outputs }), ...(Number.isFinite(latest) && { deadline: latest }) };
+}
+
+function padAlike(all: readonly Tensors[]): Tensors[] {
+  const names = Object.keys(all[0] as Tensors);
+  const largest = new Map(names.map((name) => [name, largestShape(all.map((tensors) => tensors[name] as Tensor))]));
+  return all.map((tensors) => {
+    const padded = Object.entries(tensors).map(([name, tensor]) => {
+      const [, ...row] = largest.get(name) as readonly number[];
+      return [name, padTo(tensor, [tensor.shape[0] as number, ...row])] as const;
+    });
+    return createTensors(padded);
+  });
+}
+
+function largestShape(tensors: readonly Tensor[]): number[] {
+  const [first] = tensors as readonly [Tensor];
+  return first.shape.map((_, axis) => Math.max(...tensors.map(({ shape }) => shape[axis] as number)));
+}
+
+function joinTensors(all: readonly Tensors[]): Tensors {
+  const names = Object.keys(all[0] as Tensors);
+  return createTensors(names.map((name) => [name, concatRows(all.map((tensors) => tensors[name] as Tensor))]));
+}
+
+function mapTensors(tensors: Tensors, change: (tensor: Tensor) => Tensor): Tensors {
+  return createTensors(Object.entries(tensors).map(([name, tensor]) => [name, change(tensor)]));
+}

@@ -1,0 +1,88 @@
+import { ServingError } from "../../errors.ts";
+import { packValues, unpackValues } from "../../threads/call-values.ts";
+import { Exchange } from "../../threads/exchange.ts";
+import type { HostPort } from "../../threads/host-port.ts";
+import { fromMethodTree } from "../../threads/method-tree.ts";
+import type { ModelFacts } from "../model-facts.ts";
+import type { ModelHandle } from "../model-handle.ts";
+import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
+import { CALL, PREDICT, STATISTICS, toPredictMeta } from "./model-protocol.ts";
+
+/** What a client needs to know of a model that it reaches by message. */
+export interface ModelAddress {
+  readonly facts: ModelFacts;
+  /** What the model gives to hooks, with markers for functions. */
+  readonly hookArgs: unknown;
+  /** One line per instance of the model. */
+  readonly ports: readonly HostPort[];
+}
+
+/** A handle of a model in another thread. */
+export interface ModelClient extends ModelHandle {
+  /** Goes on with a new line to an instance that was replaced; what was asked on the old line fails. */
+  reconnect(instance: number, port: HostPort): void;
+}
+
+/** A handle whose calls go to the living instance with the fewest calls unanswered. */
+export function createModelClient({ facts, hookArgs, ports }: ModelAddress): ModelClient {
+  let closed = false;
+  const connect = (port: HostPort) => new Exchange(port, "the model's thread");
+  const exchanges = ports.map(connect);
+  let turn = 0;
+  const leastLoaded = () => {
+    // Other threads' calls are not seen here: equals take turns, so that not all begin with the first.
+    turn = (turn + 1) % exchanges.length;
+    let best = exchanges[turn] as Exchange;
+    for (let step = 1; step < exchanges.length; step++) {
+      const next = exchanges[(turn + step) % exchanges.length] as Exchange;
+      if (loadOf(next) < loadOf(best)) best = next;
+    }
+    return best;
+  };
+  const call = async (method: string, args: readonly unknown[]) => {
+    const { json, tensors } = packValues(args);
+    const answer = await leastLoaded()
+      .ask({ kind: CALL, meta: { method, args: json }, tensors })
+      .catch((reason) => Promise.reject(blameCaller(reason, method)));
+    return unpackValues({ json: answer.meta, tensors: answer.tensors });
+  };
+  return {
+    ...facts,
+    hookArgs: fromMethodTree(hookArgs, call) as Readonly<Record<string, unknown>>,
+    predict: async (inputs, call) => {
+      if (closed) throw new ServingError("unavailable", "The model is closed.");
+      const { signal, give = false } = call;
+      const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
+      if (isPlainEcho) return inputs;
+      const meta = toPredictMeta(call, facts.defaultSignature);
+      const { tensors } = await leastLoaded().ask({ kind: PREDICT, meta, tensors: inputs, signal, give });
+      return tensors;
+    },
+    statistics: async () => {
+      const open = exchanges.filter(({ isOpen }) => isOpen);
+      const answers = await Promise.all(open.map((exchange) => exchange.ask({ kind: STATISTICS })));
+      return sumStatistics(answers.map(({ meta }) => meta as RunStatistics));
+    },
+    reconnect: (instance, port) => {
+      exchanges[instance]?.close();
+      exchanges[instance] = connect(port);
+    },
+    close: async () => {
+      closed = true;
+      await Promise.all(exchanges.map((exchange) => exchange.idle()));
+      for (const exchange of exchanges) exchange.close();
+    },
+  };
+}
+
+function loadOf({ isOpen, pending }: Exchange): number {
+  return isOpen ? pending : Number.POSITIVE_INFINITY;
+}
+
+/** What a hook gives to a method is never the client's fault. */
+function blameCaller(reason: unknown, method: string): unknown {
+  if (!(reason instanceof ServingError) || reason.code !== "invalid_argument") return reason;
+  return new ServingError("internal", `A hook gave ${method} what it does not take: ${reason.message}`, {
+    cause: reason,
+  });
+}

@@ -1,0 +1,33 @@
+import { FIRST_QUESTION } from "../../threads/exchange.ts";
+import type { ModelCall } from "../model-handle.ts";
+
+/** Asks a model to predict; its inputs are the record's tensors. */
+export const PREDICT = FIRST_QUESTION;
+/** Asks for a call of a method that the model gives to hooks. */
+export const CALL = FIRST_QUESTION + 1;
+/** Asks what the model's runs took; the answer's meta is a RunStatistics. */
+export const STATISTICS = FIRST_QUESTION + 2;
+
+/** The meta of {@link PREDICT}: what differs from a predict of the default signature without any wish. */
+export interface PredictMeta {
+  readonly signature?: string;
+  readonly outputs?: readonly string[] | undefined;
+  readonly deadline?: number | undefined;
+  readonly priority?: number | undefined;
+  readonly queueTimeoutMs?: number | undefined;
+}
+
+/** A call's meta; undefined for one that differs in nothing, since plain data costs as much as all else of a small record. */
+export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | undefined {
+  const { signature, outputs, deadline, priority = 0, queueTimeoutMs = 0 } = call;
+  const isPlain = outputs === undefined && deadline === undefined && priority === 0 && queueTimeoutMs === 0;
+  return isPlain && signature === defaultSignature
+    ? undefined
+    : { signature, outputs, deadline, priority, queueTimeoutMs };
+}
+
+/** The meta of {@link CALL}; its tensors are those of the arguments. */
+export interface CallMeta {
+  readonly method: string;
+  readonly args: unknown;
+}

@@ -1,0 +1,63 @@
+import type { MessagePort } from "node:worker_threads";
+import { createDeferred } from "../../async/deferred.ts";
+import type { RawOptions } from "../../drivers/option-table.ts";
+import { type DriverLocation, importDriver } from "../../drivers/registry.ts";
+import type { Logged } from "../../observability/log-filter.ts";
+import { startHeartbeat } from "../../threads/heartbeat.ts";
+import { toHostPort } from "../../threads/host-port.ts";
+import { createThreadLogger, type LogEvent } from "../../threads/thread-logger.ts";
+import { toWireError, type WireError } from "../../threads/wire-error.ts";
+import type { ModelFacts } from "../model-facts.ts";
+import { factsOf } from "../model-handle.ts";
+import { loadHostedModel } from "../model-host.ts";
+import { ModelServer } from "./serve-model.ts";
+
+/** What a model thread is started with. */
+export interface ModelWorkerData extends Omit<ModelThreadData, "stallMs"> {
+  readonly heartbeat: SharedArrayBuffer;
+}
+
+/** What to load in a model thread. */
+export interface ModelThreadData {
+  readonly driver: DriverLocation;
+  readonly path: string;
+  readonly options: RawOptions;
+  /** Threads that the runtime may use. */
+  readonly threads: number;
+  readonly logged: Logged;
+  /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
+  readonly stallMs: number;
+}
+
+/** What the main thread says to a model thread. */
+export type ModelThreadCommand = { readonly attach: MessagePort } | { readonly close: true };
+
+/** What a model thread says to the main thread. */
+export type ModelThreadEvent =
+  | { readonly loaded: { readonly facts: ModelFacts; readonly hookArgs: unknown } }
+  | { readonly failed: WireError }
+  | { readonly log: LogEvent };
+
+/** Runs a model thread: loads the model, answers on every line that is attached, and resolves once it was told to close and has closed. */
+export async function runModelThread(control: MessagePort, data: ModelWorkerData): Promise<void> {
+  startHeartbeat(data.heartbeat);
+  const say = (event: ModelThreadEvent) => control.postMessage(event);
+  const closing = createDeferred<void>();
+  const log = createThreadLogger(data.logged, (event) => say({ log: event }));
+  try {
+    const driver = await importDriver(data.driver);
+    const { path, options, threads } = data;
+    const model = await loadHostedModel({ driver, path, options, threads }, log);
+    const server = new ModelServer(model);
+    control.on("message", (command: ModelThreadCommand) => {
+      if ("attach" in command) server.attach(toHostPort(command.attach));
+      else closing.resolve();
+    });
+    say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs } });
+    await closing.promise;
+    await server.idle();
+    await model.close();
+  } catch (reason) {
+    say({ failed: toWireError(reason) });
+  }
+}

@@ -1,0 +1,101 @@
+import type { CancelSignal } from "../../async/cancel-source.ts";
+import { ServingError } from "../../errors.ts";
+import { packValues, unpackValues } from "../../threads/call-values.ts";
+import type { Channel } from "../../threads/channel.ts";
+import type { Answer } from "../../threads/exchange.ts";
+import type { HostPort } from "../../threads/host-port.ts";
+import { type MethodTree, toMethodTree } from "../../threads/method-tree.ts";
+import { Responder } from "../../threads/responder.ts";
+import type { WireRecord } from "../../threads/wire-record.ts";
+import type { ModelHandle } from "../model-handle.ts";
+import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
+
+/** A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth of a small model's throughput. */
+const HOLD_MS = 0.15;
+
+/** Answers for one model on any number of lines; all of them share the model's queue. */
+export class ModelServer {
+  readonly #model: ModelHandle;
+  readonly #tree: MethodTree;
+  readonly #due = new Set<Channel>();
+  readonly #calls = new Set<Promise<unknown>>();
+  #unanswered = 0;
+  #dueSince = 0;
+  #lastAnswer = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isFlushing = false;
+
+  constructor(model: ModelHandle) {
+    this.#model = model;
+    this.#tree = toMethodTree(model.hookArgs);
+  }
+
+  /** What hooks get of this model, with markers for functions; see {@link fromMethodTree}. */
+  get hookArgs(): unknown {
+    return this.#tree.data;
+  }
+
+  /** Answers what is asked on a line, until it dies. */
+  attach(port: HostPort): void {
+    new Responder(port, {
+      flushing: "held",
+      give: true,
+      answer: (question, signal) => {
+        this.#unanswered++;
+        return this.#answer(question, signal);
+      },
+      onAnswered: (channel) => this.#answered(channel),
+    });
+  }
+
+  /** Resolves once no call of a hook is under way; predicts are the model's own business. */
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#calls);
+  }
+
+  async #answer({ kind, meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Partial<Answer>> {
+    if (kind === PREDICT) {
+      const call = { signature: this.#model.defaultSignature, ...(meta as PredictMeta | undefined), signal };
+      return { tensors: await this.#model.predict(tensors, call) };
+    }
+    if (kind === STATISTICS) return { meta: await this.#model.statistics() };
+    const { method, args } = meta as CallMeta;
+    const call = this.#tree.methods.get(method);
+    if (call === undefined) throw new ServingError("internal", `The model has no method "${method}".`);
+    const running = Promise.resolve(call(...(unpackValues({ json: args, tensors }) as unknown[])));
+    this.#calls.add(running);
+    try {
+      const packed = packValues(await running);
+      return { meta: packed.json, tensors: packed.tensors };
+    } finally {
+      this.#calls.delete(running);
+    }
+  }
+
+  /** Posts when nothing else is about to be answered, or when replies come so slowly that waiting would cost more than posting. */
+  #answered(channel: Channel): void {
+    const now = performance.now();
+    const isSlow = now - this.#lastAnswer > HOLD_MS;
+    if (this.#due.size === 0) this.#dueSince = now;
+    this.#lastAnswer = now;
+    this.#due.add(channel);
+    this.#unanswered--;
+    if (this.#unanswered === 0 || isSlow || now - this.#dueSince > HOLD_MS) this.#flushNext();
+    else this.#timer ??= setTimeout(() => this.#flush(), 1);
+  }
+
+  /** With all answers that one run gave, and before the next run may block the thread. */
+  #flushNext(): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    process.nextTick(() => this.#flush());
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isFlushing = false;
+    for (const channel of this.#due) channel.flush();
+    this.#due.clear();
+  }
+}

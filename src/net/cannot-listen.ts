@@ -1,0 +1,34 @@
+import { reasonText, ServingError } from "../errors.ts";
+
+/** What whoever started the server can change. */
+export interface ListenFlags {
+  /** Such as `--http-port`. */
+  readonly port: string;
+  /** Such as `--host`. */
+  readonly host: string;
+}
+
+/** Why nothing can listen at an address (`host:port`), and what to do about it; with `flags`, by which flag. Code `unavailable`. */
+export function cannotListen(address: string, cause: Error, flags?: ListenFlags): ServingError {
+  return new ServingError("unavailable", `Cannot listen on ${address}: ${whyNot(reasonText(cause), flags)}.`, {
+    cause,
+  });
+}
+
+/** By the text, since grpc-js tells the system's code there alone. */
+function whyNot(reason: string, flags: ListenFlags | undefined): string {
+  const withFlag = flags === undefined ? "" : ` with ${flags.port}`;
+  const [code] = /\bE[A-Z_]+\b/.exec(reason) ?? [];
+  switch (code) {
+    case "EADDRINUSE":
+      return `the port is in use; choose another${withFlag}, or 0 for any free one`;
+    case "EACCES":
+      return `this user may not listen there; choose a port from 1024 on${withFlag}`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `${flags?.host ?? "the host"} is no address of this machine (${reason}); expected one, or 0.0.0.0 for all of them`;
+    default:
+      return reason;
+  }
+}

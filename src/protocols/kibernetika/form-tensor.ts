@@ -1,0 +1,104 @@
+import { ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+
+/** A form field that is an input. */
+export interface FormField {
+  /** Its whole name, for errors. */
+  readonly field: string;
+  /** What stands before the input's name in it. */
+  readonly type: string;
+  readonly dtype: DType;
+}
+
+/** These take a text, or a file, as one element; of the others a comma divides texts. */
+const WHOLE_TEXTS: ReadonlySet<string> = new Set(["string", "byte", "bytes"]);
+/** Files of these are one element without dimensions. */
+const SCALAR_FILES: ReadonlySet<string> = new Set(["string", "byte"]);
+
+/** What an element takes while it is still a text. */
+const TEXT_BYTES = 64;
+
+/** The texts of a field, one for each time it was sent, as a tensor of rank 1. */
+export function textsToTensor(texts: readonly string[], field: FormField, budget: DecodeBudget): Tensor {
+  const elements = WHOLE_TEXTS.has(field.type) ? texts : splitTexts(texts, field, budget);
+  if (field.dtype === "bytes") {
+    const data = elements.map((element) => Buffer.from(element));
+    return createTensor("bytes", [data.length], data);
+  }
+  const data = new (numericLayout(field.dtype).array)(elements.length);
+  for (const [index, element] of elements.entries()) data[index] = parseElement(element.trim(), field) as never;
+  return createTensor(field.dtype, [data.length], data as never);
+}
+
+/** Counts before it splits, since a comma is one byte and a text is many. */
+function splitTexts(texts: readonly string[], { field }: FormField, budget: DecodeBudget): readonly string[] {
+  let count = texts.length;
+  for (const text of texts) {
+    for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", comma + 1)) count++;
+  }
+  budget.spend(count * TEXT_BYTES, () => `field "${field}"`);
+  return texts.flatMap((text) => text.split(","));
+}
+
+/** The files of a field as a tensor; each byte is an element where the type is numeric. */
+export function filesToTensor(files: readonly Buffer[], field: FormField, budget: DecodeBudget): Tensor {
+  const [file, ...more] = files;
+  if (field.dtype === "bytes" && !SCALAR_FILES.has(field.type)) return createTensor("bytes", [files.length], files);
+  if (file === undefined || more.length > 0) {
+    throw refusal(`Field "${field.field}" was sent with ${files.length} files; only bytes_ and strings_ take several.`);
+  }
+  if (field.dtype === "bytes") return createTensor("bytes", [], [file]);
+  const { array, bytes } = numericLayout(field.dtype as NumericDType);
+  budget.spend(file.length * bytes, () => `field "${field.field}"`);
+  const data = new array(file.length);
+  const toElement = BYTE_CONVERSIONS[field.dtype] ?? Number;
+  for (let index = 0; index < file.length; index++) data[index] = toElement(file[index] as number) as never;
+  return createTensor(field.dtype, [data.length], data as never);
+}
+
+const BYTE_CONVERSIONS: Partial<Record<DType, (byte: number) => number | bigint>> = {
+  bool: (byte) => Number(byte !== 0),
+  int64: BigInt,
+  uint64: BigInt,
+};
+
+const BOOLEANS: ReadonlyMap<string, number> = new Map([
+  ["true", 1],
+  ["t", 1],
+  ["1", 1],
+  ["false", 0],
+  ["f", 0],
+  ["0", 0],
+]);
+const INFINITY = /^([+-]?)inf(?:inity)?$/i;
+const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const INTEGER = /^[+-]?\d{1,20}$/;
+
+function parseElement(text: string, { field, dtype }: FormField): number | bigint {
+  const value = dtype === "bool" ? BOOLEANS.get(text.toLowerCase()) : parseNumber(text, dtype);
+  if (value !== undefined) return value;
+  throw refusal(`Field "${field}" has the value "${text.slice(0, 100)}", which is no ${dtype}.`);
+}
+
+function parseNumber(text: string, dtype: DType): number | bigint | undefined {
+  if (dtype === "float32" || dtype === "float64") return parseFloating(text);
+  if (!INTEGER.test(text)) return undefined;
+  const integer = BigInt(text.replace(/^\+/, ""));
+  const { bytes } = numericLayout(dtype as NumericDType);
+  const wrapped = dtype.startsWith("u") ? BigInt.asUintN(8 * bytes, integer) : BigInt.asIntN(8 * bytes, integer);
+  if (wrapped !== integer) return undefined;
+  return bytes === 8 ? integer : Number(integer);
+}
+
+function parseFloating(text: string): number | undefined {
+  if (/^[+-]?nan$/i.test(text)) return Number.NaN;
+  const infinity = INFINITY.exec(text);
+  if (infinity !== null) return infinity[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  return DECIMAL.test(text) ? Number(text) : undefined;
+}
+
+function refusal(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

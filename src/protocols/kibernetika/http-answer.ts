@@ -1,0 +1,111 @@
+import { isUtf8 } from "node:buffer";
+import { JsonWriter } from "../../codecs/json/json-writer.ts";
+import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
+import { ServingError } from "../../errors.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import type { InferResponse } from "../../serving/inference-service.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import type { KibernetikaRequest } from "./http-codec.ts";
+
+const JSON_TYPE = "application/json";
+/** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */
+const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w.+-]+=(?:[\w.+-]+|"[ -!#-[\]-~]*"))*$/;
+/** Whoever names the type of an answer must not make a browser run it. */
+const RAW_HEADERS = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
+
+/** Refuses an `out_mime_type` that no answer could have. */
+export function checkMimeType(outMimeType: string): void {
+  if (outMimeType === "" || MEDIA_TYPE.test(outMimeType)) return;
+  throw refusal(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
+}
+
+/**
+ * The answer to a predict request: a JSON object with a value for each output, or the only output's bytes under the media
+ * type that a hook chose, else the client.
+ */
+export function toKibernetikaAnswer(response: InferResponse, request: KibernetikaRequest): HttpAnswer {
+  const outputs = filterOutputs(tensorsOf(response), request.outFilter);
+  const { metadata: headers, contentType } = response;
+  const bytes = onlyBytes(outputs);
+  const isRawAsked = request.outMimeType !== "" && request.outMimeType !== JSON_TYPE;
+  const type = contentType ?? (isRawAsked ? request.outMimeType : undefined);
+  if (bytes !== undefined && type !== undefined) {
+    return { contentType: withCharset(type), body: bytes, headers: { ...headers, ...RAW_HEADERS } };
+  }
+  if (isRawAsked) throw notRaw(request.outMimeType, outputs);
+  return { contentType: JSON_TYPE, body: writeOutputs(outputs), headers };
+}
+
+function tensorsOf({ outputs }: InferResponse): Tensors {
+  if (outputs.kind === "tensors") return outputs.tensors;
+  throw new ServingError("internal", "The service answered a request of kind tensors with json.");
+}
+
+type Entries = readonly (readonly [name: string, tensor: Tensor])[];
+
+/** What was asked for: a server behind the proxy may answer with more. */
+function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
+  const entries = Object.entries(outputs);
+  if (names.length === 0) return entries;
+  const wanted = new Set(names);
+  return entries.filter(([name]) => wanted.has(name));
+}
+
+/** The bytes of an answer that is one output of one `bytes` element, whatever its rank. */
+function onlyBytes(outputs: Entries): Uint8Array | undefined {
+  const [first, ...others] = outputs;
+  if (first === undefined || others.length > 0) return undefined;
+  const [, { dtype, data }] = first;
+  return dtype === "bytes" && data.length === 1 ? (data[0] as Uint8Array) : undefined;
+}
+
+function withCharset(type: string): string {
+  return type === "text/plain" ? "text/plain; charset=utf-8" : type;
+}
+
+function notRaw(type: string, outputs: Entries): ServingError {
+  const came = outputs.map(([name, { dtype, shape }]) => `${name}: ${dtype} [${shape}]`).join(", ");
+  return refusal(
+    `out_mime_type ${type} needs exactly one output, of dtype bytes and with one element, but there is ` +
+      `${came || "none"}; choose one with out_filter, or leave out_mime_type away.`,
+  );
+}
+
+function writeOutputs(outputs: Entries): Buffer {
+  const writer = new JsonWriter();
+  writer.ascii("{");
+  for (const [index, [name, tensor]] of outputs.entries()) {
+    if (index > 0) writer.ascii(",");
+    writer.string(name);
+    writer.ascii(":");
+    writeTensor(writer, tensor, STYLE);
+  }
+  writer.ascii("}");
+  return writer.finish();
+}
+
+/** Largest finite values, which stand in for infinities. */
+const MAXIMA: Partial<Record<DType, string>> = {
+  float16: "65504.0",
+  bfloat16: "3.3895314e+38",
+  float32: "3.40282347e+38",
+  float64: "1.7976931348623157e+308",
+};
+
+/** Strict JSON: NaN is null, an infinity the largest value of its dtype; bytes are text where they are UTF-8, else base64. */
+const STYLE: TensorStyle = {
+  separator: ",",
+  nonFinite: (writer, value, { dtype }) => {
+    if (Number.isNaN(value)) writer.ascii("null");
+    else writer.ascii(`${value < 0 ? "-" : ""}${MAXIMA[dtype]}`);
+  },
+  bytes: (writer, element) => {
+    if (isUtf8(element)) writer.text(element);
+    else writer.base64(element);
+  },
+};
+
+function refusal(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

@@ -1,0 +1,77 @@
+import { dumpJson } from "../../codecs/json/json-dump.ts";
+import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "../../codecs/json/json-reader.ts";
+import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+} from "../../codecs/json/json-value.ts";
+import { ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { dtypeOfName, dtypeOfNumber } from "./dtype.ts";
+import { createKibernetikaDialect } from "./json-dialect.ts";
+
+/** A predict request of the original proxy, whether it came as JSON or as a form. */
+export interface KibernetikaRequest {
+  readonly inputs: Tensors;
+  /** Names of the outputs wanted; empty = all. */
+  readonly outFilter: readonly string[];
+  /** The media type that the only output is to be sent as; empty = JSON. */
+  readonly outMimeType: string;
+}
+
+/** Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. */
+export function parseKibernetikaJson(body: Uint8Array, budget: DecodeBudget): KibernetikaRequest {
+  return toRequest(parseJson(body, budget, JSON_OPTIONS), budget);
+}
+
+/** The same for a body so large that others should have their turns meanwhile. */
+export async function parseLargeKibernetikaJson(body: Uint8Array, budget: DecodeBudget): Promise<KibernetikaRequest> {
+  return toRequest(await parseJsonInTurns(body, budget, JSON_OPTIONS), budget);
+}
+
+const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
+
+function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
+  if (!isJsonObject(root)) throw refusal(`The body is ${dumpJson(root)}; expected an object with "inputs".`);
+  const { inputs, out_filter: outFilter = null, out_mime_type: outMimeType = null } = root;
+  if (!isJsonObject(inputs)) throw refusal(`"inputs" is missing or no object; expected {"NAME": {"dtype", "data"}}.`);
+  if (outMimeType !== null && typeof outMimeType !== "string") {
+    throw refusal(`"out_mime_type" is ${dumpJson(outMimeType)}; expected a text such as "image/png".`);
+  }
+  const entries = Object.entries(inputs);
+  budget.countInputs(entries.length);
+  const tensors = entries.map(([name, input]) => [name, toInput(name, input)] as const);
+  return { inputs: createTensors(tensors), outFilter: toNames(outFilter), outMimeType: outMimeType ?? "" };
+}
+
+function toNames(value: JsonValue): readonly string[] {
+  if (value === null) return [];
+  if (isJsonList(value) && value.every((name) => typeof name === "string")) return value as readonly string[];
+  throw refusal(`"out_filter" is ${dumpJson(value)}; expected a list of output names.`);
+}
+
+function toInput(name: string, input: JsonValue): Tensor {
+  if (!isJsonObject(input)) throw refusal(`Input "${name}" is ${dumpJson(input)}; expected {"dtype", "data"}.`);
+  if (input.data === undefined) throw refusal(`Input "${name}" has no "data".`);
+  return toJsonTensor(input.data, toDType(name, input), createKibernetikaDialect(name));
+}
+
+function toDType(name: string, { dtype }: JsonObject): DType {
+  let found: DType | undefined;
+  if (typeof dtype === "string") found = dtypeOfName(dtype);
+  else if (dtype instanceof JsonNumbers && dtype.shape.length === 0) found = dtypeOfNumber(Number(dtype.at(0)));
+  if (found !== undefined) return found;
+  throw refusal(
+    `Input "${name}" has dtype ${dtype === undefined ? "missing" : dumpJson(dtype)}; ` +
+      `expected a number of TensorFlow's DataType (1 = float32, 3 = int32, 7 = string …) or a name such as "float32".`,
+  );
+}
+
+function refusal(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

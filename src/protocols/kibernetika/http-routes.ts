@@ -1,0 +1,112 @@
+import { LARGE_BYTES } from "../../codecs/json/json-reader.ts";
+import { ServingError } from "../../errors.ts";
+import { HttpError } from "../../proxy/http-errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { checkMimeType, toKibernetikaAnswer } from "./http-answer.ts";
+import { type KibernetikaRequest, parseKibernetikaJson, parseLargeKibernetikaJson } from "./http-codec.ts";
+import { parseKibernetikaForm } from "./http-multipart.ts";
+
+const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
+const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
+/** Beside JSON's own: what clients send that do not name the type of their JSON, such as `curl -d`. */
+const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain", "application/x-www-form-urlencoded"]);
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** The original tool's proxy: `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and `POST /serving-proxy`. */
+export function createKibernetikaRoutes({ service }: HttpDependencies): HttpRoutes {
+  return (method, url) => {
+    if (PREDICT.test(url)) return method === "POST" ? (exchange) => predict(service, url, exchange) : refuseMethod;
+    if (PREDICT_JSON.test(url)) return method === "POST" ? (exchange) => predictJson(service, exchange) : refuseMethod;
+    return undefined;
+  };
+}
+
+const refuseMethod: RouteHandler = async ({ request }) => {
+  throw new HttpError(405, `${request.method} is not possible here; send POST.`, { allow: "POST" });
+};
+
+async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
+  const { signature, version } = parsePath(url);
+  const request = await readRequest(exchange);
+  checkMimeType(request.outMimeType);
+  const { id, metadata, signal, memory, deadline } = exchange.callInfo();
+  const response = await service.infer({
+    id,
+    metadata,
+    signal,
+    memory,
+    deadline,
+    model: "",
+    version,
+    signature,
+    inputs: { kind: "tensors", tensors: request.inputs },
+    outputs: request.outFilter.length > 0 ? request.outFilter : undefined,
+  });
+  return toKibernetikaAnswer(response, request);
+}
+
+async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> {
+  const { mediaType } = exchange;
+  if (mediaType === "multipart/form-data") {
+    return parseKibernetikaForm(await exchange.readBody(), exchange.request.headers, exchange.budget);
+  }
+  if (JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType)) {
+    const bytes = await exchange.lendBody();
+    const parse = bytes.length > LARGE_BYTES ? parseLargeKibernetikaJson : parseKibernetikaJson;
+    const request = await parse(bytes, exchange.budget);
+    exchange.recycle(bytes);
+    return request;
+  }
+  throw new HttpError(
+    415,
+    `Content-Type "${mediaType}" is not supported; send application/json or multipart/form-data.`,
+  );
+}
+
+interface PathChoice {
+  readonly signature: string;
+  readonly version?: bigint;
+}
+
+/** The model's name is not looked at: there is one model, and the original's clients send any name for it. */
+function parsePath(url: string): PathChoice {
+  const [path = ""] = url.split("?", 1);
+  const [, , , signature = "", version = "", ...more] = path.split("/");
+  if (more.some((segment) => segment !== "")) {
+    throw new ServingError("not_found", `There is no ${path}; expected /predict[/MODEL[/SIGNATURE[/VERSION]]].`);
+  }
+  const number = /^\d{1,19}$/.test(version) ? BigInt(version) : undefined;
+  if (version !== "" && (number === undefined || number > INT64_MAX))
+    throw new ServingError("not_found", "Bad version value");
+  const name = decodeSegment(signature);
+  // 0 says that no version was chosen: the original's messages have no other way.
+  return number === undefined || number === 0n ? { signature: name } : { signature: name, version: number };
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (cause) {
+    throw new ServingError("not_found", `The path's part "${segment}" is not percent-encoded correctly.`, { cause });
+  }
+}
+
+async function predictJson(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
+  const json = await exchange.readBody();
+  if (json.length === 0) {
+    throw new ServingError(
+      "invalid_argument",
+      "The body is empty; expected a JSON object with an input under each name.",
+    );
+  }
+  const { outputs, metadata } = await service.infer({
+    ...exchange.callInfo(),
+    model: "",
+    signature: "",
+    inputs: { kind: "json", json },
+  });
+  if (outputs.kind === "json") return { contentType: "application/json", body: outputs.json, headers: metadata };
+  throw new ServingError("internal", "The service answered a request of kind json with tensors.");
+}

@@ -1,0 +1,87 @@
+import { ServingError } from "../../errors.ts";
+import { fitsShape } from "../../signature/fits-shape.ts";
+import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { takesPictures } from "../../signature/takes-pictures.ts";
+import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import { datatypeOf } from "./datatype.ts";
+import { requestError } from "./request-error.ts";
+
+/** What of a request its model's signature has something to say about. */
+export interface CheckedRequest {
+  readonly model: string;
+  /** The client's own, empty if it gave none. */
+  readonly id: string;
+  readonly inputs: Tensors;
+  /** Names, in the client's order. */
+  readonly outputs: readonly string[];
+}
+
+/**
+ * Checks names, datatypes and shapes of inputs, and the names of outputs, against a signature, with the texts of Triton,
+ * whose clients assert on them; throws `invalid_argument`. What a signature does not tell is not checked.
+ */
+export function checkRequest(request: CheckedRequest, { inputs, outputs }: Signature): void {
+  if (inputs !== undefined) checkInputs(request, inputs);
+  checkOutputs(request, outputs);
+}
+
+function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): void {
+  const sent = Object.keys(request.inputs);
+  const missing = specs.filter(({ name, default: value }) => value === undefined && !sent.includes(name));
+  if (sent.length > specs.length || (missing.length > 0 && sent.length < specs.length)) {
+    throw wrongCount(request, specs, missing);
+  }
+  for (const [name, tensor] of Object.entries(request.inputs)) {
+    const spec = specs.find((one) => one.name === name);
+    if (spec === undefined) throw invalid(`unexpected inference input '${name}' for model '${request.model}'`);
+    const isPicture = tensor.dtype === "bytes" && takesPictures(spec);
+    if (!isPicture) checkInput(request, tensor, spec);
+  }
+}
+
+function wrongCount(request: CheckedRequest, specs: readonly TensorSpec[], missing: readonly TensorSpec[]): Error {
+  const sent = Object.keys(request.inputs);
+  const lacking =
+    missing.length === 0 ? "" : `, but missing required input(s) ${list(missing.map(({ name }) => name))}`;
+  return requestError(
+    request.id,
+    `expected ${specs.length} inputs but got ${sent.length} inputs for model '${request.model}'. Got input(s) ${list(sent)}${lacking}. ` +
+      "Please provide all required input(s).",
+  );
+}
+
+function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: TensorSpec): void {
+  const { name } = spec;
+  if (dtype !== spec.dtype) {
+    const [came, expected] = [datatypeOf(dtype)?.name, datatypeOf(spec.dtype)?.name ?? spec.dtype];
+    throw requestError(
+      request.id,
+      `inference input '${name}' data-type is '${came}', but model '${request.model}' expects '${expected}'`,
+    );
+  }
+  if (spec.shape === undefined || fitsShape(shape, spec.shape)) return;
+  const expected = spec.shape.map((size) => (typeof size === "number" ? size : -1));
+  throw requestError(
+    request.id,
+    `unexpected shape for input '${name}' for model '${request.model}'. Expected [${expected}], got [${shape}].`,
+  );
+}
+
+function checkOutputs({ model, outputs }: CheckedRequest, specs: readonly TensorSpec[] | undefined): void {
+  const seen = new Set<string>();
+  for (const name of outputs) {
+    if (specs !== undefined && !specs.some((spec) => spec.name === name)) {
+      throw invalid(`unexpected inference output '${name}' for model '${model}'`);
+    }
+    if (seen.has(name)) throw invalid(`output '${name}' already exists in request`);
+    seen.add(name);
+  }
+}
+
+function list(names: readonly string[]): string {
+  return `[${names.map((name) => `'${name}'`).join(",")}]`;
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

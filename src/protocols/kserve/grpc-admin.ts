@@ -1,0 +1,110 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { frameBytes } from "../../grpc/framed-message.ts";
+import type { UnaryMethod } from "../../grpc/unary-handler.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
+import { assertControl, type ControlPolicy, reloadModel, unloadModel } from "./control.ts";
+import { changeLogging, logSettings } from "./log-settings.ts";
+import { modelConfig } from "./model-config.ts";
+import { modelMetadata } from "./model-metadata.ts";
+import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
+import { modelStatistics } from "./model-statistics.ts";
+import type { Parameters } from "./parameters.ts";
+import { repositoryIndex } from "./repository-index.ts";
+import { serverMetadata } from "./server-metadata.ts";
+import { noSharedMemory } from "./shared-memory.ts";
+import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
+
+/** What calls need. */
+export interface AdminContext extends ControlPolicy {
+  readonly service: InferenceService;
+  readonly log: Pick<Logger, "level" | "filter" | "info">;
+}
+
+/** What a call answers, in protobuf's JSON form; `peer` is the client's address. */
+type AdminCall = (request: JsonObject, context: AdminContext, peer: () => string) => Promise<unknown>;
+
+/** Every call beside inference, by name; the messages of a call are named after it. */
+const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
+  ServerLive: async () => ({ live: true }),
+  ServerReady: async (_request, { service }) => ({ ready: service.isReady() }),
+  ModelReady: async (request, { service }) => ({ ready: isModelReady(service, await find(request, service)) }),
+  ServerMetadata: async () => serverMetadata(),
+  ModelMetadata: async (request, { service }) => modelMetadata(service, await find(request, service)),
+  ModelConfig: async (request, { service }) => ({ config: modelConfig(await find(request, service)) }),
+  ModelStatistics: async (request, { service }) => ({ model_stats: await modelStatistics(service, toRef(request)) }),
+  RepositoryIndex: async ({ ready }, { service }) => ({ models: repositoryIndex(service, ready === true) }),
+  RepositoryModelLoad: async ({ model_name: model, parameters }, context, peer) => {
+    assertControl(peer(), context);
+    await reloadModel(context.service, String(model), new Map(Object.entries(parameters as JsonObject)) as Parameters);
+    return {};
+  },
+  RepositoryModelUnload: async ({ model_name: model }, context, peer) => {
+    assertControl(peer(), context);
+    await unloadModel(context.service, String(model));
+    return {};
+  },
+  TraceSetting: async ({ settings, model_name: model }, context, peer) => {
+    const changes = new Map(Object.entries(settings as JsonObject));
+    if (changes.size > 0) assertControl(peer(), context);
+    if (model !== "") await describeModel(context.service, toModelRef(String(model), ""));
+    changeTracing(mapEntries(changes, (setting) => (setting as { value: string[] }).value));
+    return { settings: mapValues(TRACE_SETTINGS, (value) => ({ value })) };
+  },
+  LogSettings: async ({ settings }, context, peer) => {
+    const changes = new Map(Object.entries(settings as JsonObject));
+    if (changes.size > 0) assertControl(peer(), context);
+    changeLogging(
+      context.log,
+      mapEntries(changes, (setting) => Object.values(setting as JsonObject)[0]),
+    );
+    return { settings: mapValues(logSettings(context.log), toSettingValue) };
+  },
+  SystemSharedMemoryStatus: refuseSharedMemory,
+  SystemSharedMemoryRegister: refuseSharedMemory,
+  SystemSharedMemoryUnregister: refuseSharedMemory,
+  CudaSharedMemoryStatus: refuseSharedMemory,
+  CudaSharedMemoryRegister: refuseSharedMemory,
+  CudaSharedMemoryUnregister: refuseSharedMemory,
+};
+
+/** Their names. */
+export const ADMIN_CALL_NAMES: readonly string[] = Object.keys(ADMIN_CALLS);
+
+/** A call beside inference as a method over bytes; what reads its messages is loaded with the first one. */
+export function adminMethod(name: string, context: AdminContext): UnaryMethod {
+  const call = ADMIN_CALLS[name] as AdminCall;
+  return async (message, _call, peer) => {
+    const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+    const answer = await call(decodeMessage(`inference.${name}Request`, message), context, peer);
+    return { message: frameBytes(encodeAs(`inference.${name}Response`, answer as JsonValue)), metadata: {} };
+  };
+}
+
+function find(request: JsonObject, service: InferenceService): Promise<ServableDescription> {
+  return describeModel(service, toRef(request));
+}
+
+function toRef({ name, version }: JsonObject): ModelRef {
+  return toModelRef(String(name), String(version));
+}
+
+function mapEntries<Value>(
+  entries: ReadonlyMap<string, JsonValue>,
+  map: (value: JsonValue) => Value,
+): Map<string, Value> {
+  return new Map([...entries].map(([name, value]) => [name, map(value)]));
+}
+
+function mapValues<Value>(record: object, map: (value: Value) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]));
+}
+
+function toSettingValue(value: boolean | number | string): object {
+  if (typeof value === "boolean") return { bool_param: value };
+  return typeof value === "number" ? { uint32_param: value } : { string_param: value };
+}
+
+async function refuseSharedMemory(): Promise<never> {
+  throw noSharedMemory();
+}

@@ -1,0 +1,272 @@
+import { readWideVarints, wideVarintsSize, writeWideVarints } from "../../codecs/protobuf/packed-varints.ts";
+import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import {
+  bytesField,
+  delimited,
+  encodeMessage,
+  messageField,
+  textField,
+  type WirePart,
+} from "../../codecs/protobuf/wire-writer.ts";
+import { ServingError } from "../../errors.ts";
+import type { Nesting } from "../../grpc/payload-start.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { MAX_RANK } from "../../tensor/tensor.ts";
+import { contentsParts, KserveContents } from "./grpc-contents.ts";
+import { readParameter, trueParameter } from "./grpc-parameters.ts";
+import type { KserveAnswer, KserveRequest, RequestedOutput } from "./infer-kserve.ts";
+import { type Parameter, readBoolean, refuseSharedMemory } from "./parameters.ts";
+import { ELEMENT_BYTES, fromRaw, type InputHead, rawSize, toRaw } from "./raw-tensor.ts";
+
+/** Field numbers of inference.ModelInferRequest, its tensors, and inference.ModelInferResponse. */
+const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
+const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
+const OUTPUT = { name: 1, parameters: 2 } as const;
+const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 6 } as const;
+const STREAM = { error: 1, response: 2 } as const;
+
+/** The way to the values of a ModelInferRequest: raw ones lie at its top, typed ones in `contents` of an input. */
+export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
+
+/** What one input or output costs while it is read, so that a message of empty ones cannot fill the memory. */
+const TENSOR_BYTES = 512;
+
+/** Where the values of an answer go: `raw` = raw_output_contents, `typed` = the typed fields, where the datatype has one. */
+export type KserveEncoding = "raw" | "typed";
+
+/** A ModelInferRequest, and how its client wants the answer: raw, unless it asked for typed fields as it writes them itself. */
+interface DecodedInferRequest extends KserveRequest {
+  readonly encoding: KserveEncoding;
+  /** Whether its answer in a stream has to say that it is the last one to this request. */
+  readonly tellsFinal: boolean;
+}
+
+/**
+ * Reads a ModelInferRequest; its tensors may view `bytes`. `maxBytes` bounds what they take beyond it.
+ * Throws `invalid_argument`, and nothing else, whatever the bytes are.
+ */
+export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): DecodedInferRequest {
+  const fields = new InferRequestFields(new DecodeBudget(maxBytes));
+  fields.read(new WireReader(bytes, "ModelInferRequest"));
+  return fields.toRequest();
+}
+
+/** The id of a ModelInferRequest that cannot be read; empty where it has none before what is wrong. */
+export function requestIdOf(bytes: Uint8Array): string {
+  const reader = new WireReader(bytes, "ModelInferRequest");
+  let id = "";
+  try {
+    while (reader.hasMore()) {
+      const tag = reader.tag();
+      if (tag === ((REQUEST.id << 3) | WIRE.bytes)) id = reader.text();
+      else reader.skip(tag);
+    }
+    return id;
+  } catch {
+    return id;
+  }
+}
+
+/** The fields of a ModelInferRequest in whatever order they come; values are interpreted after all were seen. */
+class InferRequestFields {
+  #model = "";
+  #version = "";
+  #id = "";
+  readonly #parameters = new Map<string, Parameter>();
+  readonly #inputs: InputFields[] = [];
+  readonly #outputs: RequestedOutput[] = [];
+  readonly #raw: Uint8Array[] = [];
+  readonly #budget: DecodeBudget;
+
+  constructor(budget: DecodeBudget) {
+    this.#budget = budget;
+  }
+
+  read(reader: WireReader): void {
+    while (reader.hasMore()) this.#readField(reader, reader.tag());
+  }
+
+  toRequest(): DecodedInferRequest {
+    const isTyped = this.#raw.length === 0;
+    return {
+      model: this.#model,
+      version: this.#version,
+      id: this.#id,
+      parameters: this.#parameters,
+      inputs: isTyped ? this.#typedInputs() : this.#rawInputs(),
+      outputs: this.#outputs,
+      encoding: isTyped && readBoolean(this.#parameters, "typed_outputs") === true ? "typed" : "raw",
+      tellsFinal: readBoolean(this.#parameters, "triton_enable_empty_final_response") === true,
+    };
+  }
+
+  #readField(reader: WireReader, tag: number): void {
+    switch (tag) {
+      case (REQUEST.model << 3) | WIRE.bytes:
+        this.#model = reader.text();
+        return;
+      case (REQUEST.version << 3) | WIRE.bytes:
+        this.#version = reader.text();
+        return;
+      case (REQUEST.id << 3) | WIRE.bytes:
+        this.#id = reader.text();
+        return;
+      case (REQUEST.parameters << 3) | WIRE.bytes:
+        readParameter(reader.nested("ModelInferRequest.parameters"), this.#parameters, this.#budget);
+        return;
+      case (REQUEST.inputs << 3) | WIRE.bytes:
+        this.#budget.countInputs(1);
+        this.#inputs.push(readInput(reader.nested("InferInputTensor"), this.#budget));
+        return;
+      case (REQUEST.outputs << 3) | WIRE.bytes:
+        this.#outputs.push(readOutput(reader.nested("InferRequestedOutputTensor"), this.#budget));
+        return;
+      case (REQUEST.raw << 3) | WIRE.bytes:
+        this.#budget.spend(ELEMENT_BYTES, () => "one more entry of raw_input_contents");
+        this.#raw.push(reader.bytes());
+        return;
+      default:
+        reader.skip(tag);
+    }
+  }
+
+  #typedInputs(): (readonly [string, Tensor])[] {
+    return this.#inputs.map(({ head, contents }) => [head.name, contents.toTensor(head, this.#model)]);
+  }
+
+  #rawInputs(): (readonly [string, Tensor])[] {
+    return this.#inputs.map(({ head, contents }, index) => {
+      const raw = this.#raw[index];
+      if (!contents.isEmpty)
+        throw invalid(
+          `contents field must not be specified when using raw_input_contents for '${head.name}' for model '${this.#model}'`,
+        );
+      if (raw === undefined)
+        throw invalid(`unable to find data for input tensor '${head.name}' for model '${this.#model}' in request.`);
+      if (index === this.#inputs.length - 1) this.#refuseLeftOver();
+      return [head.name, fromRaw(head, raw, { model: this.#model, id: this.#id, budget: this.#budget })];
+    });
+  }
+
+  #refuseLeftOver(): void {
+    const [entries, inputs] = [this.#raw.length, this.#inputs.length];
+    if (entries === inputs) return;
+    throw invalid(
+      `raw_input_contents has ${entries} entries, but the request has ${inputs} inputs for model '${this.#model}'`,
+    );
+  }
+}
+
+/** One input before its values are interpreted. */
+interface InputFields {
+  readonly head: InputHead;
+  readonly contents: KserveContents;
+}
+
+function readInput(reader: WireReader, budget: DecodeBudget): InputFields {
+  budget.spend(TENSOR_BYTES, () => "one more input");
+  const contents = new KserveContents(budget);
+  const shape: number[] = [];
+  const parameters = new Map<string, Parameter>();
+  let [name, datatype] = ["", ""];
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((INPUT.name << 3) | WIRE.bytes)) name = reader.text();
+    else if (tag === ((INPUT.datatype << 3) | WIRE.bytes)) datatype = reader.text();
+    else if (tag === ((INPUT.shape << 3) | WIRE.bytes)) readSizes(reader, shape);
+    else if (tag === ((INPUT.shape << 3) | WIRE.varint)) addSize(reader, shape, reader.integer());
+    else if (tag === ((INPUT.contents << 3) | WIRE.bytes)) contents.read(reader.nested("InferTensorContents"));
+    else if (tag === ((INPUT.parameters << 3) | WIRE.bytes))
+      readParameter(reader.nested("inputs.parameters"), parameters, budget);
+    else reader.skip(tag);
+  }
+  refuseSharedMemory(parameters, `input '${name}'`);
+  return { head: { name, datatype, shape }, contents };
+}
+
+/** Dimensions, packed. */
+function readSizes(reader: WireReader, shape: number[]): void {
+  const block = reader.bytes();
+  const sizes = new BigInt64Array(Math.min(block.length, MAX_RANK + 1));
+  const count = readWideVarints(block, sizes);
+  for (const size of sizes.subarray(0, count)) addSize(reader, shape, Number(size));
+}
+
+function addSize(reader: WireReader, shape: number[], size: number): void {
+  if (shape.length === MAX_RANK) throw reader.malformed(`a shape has more than ${MAX_RANK} dimensions`);
+  shape.push(size);
+}
+
+function readOutput(reader: WireReader, budget: DecodeBudget): RequestedOutput {
+  budget.spend(TENSOR_BYTES, () => "one more output");
+  const parameters = new Map<string, Parameter>();
+  let name = "";
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((OUTPUT.name << 3) | WIRE.bytes)) name = reader.text();
+    else if (tag === ((OUTPUT.parameters << 3) | WIRE.bytes))
+      readParameter(reader.nested("outputs.parameters"), parameters, budget);
+    else reader.skip(tag);
+  }
+  return { name, parameters };
+}
+
+/** Writes a ModelStreamInferResponse that carries an answer. */
+export function encodeStreamResponse(
+  answer: KserveAnswer,
+  { encoding, tellsFinal }: Pick<DecodedInferRequest, "encoding" | "tellsFinal">,
+): Buffer {
+  const parts = inferResponseParts(answer, encoding);
+  return encodeMessage([messageField(STREAM.response, tellsFinal ? [...parts, FINAL] : parts)]);
+}
+
+/** The parameter by which clients of decoupled models know the end; every answer here is the only one. */
+const FINAL = messageField(RESPONSE.parameters, trueParameter("triton_final_response"));
+
+/** Writes a ModelStreamInferResponse that says why a request failed; its id tells which. */
+export function encodeStreamError(message: string, id: string): Buffer {
+  const response = id === "" ? [] : [messageField(STREAM.response, [textField(RESPONSE.id, id)])];
+  return encodeMessage([textField(STREAM.error, message), ...response]);
+}
+
+/** The fields of a ModelInferResponse. */
+export function inferResponseParts(
+  { model, version, id, outputs }: KserveAnswer,
+  encoding: KserveEncoding,
+): WirePart[] {
+  // Values are all in one place: a client looks at raw_output_contents by position, or not at all.
+  const typed = encoding === "typed" ? outputs.map(({ tensor, datatype }) => contentsParts(tensor, datatype)) : [];
+  const isTyped = encoding === "typed" && typed.every((parts) => parts !== undefined);
+  const heads = outputs.map(({ name, datatype, tensor }, index) => {
+    const head = [textField(INPUT.name, name), textField(INPUT.datatype, datatype), ...shapeParts(tensor.shape)];
+    return messageField(RESPONSE.outputs, isTyped ? [...head, messageField(INPUT.contents, typed[index] ?? [])] : head);
+  });
+  const values = isTyped ? [] : outputs.map(({ tensor }) => rawField(tensor));
+  return [
+    textField(RESPONSE.model, model),
+    textField(RESPONSE.version, String(version)),
+    textField(RESPONSE.id, id),
+    ...heads,
+    ...values,
+  ];
+}
+
+function shapeParts(shape: readonly number[]): WirePart[] {
+  if (shape.length === 0) return [];
+  const sizes = BigInt64Array.from(shape, BigInt);
+  return [delimited(INPUT.shape, wideVarintsSize(sizes), (target, at) => writeWideVarints(sizes, target, at))];
+}
+
+function rawField(tensor: Tensor): WirePart {
+  if (tensor.dtype !== "bytes") return bytesField(RESPONSE.raw, toRaw(tensor));
+  return delimited(RESPONSE.raw, rawSize(tensor), (target, at) => {
+    const raw = toRaw(tensor);
+    target.set(raw, at);
+    return at + raw.length;
+  });
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

@@ -1,0 +1,171 @@
+import {
+  assertWholeVarints,
+  type NarrowIntegers,
+  narrowVarintsSize,
+  readNarrowVarints,
+  readWideVarints,
+  type WideIntegers,
+  wideVarintsSize,
+  writeNarrowVarints,
+  writeWideVarints,
+} from "../../codecs/protobuf/packed-varints.ts";
+import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesField, delimited, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
+import { ServingError } from "../../errors.ts";
+import { ByteList } from "../../limits/byte-list.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
+import { createTensor, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
+import { datatypeNamed, datatypeOfContents } from "./datatype.ts";
+import { dtypeOfInput, ELEMENT_BYTES, elementsOf, type InputHead } from "./raw-tensor.ts";
+
+/** Fields of InferTensorContents by number, and the wire type of one value. */
+const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
+  [1, WIRE.varint],
+  [2, WIRE.varint],
+  [3, WIRE.varint],
+  [4, WIRE.varint],
+  [5, WIRE.varint],
+  [6, WIRE.fixed32],
+  [7, WIRE.fixed64],
+]);
+const BYTES_CONTENTS = 8;
+
+/** An InferTensorContents as it lies on the wire; nothing is interpreted before its datatype is known. */
+export class KserveContents {
+  readonly #blocks = new Map<number, ByteList>();
+  readonly #strings: Uint8Array[] = [];
+  readonly #budget: DecodeBudget;
+
+  constructor(budget: DecodeBudget) {
+    this.#budget = budget;
+  }
+
+  /** Whether no value was sent. */
+  get isEmpty(): boolean {
+    return this.#blocks.size === 0 && this.#strings.length === 0;
+  }
+
+  /** Reads one message; several of one input are merged, as protobuf does. */
+  read(reader: WireReader): void {
+    while (reader.hasMore()) {
+      const tag = reader.tag();
+      if (tag === ((BYTES_CONTENTS << 3) | WIRE.bytes)) this.#readString(reader);
+      else this.#readValues(reader, tag);
+    }
+  }
+
+  /** The tensor; throws `invalid_argument` unless all values are in the field of its datatype and as many as its shape claims. */
+  toTensor(head: InputHead, model: string): Tensor {
+    const dtype = dtypeOfInput(head, model);
+    const count = elementsOf(head, model);
+    const field = datatypeNamed(head.datatype)?.contents?.field;
+    const stray = this.#strayField(field);
+    if (field === undefined || stray !== undefined) throw wrongField(head, model, stray);
+    if (dtype === "bytes") return this.#toBytesTensor(head, count, model);
+    const block = this.#blocks.get(field)?.contents() ?? new Uint8Array(0);
+    const data = decodeBlock(dtype, block, () => this.#allocate(dtype, count));
+    if (data.length !== count) throw wrongCount(head, model, data.length);
+    return createTensor(dtype, head.shape, data as never);
+  }
+
+  #readString(reader: WireReader): void {
+    this.#budget.spend(ELEMENT_BYTES, () => "one more element of bytes_contents");
+    this.#strings.push(reader.bytes());
+  }
+
+  #readValues(reader: WireReader, tag: number): void {
+    const field = tag >>> 3;
+    const wire = VALUE_WIRE.get(field);
+    if (wire !== undefined && wire === (tag & 7)) this.#append(field, reader.scalar(wire));
+    else if (wire !== undefined && (tag & 7) === WIRE.bytes) this.#append(field, packedBlock(reader, field, wire));
+    else reader.skip(tag);
+  }
+
+  #append(field: number, block: Uint8Array): void {
+    const list = this.#blocks.get(field) ?? new ByteList();
+    list.append(block);
+    this.#blocks.set(field, list);
+  }
+
+  /** A field with values that is not the datatype's own. */
+  #strayField(own: number | undefined): number | undefined {
+    if (this.#strings.length > 0 && own !== BYTES_CONTENTS) return BYTES_CONTENTS;
+    for (const field of this.#blocks.keys()) if (field !== own) return field;
+    return undefined;
+  }
+
+  #toBytesTensor(head: InputHead, count: number, model: string): Tensor {
+    if (this.#strings.length !== count) throw wrongCount(head, model, this.#strings.length);
+    return createTensor("bytes", head.shape, this.#strings);
+  }
+
+  #allocate(dtype: NumericDType, count: number): TensorData<NumericDType> {
+    const { array, bytes } = numericLayout(dtype);
+    this.#budget.spend(count * bytes, () => `${count} values of ${dtype}`);
+    return new array(count);
+  }
+}
+
+function packedBlock(reader: WireReader, field: number, wire: number): Uint8Array {
+  const block = reader.bytes();
+  const width = wire === WIRE.fixed64 ? 8 : 4;
+  if (wire === WIRE.varint) assertWholeVarints(block);
+  else if (block.length % width !== 0) throw reader.malformed(`field ${field} is not a whole number of values`);
+  return block;
+}
+
+/** As many values as the block has, or one more than `allocate` gives room for. */
+function decodeBlock(dtype: NumericDType, block: Uint8Array, allocate: () => TensorData): { readonly length: number } {
+  if (dtype === "float32" || dtype === "float64") return viewBytes(dtype, block);
+  const values = countVarints(block);
+  const target = allocate() as TensorData<NumericDType>;
+  if (values !== target.length) return { length: values };
+  if (target instanceof BigInt64Array || target instanceof BigUint64Array) readWideVarints(block, target);
+  else readNarrowVarints(block, target as NarrowIntegers);
+  if (dtype === "bool") for (let index = 0; index < target.length; index++) target[index] = target[index] ? 1 : 0;
+  return target;
+}
+
+/** Each varint ends with the one byte of it that is below 128. */
+function countVarints(block: Uint8Array): number {
+  let count = 0;
+  for (let index = 0; index < block.length; index++) if ((block[index] as number) < 0x80) count++;
+  return count;
+}
+
+function wrongField({ name, datatype }: InputHead, model: string, used: number | undefined): ServingError {
+  if (used === undefined || datatypeNamed(datatype)?.contents === undefined) {
+    return invalid(`input '${name}' for model '${model}' is ${datatype}, which goes into raw_input_contents only`);
+  }
+  return invalid(
+    `unexpected explicit tensor data for input tensor '${name}' for model '${model}' of type '${datatypeOfContents(used)}', expected datatype '${datatype}'`,
+  );
+}
+
+function wrongCount({ name, shape }: InputHead, model: string, got: number): ServingError {
+  const expected = shape.reduce((product, size) => product * size, 1);
+  return invalid(
+    `unexpected number of elements for input '${name}' for model '${model}'. Expected ${expected}, got ${got}`,
+  );
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}
+
+/** The fields of a tensor's InferTensorContents; undefined where the protocol has no typed field (FP16, BF16). */
+export function contentsParts({ dtype, data }: Tensor, datatype: string): WirePart[] | undefined {
+  const field = datatypeNamed(datatype)?.contents?.field;
+  if (field === undefined) return undefined;
+  if (dtype === "bytes") return data.map((element) => bytesField(field, element));
+  if (data.length === 0) return [];
+  if (dtype === "float32" || dtype === "float64") return [bytesField(field, toBytes(data))];
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) return [wideField(field, data)];
+  const narrow = data as NarrowIntegers;
+  return [delimited(field, narrowVarintsSize(narrow), (target, at) => writeNarrowVarints(narrow, target, at))];
+}
+
+function wideField(field: number, values: WideIntegers): WirePart {
+  return delimited(field, wideVarintsSize(values), (target, at) => writeWideVarints(values, target, at));
+}

@@ -1,0 +1,56 @@
+import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { integerField, messageField, textField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { Parameter } from "./parameters.ts";
+
+/** Every protobuf map is a list of entries with these two fields. */
+const ENTRY = { key: 1, value: 2 } as const;
+/** Field numbers of inference.InferParameter. */
+const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as const;
+/** What an entry costs while it is read. */
+const ENTRY_BYTES = 256;
+
+/** Reads one entry of a `map<string, InferParameter>` into `parameters`; one without a value is left out. */
+export function readParameter(entry: WireReader, parameters: Map<string, Parameter>, budget: DecodeBudget): void {
+  budget.spend(ENTRY_BYTES, () => "one more parameter");
+  let key = "";
+  let value: Parameter | undefined;
+  while (entry.hasMore()) {
+    const tag = entry.tag();
+    if (tag === ((ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
+    else if (tag === ((ENTRY.value << 3) | WIRE.bytes)) value = readValue(entry.nested("InferParameter")) ?? value;
+    else entry.skip(tag);
+  }
+  if (value !== undefined) parameters.set(key, value);
+}
+
+function readValue(reader: WireReader): Parameter | undefined {
+  let value: Parameter | undefined;
+  while (reader.hasMore()) value = readChoice(reader, reader.tag()) ?? value;
+  return value;
+}
+
+function readChoice(reader: WireReader, tag: number): Parameter | undefined {
+  switch (tag) {
+    case (PARAMETER.bool << 3) | WIRE.varint:
+      return reader.uint32() !== 0;
+    case (PARAMETER.int64 << 3) | WIRE.varint:
+      return reader.int64();
+    case (PARAMETER.uint64 << 3) | WIRE.varint:
+      return BigInt.asUintN(64, reader.int64());
+    case (PARAMETER.string << 3) | WIRE.bytes:
+      return reader.text();
+    case (PARAMETER.double << 3) | WIRE.fixed64: {
+      const bytes = reader.take(8);
+      return new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0, true);
+    }
+    default:
+      reader.skip(tag);
+      return undefined;
+  }
+}
+
+/** The entry of a `map<string, InferParameter>` that says true. */
+export function trueParameter(name: string): WirePart[] {
+  return [textField(ENTRY.key, name), messageField(ENTRY.value, [integerField(PARAMETER.bool, 1)])];
+}

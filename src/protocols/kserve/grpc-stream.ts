@@ -1,0 +1,116 @@
+import { randomUUID } from "node:crypto";
+import type { handleBidiStreamingCall, ServerDuplexStream } from "@grpc/grpc-js";
+import { CancelSource } from "../../async/cancel-source.ts";
+import { ServingError } from "../../errors.ts";
+import { toGrpcStatus } from "../../grpc/grpc-errors.ts";
+import { takeMemoryShare } from "../../grpc/message-intake.ts";
+import { fromMetadata } from "../../grpc/metadata-record.ts";
+import { abortReason, deadlineOf, type HandlerContext, logFailure, SHUTTING_DOWN } from "../../grpc/unary-handler.ts";
+import type { MemoryShare } from "../../limits/memory-budget.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { cutText } from "../../text/cut-text.ts";
+import { decodeInferRequest, encodeStreamError, encodeStreamResponse, requestIdOf } from "./grpc-codec.ts";
+import { inferKserve } from "./infer-kserve.ts";
+
+type Stream = ServerDuplexStream<Buffer, Buffer>;
+
+/** Requests of one stream at once, until their answers are on their way; the next ones wait in the client. */
+const MAX_IN_FLIGHT = 32;
+/** Metadata by which a client asks for a gRPC status instead of error messages in the stream. */
+const REAL_STATUS = "triton_grpc_error";
+
+/** Answers the requests of a stream as they become ready; a failed one gets a message of its own and the stream goes on. */
+export function toInferStreamHandler(
+  service: InferenceService,
+  options: HandlerContext,
+): handleBidiStreamingCall<Buffer, Buffer> {
+  return (stream) => new InferStream(stream, service, options).start();
+}
+
+class InferStream {
+  readonly #stream: Stream;
+  readonly #service: InferenceService;
+  readonly #options: HandlerContext;
+  readonly #metadata: Readonly<Record<string, string>>;
+  readonly #deadline: number | undefined;
+  readonly #memory: MemoryShare | undefined;
+  readonly #inFlight = new Set<CancelSource>();
+  #hasEnded = false;
+  #isOver = false;
+
+  constructor(stream: Stream, service: InferenceService, options: HandlerContext) {
+    this.#stream = stream;
+    this.#service = service;
+    this.#options = options;
+    this.#metadata = fromMetadata(stream.metadata);
+    this.#deadline = deadlineOf(stream);
+    this.#memory = takeMemoryShare(stream.metadata);
+  }
+
+  start(): void {
+    const close = this.#options.openCalls.add(() => this.#fail(SHUTTING_DOWN));
+    this.#stream.on("data", (message: Buffer) => void this.#take(message));
+    this.#stream.on("end", () => {
+      this.#hasEnded = true;
+      this.#finishWhenDone();
+    });
+    this.#stream.on("cancelled", () => this.#abort(abortReason(this.#deadline)));
+    this.#stream.on("close", () => {
+      close();
+      this.#memory?.release();
+    });
+  }
+
+  async #take(message: Buffer): Promise<void> {
+    const source = new CancelSource();
+    this.#inFlight.add(source);
+    if (this.#inFlight.size >= MAX_IN_FLIGHT) this.#stream.pause();
+    const answer = await this.#answer(message, source);
+    if (!this.#isOver) await this.#send(answer);
+    this.#memory?.shrink(message.length);
+    this.#inFlight.delete(source);
+    if (this.#isOver) return;
+    if (this.#stream.isPaused()) this.#stream.resume();
+    this.#finishWhenDone();
+  }
+
+  /** The message that answers, or the error that ends the stream for a client that asked for real statuses. */
+  async #answer(message: Buffer, signal: CancelSource): Promise<Buffer | ServingError> {
+    let id: string | undefined;
+    try {
+      const request = decodeInferRequest(message, this.#options.maxMessageBytes);
+      id = request.id;
+      const call = { id: randomUUID(), metadata: this.#metadata, signal, deadline: this.#deadline };
+      return encodeStreamResponse(await inferKserve(this.#service, request, call), request);
+    } catch (reason) {
+      logFailure(reason, this.#stream.getPath(), this.#options.log);
+      const error = ServingError.from(reason);
+      return this.#metadata[REAL_STATUS] === "true"
+        ? error
+        : encodeStreamError(cutText(error.message), id ?? requestIdOf(message));
+    }
+  }
+
+  /** Resolves once the message has left: who does not read the answers gets no more of them made. */
+  async #send(answer: Buffer | ServingError): Promise<void> {
+    if (answer instanceof ServingError) this.#fail(answer);
+    else await new Promise<void>((resolve) => this.#stream.write(answer, () => resolve()));
+  }
+
+  #fail(reason: ServingError): void {
+    if (this.#isOver) return;
+    this.#abort(new DOMException("The stream ended.", "AbortError"));
+    this.#stream.emit("error", toGrpcStatus(reason));
+  }
+
+  #abort(reason: DOMException): void {
+    this.#isOver = true;
+    for (const source of this.#inFlight) source.abort(reason);
+  }
+
+  #finishWhenDone(): void {
+    if (!this.#hasEnded || this.#inFlight.size > 0 || this.#isOver) return;
+    this.#isOver = true;
+    this.#stream.end();
+  }
+}

@@ -1,0 +1,264 @@
+import { isJsonList, type JsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
+import { ServingError } from "../../errors.ts";
+import { HttpError } from "../../proxy/http-errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer, HttpDependencies } from "../../proxy/http-route.ts";
+import type { ServableDescription } from "../../serving/inference-service.ts";
+import { assertControl, reloadModel, unloadModel } from "./control.ts";
+import { answerInfer } from "./http-infer.ts";
+import { parseKserveObject, toParameters } from "./http-request.ts";
+import { changeLogging, logSettings } from "./log-settings.ts";
+import { modelConfig } from "./model-config.ts";
+import { modelMetadata } from "./model-metadata.ts";
+import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
+import { modelStatistics } from "./model-statistics.ts";
+import { openApiDocument } from "./openapi.ts";
+import {
+  CONTROL_SCHEMAS,
+  type EndpointSchemas,
+  INDEX_SCHEMAS,
+  LOG_SCHEMAS,
+  MODEL_SCHEMAS,
+  MODELS_SCHEMAS,
+  SERVER_SCHEMAS,
+  TRACE_SCHEMAS,
+} from "./openapi-schemas.ts";
+import { readBoolean } from "./parameters.ts";
+import { repositoryIndex } from "./repository-index.ts";
+import { serverMetadata } from "./server-metadata.ts";
+import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
+
+/** A request to an endpoint; model and version are empty where its path has none. */
+interface KserveCall extends HttpDependencies {
+  readonly model: string;
+  readonly version: string;
+  readonly exchange: HttpExchange;
+}
+
+/** One endpoint of the protocol. */
+export interface KserveEndpoint {
+  readonly method: "GET" | "POST";
+  /** With `{name}` and `{version}`. */
+  readonly path: string;
+  /** What it does, for the OpenAPI document. */
+  readonly summary: string;
+  /** Whether the status alone is the answer; default false. */
+  readonly isEmpty?: true;
+  /** What it takes and answers, for the OpenAPI document. */
+  readonly schemas?: EndpointSchemas;
+  readonly answer: (call: KserveCall) => Promise<HttpAnswer>;
+}
+
+/** Every endpoint that needs no version: each of them is there with `/versions/{version}` too. */
+const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
+  {
+    method: "GET",
+    path: "",
+    summary: "Describe a model",
+    schemas: MODEL_SCHEMAS,
+    answer: async (call) => toJson(modelMetadata(call.service, await find(call))),
+  },
+  {
+    method: "GET",
+    path: "/ready",
+    isEmpty: true,
+    summary: "Tell whether a model is ready",
+    answer: async (call) =>
+      isModelReady(call.service, await find(call)) ? EMPTY : notReady("Model version not ready"),
+  },
+  {
+    method: "POST",
+    path: "/infer",
+    summary: "Run a model",
+    answer: (call) => answerInfer(call.service, call, call.exchange),
+  },
+  {
+    method: "GET",
+    path: "/config",
+    summary: "Get a model's configuration",
+    answer: async (call) => toJson(modelConfig(await find(call))),
+  },
+  {
+    method: "GET",
+    path: "/stats",
+    summary: "Get a model's statistics",
+    answer: async ({ service, model, version }) =>
+      toJson({ model_stats: await modelStatistics(service, toModelRef(model, version)) }),
+  },
+  {
+    method: "GET",
+    path: "/trace/setting",
+    summary: "Get a model's trace settings",
+    schemas: TRACE_SCHEMAS,
+    answer: answerTracing,
+  },
+  {
+    method: "POST",
+    path: "/trace/setting",
+    summary: "Change a model's trace settings",
+    schemas: TRACE_SCHEMAS,
+    answer: answerNewTracing,
+  },
+];
+
+/** Everything under `/v2`, in the order in which paths are tried. */
+export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
+  {
+    method: "GET",
+    path: "/v2",
+    summary: "Describe the server",
+    schemas: SERVER_SCHEMAS,
+    answer: async () => toJson(serverMetadata()),
+  },
+  {
+    method: "GET",
+    path: "/v2/openapi.json",
+    summary: "Get this document",
+    answer: async ({ service }) => toJson(await openApiDocument(KSERVE_ENDPOINTS, service)),
+  },
+  {
+    method: "GET",
+    path: "/v2/health/live",
+    isEmpty: true,
+    summary: "Tell whether the server lives",
+    answer: async () => EMPTY,
+  },
+  {
+    method: "GET",
+    path: "/v2/health/ready",
+    isEmpty: true,
+    summary: "Tell whether the server is ready",
+    answer: async ({ service }) => (service.isReady() ? EMPTY : notReady("Server is not ready")),
+  },
+  {
+    method: "GET",
+    path: "/v2/models",
+    summary: "List the models",
+    schemas: MODELS_SCHEMAS,
+    answer: async ({ service }) => toJson({ models: [...new Set(service.index().map(({ model }) => model))] }),
+  },
+  {
+    method: "GET",
+    path: "/v2/models/stats",
+    summary: "Get the statistics of all models",
+    answer: async ({ service }) => toJson({ model_stats: await modelStatistics(service, { model: "" }) }),
+  },
+  ...["/v2/models/{name}", "/v2/models/{name}/versions/{version}"].flatMap((prefix) =>
+    MODEL_ENDPOINTS.map((endpoint) => ({ ...endpoint, path: prefix + endpoint.path })),
+  ),
+  {
+    method: "POST",
+    path: "/v2/repository/index",
+    summary: "List all versions and their states",
+    schemas: INDEX_SCHEMAS,
+    answer: answerIndex,
+  },
+  {
+    method: "POST",
+    path: "/v2/repository/models/{name}/load",
+    isEmpty: true,
+    summary: "Load a model anew",
+    schemas: CONTROL_SCHEMAS,
+    answer: async (call) => {
+      const { parameters } = await readControl(call);
+      await reloadModel(call.service, call.model, toParameters(parameters));
+      return EMPTY;
+    },
+  },
+  {
+    method: "POST",
+    path: "/v2/repository/models/{name}/unload",
+    isEmpty: true,
+    summary: "Unload a model",
+    schemas: CONTROL_SCHEMAS,
+    answer: async (call) => {
+      await readControl(call);
+      await unloadModel(call.service, call.model);
+      return EMPTY;
+    },
+  },
+  {
+    method: "GET",
+    path: "/v2/logging",
+    summary: "Get the log settings",
+    schemas: LOG_SCHEMAS,
+    answer: async ({ log }) => toJson(logSettings(log)),
+  },
+  {
+    method: "POST",
+    path: "/v2/logging",
+    summary: "Change the log settings",
+    schemas: LOG_SCHEMAS,
+    answer: async (call) => {
+      const changes = Object.entries(await readControl(call)).filter(([, value]) => value !== null);
+      changeLogging(call.log, toParameters(Object.fromEntries(changes)));
+      return toJson(logSettings(call.log));
+    },
+  },
+  {
+    method: "GET",
+    path: "/v2/trace/setting",
+    summary: "Get the trace settings",
+    schemas: TRACE_SCHEMAS,
+    answer: answerTracing,
+  },
+  {
+    method: "POST",
+    path: "/v2/trace/setting",
+    summary: "Change the trace settings",
+    schemas: TRACE_SCHEMAS,
+    answer: answerNewTracing,
+  },
+];
+
+function find({ service, model, version }: KserveCall): Promise<ServableDescription> {
+  return describeModel(service, toModelRef(model, version));
+}
+
+async function answerTracing(call: KserveCall): Promise<HttpAnswer> {
+  if (call.model !== "") await find(call);
+  return toJson(TRACE_SETTINGS);
+}
+
+async function answerNewTracing(call: KserveCall): Promise<HttpAnswer> {
+  const changes = Object.entries(await readControl(call));
+  const answer = await answerTracing(call);
+  changeTracing(new Map(changes.map(([name, value]) => [name, toTexts(name, value)])));
+  return answer;
+}
+
+/** The values of a trace setting: null = back to the default, a text, or several. */
+function toTexts(name: string, value: JsonValue): readonly string[] {
+  const values = value === null ? [] : isJsonList(value) ? value : [value];
+  return values.map((one) => {
+    if (typeof one === "string") return one;
+    throw new ServingError("invalid_argument", `Unable to parse '${name}': expected a string, or a list of strings`);
+  });
+}
+
+async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
+  const { ready = false } = await readObject(exchange);
+  return toJson(repositoryIndex(service, readBoolean(toParameters({ ready }), "ready") === true));
+}
+
+async function readControl({ exchange, allowControl }: KserveCall): Promise<JsonObject> {
+  assertControl(exchange.request.socket.remoteAddress ?? "", { allowControl });
+  return readObject(exchange);
+}
+
+/** A body that may be left out. */
+async function readObject(exchange: HttpExchange): Promise<JsonObject> {
+  const body = await exchange.readBody();
+  return body.length === 0 ? {} : parseKserveObject(body, exchange.budget);
+}
+
+/** Health answers have no body; clients look at the status alone. */
+const EMPTY: HttpAnswer = { contentType: "application/json", body: new Uint8Array(0) };
+
+function notReady(message: string): never {
+  throw new HttpError(400, message);
+}
+
+function toJson(value: unknown): HttpAnswer {
+  return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };
+}

@@ -1,0 +1,130 @@
+import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
+import { ServingError } from "../../errors.ts";
+import { imageFormat } from "../../media/image-format.ts";
+import { numericLayout } from "../../tensor/dtype.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import type { JsonInput } from "./http-request.ts";
+import { createKserveDialect } from "./json-dialect.ts";
+import { readUnsigned, refuseSharedMemory } from "./parameters.ts";
+import { dtypeOfInput, ELEMENT_BYTES, elementsOf, fromRaw, type InputContext, LENGTH_BYTES } from "./raw-tensor.ts";
+
+const SIZE = "binary_data_size";
+
+/**
+ * The tensors of a request whose JSON is followed by `binary`: inputs with `data` come from the JSON, the others take their
+ * bytes from `binary` in order. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
+ */
+export function toInputs(
+  inputs: readonly JsonInput[],
+  binary: Uint8Array,
+  context: InputContext,
+): (readonly [string, Tensor])[] {
+  const rest = new BinaryPart(binary, context);
+  const isLast = lastBinaryInput(inputs);
+  const tensors = inputs.map((input) => {
+    refuseSharedMemory(input.parameters, `input '${input.name}'`);
+    const tensor = input.data === undefined ? rest.take(input, input === isLast) : fromJson(input, context);
+    return [input.name, tensor] as const;
+  });
+  rest.end();
+  return tensors;
+}
+
+function lastBinaryInput(inputs: readonly JsonInput[]): JsonInput | undefined {
+  return inputs.findLast(({ data }) => data === undefined);
+}
+
+/** Lists may be nested like the shape, otherwise, or not at all: the row-major order counts. */
+function fromJson(input: JsonInput, context: InputContext): Tensor {
+  const { name, shape, data = null, parameters } = input;
+  if (parameters.has(SIZE)) {
+    throw invalid(
+      `Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters'; input '${name}' has both`,
+    );
+  }
+  const dtype = dtypeOfInput(input, context.model);
+  const count = elementsOf(input, context.model);
+  const tensor = toJsonTensor(data, dtype, createKserveDialect(name));
+  if (tensor.data.length === count) return createTensor(dtype, shape, tensor.data as never);
+  throw invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
+}
+
+/** Whether the first four bytes are the length of the rest. */
+function isPrefixed(bytes: Uint8Array): boolean {
+  const { buffer, byteOffset, length } = bytes;
+  return length >= LENGTH_BYTES && new DataView(buffer, byteOffset).getUint32(0, true) === length - LENGTH_BYTES;
+}
+
+/** The bytes behind the JSON, from which inputs take theirs one after another. */
+class BinaryPart {
+  readonly #bytes: Uint8Array;
+  readonly #context: InputContext;
+  #position = 0;
+
+  constructor(bytes: Uint8Array, context: InputContext) {
+    this.#bytes = bytes;
+    this.#context = context;
+  }
+
+  take(input: JsonInput, isLast: boolean): Tensor {
+    const size = input.parameters.get(SIZE);
+    // A string is how OpenVINO Model Server 2022 told the sizes of pictures, which then stood without a length of their own.
+    if (typeof size === "string") return this.#takePictures(input, size);
+    const bytes = this.#takeBytes(this.#sizeOf(input, isLast), input.name);
+    // A picture's own first bytes would be an absurd length.
+    const isBare =
+      size === undefined && input.datatype === "BYTES" && imageFormat(bytes) !== undefined && !isPrefixed(bytes);
+    return isBare ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
+  }
+
+  /** Refuses bytes that no input took. */
+  end(): void {
+    if (this.#position === this.#bytes.length) return;
+    throw invalid(`unexpected additional input data for model '${this.#context.model}'`);
+  }
+
+  #sizeOf(input: JsonInput, isLast: boolean): number {
+    const stated = readUnsigned(input.parameters, SIZE);
+    if (stated !== undefined) return stated;
+    const dtype = dtypeOfInput(input, this.#context.model);
+    if (dtype !== "bytes") return elementsOf(input, this.#context.model) * numericLayout(dtype).bytes;
+    if (isLast) return this.#bytes.length - this.#position;
+    throw invalid(
+      `Unable to parse '${SIZE}': input '${input.name}' is BYTES and not the last one, so it must state it`,
+    );
+  }
+
+  #takePictures(input: JsonInput, sizes: string): Tensor {
+    if (!/^\d+(\s*,\s*\d+)*$/.test(sizes)) {
+      throw invalid(
+        `${SIZE} parameter is invalid and cannot be parsed: '${sizes.slice(0, 40)}'; expected an integer, or sizes of pictures separated by commas`,
+      );
+    }
+    const pictures = sizes.split(",").map((size) => this.#takeBytes(Number(size), input.name));
+    return this.#toElements(input, pictures);
+  }
+
+  #toElements(input: JsonInput, elements: readonly Uint8Array[]): Tensor {
+    this.#context.budget.spend(elements.length * ELEMENT_BYTES, () => `${elements.length} elements`);
+    if (elementsOf(input, this.#context.model) === elements.length) return createTensor("bytes", input.shape, elements);
+    throw invalid(
+      `input '${input.name}' for model '${this.#context.model}' has shape [${input.shape}], but ${elements.length} elements came`,
+    );
+  }
+
+  #takeBytes(size: number, name: string): Uint8Array {
+    const start = this.#position;
+    const missing = start + size - this.#bytes.length;
+    if (missing > 0) {
+      throw invalid(
+        `unexpected size for input '${name}', expecting ${missing} additional bytes for model '${this.#context.model}'`,
+      );
+    }
+    this.#position += size;
+    return this.#bytes.subarray(start, this.#position);
+  }
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

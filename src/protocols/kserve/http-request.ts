@@ -1,0 +1,142 @@
+import { dumpJson } from "../../codecs/json/json-dump.ts";
+import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "../../codecs/json/json-reader.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+} from "../../codecs/json/json-value.ts";
+import { ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { RequestedOutput } from "./infer-kserve.ts";
+import { NO_PARAMETERS, type Parameter, type Parameters } from "./parameters.ts";
+import type { InputHead } from "./raw-tensor.ts";
+
+/** The JSON part of an infer request, before its tensors are made. */
+export interface KserveBody {
+  readonly id: string;
+  readonly parameters: Parameters;
+  readonly inputs: readonly JsonInput[];
+  readonly outputs: readonly RequestedOutput[];
+}
+
+/** One input as the JSON describes it. */
+export interface JsonInput extends InputHead {
+  readonly parameters: Parameters;
+  /** Absent = its values are in the binary part. */
+  readonly data?: JsonValue;
+}
+
+/** Parses the JSON part; throws `invalid_argument` with the texts of Triton, whose clients assert on them. */
+export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveBody {
+  return toKserveBody(parseKserveObject(text, budget), budget);
+}
+
+/** The same for a text of any size, which lets others have their turns. */
+export async function parseLargeKserveBody(text: Uint8Array, budget: DecodeBudget): Promise<KserveBody> {
+  const root = await parseJsonInTurns(text, budget, JSON_OPTIONS).catch((reason) => {
+    throw inTritonsWords(reason);
+  });
+  return toKserveBody(toRoot(root), budget);
+}
+
+function toKserveBody(body: JsonObject, budget: DecodeBudget): KserveBody {
+  const { id = "", parameters, outputs: listed = [], ...root } = body;
+  if (typeof id !== "string") throw unable("id", `it is ${dumpJson(id)}; expected a string`);
+  const [inputs, outputs] = [toList("inputs", root.inputs), toList("outputs", listed)];
+  budget.countInputs(inputs.length);
+  return {
+    id,
+    parameters: toParameters(parameters),
+    inputs: inputs.map(toInput),
+    outputs: outputs.map(toOutput),
+  };
+}
+
+function toList(member: string, value: JsonValue | undefined): readonly JsonValue[] {
+  if (value !== undefined && isJsonList(value)) return value;
+  const isList = value instanceof JsonNumbers && value.shape.length > 0;
+  throw unable(member, isList ? "it is a list of numbers; expected one of objects" : "it is missing or no list");
+}
+
+const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
+
+/** What the JSON reader says before its own words. */
+const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
+
+/** Parses a body that is one JSON object, with the numbers that Triton takes; throws `invalid_argument` with its texts. */
+export function parseKserveObject(text: Uint8Array, budget: DecodeBudget): JsonObject {
+  try {
+    return toRoot(parseJson(text, budget, JSON_OPTIONS));
+  } catch (reason) {
+    throw inTritonsWords(reason);
+  }
+}
+
+function toRoot(root: JsonValue): JsonObject {
+  if (isJsonObject(root)) return root;
+  throw invalid(`failed to parse the request JSON buffer: it is ${dumpJson(root)}; expected an object`);
+}
+
+function inTritonsWords(cause: unknown): unknown {
+  const { code, message } = ServingError.from(cause);
+  const [, what, offset] = READER_PREFIX.exec(message) ?? [];
+  if (what === undefined) return cause;
+  return new ServingError(code, `failed to parse the request JSON buffer: ${what} at ${offset}`, { cause });
+}
+
+function toInput(value: JsonValue): JsonInput {
+  if (!isJsonObject(value)) throw unable("inputs", `an element is ${dumpJson(value)}; expected an object`);
+  const { name, datatype, shape, parameters, data } = value;
+  if (typeof name !== "string") throw unable("name", `an input has ${shown(name)}; expected a string`);
+  if (typeof datatype !== "string") {
+    throw unable("datatype", `input '${name}' has ${shown(datatype)}; expected a string such as "FP32"`);
+  }
+  const head = { name, datatype, shape: toShape(shape, name), parameters: toParameters(parameters) };
+  return data === undefined ? head : { ...head, data };
+}
+
+function toShape(shape: JsonValue | undefined, name: string): readonly number[] {
+  if (isJsonList(shape ?? null) && (shape as readonly JsonValue[]).length === 0) return [];
+  if (!(shape instanceof JsonNumbers) || shape.shape.length !== 1) {
+    throw unable("shape", `input '${name}' has ${shown(shape)}; expected a list of integers`);
+  }
+  return Array.from({ length: shape.size }, (_, index) => {
+    const size = shape.at(index);
+    if (typeof size === "number" && shape.isInteger(index) && size >= 0) return size;
+    throw unable("shape", "attempt to access JSON non-unsigned-integer as unsigned-integer");
+  });
+}
+
+function toOutput(value: JsonValue): RequestedOutput {
+  if (!isJsonObject(value)) throw unable("outputs", `an element is ${dumpJson(value)}; expected an object`);
+  const { name, parameters } = value;
+  if (typeof name !== "string") throw unable("name", `an output has ${shown(name)}; expected a string`);
+  return { name, parameters: toParameters(parameters) };
+}
+
+/** Parameters as JSON has them. */
+export function toParameters(value: JsonValue | undefined): Parameters {
+  if (value === undefined || value === null) return NO_PARAMETERS;
+  if (!isJsonObject(value)) throw unable("parameters", `it is ${dumpJson(value)}; expected an object`);
+  return new Map(Object.entries(value).map(([name, parameter]) => [name, toParameter(name, parameter)]));
+}
+
+function toParameter(name: string, value: JsonValue): Parameter {
+  if (typeof value === "boolean" || typeof value === "string") return value;
+  if (value instanceof JsonNumbers && value.shape.length === 0) return value.at(0);
+  throw unable("parameters", `'${name}' is ${dumpJson(value)}; expected a number, a string, true or false`);
+}
+
+function shown(value: JsonValue | undefined): string {
+  return value === undefined ? "none" : dumpJson(value);
+}
+
+function unable(member: string, why: string): ServingError {
+  return invalid(`Unable to parse '${member}': ${why}`);
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

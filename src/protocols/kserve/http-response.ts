@@ -1,0 +1,104 @@
+import { isUtf8 } from "node:buffer";
+import { JsonWriter } from "../../codecs/json/json-writer.ts";
+import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import type { AnsweredOutput, KserveAnswer, RequestedOutput } from "./infer-kserve.ts";
+import { type Parameters, readBoolean } from "./parameters.ts";
+import { rawSize, toRaw } from "./raw-tensor.ts";
+
+/** How a client wants its answer. */
+export interface AnswerForm {
+  /** `binary_data_output`: where outputs go that say nothing themselves. */
+  readonly isBinary: boolean;
+  readonly outputs: readonly RequestedOutput[];
+  /** Whether NaN and infinities are written as null, since strict JSON has no word for them. */
+  readonly isStrict: boolean;
+}
+
+/** A body: JSON, followed by the outputs that were wanted as bytes. */
+export interface KserveBodyParts {
+  readonly json: Buffer;
+  readonly binary: readonly Uint8Array[];
+}
+
+/** Reads how a client wants its answer. */
+export function readForm(parameters: Parameters, outputs: readonly RequestedOutput[]): AnswerForm {
+  return {
+    isBinary: readBoolean(parameters, "binary_data_output") ?? false,
+    isStrict: readBoolean(parameters, "strict_json") ?? false,
+    outputs,
+  };
+}
+
+/** Text that one element takes, roughly; spares the writer some growing. */
+const BYTES_PER_ELEMENT = 8;
+
+/** Writes an answer; an empty output is never binary, as in Triton. */
+export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyParts {
+  const elements = answer.outputs.reduce((sum, { tensor }) => sum + tensor.data.length, 0);
+  const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
+  const binary: Uint8Array[] = [];
+  writer.ascii("{");
+  if (answer.id !== "") writeMember(writer, "id", answer.id);
+  writeMember(writer, "model_name", answer.model);
+  writeMember(writer, "model_version", String(answer.version));
+  writer.ascii('"outputs":[');
+  for (const [index, output] of answer.outputs.entries()) {
+    if (index > 0) writer.ascii(",");
+    const asBytes = output.tensor.data.length > 0 && wantsBytes(output, form);
+    if (asBytes) binary.push(toRaw(output.tensor));
+    writeOutput(writer, output, { asBytes, isStrict: form.isStrict });
+  }
+  writer.ascii("]}");
+  return { json: writer.finish(), binary };
+}
+
+function wantsBytes({ name }: AnsweredOutput, { isBinary, outputs }: AnswerForm): boolean {
+  const own = outputs.find((output) => output.name === name);
+  return (own && readBoolean(own.parameters, "binary_data")) ?? isBinary;
+}
+
+function writeMember(writer: JsonWriter, name: string, value: string): void {
+  writer.string(name);
+  writer.ascii(":");
+  writer.string(value);
+  writer.ascii(",");
+}
+
+interface OutputForm {
+  readonly asBytes: boolean;
+  readonly isStrict: boolean;
+}
+
+function writeOutput(writer: JsonWriter, { name, datatype, tensor }: AnsweredOutput, form: OutputForm): void {
+  writer.ascii("{");
+  writeMember(writer, "name", name);
+  writeMember(writer, "datatype", datatype);
+  writer.ascii(`"shape":[${tensor.shape.join(",")}],`);
+  if (form.asBytes) writer.ascii(`"parameters":{"binary_data_size":${rawSize(tensor)}}`);
+  else {
+    writer.ascii('"data":');
+    writeTensor(writer, flat(tensor), form.isStrict ? STRICT : LENIENT);
+  }
+  writer.ascii("}");
+}
+
+/** Values are one list whatever the shape, as Triton writes them. */
+function flat(tensor: Tensor): Tensor {
+  const count = tensor.dtype.startsWith("complex") ? tensor.data.length / 2 : tensor.data.length;
+  return createTensor(tensor.dtype, [count], tensor.data as never);
+}
+
+const LENIENT: TensorStyle = { separator: ",", bytes: writeBytes };
+const STRICT: TensorStyle = { ...LENIENT, nonFinite: (writer) => writer.ascii("null") };
+
+/** Bytes that are no text have no form in the protocol; a broken string would be worse than ours. */
+function writeBytes(writer: JsonWriter, element: Uint8Array): void {
+  if (isUtf8(element)) {
+    writer.text(element);
+    return;
+  }
+  writer.ascii('{"b64":');
+  writer.base64(element);
+  writer.ascii("}");
+}

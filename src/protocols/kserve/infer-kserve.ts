@@ -1,0 +1,132 @@
+import { ServingError } from "../../errors.ts";
+import type { InferenceService, InferRequest } from "../../serving/inference-service.ts";
+import { defaultSignatureName, type Signature } from "../../signature/signature.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { checkRequest } from "./check-request.ts";
+import { classify } from "./classify.ts";
+import { datatypeOf } from "./datatype.ts";
+import { describeModel, toModelRef } from "./model-ref.ts";
+import { type Parameters, readScheduling, readUnsigned, refuseSharedMemory } from "./parameters.ts";
+
+/** A ModelInferRequest of either wire, its inputs as tensors. */
+export interface KserveRequest {
+  readonly model: string;
+  /** As the client wrote it; empty = the highest. */
+  readonly version: string;
+  /** Empty = the client gave none. */
+  readonly id: string;
+  readonly parameters: Parameters;
+  /** In the client's order. */
+  readonly inputs: readonly (readonly [name: string, tensor: Tensor])[];
+  /** Empty = all. */
+  readonly outputs: readonly RequestedOutput[];
+}
+
+/** An output that a client asks for by name. */
+export interface RequestedOutput {
+  readonly name: string;
+  readonly parameters: Parameters;
+}
+
+/** What goes back, the same for either wire. */
+export interface KserveAnswer {
+  readonly model: string;
+  readonly version: bigint;
+  readonly id: string;
+  readonly outputs: readonly AnsweredOutput[];
+  /** gRPC metadata or HTTP headers that hooks set. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** One output and how the protocol names its dtype. */
+export interface AnsweredOutput {
+  readonly name: string;
+  readonly datatype: string;
+  readonly tensor: Tensor;
+}
+
+/** What a call has beside its message. */
+export type CallContext = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory">;
+
+/** Runs one request: resolves the model, checks, infers, filters, classifies. Throws {@link ServingError} with Triton's texts. */
+export async function inferKserve(
+  service: InferenceService,
+  request: KserveRequest,
+  call: CallContext,
+): Promise<KserveAnswer> {
+  const ref = toModelRef(request.model, request.version);
+  const scheduling = readScheduling(request.parameters);
+  const { model, signatures } = await describeModel(service, ref);
+  const inputs = toRecord(request, model);
+  const wanted = request.outputs.map(({ name }) => name);
+  for (const { name, parameters } of request.outputs) refuseSharedMemory(parameters, `output '${name}'`);
+  const signature = chooseSignature(signatures, scheduling.signature);
+  if (signature !== undefined) checkRequest({ model, id: request.id, inputs, outputs: wanted }, signature);
+  const { metadata, signal, deadline, memory } = call;
+  // Not spread: an object made of two others has a hidden class of its own, which outlives the request.
+  const answer = await service.infer({
+    id: request.id || call.id,
+    metadata,
+    signal,
+    deadline,
+    memory,
+    model: ref.model,
+    version: ref.version,
+    signature: scheduling.signature,
+    priority: scheduling.priority,
+    queueTimeoutMs: scheduling.queueTimeoutMs,
+    inputs: { kind: "tensors", tensors: inputs },
+    outputs: wanted.length > 0 ? wanted : undefined,
+  });
+  if (answer.outputs.kind !== "tensors") throw new ServingError("internal", "The service answered tensors with JSON.");
+  const outputs = answered(answer.outputs.tensors, request.outputs, signature);
+  return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
+}
+
+function toRecord({ inputs }: KserveRequest, model: string): Tensors {
+  const record = createTensors();
+  for (const [name, tensor] of inputs) {
+    if (record[name] !== undefined) {
+      throw new ServingError("invalid_argument", `input '${name}' already exists in request for model '${model}'`);
+    }
+    record[name] = tensor;
+  }
+  return record;
+}
+
+function chooseSignature(signatures: Readonly<Record<string, Signature>>, name: string): Signature | undefined {
+  const wanted = name === "" ? defaultSignatureName(signatures) : name;
+  return Object.hasOwn(signatures, wanted) ? signatures[wanted] : undefined;
+}
+
+/** In the order that the client asked for, else the signature's, else as they came. */
+function answered(
+  tensors: Tensors,
+  requested: readonly RequestedOutput[],
+  signature: Signature | undefined,
+): AnsweredOutput[] {
+  if (requested.length > 0) {
+    return requested.map(({ name, parameters }) => {
+      const count = readUnsigned(parameters, "classification") ?? 0;
+      const labels = signature?.outputs?.find((spec) => spec.name === name)?.labels;
+      const tensor = tensors[name] ?? missing(name);
+      return toOutput(name, count === 0 ? tensor : classify(tensor, count, { name, labels }));
+    });
+  }
+  const order = signature?.outputs?.map(({ name }) => name) ?? [];
+  const names = Object.keys(tensors).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+  return names.map((name) => toOutput(name, tensors[name] as Tensor));
+}
+
+function missing(name: string): never {
+  throw new ServingError("internal", `The pipeline did not return the output '${name}'.`);
+}
+
+function toOutput(name: string, tensor: Tensor): AnsweredOutput {
+  const datatype = datatypeOf(tensor.dtype)?.name;
+  if (datatype !== undefined) return { name, datatype, tensor };
+  throw new ServingError(
+    "failed_precondition",
+    `output '${name}' is ${tensor.dtype}, which KServe V2 cannot carry; ask for other outputs, or use the TensorFlow Serving API`,
+  );
+}

@@ -1,0 +1,82 @@
+import { ServingError } from "../../errors.ts";
+import { LogFilter } from "../../observability/log-filter.ts";
+import type { LogLevel } from "../../observability/log-level.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { didYouMean } from "../../text/nearest.ts";
+
+/** What LogSettings and `GET /v2/logging` say. */
+export interface LogSettings {
+  readonly log_error: boolean;
+  readonly log_warning: boolean;
+  readonly log_info: boolean;
+  /** 0 = none beside the above, 1 = debug, 2 = trace as well. */
+  readonly log_verbose_level: number;
+  readonly log_format: "default";
+}
+
+/** What is logged now. */
+export function logSettings(log: Pick<Logger, "filter" | "level">): LogSettings {
+  const filter = log.filter ?? new LogFilter(log.level);
+  const writes = (level: LogLevel) => filter.writes(level);
+  return {
+    log_error: writes("error"),
+    log_warning: writes("warn"),
+    log_info: writes("info"),
+    log_verbose_level: VERBOSE_LEVELS.findLastIndex(writes) + 1,
+    log_format: "default",
+  };
+}
+
+/** What `log_verbose_level` adds, from 1 on. */
+const VERBOSE_LEVELS: readonly LogLevel[] = ["debug", "trace"];
+
+/** A level, and whether it is to be written. */
+type Switch = readonly [level: LogLevel, isWritten: boolean];
+
+type ReadValue = (value: unknown) => readonly Switch[];
+
+/** How each setting's value is read; throws for what it cannot be. */
+const SETTINGS: Readonly<Record<string, ReadValue>> = {
+  log_error: (value) => [["error", toBoolean("log_error", value)]],
+  log_warning: (value) => [["warn", toBoolean("log_warning", value)]],
+  log_info: (value) => [["info", toBoolean("log_info", value)]],
+  log_verbose_level: (value) => {
+    if (!Number.isSafeInteger(value) || Number(value) < 0) throw invalid("expect int32 for 'log_verbose_level'");
+    return VERBOSE_LEVELS.map((level, index) => [level, index < Number(value)]);
+  },
+  log_format: (value) => {
+    if (value === "default") return [];
+    throw invalid(`invalid argument for log_format, got: ${String(value)}; this log is JSON with times of ISO 8601`);
+  },
+  log_file: () => {
+    const message = "log file location can not be updated through network protocol; start the server with --log-path";
+    throw new ServingError("unimplemented", message);
+  },
+};
+
+/** Changes what is logged from now on, all or nothing; throws with the texts of Triton for what cannot be changed. */
+export function changeLogging(log: Pick<Logger, "filter" | "info">, changes: ReadonlyMap<string, unknown>): void {
+  if (changes.size === 0) return;
+  const switches = [...changes].flatMap(([name, value]) => toSwitches(name, value));
+  const { filter } = log;
+  if (filter === undefined) {
+    throw new ServingError("failed_precondition", "This server has no log of its own whose settings could be changed.");
+  }
+  for (const [level, isWritten] of switches) filter.set(level, isWritten);
+  log.info("a client changed what is logged", Object.fromEntries(changes));
+}
+
+function toBoolean(name: string, value: unknown): boolean {
+  if (typeof value === "boolean") return value;
+  throw invalid(`expect boolean for '${name}'`);
+}
+
+function toSwitches(name: string, value: unknown): readonly Switch[] {
+  if (Object.hasOwn(SETTINGS, name)) return (SETTINGS[name] as ReadValue)(value);
+  const names = Object.keys(SETTINGS);
+  throw invalid(`There is no log setting '${name}'; expected ${names.join(", ")}.${didYouMean(name, names)}`);
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

@@ -1,0 +1,64 @@
+import type { ServableDescription } from "../../serving/inference-service.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import { datatypeOf } from "./datatype.ts";
+import { defaultSignature, platformOf, toSize } from "./model-metadata.ts";
+
+/** What ModelConfig and `GET /v2/models/NAME/config` say, with the field names of inference.ModelConfig. */
+export interface ModelConfig {
+  readonly name: string;
+  readonly platform: string;
+  readonly backend: string;
+  readonly version_policy: { readonly latest: { readonly num_versions: number } };
+  /** 0: dims hold every dimension. Else dims leave out the first one, the batch. */
+  readonly max_batch_size: number;
+  /** There where requests are put together. */
+  readonly dynamic_batching?: object;
+  readonly input: readonly ConfigInput[];
+  readonly output: readonly ConfigOutput[];
+  readonly model_transaction_policy: { readonly decoupled: boolean };
+}
+
+interface ConfigOutput {
+  readonly name: string;
+  readonly data_type: string;
+  readonly dims: readonly number[];
+}
+
+interface ConfigInput extends ConfigOutput {
+  /** How pictures lie, for clients that draw them themselves. */
+  readonly format?: "FORMAT_NHWC" | "FORMAT_NCHW";
+  readonly optional: boolean;
+}
+
+/** A model's configuration as Triton's clients read it. */
+export function modelConfig(description: ServableDescription): ModelConfig {
+  const { inputs = [], outputs = [] } = defaultSignature(description);
+  const isKnown = inputs.length > 0 && [...inputs, ...outputs].every(isBatched);
+  const maxBatchSize = isKnown ? (description.maxBatchSize ?? 0) : 0;
+  const toTensor = (spec: TensorSpec) => toConfig(spec, maxBatchSize > 0);
+  return {
+    name: description.model,
+    platform: platformOf(description),
+    backend: description.drivers.join(","),
+    version_policy: { latest: { num_versions: 1 } },
+    max_batch_size: maxBatchSize,
+    ...(maxBatchSize > 0 && { dynamic_batching: {} }),
+    input: inputs.map((spec) => ({
+      ...toTensor(spec),
+      ...(spec.imageLayout && { format: `FORMAT_${spec.imageLayout}` as const }),
+      optional: spec.default !== undefined,
+    })),
+    output: outputs.map(toTensor),
+    model_transaction_policy: { decoupled: false },
+  };
+}
+
+/** Whether the first dimension is open, as the batch is. */
+function isBatched({ shape }: TensorSpec): boolean {
+  return shape?.[0] === -1;
+}
+
+function toConfig({ name, dtype, shape = [-1] }: TensorSpec, leavesBatchOut: boolean): ConfigOutput {
+  const dims = shape.slice(leavesBatchOut ? 1 : 0).map(toSize);
+  return { name, data_type: datatypeOf(dtype)?.configName ?? "TYPE_INVALID", dims };
+}

@@ -1,0 +1,65 @@
+import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
+import { type Dimension, defaultSignatureName, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { datatypeOf } from "./datatype.ts";
+
+/** What ModelMetadata and `GET /v2/models/NAME` say. */
+export interface ModelMetadata {
+  readonly name: string;
+  readonly versions: readonly string[];
+  readonly platform: string;
+  readonly inputs: readonly TensorMetadata[];
+  readonly outputs: readonly TensorMetadata[];
+}
+
+/** One input or output; -1 = any size. */
+interface TensorMetadata {
+  readonly name: string;
+  readonly datatype: string;
+  readonly shape: readonly number[];
+}
+
+/** Platforms by driver, as clients of other servers know them; any other driver goes by its own name. */
+const PLATFORMS: Readonly<Record<string, string>> = {
+  onnx: "onnxruntime_onnx",
+  tensorflow: "tensorflow_savedmodel",
+  pytorch: "pytorch_libtorch",
+  openvino: "OpenVINO",
+};
+
+/** Describes a model by its default signature. */
+export function modelMetadata(service: InferenceService, description: ServableDescription): ModelMetadata {
+  const { inputs = [], outputs = [] } = defaultSignature(description);
+  return {
+    name: description.model,
+    versions: versionsOf(service, description),
+    platform: platformOf(description),
+    inputs: inputs.map(toTensorMetadata),
+    outputs: outputs.map(toTensorMetadata),
+  };
+}
+
+/** The signature that a request without a signature name gets. */
+export function defaultSignature({ signatures }: ServableDescription): Signature {
+  return signatures[defaultSignatureName(signatures)] ?? {};
+}
+
+/** What runs the model; several stages are an ensemble. */
+export function platformOf({ drivers }: ServableDescription): string {
+  const [driver = "", ...others] = drivers;
+  return others.length > 0 ? "ensemble" : (PLATFORMS[driver] ?? driver);
+}
+
+/** A dimension as the protocol writes it: ranges have no form there. */
+export function toSize(dimension: Dimension): number {
+  return typeof dimension === "number" ? dimension : -1;
+}
+
+function versionsOf(service: InferenceService, { model, version }: ServableDescription): string[] {
+  const versions = service.index().flatMap((one) => (one.model === model ? [one.version] : []));
+  const known = versions.length === 0 ? [version] : versions.toSorted((a, b) => (a < b ? -1 : 1));
+  return known.map(String);
+}
+
+function toTensorMetadata({ name, dtype, shape = [-1] }: TensorSpec): TensorMetadata {
+  return { name, datatype: datatypeOf(dtype)?.name ?? dtype, shape: shape.map(toSize) };
+}

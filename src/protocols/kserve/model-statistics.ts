@@ -1,0 +1,79 @@
+import { ServingError } from "../../errors.ts";
+import type { InferenceService, ModelRef, NamedStatistics } from "../../serving/inference-service.ts";
+
+/** What ModelStatistics and `GET /v2/models/NAME/stats` say, with the field names of inference.ModelStatistics. */
+export interface ModelStatistics {
+  readonly name: string;
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly last_inference: number;
+  readonly inference_count: number;
+  readonly execution_count: number;
+  readonly inference_stats: Readonly<Record<string, Duration>>;
+  readonly batch_stats: readonly BatchStatistics[];
+}
+
+/** A number of events and their time, in nanoseconds, together. */
+interface Duration {
+  readonly count: number;
+  readonly ns: number;
+}
+
+interface BatchStatistics {
+  readonly batch_size: number;
+  readonly compute_input: Duration;
+  readonly compute_infer: Duration;
+  readonly compute_output: Duration;
+}
+
+const NOTHING: Duration = { count: 0, ns: 0 };
+
+/** The statistics of one model, of one version of it, or of all (an empty name). Throws `not_found` for an unknown one. */
+export async function modelStatistics(
+  service: InferenceService,
+  { model, version }: ModelRef,
+): Promise<ModelStatistics[]> {
+  const all = await service.statistics();
+  const isMeant = (one: NamedStatistics) =>
+    (model === "" || one.model === model) && (version === undefined || one.version === version);
+  const found = all.filter(isMeant);
+  if (found.length > 0 || model === "") return found.map(toModelStatistics);
+  if (service.index().length === 0) {
+    throw new ServingError("unimplemented", "This is a proxy; ask the server behind it for statistics.");
+  }
+  const which = version === undefined ? `'${model}'` : `'${model}' version ${version}`;
+  throw new ServingError("not_found", `Request for unknown model: ${which} is not found`);
+}
+
+/** Of a request's time what it did not wait for a model, and the model did not run, counts as the preparation of inputs: hooks, decoding, checks. */
+function toModelStatistics({ model, version, requests, runs }: NamedStatistics): ModelStatistics {
+  const { succeeded, failed, lastRequest } = requests;
+  const rest = Math.max(0, succeeded.ms - runs.queueMs - runs.runMs);
+  return {
+    name: model,
+    version: String(version),
+    last_inference: lastRequest,
+    inference_count: runs.runs.reduce((sum, { rows, count }) => sum + rows * count, 0),
+    execution_count: runs.runs.reduce((sum, { count }) => sum + count, 0),
+    inference_stats: {
+      success: toDuration(succeeded.count, succeeded.ms),
+      fail: toDuration(failed.count, failed.ms),
+      queue: toDuration(runs.requests, runs.queueMs),
+      compute_input: toDuration(runs.requests, rest),
+      compute_infer: toDuration(runs.requests, runs.runMs),
+      compute_output: toDuration(runs.requests, 0),
+      cache_hit: NOTHING,
+      cache_miss: NOTHING,
+    },
+    batch_stats: runs.runs.map(({ rows, count, ms }) => ({
+      batch_size: rows,
+      compute_input: toDuration(count, 0),
+      compute_infer: toDuration(count, ms),
+      compute_output: toDuration(count, 0),
+    })),
+  };
+}
+
+function toDuration(count: number, ms: number): Duration {
+  return { count, ns: Math.round(ms * 1e6) };
+}

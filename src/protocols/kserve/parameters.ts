@@ -1,0 +1,81 @@
+import { ServingError } from "../../errors.ts";
+
+/** The free parameters of a request, an input or an output, by name. */
+export type Parameters = ReadonlyMap<string, Parameter>;
+/** One value; 64-bit integers of the gRPC wire are bigint. */
+export type Parameter = boolean | number | bigint | string;
+
+/** What a request without parameters has. */
+export const NO_PARAMETERS: Parameters = new Map();
+
+/** Microseconds, in which the protocol counts `timeout`, in a millisecond. */
+const MICROSECONDS = 1000;
+
+/** The fields of the schedule_policy extension and of ours, as an InferRequest has them. */
+export interface Scheduling {
+  readonly priority?: number;
+  readonly queueTimeoutMs?: number;
+  readonly signature: string;
+}
+
+/**
+ * Reads `priority` (1 = highest), `timeout` (microseconds in queues) and `signature_name` (ours, for models that have
+ * several); throws `invalid_argument` for values of the wrong type and for names that begin with `triton_`.
+ */
+export function readScheduling(parameters: Parameters): Scheduling {
+  if (parameters.size === 0) return { signature: "" };
+  for (const name of parameters.keys()) if (name.startsWith("triton_")) refuseReserved(name);
+  const signature = parameters.get("signature_name") ?? "";
+  if (typeof signature !== "string") throw wrongType("signature_name", "a string", signature);
+  const priority = readUnsigned(parameters, "priority");
+  const timeout = readUnsigned(parameters, "timeout");
+  return {
+    signature,
+    ...(priority !== undefined && { priority }),
+    ...(timeout !== undefined && { queueTimeoutMs: timeout / MICROSECONDS }),
+  };
+}
+
+/** The parameter of an input or output whose values lie in memory that client and server share. */
+const SHARED_MEMORY = "shared_memory_region";
+
+/** Throws `invalid_argument` for an input or output (`what`, with its name) that is said to lie in shared memory. */
+export function refuseSharedMemory(parameters: Parameters, what: string): void {
+  if (!parameters.has(SHARED_MEMORY)) return;
+  throw new ServingError(
+    "invalid_argument",
+    `${what} is in shared memory (${SHARED_MEMORY}), of which this server has none; send and ask for values in messages`,
+  );
+}
+
+/** A parameter that is an integer of 0 or more, undefined if absent; throws `invalid_argument` for any other value. */
+export function readUnsigned(parameters: Parameters, name: string): number | undefined {
+  const value = parameters.get(name);
+  if (value === undefined) return undefined;
+  const number = typeof value === "bigint" ? Number(value) : value;
+  if (typeof number === "number" && Number.isSafeInteger(number) && number >= 0) return number;
+  throw wrongType(name, "an integer of 0 or more", value);
+}
+
+/** A parameter that is true or false, undefined if absent; throws `invalid_argument` for any other value. */
+export function readBoolean(parameters: Parameters, name: string): boolean | undefined {
+  const value = parameters.get(name);
+  if (value === undefined || typeof value === "boolean") return value;
+  throw wrongType(name, "true or false", value);
+}
+
+/** Answering this one parameter costs nothing: an answer here is always final. */
+const HARMLESS = "triton_enable_empty_final_response";
+
+function refuseReserved(name: string): void {
+  if (name === HARMLESS) return;
+  throw new ServingError(
+    "invalid_argument",
+    `parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified; got '${name}'`,
+  );
+}
+
+function wrongType(name: string, expected: string, came: Parameter): ServingError {
+  const shown = typeof came === "string" ? `'${came.slice(0, 40)}'` : String(came);
+  return new ServingError("invalid_argument", `parameter '${name}' is ${shown}; expected ${expected}`);
+}

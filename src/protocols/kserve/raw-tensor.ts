@@ -1,0 +1,137 @@
+import { ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { createTensor, elementCount, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
+import { DATATYPE_NAMES, datatypeNamed } from "./datatype.ts";
+import { requestError } from "./request-error.ts";
+
+/** What a request says of one input, without its values. */
+export interface InputHead {
+  readonly name: string;
+  readonly datatype: string;
+  readonly shape: readonly number[];
+}
+
+/** What an input is read for. */
+export interface InputContext {
+  /** The model's name, for errors. */
+  readonly model: string;
+  /** The request's id, for errors; absent or empty where its client gave none. */
+  readonly id?: string;
+  /** Bounds what is made of the input beside views of its bytes. */
+  readonly budget: DecodeBudget;
+}
+
+/** What a Uint8Array costs beside its bytes. */
+export const ELEMENT_BYTES = 64;
+/** Bytes that stand before each element of a raw BYTES tensor: its length, little-endian. */
+export const LENGTH_BYTES = 4;
+
+/**
+ * The tensor whose values lie in `raw`: little-endian, row-major, each BYTES element after 4 bytes of length. Views `raw`
+ * where it can. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
+ */
+export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budget }: InputContext): Tensor {
+  const { name, shape } = head;
+  const dtype = dtypeOfInput(head, model);
+  const count = elementsOf(head, model);
+  if (dtype === "bytes") {
+    // No more elements are made than there are lengths.
+    budget.spend(ELEMENT_BYTES * Math.min(count, raw.length / LENGTH_BYTES), () => `${count} elements of '${name}'`);
+    return createTensor("bytes", shape, readElements(raw, { name, count, model, id }));
+  }
+  const expected = count * numericLayout(dtype).bytes;
+  if (raw.length === expected) return createTensor(dtype, shape, viewBytes<NumericDType>(dtype, raw));
+  throw requestError(
+    id,
+    `input byte size mismatch for input '${name}' for model '${model}'. Expected ${expected}, got ${raw.length}`,
+  );
+}
+
+/** The dtype of an input; throws `invalid_argument` for an unknown datatype. */
+export function dtypeOfInput({ name, datatype }: InputHead, model: string): Tensor["dtype"] {
+  const found = datatypeNamed(datatype);
+  if (found !== undefined) return found.dtype;
+  throw new ServingError(
+    "invalid_argument",
+    `invalid datatype '${datatype}' for input '${name}' for model '${model}'; expected one of ${DATATYPE_NAMES.join(", ")}`,
+  );
+}
+
+/** Elements of an input's shape; throws `invalid_argument` for a negative or overflowing dimension. */
+export function elementsOf({ name, shape }: InputHead, model: string): number {
+  const about = `input '${name}' for model '${model}'`;
+  if (shape.every((size) => size >= 0) && shape.reduce((product, size) => product * size, 1) >= 2 ** 63) {
+    throw invalid(
+      `${about}: shape [${shape}] causes total element count to exceed maximum size of 9223372036854775807`,
+    );
+  }
+  try {
+    return elementCount(shape);
+  } catch (cause) {
+    throw new ServingError("invalid_argument", `${about}: ${ServingError.from(cause).message}`, { cause });
+  }
+}
+
+interface Elements {
+  readonly name: string;
+  readonly count: number;
+  readonly model: string;
+  readonly id: string;
+}
+
+function readElements(raw: Uint8Array, expected: Elements): Uint8Array[] {
+  const { name, count, model, id } = expected;
+  const view = new DataView(raw.buffer, raw.byteOffset, raw.byteLength);
+  const elements: Uint8Array[] = [];
+  let position = 0;
+  while (position < raw.length) {
+    if (position + LENGTH_BYTES > raw.length) {
+      throw requestError(id, `incomplete string length indicator for inference input '${name}' for model '${model}'`);
+    }
+    const start = position + LENGTH_BYTES;
+    position = start + view.getUint32(start - LENGTH_BYTES, true);
+    if (position > raw.length) {
+      throw requestError(
+        id,
+        `incomplete string data for inference input '${name}' for model '${model}', expecting string of length ` +
+          `${position - start} but only ${raw.length - start} bytes available`,
+      );
+    }
+    if (elements.length === count) throw wrongCount(expected, "more");
+    elements.push(raw.subarray(start, position));
+  }
+  if (elements.length < count) throw wrongCount(expected, elements.length);
+  return elements;
+}
+
+function wrongCount({ name, count, model, id }: Elements, got: number | "more"): ServingError {
+  return requestError(
+    id,
+    `expected ${count} string elements for inference input '${name}' for model '${model}', got ${got}`,
+  );
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}
+
+/** The bytes of {@link fromRaw}; numbers without a copy. */
+export function toRaw(tensor: Tensor): Uint8Array {
+  if (tensor.dtype !== "bytes") return toBytes(tensor.data);
+  const raw = new Uint8Array(rawSize(tensor));
+  const view = new DataView(raw.buffer);
+  let position = 0;
+  for (const element of tensor.data) {
+    view.setUint32(position, element.length, true);
+    raw.set(element, position + LENGTH_BYTES);
+    position += LENGTH_BYTES + element.length;
+  }
+  return raw;
+}
+
+/** Bytes that {@link toRaw} gives. */
+export function rawSize(tensor: Tensor): number {
+  if (tensor.dtype !== "bytes") return tensor.data.byteLength;
+  return tensor.data.reduce((sum, element) => sum + LENGTH_BYTES + element.length, 0);
+}

@@ -1,0 +1,25 @@
+import { readVersion } from "../../version.ts";
+
+/** What ServerMetadata and `GET /v2` say. */
+export interface ServerMetadata {
+  readonly name: string;
+  readonly version: string;
+  readonly extensions: readonly string[];
+}
+
+/** Extensions of the protocol that are served, by the names that Triton gave them. */
+const EXTENSIONS: readonly string[] = [
+  "classification",
+  "model_repository",
+  "schedule_policy",
+  "model_configuration",
+  "binary_tensor_data",
+  "parameters",
+  "statistics",
+  "logging",
+];
+
+/** What this server is and which extensions of KServe V2 it has. */
+export function serverMetadata(): ServerMetadata {
+  return { name: "kserving", version: readVersion(), extensions: EXTENSIONS };
+}

@@ -1,0 +1,25 @@
+import { isJsonList, isJsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import { takesPictures } from "../../signature/takes-pictures.ts";
+import { isBase64Object } from "./json-dialect.ts";
+
+/**
+ * The inputs with the dtype that came: an input may take encoded pictures too. `first` is the first value of the request for an input.
+ */
+export function withEncodedImages<Spec extends TensorSpec>(
+  specs: readonly Spec[],
+  first: (spec: Spec, index: number) => JsonValue | undefined,
+): readonly Spec[] {
+  if (!specs.some(takesPictures)) return specs;
+  return specs.map((spec, index) => {
+    const isEncoded = takesPictures(spec) && isEncodedValue(first(spec, index));
+    return isEncoded ? { ...spec, dtype: "bytes" as const } : spec;
+  });
+}
+
+/** `{"b64": …}` or a text, or a list that begins with one. */
+function isEncodedValue(value: JsonValue | undefined): boolean {
+  if (value === undefined) return false;
+  if (isJsonList(value)) return isEncodedValue(value[0]);
+  return typeof value === "string" || (isJsonObject(value) && isBase64Object(value));
+}

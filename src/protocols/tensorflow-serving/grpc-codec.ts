@@ -1,0 +1,154 @@
+import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import {
+  bytesField,
+  encodeMessage,
+  messageField,
+  textElement,
+  type WirePart,
+} from "../../codecs/protobuf/wire-writer.ts";
+import type { Nesting } from "../../grpc/payload-start.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
+import { ELEMENT_BYTES, TensorProtoFields } from "./tensor-proto-fields.ts";
+import { toTensor } from "./tensor-proto-reader.ts";
+import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
+
+/** Field numbers of tensorflow.serving.PredictRequest and PredictResponse. */
+const REQUEST = { modelSpec: 1, inputs: 2, outputFilter: 3 } as const;
+const RESPONSE = { outputs: 1, modelSpec: 2 } as const;
+/** Every protobuf map is a list of entries with these two fields. */
+const ENTRY = { key: 1, value: 2 } as const;
+
+/** The way to the values of a PredictRequest: an entry of `inputs`, its value. */
+export const PREDICT_NESTING: Nesting = [REQUEST.inputs, ENTRY.value];
+
+/** What a map entry costs while it is read, so that a message of empty entries cannot fill the memory. */
+const ENTRY_BYTES = 256;
+
+/** A tensorflow.serving.PredictRequest. */
+export interface PredictRequest {
+  readonly spec: ModelSpec;
+  readonly inputs: Tensors;
+  /** Empty = all outputs. */
+  readonly outputFilter: readonly string[];
+}
+
+/** A tensorflow.serving.PredictResponse. */
+export interface PredictResponse {
+  readonly spec: ModelSpec;
+  readonly outputs: Tensors;
+}
+
+/**
+ * Reads a PredictRequest; its tensors may view `bytes`. `maxBytes` bounds what they take beyond it.
+ * Throws `invalid_argument`, and nothing else, whatever the bytes are.
+ */
+export function decodePredictRequest(bytes: Uint8Array, maxBytes: number): PredictRequest {
+  const reader = new WireReader(bytes, "PredictRequest");
+  const budget = new DecodeBudget(maxBytes);
+  const inputs = new TensorMap(budget);
+  const outputFilter: string[] = [];
+  let spec = NO_MODEL_SPEC;
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((REQUEST.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === ((REQUEST.inputs << 3) | WIRE.bytes)) readInput(reader, inputs, budget);
+    else if (tag === ((REQUEST.outputFilter << 3) | WIRE.bytes)) outputFilter.push(readName(reader, budget));
+    else reader.skip(tag);
+  }
+  return { spec, inputs: inputs.tensors(), outputFilter };
+}
+
+function readInput(reader: WireReader, inputs: TensorMap, budget: DecodeBudget): void {
+  budget.countInputs(1);
+  inputs.read(reader.nested("PredictRequest.inputs"));
+}
+
+function readName(reader: WireReader, budget: DecodeBudget): string {
+  budget.spend(ELEMENT_BYTES, () => "one more output_filter");
+  return reader.text();
+}
+
+/** Reads a PredictResponse, likewise. */
+export function decodePredictResponse(bytes: Uint8Array, maxBytes: number): PredictResponse {
+  const reader = new WireReader(bytes, "PredictResponse");
+  const outputs = new TensorMap(new DecodeBudget(maxBytes));
+  let spec = NO_MODEL_SPEC;
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((RESPONSE.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === ((RESPONSE.outputs << 3) | WIRE.bytes)) outputs.read(reader.nested("PredictResponse.outputs"));
+    else reader.skip(tag);
+  }
+  return { spec, outputs: outputs.tensors() };
+}
+
+/** Writes a PredictRequest; one that chooses nothing goes without a model_spec, as the original's clients send it. */
+export function encodePredictRequest(request: PredictRequest, encoding: TensorEncoding): Buffer {
+  const { spec, inputs, outputFilter } = request;
+  return encodeMessage([
+    ...(choosesNothing(spec) ? [] : [messageField(REQUEST.modelSpec, modelSpecParts(spec))]),
+    ...mapFields(REQUEST.inputs, inputs, encoding),
+    ...outputFilter.map((name) => textElement(REQUEST.outputFilter, name)),
+  ]);
+}
+
+/** The fields of a PredictResponse. */
+export function predictResponseParts({ spec, outputs }: PredictResponse, encoding: TensorEncoding): WirePart[] {
+  const parts = mapFields(RESPONSE.outputs, outputs, encoding);
+  parts.push(bytesField(RESPONSE.modelSpec, encodeSpec(spec)));
+  return parts;
+}
+
+/** What was written last: most answers have the spec of the one before. */
+let lastSpec: { readonly spec: ModelSpec; readonly bytes: Buffer } | undefined;
+
+function encodeSpec(spec: ModelSpec): Buffer {
+  if (lastSpec === undefined || !isSameSpec(lastSpec.spec, spec)) {
+    lastSpec = { spec, bytes: encodeMessage(modelSpecParts(spec)) };
+  }
+  return lastSpec.bytes;
+}
+
+function choosesNothing({ model, signature, version, label }: ModelSpec): boolean {
+  return model === "" && signature === "" && version === undefined && label === undefined;
+}
+
+function mapFields(field: number, tensors: Tensors, encoding: TensorEncoding): WirePart[] {
+  const entries: WirePart[] = [];
+  for (const name in tensors) {
+    const value = messageField(ENTRY.value, tensorProtoParts(tensors[name] as Tensor, encoding));
+    entries.push(messageField(field, [textElement(ENTRY.key, name), value]));
+  }
+  return entries;
+}
+
+/** A protobuf map of TensorProto while it is read: of entries with equal keys the last one counts. */
+class TensorMap {
+  readonly #entries = new Map<string, TensorProtoFields>();
+  readonly #budget: DecodeBudget;
+
+  constructor(budget: DecodeBudget) {
+    this.#budget = budget;
+  }
+
+  read(entry: WireReader): void {
+    this.#budget.spend(ENTRY_BYTES, () => "one more map entry");
+    const fields = new TensorProtoFields(this.#budget);
+    let key = "";
+    while (entry.hasMore()) {
+      const tag = entry.tag();
+      if (tag === ((ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
+      else if (tag === ((ENTRY.value << 3) | WIRE.bytes)) fields.merge(entry.nested("TensorProto"));
+      else entry.skip(tag);
+    }
+    this.#entries.set(key, fields);
+  }
+
+  tensors(): Tensors {
+    const tensors = createTensors();
+    for (const [name, fields] of this.#entries) tensors[name] = toTensor(fields, name, this.#budget);
+    return tensors;
+  }
+}

@@ -1,0 +1,80 @@
+import { type ErrorCode, ServingError } from "../../errors.ts";
+import type { ServableDescription } from "../../serving/inference-service.ts";
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import type { PredictRequest } from "./grpc-codec.ts";
+
+/**
+ * Checks a request's signature, input names and output filter as TensorFlow Serving does, with the texts that its clients
+ * assert on. What a servable does not tell is not checked, and neither are dtypes and shapes.
+ */
+export function checkSignature(request: PredictRequest, servable: ServableDescription): void {
+  const signature = signatureOf(request.spec.signature, servable);
+  if (signature === undefined) return;
+  if (signature.inputs !== undefined) checkInputNames(Object.keys(request.inputs), signature.inputs);
+  checkOutputFilter(request.outputFilter, signature.outputs);
+}
+
+function signatureOf(name: string, { signatures }: ServableDescription): Signature | undefined {
+  const wanted = name || DEFAULT_SIGNATURE;
+  if (Object.hasOwn(signatures, wanted)) return signatures[wanted];
+  // Without a name the service may know better than serving_default; without signatures there is nothing to check.
+  if (name === "" || Object.keys(signatures).length === 0) return undefined;
+  throw refusal(`Serving signature key "${name}" not found.`, "failed_precondition");
+}
+
+function checkInputNames(sent: readonly string[], specs: readonly TensorSpec[]): void {
+  const names = specs.map((spec) => spec.name);
+  const defaults = specs.filter((spec) => spec.default !== undefined).map((spec) => spec.name);
+  if (sent.length > names.length || (sent.length < names.length && defaults.length === 0)) {
+    throw wrongCount(sent, names);
+  }
+  const absent = specs.filter(({ name }) => !sent.includes(name) && !defaults.includes(name));
+  const [first] = absent.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (first !== undefined) throw missing(first, sent, defaults);
+  const used = sent.filter((name) => names.includes(name));
+  if (used.length === sent.length) return;
+  throw refusal(`Inputs contains invalid name. Used request inputs: ${list(used)}, request input: ${list(sent)}`);
+}
+
+function wrongCount(sent: readonly string[], names: readonly string[]): ServingError {
+  const extra = sent.filter((name) => !names.includes(name));
+  const absent = names.filter((name) => !sent.includes(name));
+  return refusal(
+    `input size does not match signature: ${sent.length}!=${names.length} len({${list(sent)}}) != len({${list(names)}}). ` +
+      `Sent extra: {${list(extra)}}. Missing but required: {${list(absent)}}.`,
+  );
+}
+
+function missing(
+  { name, nativeName = name }: TensorSpec,
+  sent: readonly string[],
+  defaults: readonly string[],
+): ServingError {
+  return refusal(
+    `Signature input alias: ${name}(feed name: ${nativeName}) not found in request and no default value provided. ` +
+      `Inputs expected to be in the request {${list(sent)}}, or default input alias set: ${list(defaults)}`,
+  );
+}
+
+function checkOutputFilter(filter: readonly string[], specs: readonly TensorSpec[] | undefined): void {
+  const names = specs?.map((spec) => spec.name);
+  const seen = new Set<string>();
+  for (const name of filter) {
+    if (names !== undefined && !names.includes(name)) {
+      const known = list(names);
+      throw refusal(
+        `output tensor alias not found in signature: ${name} Outputs expected to be in the set {${known}}.`,
+      );
+    }
+    if (seen.has(name)) throw refusal(`duplicate output tensor alias: ${name}`);
+    seen.add(name);
+  }
+}
+
+function list(names: readonly string[]): string {
+  return names.toSorted().join(",");
+}
+
+function refusal(message: string, code: ErrorCode = "invalid_argument"): ServingError {
+  return new ServingError(code, message);
+}

@@ -1,0 +1,105 @@
+import { isUtf8 } from "node:buffer";
+import { JsonWriter } from "../../codecs/json/json-writer.ts";
+import { rowWriter, type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
+import { ServingError } from "../../errors.ts";
+import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import type { PredictFormat } from "./http-request.ts";
+
+/** A string output of such a name holds bytes, not text. */
+const BYTES_SUFFIX = "_bytes";
+/** Text that one element takes, roughly; spares the writer some growing. */
+const BYTES_PER_ELEMENT = 8;
+
+/**
+ * The answer to a predict request, as TensorFlow Serving writes it: `predictions` for a row request, `outputs` for a
+ * column request; one output alone goes without its name. Throws `invalid_argument` for outputs that have no rows.
+ */
+export function writePredictions(outputs: Tensors, format: PredictFormat): Buffer {
+  const entries = Object.entries(outputs);
+  let elements = 0;
+  for (const [, { data }] of entries) elements += data.length;
+  const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
+  if (format === "row") writeRows(writer, entries);
+  else writeColumns(writer, entries);
+  return writer.finish();
+}
+
+type Entries = readonly (readonly [name: string, tensor: Tensor])[];
+
+function writeRows(writer: JsonWriter, entries: Entries): void {
+  const count = rowCount(entries);
+  const columns = entries.map(([name, tensor]) => ({ name, write: rowWriter(writer, tensor, styleOf(name)) }));
+  const [only] = columns;
+  writer.ascii('{\n    "predictions": [');
+  for (let row = 0; row < count; row++) {
+    if (columns.length === 1) {
+      if (row > 0) writer.ascii(", ");
+      only?.write(row);
+      continue;
+    }
+    writer.ascii(row > 0 ? ",\n        {" : "\n        {");
+    for (const [index, { name, write }] of columns.entries()) {
+      writer.ascii(index > 0 ? ",\n            " : "\n            ");
+      writer.string(name);
+      writer.ascii(": ");
+      write(row);
+    }
+    writer.ascii("\n        }");
+  }
+  writer.ascii(count > 0 ? "\n    ]\n}" : "]\n}");
+}
+
+/** The first dimension that all outputs share; 0 without outputs. */
+function rowCount(entries: Entries): number {
+  let count: number | undefined;
+  for (const [name, { shape }] of entries) {
+    const [rows] = shape;
+    if (rows === undefined) throw refusal(`Tensor name: ${name} has no shape information `);
+    if (count !== undefined && rows !== count) {
+      throw refusal(`Tensor name: ${name} has inconsistent batch size: ${rows} expecting: ${count}`);
+    }
+    count = rows;
+  }
+  return count ?? 0;
+}
+
+function writeColumns(writer: JsonWriter, entries: Entries): void {
+  writer.ascii('{\n    "outputs": ');
+  const [only] = entries;
+  if (only !== undefined && entries.length === 1) writeTensor(writer, only[1], styleOf(only[0]));
+  else writeNamed(writer, entries);
+  writer.ascii("\n}");
+}
+
+function writeNamed(writer: JsonWriter, entries: Entries): void {
+  writer.ascii("{");
+  for (const [index, [name, tensor]] of entries.entries()) {
+    writer.ascii(index > 0 ? ",\n        " : "\n        ");
+    writer.string(name);
+    writer.ascii(": ");
+    writeTensor(writer, tensor, styleOf(name));
+  }
+  writer.ascii(entries.length > 0 ? "\n    }" : "}");
+}
+
+/** Bytes that are not text are encoded under any name, where the original writes broken JSON. */
+function styleOf(name: string): TensorStyle {
+  const alwaysBytes = name.endsWith(BYTES_SUFFIX);
+  return {
+    separator: ", ",
+    bytes: (writer, element) => {
+      if (alwaysBytes || !isUtf8(element)) writeEncoded(writer, element);
+      else writer.text(element);
+    },
+  };
+}
+
+function writeEncoded(writer: JsonWriter, bytes: Uint8Array): void {
+  writer.ascii('{"b64": ');
+  writer.base64(bytes);
+  writer.ascii("}");
+}
+
+function refusal(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

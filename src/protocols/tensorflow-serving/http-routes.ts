@@ -1,0 +1,93 @@
+import { LARGE_BYTES } from "../../codecs/json/json-reader.ts";
+import { ServingError } from "../../errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
+import type { InferenceService, InferResponse, ModelRef } from "../../serving/inference-service.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import { findSignature, parseLargePredictBody, parsePredictBody, readInputs } from "./http-request.ts";
+import { writePredictions } from "./http-response.ts";
+
+const PREFIX = /^\/v1\//i;
+/** The whole URL, query string included: `/v1/models/NAME[/versions/V | /labels/L]:predict`. */
+const PREDICT = /^\/v1\/models\/([^/:]+)(?:\/versions\/(\d+)|\/labels\/([^/:]+))?:(?:classify|regress|predict)$/i;
+/** The verb's case counts, as in the original. */
+const VERB = ":predict";
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** TensorFlow Serving's REST API: predict; all else under `/v1/` is refused with that server's text. */
+export function createTensorflowRoutes({ service }: HttpDependencies): HttpRoutes {
+  return (method, url) => {
+    if (!PREFIX.test(url)) return undefined;
+    if (method === "OPTIONS") return preflight;
+    const match = method === "POST" && url.endsWith(VERB) ? PREDICT.exec(url) : null;
+    if (match === null) return malformed(method, url);
+    return (exchange) => predict(service, toRef(match), exchange);
+  };
+}
+
+function malformed(method: string, url: string): RouteHandler {
+  return async () => {
+    throw new ServingError("invalid_argument", `Malformed request: ${method} ${url}`);
+  };
+}
+
+async function preflight({ request }: HttpExchange): Promise<HttpAnswer> {
+  if (/https?:\/\//.test(request.headers.origin ?? "")) return toAnswer(Buffer.alloc(0));
+  throw new ServingError("failed_precondition", "Origin header is missing in CORS preflight");
+}
+
+function toRef([, name = "", version, label]: RegExpExecArray): ModelRef {
+  const model = percentDecode(name);
+  if (label !== undefined) return { model, label: percentDecode(label) };
+  if (version === undefined) return { model };
+  if (BigInt(version) <= INT64_MAX) return { model, version: BigInt(version) };
+  throw new ServingError("invalid_argument", `Failed to convert version: ${version} to numeric.`);
+}
+
+/** Leaves alone what is no encoding, where decodeURIComponent would throw. */
+function percentDecode(text: string): string {
+  if (!text.includes("%")) return text;
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8"));
+}
+
+async function predict(service: InferenceService, ref: ModelRef, exchange: HttpExchange): Promise<HttpAnswer> {
+  const bytes = await exchange.lendBody();
+  const { budget } = exchange;
+  const isLarge = bytes.length > LARGE_BYTES;
+  const body = isLarge ? await parseLargePredictBody(bytes, budget) : parsePredictBody(bytes, budget);
+  exchange.recycle(bytes);
+  const servable = await service.describe(ref);
+  const signature = findSignature(body.signature, servable);
+  const { format, inputs } = readInputs(body, signature?.inputs);
+  // A remote server that does not tell its signatures does not tell its version either.
+  const { model, version, label }: ModelRef =
+    signature === undefined ? ref : { model: servable.model, version: servable.version };
+  const { id, metadata, signal, memory, deadline } = exchange.callInfo();
+  // Not spread: an object made of two others has a hidden class of its own, which outlives the request.
+  const answer = await service.infer({
+    id,
+    metadata,
+    signal,
+    memory,
+    deadline,
+    model,
+    version,
+    label,
+    signature: body.signature,
+    inputs: { kind: "tensors", tensors: inputs },
+  });
+  const outputs = tensorsOf(answer);
+  if (signature?.outputs !== undefined && Object.keys(outputs).length === 0) {
+    throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
+  }
+  return toAnswer(writePredictions(outputs, format), answer.metadata);
+}
+
+function tensorsOf({ outputs }: InferResponse): Tensors {
+  if (outputs.kind === "tensors") return outputs.tensors;
+  throw new ServingError("internal", "The service answered a request of kind tensors with json.");
+}
+
+function toAnswer(body: Uint8Array, headers: HttpAnswer["headers"] = {}): HttpAnswer {
+  return { contentType: "application/json", body, headers };
+}

@@ -1,0 +1,156 @@
+import { ElementBuffer } from "../../codecs/json/element-buffer.ts";
+import { inferDType } from "../../codecs/json/json-dtype.ts";
+import { dumpJson } from "../../codecs/json/json-dump.ts";
+import {
+  appendElements,
+  shapeOf,
+  type TensorDialect,
+  toJsonTensor,
+  toNumericTensor,
+} from "../../codecs/json/json-tensor.ts";
+import {
+  isJsonObject,
+  type JsonList,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+} from "../../codecs/json/json-value.ts";
+import { ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { isBase64Object, tensorflowDialect } from "./json-dialect.ts";
+
+/** The input that a plain value is for, where no signature names one. */
+export const UNNAMED_INPUT = "inputs";
+
+type Specs = readonly TensorSpec[] | undefined;
+type NamedDType = Pick<TensorSpec, "name" | "dtype">;
+
+/**
+ * The tensors of a list of instances, which has one element at least: each instance is a value of the only input, or an
+ * object with a value for each input. All instances of one input have one shape.
+ */
+export function readInstances(instances: JsonValue, specs: Specs, budget: DecodeBudget): Tensors {
+  const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
+  if (isNamed) return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget));
+  if (specs !== undefined && specs.length > 1) {
+    throw refusal(
+      "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
+    );
+  }
+  const { name, dtype } = specs?.[0] ?? { name: UNNAMED_INPUT, dtype: inferDType([instances]) };
+  const tensor =
+    instances instanceof JsonNumbers ? readBlock(instances, dtype) : readPlain(instances as JsonList, dtype);
+  return createTensors([[name, tensor]]);
+}
+
+function isNamedInstance(value: JsonValue | undefined): value is JsonObject {
+  return isJsonObject(value) && !isBase64Object(value);
+}
+
+/** Instances that are one block of numbers have one shape; only their values may be wrong. */
+function readBlock(instances: JsonNumbers, dtype: DType): Tensor {
+  const tensor = toNumericTensor(instances, dtype, tensorflowDialect.integers);
+  if (tensor !== undefined) return tensor;
+  const refuse: TensorDialect["refuse"] = (misfit) => inInstance(misfit.path[0] ?? 0, tensorflowDialect.refuse(misfit));
+  return toJsonTensor(instances, dtype, { ...tensorflowDialect, refuse });
+}
+
+function readPlain(instances: JsonList, dtype: DType): Tensor {
+  const column = new Column(dtype);
+  for (const [index, instance] of instances.entries()) {
+    if (isNamedInstance(instance)) {
+      throw refusal(`Expecting value/list but got object at item ${index} of input list`);
+    }
+    try {
+      column.add(instance);
+    } catch (reason) {
+      throw inInstance(index, reason);
+    }
+  }
+  return column.finish();
+}
+
+function readNamed(instances: JsonList, specs: readonly NamedDType[]): Tensors {
+  const columns = new Map(specs.map(({ name, dtype }) => [name, new Column(dtype)]));
+  for (const [index, instance] of instances.entries()) {
+    if (!isNamedInstance(instance)) throw refusal(`Expecting object but got list at item ${index} of input list`);
+    addInstance(columns, instance, index);
+  }
+  return createTensors([...columns].map(([name, column]) => [name, column.finish()]));
+}
+
+/** The names that the first instance has; a dtype for all values of each. */
+function inferSpecs(instances: JsonList, budget: DecodeBudget): readonly NamedDType[] {
+  const objects = instances.filter(isNamedInstance);
+  const names = Object.keys(instances[0] as JsonObject);
+  budget.countInputs(names.length);
+  return names.map((name) => {
+    const values = objects.map((instance) => instance[name]).filter((value) => value !== undefined);
+    return { name, dtype: inferDType(values) };
+  });
+}
+
+function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject, index: number): void {
+  const names = Object.keys(instance);
+  for (const name of names) {
+    try {
+      const column = columns.get(name);
+      if (column === undefined) throw refusal(`JSON object: does not have named input: ${name}`);
+      column.add(instance[name] as JsonValue);
+    } catch (reason) {
+      throw inInstance(index, reason, ` key: ${name}`);
+    }
+  }
+  if (names.length === columns.size) return;
+  const expected = [...columns.keys()].sort().join(",");
+  throw refusal(
+    `Failed to process element: ${index} of 'instances' list. JSON object: ${dumpJson(instance)} keys must be equal to: ${expected}`,
+  );
+}
+
+/** One input's values of all instances. */
+class Column {
+  readonly #elements: ElementBuffer;
+  #shape: readonly number[] | undefined;
+  #count = 0;
+
+  constructor(dtype: DType) {
+    this.#elements = new ElementBuffer(dtype, tensorflowDialect.integers);
+  }
+
+  add(value: JsonValue): void {
+    const shape = shapeOf(value, tensorflowDialect);
+    // The instances are a dimension too.
+    if (shape.length === MAX_RANK) throw tensorflowDialect.refuse({ kind: "rank", path: [], shape });
+    const before = this.#elements.length;
+    appendElements(this.#elements, value, { shape, dialect: tensorflowDialect });
+    this.#shape ??= shape;
+    const size = this.#elements.length - before;
+    const expected = before / Math.max(this.#count, 1);
+    if (this.#count > 0 && size !== expected) throw refusal(`Expecting tensor size: ${expected} but got: ${size}`);
+    if (!isSameShape(shape, this.#shape)) throw refusal(`Expecting shape [${this.#shape}] but got: [${shape}]`);
+    this.#count++;
+  }
+
+  finish(): Tensor {
+    return this.#elements.finish([this.#count, ...(this.#shape ?? [])]);
+  }
+}
+
+function isSameShape(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((dim, index) => dim === b[index]);
+}
+
+/** The error of one instance, as it appears in the whole request's. */
+function inInstance(index: number, reason: unknown, key = ""): ServingError {
+  const { code, message } = ServingError.from(reason);
+  const text = `Failed to process element: ${index}${key} of 'instances' list. Error: ${code.toUpperCase()}: ${message}`;
+  return new ServingError(code, text, { cause: reason });
+}
+
+function refusal(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

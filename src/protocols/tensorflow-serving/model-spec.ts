@@ -1,0 +1,100 @@
+import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import {
+  integerField,
+  messageField,
+  textElement,
+  textField,
+  type WirePart,
+} from "../../codecs/protobuf/wire-writer.ts";
+
+/** Field numbers of tensorflow.serving.ModelSpec. */
+const MODEL_SPEC = { name: 1, version: 2, signature: 3, label: 4 } as const;
+/** The only field of google.protobuf.Int64Value. */
+const VALUE = 1;
+
+/**
+ * How a version is written: `int64` = TensorFlow Serving's Int64Value message, `int32` = the plain integer of the
+ * original kserving's clients. Both use field 2, and their wire types tell them apart.
+ */
+export type VersionEncoding = "int64" | "int32";
+
+/** A tensorflow.serving.ModelSpec. */
+export interface ModelSpec {
+  readonly model: string;
+  readonly signature: string;
+  readonly version?: bigint;
+  readonly label?: string;
+  readonly versionEncoding: VersionEncoding;
+}
+
+/** What a message without a model_spec means. */
+export const NO_MODEL_SPEC: ModelSpec = { model: "", signature: "", versionEncoding: "int64" };
+
+/** Reads a ModelSpec over what an earlier one of the same message said, as protobuf merges them. */
+export function readModelSpec(reader: WireReader, earlier: ModelSpec): ModelSpec {
+  let spec = earlier;
+  while (reader.hasMore()) spec = readField(reader, spec);
+  return spec;
+}
+
+function readField(reader: WireReader, spec: ModelSpec): ModelSpec {
+  const tag = reader.tag();
+  switch (tag) {
+    case (MODEL_SPEC.name << 3) | WIRE.bytes:
+      return { ...spec, model: reader.text() };
+    case (MODEL_SPEC.signature << 3) | WIRE.bytes:
+      return { ...spec, signature: reader.text() };
+    case (MODEL_SPEC.version << 3) | WIRE.bytes:
+      return withChoice(spec, { version: readValue(reader.nested("Int64Value")), versionEncoding: "int64" });
+    case (MODEL_SPEC.version << 3) | WIRE.varint:
+      return withChoice(spec, plainVersion(reader.int64()));
+    case (MODEL_SPEC.label << 3) | WIRE.bytes:
+      return withChoice(spec, { label: reader.text() });
+    default:
+      reader.skip(tag);
+      return spec;
+  }
+}
+
+type Choice = Partial<Pick<ModelSpec, "version" | "label" | "versionEncoding">>;
+
+/** Version and label are a oneof: the last one counts. */
+function withChoice({ model, signature, versionEncoding }: ModelSpec, choice: Choice): ModelSpec {
+  return { model, signature, versionEncoding, ...choice };
+}
+
+/** A plain integer has no presence: its 0 says that no version was chosen. */
+function plainVersion(version: bigint): Choice {
+  return version === 0n ? { versionEncoding: "int32" } : { version, versionEncoding: "int32" };
+}
+
+function readValue(reader: WireReader): bigint {
+  let value = 0n;
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((VALUE << 3) | WIRE.varint)) value = reader.int64();
+    else reader.skip(tag);
+  }
+  return value;
+}
+
+/** Whether two of them say the same. */
+export function isSameSpec(a: ModelSpec, b: ModelSpec): boolean {
+  const isSameModel = a.model === b.model && a.version === b.version && a.label === b.label;
+  return isSameModel && a.signature === b.signature && a.versionEncoding === b.versionEncoding;
+}
+
+/** The fields of a ModelSpec. */
+export function modelSpecParts(spec: ModelSpec): WirePart[] {
+  const { model, signature, version, label, versionEncoding } = spec;
+  const parts = [textField(MODEL_SPEC.name, model)];
+  if (version !== undefined) parts.push(versionField(version, versionEncoding));
+  parts.push(textField(MODEL_SPEC.signature, signature));
+  if (label !== undefined) parts.push(textElement(MODEL_SPEC.label, label));
+  return parts;
+}
+
+function versionField(version: bigint, encoding: VersionEncoding): WirePart {
+  if (encoding === "int32") return integerField(MODEL_SPEC.version, version);
+  return messageField(MODEL_SPEC.version, [integerField(VALUE, version)]);
+}

@@ -1,0 +1,125 @@
+import { assertWholeVarints } from "../../codecs/protobuf/packed-varints.ts";
+import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { ByteList } from "../../limits/byte-list.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { MAX_RANK } from "../../tensor/tensor.ts";
+import { TENSOR_PROTO, TENSOR_SHAPE } from "./tensor-proto.ts";
+
+/** What a Uint8Array costs beside its bytes. */
+export const ELEMENT_BYTES = 64;
+
+/** No bytes. */
+export const EMPTY = new Uint8Array(0);
+
+const STRING_VAL = 8;
+
+/** The wire type of one value of each typed field that holds numbers; packed ones come as bytes instead. */
+const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
+  [5, WIRE.fixed32],
+  [6, WIRE.fixed64],
+  [7, WIRE.varint],
+  [9, WIRE.fixed32],
+  [10, WIRE.varint],
+  [11, WIRE.varint],
+  [12, WIRE.fixed64],
+  [13, WIRE.varint],
+  [16, WIRE.varint],
+  [17, WIRE.varint],
+]);
+
+/**
+ * A TensorProto as it lies on the wire: its fields may come in any order, split, or in several messages to be merged,
+ * so nothing is interpreted before all were seen.
+ */
+export class TensorProtoFields {
+  /** Number of tensorflow.DataType; 0 = none was sent. */
+  dtype = 0;
+  /** The first {@link MAX_RANK} dimensions. */
+  readonly dims: number[] = [];
+  /** How many dimensions there were. */
+  rank = 0;
+  hasUnknownRank = false;
+  /** `tensor_content`; empty = none. */
+  content: Uint8Array = EMPTY;
+  /** `string_val`. */
+  readonly strings: Uint8Array[] = [];
+  /** Typed fields of numbers by their number; most messages have none or one. */
+  #values: Map<number, ByteList> | undefined;
+  readonly #budget: DecodeBudget;
+
+  constructor(budget: DecodeBudget) {
+    this.#budget = budget;
+  }
+
+  /** The values of a typed field of numbers as one packed block; empty = none. */
+  valuesOf(field: number): Uint8Array {
+    return this.#values?.get(field)?.contents() ?? EMPTY;
+  }
+
+  /** Reads a TensorProto into these fields, by protobuf's rules for merging. */
+  merge(reader: WireReader): void {
+    while (reader.hasMore()) this.#readField(reader, reader.tag());
+  }
+
+  #readField(reader: WireReader, tag: number): void {
+    switch (tag) {
+      case (TENSOR_PROTO.dtype << 3) | WIRE.varint:
+        this.dtype = reader.uint32();
+        return;
+      case (TENSOR_PROTO.shape << 3) | WIRE.bytes:
+        this.#readShape(reader.nested("TensorShapeProto"));
+        return;
+      case (TENSOR_PROTO.content << 3) | WIRE.bytes:
+        this.content = reader.bytes();
+        return;
+      case (STRING_VAL << 3) | WIRE.bytes:
+        this.#budget.spend(ELEMENT_BYTES, () => "one more string_val");
+        this.strings.push(reader.bytes());
+        return;
+      default:
+        this.#readValues(reader, tag);
+    }
+  }
+
+  #readValues(reader: WireReader, tag: number): void {
+    const wire = VALUE_WIRE.get(tag >>> 3);
+    if (wire === (tag & 7)) this.#append(tag >>> 3, reader.scalar(wire));
+    else if (wire !== undefined && (tag & 7) === WIRE.bytes) this.#appendPacked(reader, tag >>> 3, wire);
+    else reader.skip(tag);
+  }
+
+  #appendPacked(reader: WireReader, field: number, wire: number): void {
+    const block = reader.bytes();
+    const width = wire === WIRE.fixed64 ? 8 : 4;
+    if (wire === WIRE.varint) assertWholeVarints(block);
+    else if (block.length % width !== 0) throw reader.malformed(`field ${field} is not a whole number of values`);
+    this.#append(field, block);
+  }
+
+  #append(field: number, block: Uint8Array): void {
+    this.#values ??= new Map();
+    const list = this.#values.get(field) ?? new ByteList();
+    list.append(block);
+    this.#values.set(field, list);
+  }
+
+  #readShape(reader: WireReader): void {
+    while (reader.hasMore()) {
+      const tag = reader.tag();
+      if (tag === ((TENSOR_SHAPE.dim << 3) | WIRE.bytes)) this.#addDimension(reader.nested("TensorShapeProto.Dim"));
+      else if (tag === ((TENSOR_SHAPE.unknownRank << 3) | WIRE.varint)) this.hasUnknownRank = reader.uint32() !== 0;
+      else reader.skip(tag);
+    }
+  }
+
+  #addDimension(reader: WireReader): void {
+    let size = 0;
+    while (reader.hasMore()) {
+      const tag = reader.tag();
+      if (tag === ((TENSOR_SHAPE.dimSize << 3) | WIRE.varint)) size = reader.integer();
+      else reader.skip(tag);
+    }
+    this.rank++;
+    if (this.rank <= MAX_RANK) this.dims.push(size);
+  }
+}

@@ -1,0 +1,144 @@
+import {
+  type NarrowIntegers,
+  readNarrowVarints,
+  readWideVarints,
+  type WideIntegers,
+} from "../../codecs/protobuf/packed-varints.ts";
+import { WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { type NumericData, type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
+import { createTensor, elementCount, MAX_RANK, type Tensor, viewBytes } from "../../tensor/tensor.ts";
+import { dataTypeName, servedTypeNames, type TensorProtoType, typeOfNumber } from "./tensor-proto.ts";
+import { ELEMENT_BYTES, EMPTY, type TensorProtoFields } from "./tensor-proto-fields.ts";
+
+/**
+ * The tensor that a TensorProto stands for, by the rules of TensorFlow's own reader: `tensor_content` before typed values,
+ * a short list repeats its last value, no values are zeros, a long list is cut, no shape is a scalar.
+ * Numbers view the message where they can. Throws `invalid_argument` with TensorFlow Serving's text for an input,
+ * `tensor parsing error: NAME`, followed by what was wrong.
+ */
+export function toTensor(fields: TensorProtoFields, name: string, budget: DecodeBudget): Tensor {
+  try {
+    const type = checkedType(fields.dtype);
+    const shape = checkedShape(fields);
+    const data = decode({ fields, type, shape, count: elementCount(shape), budget });
+    return createTensor(type.dtype, shape, data as never);
+  } catch (reason) {
+    if (!(reason instanceof ServingError)) throw reason;
+    throw new ServingError("invalid_argument", `tensor parsing error: ${name}: ${reason.message}`, { cause: reason });
+  }
+}
+
+/** A TensorProto whose type and shape are known to be good. */
+interface Claim {
+  readonly fields: TensorProtoFields;
+  readonly type: TensorProtoType;
+  readonly shape: readonly number[];
+  /** Elements of the shape. */
+  readonly count: number;
+  /** What values may take that do not lie in the message as they are. */
+  readonly budget: DecodeBudget;
+}
+
+function decode(claim: Claim): TensorData {
+  const { type, fields, count } = claim;
+  if (type.dtype === "bytes") return decodeStrings(claim);
+  const { content } = fields;
+  if (content.length === 0) return type.encoding === "block" ? decodeBlock(claim) : decodeVarints(claim);
+  const needed = count * numericLayout(type.dtype).bytes;
+  if (content.length === needed) return viewBytes(type.dtype, content);
+  throw invalid(`tensor_content has ${content.length} bytes, ${describe(claim)} needs ${needed}`);
+}
+
+function checkedType(number: number): TensorProtoType {
+  const type = typeOfNumber(number);
+  if (type !== undefined) return type;
+  const problem = number === 0 ? "dtype is missing (DT_INVALID)" : `dtype ${dataTypeName(number)} is not supported`;
+  throw invalid(`${problem}; expected one of ${servedTypeNames()}`);
+}
+
+function checkedShape({ dims, rank, hasUnknownRank }: TensorProtoFields): readonly number[] {
+  if (hasUnknownRank) throw invalid("tensor_shape has unknown_rank; the rank of a value is known");
+  if (rank > MAX_RANK) throw invalid(`tensor_shape has ${rank} dimensions; expected at most ${MAX_RANK}`);
+  return dims;
+}
+
+function decodeBlock(claim: Claim): NumericData {
+  const { type, fields, count } = claim;
+  const block = fields.valuesOf(type.field);
+  const dtype = type.dtype as NumericDType;
+  const { array, bytes, slots } = numericLayout(dtype);
+  if (block.length % bytes !== 0) throw invalid(`${type.fieldName} holds an odd count of numbers; expected pairs`);
+  const needed = count * bytes;
+  if (block.length >= needed) return viewBytes(dtype, block.subarray(0, needed));
+  const values = allocate(claim);
+  new Uint8Array(values.buffer).set(block);
+  return repeatLast(values, block.length / array.BYTES_PER_ELEMENT, slots);
+}
+
+function decodeVarints(claim: Claim): NumericData {
+  const { type, fields } = claim;
+  const block = fields.valuesOf(type.field);
+  const values = allocate(claim);
+  if (type.dtype === "bool") return repeatLast(values, readBooleans(block, values as Uint8Array), 1);
+  const found = isWide(values) ? readWideVarints(block, values) : readNarrowVarints(block, values as NarrowIntegers);
+  return repeatLast(values, found, 1);
+}
+
+/** Any number but 0 is true, 256 among them, which a cast to 8 bits would make false. */
+function readBooleans(block: Uint8Array, target: Uint8Array): number {
+  const numbers = new Int32Array(Math.min(block.length, target.length));
+  const found = readNarrowVarints(block, numbers);
+  for (let index = 0; index < found; index++) target[index] = numbers[index] === 0 ? 0 : 1;
+  return found;
+}
+
+/** Zeros, paid for. */
+function allocate(claim: Claim): NumericData {
+  const { array, bytes, slots } = numericLayout(claim.type.dtype as NumericDType);
+  claim.budget.spend(claim.count * bytes, () => describe(claim));
+  return new array(claim.count * slots);
+}
+
+/** Fills the rest with the last of the `found` slots; leaves zeros where there was none. */
+function repeatLast<Data extends NumericData>(values: Data, found: number, slots: 1 | 2): Data {
+  if (found === 0) return values;
+  if (slots === 1) return values.fill(values[found - 1] as never, found) as Data;
+  for (let index = found; index < values.length; index++) values[index] = values[index - slots] as never;
+  return values;
+}
+
+function decodeStrings(claim: Claim): Uint8Array[] {
+  const { content, strings } = claim.fields;
+  if (content.length > 0) return decodeStringList(claim);
+  if (strings.length >= claim.count) return strings.slice(0, claim.count);
+  const filler = strings.at(-1) ?? EMPTY;
+  const missing = claim.count - strings.length;
+  claim.budget.spend(missing * (ELEMENT_BYTES + filler.length), () => describe(claim));
+  return strings.concat(new Array<Uint8Array>(missing).fill(filler));
+}
+
+/** TensorFlow's form of strings in `tensor_content`: the lengths of all as varints, then the bytes of all. */
+function decodeStringList(claim: Claim): Uint8Array[] {
+  const reader = new WireReader(claim.fields.content, "tensor_content");
+  claim.budget.spend(claim.count * ELEMENT_BYTES, () => describe(claim));
+  const lengths: number[] = [];
+  while (lengths.length < claim.count) lengths.push(reader.uint32());
+  const strings = lengths.map((length) => reader.take(length));
+  if (reader.hasMore()) throw invalid(`tensor_content has more bytes than the strings of ${describe(claim)}`);
+  return strings;
+}
+
+/** For messages. */
+function describe({ shape, type }: Claim): string {
+  return `shape [${shape}] of ${type.name}`;
+}
+
+function isWide(values: NumericData): values is WideIntegers {
+  return values instanceof BigInt64Array || values instanceof BigUint64Array;
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
+}

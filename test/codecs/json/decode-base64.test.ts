@@ -1,0 +1,26 @@
+import { describe, expect, test } from "vitest";
+import { decodeBase64 } from "../../../src/codecs/json/decode-base64.ts";
+
+describe("decodeBase64", () => {
+  test.each([
+    ["", []],
+    ["/w==", [255]],
+    ["/w", [255]],
+    ["+/8=", [251, 255]],
+    ["+/8", [251, 255]],
+    ["AAEC", [0, 1, 2]],
+    ["AA EC\r\n", [0, 1, 2]],
+  ])("decodes %j", (text, bytes) => {
+    expect([...(decodeBase64(text) ?? [])]).toEqual(bytes);
+    expect(decodeBase64(text)).toBeDefined();
+  });
+
+  test("decodes what is larger than any stack", () => {
+    const bytes = Buffer.alloc(12_000_000, "kserving");
+    expect(bytes.equals(decodeBase64(bytes.toString("base64")) as Uint8Array)).toBe(true);
+  });
+
+  test.each(["a", "a===", "=", "/w=", "/w===", "AAEC=", "_-8=", "é", "AA=A", "{}"])("refuses %j", (text) => {
+    expect(decodeBase64(text)).toBeUndefined();
+  });
+});

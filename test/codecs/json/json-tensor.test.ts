@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import { parseJson } from "../../../src/codecs/json/json-reader.ts";
+import { type Misfit, type TensorDialect, toJsonTensor } from "../../../src/codecs/json/json-tensor.ts";
+import { isJsonObject } from "../../../src/codecs/json/json-value.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
+import { comparable } from "../../grpc/plain-tensor.ts";
+import { ampleBudget } from "../../proxy/ample-budget.ts";
+
+/** Carries the misfit to the test. */
+class Refusal extends Error {
+  readonly misfit: Misfit;
+
+  constructor(misfit: Misfit) {
+    super(misfit.kind);
+    this.misfit = misfit;
+  }
+}
+
+const DIALECT: TensorDialect = {
+  integers: "literals",
+  nullIsNaN: true,
+  text: (text) => Buffer.from(text),
+  object: () => Buffer.from("object"),
+  refuse: (misfit) => new Refusal(misfit),
+};
+
+function convert(text: string, dtype: DType, dialect: Partial<TensorDialect> = {}) {
+  const value = parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true });
+  return toJsonTensor(value, dtype, { ...DIALECT, ...dialect });
+}
+
+function misfitOf(text: string, dtype: DType, dialect: Partial<TensorDialect> = {}): Misfit {
+  try {
+    convert(text, dtype, dialect);
+  } catch (reason) {
+    if (reason instanceof Refusal) return reason.misfit;
+    throw reason;
+  }
+  throw new Error(`${text} was taken`);
+}
+
+describe("toJsonTensor", () => {
+  test.each([
+    ["7", [], [7]],
+    ["[7]", [1], [7]],
+    ["[[1, 2, 3], [4, 5, 6]]", [2, 3], [1, 2, 3, 4, 5, 6]],
+    ["[]", [0], []],
+    ["[[], []]", [2, 0], []],
+    ["[[[]]]", [1, 1, 0], []],
+  ])("gives %s the shape %j", (text, shape, data) => {
+    expect(comparable(convert(text, "int32"))).toEqual({ dtype: "int32", shape, data });
+  });
+
+  test.each<[DType, string, unknown[]]>([
+    ["uint8", "[0, 255]", [0, 255]],
+    ["uint16", "[0, 65535]", [0, 65535]],
+    ["uint32", "[0, 4294967295]", [0, 4294967295]],
+    ["uint64", "[0, 18446744073709551615]", [0n, 18446744073709551615n]],
+    ["int8", "[-128, 127]", [-128, 127]],
+    ["int16", "[-32768, 32767]", [-32768, 32767]],
+    ["int32", "[-2147483648, 2147483647]", [-2147483648, 2147483647]],
+    ["int64", "[-9223372036854775808, 9007199254740993]", [-9223372036854775808n, 9007199254740993n]],
+    ["float16", "[1, -0.5, 1e10, NaN]", [0x3c00, 0xb800, 0x7c00, 0x7e00]],
+    ["bfloat16", "[1, -0.5, NaN]", [0x3f80, 0xbf00, 0x7fc0]],
+    ["float32", "[1, 0.1, 1e300, -1e-300, NaN]", [1, Math.fround(0.1), Number.POSITIVE_INFINITY, -0, Number.NaN]],
+    ["float64", "[1, 0.1, 1e300, Infinity]", [1, 0.1, 1e300, Number.POSITIVE_INFINITY]],
+    ["bool", "[true, false]", [1, 0]],
+    ["bytes", '["a", "é"]', [Buffer.from("a"), Buffer.from("é")]],
+    ["float32", "[1.5, null]", [1.5, Number.NaN]],
+    ["bfloat16", "[null]", [0x7fc0]],
+  ])("reads %s from %s", (dtype, text, data) => {
+    expect(comparable(convert(text, dtype))).toEqual({ dtype, shape: [data.length], data });
+  });
+
+  test.each<[DType, string]>([
+    ["uint8", "256"],
+    ["uint8", "-1"],
+    ["uint16", "65536"],
+    ["uint32", "4294967296"],
+    ["uint64", "-1"],
+    ["uint64", "18446744073709551616"],
+    ["int8", "128"],
+    ["int16", "-32769"],
+    ["int32", "2147483648"],
+    ["int64", "9223372036854775808"],
+    ["int64", "1.5"],
+    ["int32", "1.0"],
+    ["int32", "NaN"],
+    ["bool", "1"],
+    ["bool", "null"],
+    ["bytes", "1"],
+    ["bytes", "true"],
+    ["float32", '"1"'],
+    ["float32", "true"],
+    ["float32", "{}"],
+    ["int32", "null"],
+    ["complex64", "1"],
+  ])("takes no %s from %s", (dtype, text) => {
+    expect(misfitOf(text, dtype)).toMatchObject({ kind: "type", dtype, path: [], shape: [] });
+    expect(misfitOf(`[[${text}]]`, dtype)).toMatchObject({ kind: "type", dtype, path: [0, 0], shape: [1, 1] });
+  });
+
+  test("takes integral values of any form where the dialect lets it", () => {
+    const values = { integers: "values" } as const;
+    expect(comparable(convert("[1.0, 1e3, -2]", "int32", values)).data).toEqual([1, 1000, -2]);
+    expect(comparable(convert("[1.0, 1e15]", "int64", values)).data).toEqual([1n, 1_000_000_000_000_000n]);
+    expect(misfitOf("[1, 1.5]", "int32", values)).toMatchObject({ kind: "type", path: [1] });
+    expect(misfitOf("[Infinity]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
+    expect(misfitOf("[1e19]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
+  });
+
+  test("refuses null where the dialect has no use for it", () => {
+    expect(misfitOf("[null]", "float32", { nullIsNaN: false })).toMatchObject({ kind: "type", value: null });
+  });
+
+  test("lets the dialect decide what an object means", () => {
+    const object: TensorDialect["object"] = (value) => Buffer.from(String(isJsonObject(value) && value.key));
+    expect(comparable(convert('[{"key": "a"}, "b"]', "bytes", { object })).data).toEqual(
+      ["a", "b"].map((text) => Buffer.from(text)),
+    );
+  });
+
+  test("names the element that does not fit, in a block of numbers too", () => {
+    expect(misfitOf("[[1, 2], [3, 4.5]]", "int32")).toMatchObject({ path: [1, 1], value: { size: 1 } });
+    expect(misfitOf('[[1, 2], [3, "a"]]', "int32")).toMatchObject({ path: [1, 1], value: "a" });
+  });
+
+  test.each([
+    ["[[1,2],[3]]", { kind: "size", size: 1, path: [1], shape: [2, 2] }],
+    ["[[[1,2],[3,4]],[[5,6,7],[8,9,0]]]", { kind: "size", size: 3, path: [1, 0], shape: [2, 2, 2] }],
+    ["[[1],2]", { kind: "value", path: [1], shape: [2, 1] }],
+    ["[[[1]],[2]]", { kind: "value", path: [1], shape: [2, 1, 1] }],
+    ["[1,[2]]", { kind: "list", path: [1], shape: [2] }],
+    ["[[1],[[2]]]", { kind: "list", path: [1, 0], shape: [2, 1] }],
+    ["[[],[1]]", { kind: "size", size: 1, path: [1], shape: [2, 0] }],
+    ["[[1],[]]", { kind: "size", size: 0, path: [1], shape: [2, 1] }],
+    ['[["a"],"b"]', { kind: "value", path: [1], value: "b" }],
+    ['["a",["b"]]', { kind: "list", path: [1] }],
+  ])("refuses the ragged %s", (text, misfit) => {
+    expect(misfitOf(text, text.includes('"') ? "bytes" : "int32")).toMatchObject(misfit);
+  });
+
+  test("has at most 254 dimensions", () => {
+    const tower = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
+    expect(convert(tower(254), "float32").shape).toHaveLength(254);
+    expect(misfitOf(tower(255), "float32")).toMatchObject({ kind: "rank" });
+    expect(convert("[".repeat(254) + "]".repeat(254), "float32").shape).toHaveLength(254);
+    expect(misfitOf("[".repeat(255) + "]".repeat(255), "float32")).toMatchObject({ kind: "rank" });
+    expect(misfitOf(tower(500_000), "float32")).toMatchObject({ kind: "rank" });
+    expect(misfitOf(`${"[".repeat(500_000)}${"]".repeat(500_000)}`, "float32")).toMatchObject({ kind: "rank" });
+  });
+
+  test("refuses a tower beside a list without climbing it", () => {
+    expect(misfitOf(`[["a"], ${"[".repeat(500_000)}${"]".repeat(500_000)}]`, "bytes")).toMatchObject({
+      kind: "list",
+      path: [1, 0],
+    });
+  });
+
+  test("owns its whole buffer", () => {
+    const tensor = convert("[[1, 2], [3, 4]]", "float32");
+    expect((tensor.data as Float32Array).buffer.byteLength).toBe(16);
+    const grown = convert("[[1, null], [3, 4]]", "float32");
+    expect((grown.data as Float32Array).buffer.byteLength).toBe(16);
+  });
+});

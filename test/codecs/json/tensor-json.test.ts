@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { JsonWriter } from "../../../src/codecs/json/json-writer.ts";
+import { rowWriter, type TensorStyle, writeTensor } from "../../../src/codecs/json/tensor-json.ts";
+import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+
+const STYLE: TensorStyle = { separator: ", ", bytes: (writer, element) => writer.text(element) };
+
+function written(tensor: Tensor, style: Partial<TensorStyle> = {}): string {
+  const writer = new JsonWriter();
+  writeTensor(writer, tensor, { ...STYLE, ...style });
+  return writer.finish().toString();
+}
+
+describe("writeTensor", () => {
+  test.each<[Tensor, string]>([
+    [createTensor("bool", [3], Uint8Array.of(1, 0, 7)), "[true, false, true]"],
+    [createTensor("uint8", [2], Uint8Array.of(0, 255)), "[0, 255]"],
+    [createTensor("uint16", [1], Uint16Array.of(65535)), "[65535]"],
+    [createTensor("uint32", [1], Uint32Array.of(4294967295)), "[4294967295]"],
+    [createTensor("uint64", [1], BigUint64Array.of(2n ** 64n - 1n)), "[18446744073709551615]"],
+    [createTensor("int8", [1], Int8Array.of(-128)), "[-128]"],
+    [createTensor("int16", [1], Int16Array.of(-32768)), "[-32768]"],
+    [createTensor("int32", [1], Int32Array.of(-2147483648)), "[-2147483648]"],
+    [createTensor("int64", [1], BigInt64Array.of(9007199254740993n)), "[9007199254740993]"],
+    [createTensor("float16", [2], Uint16Array.of(0x3555, 0x7e00)), "[0.333251953, NaN]"],
+    [createTensor("bfloat16", [2], Uint16Array.of(0x3eab, 0xff80)), "[0.333984375, -Infinity]"],
+    [createTensor("float32", [2], Float32Array.of(0.1, 2)), "[0.1, 2.0]"],
+    [createTensor("float64", [2], Float64Array.of(1 / 3, 1e300)), "[0.33333333333333331, 1e+300]"],
+    [createTensor("bytes", [1], [Buffer.from('a "é"')]), '["a \\"é\\""]'],
+  ])("writes %o", (tensor, text) => {
+    expect(written(tensor)).toBe(text);
+  });
+
+  test.each<[number[], string]>([
+    [[], "1"],
+    [[1], "[1]"],
+    [[1, 1, 1], "[[[1]]]"],
+    [[2, 0], "[[], []]"],
+    [[0], "[]"],
+    [[0, 3], "[]"],
+    [[2, 3], "[[1, 2, 3], [4, 5, 6]]"],
+    [[3, 1, 2], "[[[1, 2]], [[3, 4]], [[5, 6]]]"],
+  ])("nests lists like the shape %j", (shape, text) => {
+    const count = shape.reduce((product, dim) => product * dim, 1);
+    expect(
+      written(
+        createTensor(
+          "int32",
+          shape,
+          Int32Array.from({ length: count }, (_, index) => index + 1),
+        ),
+      ),
+    ).toBe(text);
+  });
+
+  test("uses the style's separator and its words for what is not finite", () => {
+    const data = Float32Array.of(1, Number.NaN, Number.NEGATIVE_INFINITY);
+    const nonFinite: NonNullable<TensorStyle["nonFinite"]> = (writer, value, { dtype }) =>
+      writer.string(`${dtype} ${value}`);
+    expect(written(createTensor("float32", [3], data), { separator: ",", nonFinite })).toBe(
+      '[1.0,"float32 NaN","float32 -Infinity"]',
+    );
+  });
+
+  test("refuses complex numbers", () => {
+    expect(() => written(createTensor("complex64", [1], Float32Array.of(1, 2)))).toThrow(
+      expect.objectContaining({
+        code: "unimplemented",
+        message: "Failed to write JSON value for tensor type: complex64",
+      }),
+    );
+  });
+});
+
+describe("rowWriter", () => {
+  test("writes one element of the first dimension at a time", () => {
+    const writer = new JsonWriter();
+    const writeRow = rowWriter(writer, createTensor("int32", [2, 1, 2], Int32Array.of(1, 2, 3, 4)), STYLE);
+    writeRow(1);
+    writeRow(0);
+    expect(writer.finish().toString()).toBe("[[3, 4]][[1, 2]]");
+  });
+});

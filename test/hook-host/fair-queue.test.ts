@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import { FairQueue } from "../../src/hook-host/fair-queue.ts";
+
+/** A queue of texts whose first letter is their kind. */
+function queueOf(...items: string[]): FairQueue<string> {
+  const queue = new FairQueue<string>();
+  for (const item of items) push(queue, item);
+  return queue;
+}
+
+function push(queue: FairQueue<string>, item: string, priority?: number): void {
+  queue.push(item, { kind: item.charAt(0), priority });
+}
+
+function rest(queue: FairQueue<string>): string[] {
+  const items: string[] = [];
+  for (let item = queue.shift(); item !== undefined; item = queue.shift()) items.push(item);
+  return items;
+}
+
+test("items of one kind leave in the order they came", () => {
+  expect(rest(queueOf("a1", "a2", "a3"))).toEqual(["a1", "a2", "a3"]);
+});
+
+test("kinds take turns, however many of one wait", () => {
+  expect(rest(queueOf("a1", "a2", "a3", "a4", "b1", "b2", "c1"))).toEqual(["a1", "b1", "c1", "a2", "b2", "a3", "a4"]);
+});
+
+test("a kind that comes late neither waits for the others nor makes up for what it missed", () => {
+  const queue = queueOf("a1", "a2", "a3", "a4");
+  expect([queue.shift(), queue.shift()]).toEqual(["a1", "a2"]);
+  for (const item of ["b1", "b2", "b3"]) push(queue, item);
+  expect(rest(queue)).toEqual(["b1", "a3", "b2", "a4", "b3"]);
+});
+
+test("priority comes before turns: 1 first, then 2, none last", () => {
+  const queue = queueOf("a1", "b1");
+  push(queue, "a2", 2);
+  push(queue, "a3", 1);
+  expect(rest(queue)).toEqual(["a3", "a2", "a1", "b1"]);
+});
+
+test("an item that is taken out leaves the others as they were; one that is not there is no matter", () => {
+  const queue = queueOf("a1", "a2", "b1");
+  queue.remove("a1");
+  queue.remove("a1");
+  expect(rest(queue)).toEqual(["b1", "a2"]);
+});
+
+test("clearing gives all that waited", () => {
+  const queue = queueOf("a1", "b1");
+  expect(queue.clear()).toEqual(["a1", "b1"]);
+  expect(queue.shift()).toBeUndefined();
+});

@@ -1,0 +1,55 @@
+import { deflateSync, gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { inflate } from "../../src/limits/inflate.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+
+const MEGABYTE = 1024 * 1024;
+const TEXT = Buffer.from("0123456789".repeat(100_000));
+
+function limits(maxBytes = 2 * MEGABYTE, budget = new MemoryBudget(4 * MEGABYTE)) {
+  return { maxBytes, memory: budget.open() };
+}
+
+describe("inflate", () => {
+  test.each([
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+  ] as const)("brings back what was compressed with %s", async (how, compress) => {
+    expect(TEXT.equals(await inflate(compress(TEXT), how, limits()))).toBe(true);
+    expect(await inflate(compress(Buffer.alloc(0)), how, limits())).toHaveLength(0);
+  });
+
+  test("takes what becomes just as large as it may, and no byte more", async () => {
+    expect(await inflate(gzipSync(TEXT), "gzip", limits(TEXT.length))).toHaveLength(TEXT.length);
+    await expect(inflate(gzipSync(TEXT), "gzip", limits(TEXT.length - 1))).rejects.toMatchObject({
+      code: "resource_exhausted",
+    });
+  });
+
+  test("stops where the requests under way leave no room", async () => {
+    const budget = new MemoryBudget(TEXT.length);
+    budget.open().grow(1);
+    await expect(inflate(gzipSync(TEXT), "gzip", limits(MEGABYTE, budget))).rejects.toMatchObject({
+      code: "unavailable",
+    });
+  });
+
+  test("stops where the request is over", async () => {
+    const ended = limits();
+    const inflated = inflate(gzipSync(TEXT), "gzip", ended);
+    ended.memory.release();
+    await expect(inflated).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  test.each([
+    ["nothing", Buffer.alloc(0)],
+    ["what is cut off", gzipSync(TEXT).subarray(0, 500)],
+    ["what was compressed otherwise", deflateSync(TEXT)],
+    ["what was not compressed", TEXT],
+  ])("refuses %s", async (_, bytes) => {
+    await expect(inflate(bytes, "gzip", limits())).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "The body is not valid gzip data, as its headers say.",
+    });
+  });
+});

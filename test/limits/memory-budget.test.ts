@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+
+const full = expect.objectContaining({
+  code: "unavailable",
+  message: expect.stringContaining("--max-queue-bytes 100"),
+});
+
+test("requests hold no more together than the budget", () => {
+  const budget = new MemoryBudget(100);
+  const [first, second] = [budget.open(), budget.open()];
+  first.grow(60);
+  second.grow(40);
+  expect(() => second.grow(1)).toThrow(full);
+  expect(() => first.grow(1)).toThrow("The requests under way hold 100 bytes");
+  second.shrink(10);
+  first.grow(10);
+  second.release();
+  first.grow(30);
+});
+
+test("a request alone may hold any number of bytes, and then keeps all others out", () => {
+  const budget = new MemoryBudget(100);
+  const [alone, late] = [budget.open(), budget.open()];
+  alone.grow(90);
+  alone.grow(900);
+  expect(() => late.grow(1)).toThrow(full);
+  alone.release();
+  late.grow(1000);
+});
+
+test("a check takes nothing", () => {
+  const budget = new MemoryBudget(100);
+  const [first, second] = [budget.open(), budget.open()];
+  first.grow(50);
+  second.check(50);
+  expect(() => second.check(51)).toThrow(full);
+  first.grow(50);
+});
+
+test("what was counted on the way in is not counted again", () => {
+  const budget = new MemoryBudget(100);
+  const [first, second] = [budget.open(), budget.open()];
+  first.grow(60);
+  first.growTo(50);
+  first.growTo(80);
+  expect(() => second.grow(21)).toThrow(full);
+  second.grow(20);
+});
+
+test("a share that was released takes nothing any more", () => {
+  const budget = new MemoryBudget(100);
+  const share = budget.open();
+  share.grow(60);
+  share.release();
+  share.release();
+  expect(() => share.grow(1)).toThrow(expect.objectContaining({ code: "cancelled" }));
+  budget.open().check(100);
+});

@@ -1,0 +1,255 @@
+import { describe, expect, test } from "vitest";
+import { type Batching, BatchPolicy } from "../../../src/model-host/queue/batch-policy.ts";
+import { oneAtATime, RunQueue } from "../../../src/model-host/queue/run-queue.ts";
+import { toNested } from "../../../src/tensor/nested.ts";
+import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
+import { createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
+
+const never = new AbortController().signal;
+const call = (signal = never) => ({ signature: "serving_default", signal });
+
+/** A model that returns its inputs and notes the rows of each run; a run ends when `release` is called. */
+function heldModel() {
+  const runs: unknown[] = [];
+  const held: (() => void)[] = [];
+  const predict = async (inputs: Tensors): Promise<Tensors> => {
+    runs.push(inputs.x && toNested(inputs.x, (element) => (element instanceof Uint8Array ? String(element) : element)));
+    await new Promise<void>((resolve) => held.push(resolve));
+    return createTensors(Object.entries(inputs));
+  };
+  const release = () => held.shift()?.();
+  return { runs, predict, release };
+}
+
+/** Lets everything happen that needs no release: a turn of the event loop that the queue may take, and one more. */
+const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+const plain = (tensors: Tensors) => tensors.x && toNested(tensors.x, (element) => element);
+
+describe("one at a time", () => {
+  test("no more runs overlap than the concurrency, in the order they came", async () => {
+    const { runs, predict, release } = heldModel();
+    const queue = new RunQueue(oneAtATime(predict), 2);
+    const answers = [1, 2, 3, 4].map((x) => queue.push(toTensors({ x }), call()));
+    await settled();
+    expect(runs).toEqual([1, 2]);
+    release();
+    await answers[0];
+    await settled();
+    expect(runs).toEqual([1, 2, 3]);
+    for (let rest = 0; rest < 3; rest++) {
+      release();
+      await settled();
+    }
+    expect((await Promise.all(answers)).map(plain)).toEqual([1, 2, 3, 4]);
+  });
+
+  test("priority 1 overtakes all that wait, priority 2 all but it", async () => {
+    const { runs, predict, release } = heldModel();
+    const queue = new RunQueue(oneAtATime(predict), 1);
+    const pushed = [
+      [1, 0],
+      [2, 0],
+      [3, 2],
+      [4, 1],
+      [5, 2],
+    ].map(([x, priority]) => queue.push(toTensors({ x: x as number }), { ...call(), priority: priority as number }));
+    for (let run = 0; run < 5; run++) {
+      await settled();
+      release();
+    }
+    await Promise.all(pushed);
+    expect(runs).toEqual([1, 4, 3, 5, 2]);
+  });
+
+  test("a run whose signal aborts leaves the queue, and the next one still runs", async () => {
+    const { runs, predict, release } = heldModel();
+    const queue = new RunQueue(oneAtATime(predict), 1);
+    const abort = new AbortController();
+    const first = queue.push(toTensors({ x: 1 }), call());
+    const second = queue.push(toTensors({ x: 2 }), call(abort.signal));
+    const third = queue.push(toTensors({ x: 3 }), call());
+    abort.abort(new Error("gone"));
+    await expect(second).rejects.toThrow("gone");
+    release();
+    await first;
+    await settled();
+    release();
+    await third;
+    expect(runs).toEqual([1, 3]);
+  });
+
+  test("a run that waits longer than it may leaves the queue", async () => {
+    const { predict, release } = heldModel();
+    const queue = new RunQueue(oneAtATime(predict), 1);
+    const first = queue.push(toTensors({ x: 1 }), call());
+    const second = queue.push(toTensors({ x: 2 }), { ...call(), queueTimeoutMs: 10 });
+    await expect(second).rejects.toMatchObject({ code: "unavailable", message: expect.stringMatching(/waited 10 ms/) });
+    release();
+    await first;
+  });
+
+  test("a driver that never waits lets the event loop turn, so that cancelled runs are not run", async () => {
+    let runs = 0;
+    const blocking = async (inputs: Tensors) => {
+      runs++;
+      for (const end = performance.now() + 5; performance.now() < end; );
+      return inputs;
+    };
+    const queue = new RunQueue(oneAtATime(blocking), 1);
+    const abort = new AbortController();
+    setImmediate(() => abort.abort());
+    const pushed = Array.from({ length: 20 }, (_, x) => queue.push(toTensors({ x }), call(abort.signal)));
+    const outcomes = await Promise.allSettled(pushed);
+    expect(runs).toBeLessThan(5);
+    expect(outcomes.filter(({ status }) => status === "rejected").length).toBe(20 - runs);
+  });
+
+  test("idle is told when the last waiting run leaves by its signal", async () => {
+    const batching = { maxRows: 4, lingerMs: 60_000, allowedRows: [], padVariableLength: false };
+    const queue = new RunQueue(new BatchPolicy(batching, async (inputs) => inputs), 1);
+    const abort = new AbortController();
+    const lingering = queue.push(toTensors({ x: [1] }), call(abort.signal));
+    const idle = queue.idle();
+    abort.abort(new Error("gone"));
+    await expect(lingering).rejects.toThrow("gone");
+    await idle;
+  });
+
+  test("a run that fails gives its place to the next, and idle waits for the last", async () => {
+    const failing = async (inputs: Tensors) => {
+      if (inputs.x?.data[0] === 1) throw new Error("broken");
+      return inputs;
+    };
+    const queue = new RunQueue(oneAtATime(failing), 1);
+    await queue.idle();
+    const first = queue.push(toTensors({ x: 1 }), call());
+    const second = queue.push(toTensors({ x: 2 }), call());
+    let done = false;
+    const noted = second.then(() => {
+      done = true;
+    });
+    await expect(first).rejects.toThrow("broken");
+    await queue.idle();
+    expect(done).toBe(true);
+    await noted;
+  });
+});
+
+describe("batching", () => {
+  const batched = (options: Partial<Batching> = {}) => {
+    const model = heldModel();
+    const batching = { maxRows: 4, lingerMs: 0, allowedRows: [], padVariableLength: false, ...options };
+    return { ...model, queue: new RunQueue(new BatchPolicy(batching, model.predict), 1) };
+  };
+
+  /** Pushes all at once. Returns the answers and the runs. */
+  async function runAll(inputs: readonly Values[], options?: Partial<Batching>) {
+    const { queue, runs, release } = batched(options);
+    const answers = inputs.map((each) => queue.push(toTensors(each), call()));
+    const all = Promise.allSettled(answers);
+    for (let turn = 0; turn < 12; turn++) {
+      await settled();
+      release();
+    }
+    const outcomes = await all;
+    return {
+      runs,
+      answers: outcomes.map((each) => (each.status === "fulfilled" ? plain(each.value) : String(each.reason.message))),
+    };
+  }
+
+  test("what waits goes together, up to the largest batch, and each gets its own rows", async () => {
+    const inputs = [[1], [2], [3], [4], [5], [6]].map((row) => ({ x: [row] }));
+    const { runs, answers } = await runAll(inputs);
+    expect(runs).toEqual([
+      [[1], [2], [3], [4]],
+      [[5], [6]],
+    ]);
+    expect(answers).toEqual([[[1]], [[2]], [[3]], [[4]], [[5]], [[6]]]);
+  });
+
+  test("requests of several rows keep them, and what does not fit waits", async () => {
+    const { runs, answers } = await runAll([{ x: [1] }, { x: [2, 3] }, { x: [4, 5] }, { x: [6] }]);
+    expect(runs).toEqual([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
+    expect(answers).toEqual([[1], [2, 3], [4, 5], [6]]);
+  });
+
+  test("a request larger than a batch is split and put together again", async () => {
+    const { runs, answers } = await runAll([{ x: [1, 2, 3, 4, 5, 6, 7, 8, 9] }]);
+    expect(runs).toEqual([[1, 2, 3, 4], [5, 6, 7, 8], [9]]);
+    expect(answers).toEqual([[1, 2, 3, 4, 5, 6, 7, 8, 9]]);
+  });
+
+  test("small batches are padded to an allowed size with a copy of a row, which nobody sees", async () => {
+    const inputs = [1, 2, 3, 4, 5].map((x) => ({ x: [x] }));
+    const { runs, answers } = await runAll(inputs, { allowedRows: [2, 4] });
+    expect(runs).toEqual([
+      [1, 2, 3, 4],
+      [5, 5],
+    ]);
+    expect(answers).toEqual([[1], [2], [3], [4], [5]]);
+    expect((await runAll(inputs.slice(0, 3), { allowedRows: [2, 4] })).runs).toEqual([[1, 2, 3, 1]]);
+  });
+
+  test("only equal dtypes and row shapes go together", async () => {
+    const { runs } = await runAll([{ x: [0] }, { x: [1] }, { x: [0.5] }, { x: [[2]] }, { x: [3] }]);
+    expect(runs).toEqual([[0, 1, 3], [0.5], [[2]]]);
+  });
+
+  test("inputs of different lengths are padded with their own first element where that is wanted", async () => {
+    const { runs } = await runAll([{ x: [[9]] }, { x: [[1, 2]] }, { x: [[3, 4, 5]] }], { padVariableLength: true });
+    expect(runs).toEqual([
+      [
+        [9, 9, 9],
+        [1, 2, 1],
+        [3, 4, 5],
+      ],
+    ]);
+  });
+
+  test("bytes are batched like numbers", async () => {
+    const { queue, release } = batched();
+    const pushed = ["a", "b", "c"].map((text) => queue.push(toTensors({ x: [text] }), call()));
+    for (let turn = 0; turn < 3; turn++) {
+      await settled();
+      release();
+    }
+    const answers = await Promise.all(pushed);
+    expect(answers.map(({ x }) => String(x?.data[0]))).toEqual(["97", "98", "99"]);
+  });
+
+  test("one request's bad values do not fail its neighbours", async () => {
+    const predict = async (inputs: Tensors) => {
+      if (plain(inputs)?.toString().split(",").includes("13")) throw new Error("unlucky");
+      return inputs;
+    };
+    const batching = { maxRows: 8, lingerMs: 0, allowedRows: [], padVariableLength: false };
+    const queue = new RunQueue(new BatchPolicy(batching, predict), 1);
+    const outcomes = await Promise.allSettled([1, 2, 13, 4].map((x) => queue.push(toTensors({ x: [x] }), call())));
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+  });
+
+  test("a batch that is not full lingers for company, a full one does not", async () => {
+    const { queue, runs, release } = batched({ lingerMs: 60_000 });
+    const first = [1, 2, 3].map((x) => queue.push(toTensors({ x: [x] }), call()));
+    await settled();
+    expect(runs).toEqual([]);
+    const last = queue.push(toTensors({ x: [4] }), call());
+    await settled();
+    expect(runs).toEqual([[1, 2, 3, 4]]);
+    release();
+    await Promise.all([...first, last]);
+  });
+
+  test("a batch that is not full runs once its time is up", async () => {
+    const { queue, runs, release } = batched({ lingerMs: 5 });
+    const answer = queue.push(toTensors({ x: [1] }), call());
+    const started = performance.now();
+    while (runs.length === 0 && performance.now() - started < 5000) await settled();
+    release();
+    expect(plain(await answer)).toEqual([1]);
+  });
+});

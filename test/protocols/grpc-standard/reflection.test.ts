@@ -1,0 +1,67 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import { startNullServer } from "../../grpc/start-null-server.ts";
+
+const run = promisify(execFile);
+const require = createRequire(import.meta.url);
+const BUF = require.resolve("@bufbuild/buf/bin/buf");
+const TSX = require.resolve("tsx/cli");
+const SERVICE = "tensorflow.serving.PredictionService";
+
+/** `buf curl`, which knows of the server nothing but what reflection tells it. */
+async function bufCurl(...flags: string[]): Promise<string> {
+  const { grpcAddress } = await startNullServer();
+  const url = `http://${grpcAddress}/${flags.at(-1)}`;
+  const common = ["--http2-prior-knowledge", "--protocol", "grpc"];
+  return (await run(process.execPath, [BUF, "curl", ...common, ...flags.slice(0, -1), url])).stdout;
+}
+
+describe.each(["grpc-v1", "grpc-v1alpha"])("a client of reflection %s", (version) => {
+  it("sends a Predict written in JSON", async () => {
+    const body = {
+      modelSpec: { name: "default", version: "1" },
+      inputs: { x: { dtype: "DT_FLOAT", tensorShape: { dim: [{ size: "2" }] }, floatVal: [1, 2.5] } },
+    };
+    const answer = await bufCurl("--reflect-protocol", version, "-d", JSON.stringify(body), `${SERVICE}/Predict`);
+    expect(JSON.parse(answer)).toEqual({
+      outputs: body.inputs,
+      modelSpec: { name: "default", version: "1", signatureName: "serving_default" },
+    });
+  });
+});
+
+describe("a client of reflection", () => {
+  it("sends a PredictJSON and a health check", async () => {
+    const jsonString = Buffer.from('{"x":[1,2]}').toString("base64");
+    expect(JSON.parse(await bufCurl("-d", JSON.stringify({ jsonString }), `${SERVICE}/PredictJSON`))).toEqual({
+      jsonString,
+    });
+    expect(JSON.parse(await bufCurl("-d", "{}", "grpc.health.v1.Health/Check"))).toEqual({ status: "SERVING" });
+  });
+
+  it("sees every method", async () => {
+    const methods = (await bufCurl("--list-methods", "")).trim().split("\n");
+    const health = ["Check", "List", "Watch"].map((name) => `grpc.health.v1.Health/${name}`);
+    expect(methods).toEqual(expect.arrayContaining([...health, `${SERVICE}/Predict`, `${SERVICE}/PredictJSON`]));
+    expect(methods.filter((name) => name.startsWith("inference.GRPCInferenceService/"))).toHaveLength(20);
+  });
+});
+
+it("the commands in docs/grpc.md work as they stand", async () => {
+  const { grpcAddress } = await startNullServer();
+  const page = readFileSync(new URL("../../../docs/grpc.md", import.meta.url), "utf8");
+  const commands = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, command]) => command as string);
+  const outputs: string[] = [];
+  for (const command of commands) {
+    const here = command.replace("npx buf", `"${process.execPath}" "${BUF}"`).replace("127.0.0.1:9000", grpcAddress);
+    outputs.push((await run("sh", ["-c", here])).stdout);
+  }
+  expect(outputs).toEqual([expect.stringContaining(`${SERVICE}/Predict\n`), expect.stringContaining('"floatVal"')]);
+});
+
+it("the committed descriptors are those of the .proto files", async () => {
+  await run(process.execPath, [TSX, "scripts/generate-descriptors.ts", "--check"]);
+});

@@ -1,0 +1,239 @@
+import { describe, expect, test } from "vitest";
+import { defineHooks } from "../../../src/hooks/hooks.ts";
+import { ScriptedService } from "../../grpc/scripted-service.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { serveHttp } from "../../proxy/serve-http.ts";
+
+const ECHO = { models: [{ driver: "null" }] };
+const JSON_TYPE = { "content-type": "application/json" };
+const BODY = '{"inputs": {"x": {"dtype": 1, "data": [[1, 2.5]]}}}';
+
+function post(url: string, body: RequestInit["body"], headers: Record<string, string> = {}) {
+  return fetch(url, { method: "POST", body: body ?? null, headers });
+}
+
+async function errorOf(response: Promise<Response>) {
+  const { status, headers } = await response;
+  expect(headers.get("content-type")).toBe("application/json");
+  return [status, ((await (await response).json()) as { error: string }).error];
+}
+
+describe("POST /predict", () => {
+  test.each([
+    "/predict",
+    "/predict/",
+    "/predict/any",
+    "/predict/any/serving_default",
+    "/predict/any/serving_default/1",
+    "/predict/any//1/",
+    "/predict/any?x=1",
+  ])("answers at %s, whatever the model is called", async (path) => {
+    const { httpUrl } = await startServer(ECHO);
+    const response = await post(httpUrl + path, BODY, JSON_TYPE);
+    expect([response.status, response.headers.get("content-type"), await response.text()]).toEqual([
+      200,
+      "application/json",
+      '{"x":[[1.0,2.5]]}',
+    ]);
+  });
+
+  test("hands signature and version on, but not the version 0, which says that there is none", async () => {
+    const service = new ScriptedService();
+    const { url } = await serveHttp(service);
+    for (const path of ["/any/a%20b/7", "/any/s/0", "/any"]) await post(`${url}/predict${path}`, BODY);
+    expect(service.requests.map(({ model, signature, version }) => [model, signature, version])).toEqual([
+      ["", "a b", 7n],
+      ["", "s", undefined],
+      ["", "", undefined],
+    ]);
+  });
+
+  test("hands the filter on, an empty one not", async () => {
+    const service = new ScriptedService();
+    const { url } = await serveHttp(service);
+    await post(`${url}/predict`, '{"inputs": {}, "out_filter": ["y"]}');
+    await post(`${url}/predict`, '{"inputs": {}, "out_filter": []}');
+    expect(service.requests.map(({ outputs }) => outputs)).toEqual([["y"], undefined]);
+  });
+
+  test.each(["one", "1.5", "-1", "9223372036854775808", "0x1"])("does not know the version %s", async (version) => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await errorOf(post(`${httpUrl}/predict/m/serving_default/${version}`, BODY))).toEqual([
+      404,
+      "Bad version value",
+    ]);
+  });
+
+  test.each([
+    ["/predict/m/serving_default/5", 404, /^Servable not found for request: Specific/],
+    ["/predict/m/nope", 400, /"nope" not found/],
+    ["/predict/m/s/1/more", 404, /^There is no \/predict\/m\/s\/1\/more; expected/],
+    ["/predict/m/%zz", 404, /not percent-encoded correctly/],
+  ])("refuses %s", async (path, status, message) => {
+    const { httpUrl } = await startServer(ECHO);
+    const [code, error] = await errorOf(post(httpUrl + path, BODY));
+    expect([code, error]).toEqual([status, expect.stringMatching(message)]);
+  });
+
+  test.each([
+    "application/json",
+    "Application/JSON; charset=utf-8",
+    "application/vnd.api+json",
+    "text/plain",
+    "application/x-www-form-urlencoded",
+  ])("takes %s for JSON", async (type) => {
+    const { httpUrl } = await startServer(ECHO);
+    expect((await post(`${httpUrl}/predict`, BODY, { "content-type": type })).status).toBe(200);
+  });
+
+  test.each(["image/png", "application/octet-stream", "multipart/mixed; boundary=x"])("refuses %s", async (type) => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await errorOf(post(`${httpUrl}/predict`, BODY, { "content-type": type }))).toEqual([
+      415,
+      `Content-Type "${type.split(";")[0]}" is not supported; send application/json or multipart/form-data.`,
+    ]);
+  });
+
+  test("takes a form, and sends an output raw", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const image = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
+    const form = new FormData();
+    form.append("byte_image", new Blob([image]), "photo.jpg");
+    form.append("float_score", "0.5");
+    form.append("raw_input", "yes");
+    form.append("out_mime_type", "image/jpeg");
+    form.append("out_filters", "image");
+    const response = await post(`${httpUrl}/predict`, form);
+    expect([
+      response.status,
+      response.headers.get("content-type"),
+      response.headers.get("x-content-type-options"),
+    ]).toEqual([200, "image/jpeg", "nosniff"]);
+    expect(image.equals(Buffer.from(await response.arrayBuffer()))).toBe(true);
+  });
+
+  test("sends an image under the type that a hook chose", async () => {
+    const hooks = defineHooks({
+      process: (_inputs, ctx) => {
+        ctx.response.contentType = "image/png";
+        return { image: Buffer.of(0x89, 0x50) };
+      },
+    });
+    const { httpUrl } = await startServer({ ...ECHO, hooks });
+    const response = await post(`${httpUrl}/predict`, BODY);
+    expect([response.headers.get("content-type"), [...new Uint8Array(await response.arrayBuffer())]]).toEqual([
+      "image/png",
+      [0x89, 0x50],
+    ]);
+  });
+
+  test("refuses a media type that is none before anything runs", async () => {
+    const service = new ScriptedService();
+    const { url } = await serveHttp(service);
+    expect(await errorOf(post(`${url}/predict`, '{"inputs": {}, "out_mime_type": "png"}'))).toEqual([
+      400,
+      'out_mime_type is "png"; expected a media type such as image/png or text/plain.',
+    ]);
+    expect(service.requests).toEqual([]);
+  });
+
+  test("says what cannot be sent raw", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const body = '{"inputs": {"x": {"dtype": 1, "data": [1]}}, "out_mime_type": "image/png"}';
+    const [status, error] = await errorOf(post(`${httpUrl}/predict`, body));
+    expect([status, error]).toEqual([400, expect.stringContaining("but there is x: float32 [1]")]);
+  });
+
+  test("refuses malformed JSON with the place, and the skip marker of hooks", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await errorOf(post(`${httpUrl}/predict`, '{"inputs": {"x": [1,}'))).toEqual([
+      400,
+      "JSON Parse error: Invalid value. at offset: 20",
+    ]);
+    const marker = '{"inputs": {"ml-serving-ignore": {"dtype": 10, "data": true}}}';
+    expect((await errorOf(post(`${httpUrl}/predict`, marker)))[0]).toBe(400);
+  });
+
+  test("has no other method", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    for (const path of ["/predict", "/predict/m", "/serving-proxy"]) {
+      const response = await fetch(httpUrl + path);
+      expect([response.status, response.headers.get("allow")]).toEqual([405, "POST"]);
+      expect(await response.json()).toEqual({ error: "GET is not possible here; send POST." });
+    }
+  });
+});
+
+test("a tensor of 254 dimensions comes back from both protocols, one of 255 does not", async () => {
+  const { httpUrl } = await startServer({ ...ECHO, hooks: defineHooks({ preprocess: (inputs) => inputs }) });
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  const predict = (data: string) => post(`${httpUrl}/predict`, `{"inputs":{"x":{"dtype":1,"data":${data}}}}`);
+  const column = (data: string) => post(`${httpUrl}/v1/models/default:predict`, `{"inputs":${data}}`);
+  expect(await (await predict(nested(254))).text()).toBe(`{"x":${nested(254)}}`);
+  expect(await (await column(nested(254))).json()).toEqual({ outputs: JSON.parse(nested(254)) });
+  expect([(await predict(nested(255))).status, (await column(nested(255))).status]).toEqual([400, 400]);
+});
+
+describe("POST /serving-proxy", () => {
+  test("hands the body to the hooks as it is, and their answer back", async () => {
+    const service = new ScriptedService((request) => ({
+      model: "m",
+      version: 1n,
+      signature: "",
+      metadata: { "x-hook": "1" },
+      outputs: {
+        kind: "json",
+        json: Buffer.from(` {"echo":${Buffer.from((request.inputs as { json: Uint8Array }).json)}}\n`),
+      },
+    }));
+    const { url } = await serveHttp(service);
+    const response = await post(`${url}/serving-proxy`, '{ "a":  [1.0] }');
+    expect(await response.text()).toBe(' {"echo":{ "a":  [1.0] }}\n');
+    expect([response.headers.get("content-type"), response.headers.get("x-hook")]).toEqual(["application/json", "1"]);
+    expect(service.requests[0]).toMatchObject({ model: "", signature: "" });
+  });
+
+  test.each([
+    `{"a":{"dtype":"float32","shape":[5],"data":[1]}}`,
+    `{"a":{"dtype":"bytes","shape":[0,3],"data":[]}}`,
+    `{"a":{"dtype":"bytes","shape":[1000000000,0],"data":[]}}`,
+    `{"__proto__":{"x":1},"constructor":1,"":2}`,
+  ])("gives back what resembles something else as it was: %s", async (text) => {
+    const { httpUrl } = await startServer(ECHO);
+    const response = await post(`${httpUrl}/serving-proxy`, text);
+    expect([response.status, await response.text()]).toEqual([200, text]);
+  });
+
+  test("refuses a name of 5 MB in few words", async () => {
+    const { httpUrl } = await startServer({ models: [{ path: "test/fixtures/models/half-plus-two.onnx" }] });
+    const [status, message] = await errorOf(post(`${httpUrl}/serving-proxy`, `{"${"a".repeat(5_000_000)}":1}`));
+    expect([status, message]).toEqual([
+      400,
+      expect.stringMatching(/^The model has no input "a{900,1024}\.\.\.TRUNCATED$/),
+    ]);
+  });
+
+  test("gives hooks plain values", async () => {
+    const hooks = defineHooks({
+      process: (inputs) => {
+        const { n } = inputs as unknown as { n: number };
+        return { twice: 2 * n, list: [{ a: 1 }] };
+      },
+    });
+    const { httpUrl } = await startServer({ ...ECHO, hooks });
+    expect(await (await post(`${httpUrl}/serving-proxy/`, '{"n": 21}')).json()).toEqual({
+      twice: 42,
+      list: [{ a: 1 }],
+    });
+  });
+
+  test("refuses an empty body, and one that is no JSON object", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await errorOf(post(`${httpUrl}/serving-proxy`, ""))).toEqual([
+      400,
+      "The body is empty; expected a JSON object with an input under each name.",
+    ]);
+    expect((await errorOf(post(`${httpUrl}/serving-proxy`, "{")))[0]).toBe(400);
+    expect((await errorOf(post(`${httpUrl}/serving-proxy`, "[]")))[0]).toBe(400);
+  });
+});

@@ -1,0 +1,169 @@
+import { connect as connectHttp2, constants } from "node:http2";
+import { type ClientDuplexStream, credentials, Metadata, status } from "@grpc/grpc-js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { ServingError } from "../../../src/errors.ts";
+import { MemoryBudget } from "../../../src/limits/memory-budget.ts";
+import type { InferRequest, InferResponse } from "../../../src/serving/inference-service.ts";
+import type { Plain } from "../../grpc/judge.ts";
+import { echo, type Script, ScriptedService, serve } from "../../grpc/scripted-service.ts";
+import { KserveClient, kserveJudge } from "./kserve-judge.ts";
+
+type Stream = ClientDuplexStream<Plain, Plain>;
+
+const MAX_IN_FLIGHT = 32;
+const STREAM_HEADERS = { ":method": "POST", ":path": "/inference.GRPCInferenceService/ModelStreamInfer" };
+
+function request(id: string, bytes = 4): Plain {
+  const input = { name: "x", datatype: "UINT8", shape: [bytes] };
+  return { model_name: "default", id, inputs: [input], raw_input_contents: [Buffer.alloc(bytes, 1)] };
+}
+
+async function start(script: Script = echo) {
+  const service = new ScriptedService(script);
+  const memory = new MemoryBudget(256 * 1024 * 1024);
+  const { address } = await serve(service, { memory });
+  const client = new KserveClient(address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const open = (metadata = new Metadata(), options = {}): Stream =>
+    (client.ModelStreamInfer as (metadata: Metadata, options: object) => Stream).call(client, metadata, options);
+  /** Whether nothing is held: then a request of any size is let in beside none. */
+  const isFree = () => {
+    try {
+      memory.check(Number.MAX_SAFE_INTEGER, 0);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return { service, address, open, isFree };
+}
+
+/** A message with the header that gRPC puts before it. */
+function framed(message: Buffer): Buffer {
+  const header = Buffer.alloc(5);
+  header.writeUInt32BE(message.length, 1);
+  return Buffer.concat([header, message]);
+}
+
+async function collect(stream: Stream): Promise<Plain[]> {
+  const answers: Plain[] = [];
+  for await (const answer of stream) answers.push(answer as Plain);
+  return answers;
+}
+
+/** A script whose requests wait until they are cancelled. */
+function waiting({ signal }: InferRequest): Promise<InferResponse> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
+
+describe("a stream of inference requests", () => {
+  it("of a client that does not read its answers is not answered further", async () => {
+    const { service, address, isFree } = await start();
+    const session = connectHttp2(`http://${address}`);
+    onTestFinished(() => session.destroy());
+    const stream = session.request({ ...STREAM_HEADERS, "content-type": "application/grpc", te: "trailers" });
+    stream.on("error", () => {});
+    const message = framed(kserveJudge.encodeRequest(request("1", 100_000)));
+    for (let count = 0; count < 200; count++) stream.write(message);
+    let before = -1;
+    const isStill = () => {
+      const wasStill = service.requests.length === before;
+      before = service.requests.length;
+      return wasStill && before > 0;
+    };
+    await expect.poll(isStill, { interval: 200, timeout: 10_000 }).toBe(true);
+    expect(service.requests.length).toBeLessThan(2 * MAX_IN_FLIGHT);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(isFree).toBe(true);
+  });
+
+  it("of ten thousand requests gets as many answers, few at a time", async () => {
+    let [running, most] = [0, 0];
+    const { open, isFree } = await start(async (one) => {
+      running++;
+      most = Math.max(most, running);
+      await new Promise(setImmediate);
+      running--;
+      return echo(one);
+    });
+    const stream = open();
+    for (let id = 0; id < 10_000; id++) stream.write(request(String(id)));
+    stream.end();
+    const ids = (await collect(stream)).map(({ infer_response: answer }) => Number((answer as Plain).id));
+    expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 10_000 }, (_, id) => id));
+    expect(most).toBeLessThanOrEqual(MAX_IN_FLIGHT);
+    await expect.poll(isFree).toBe(true);
+  });
+
+  it("that its client cancels cancels its requests and gives their memory back", async () => {
+    const { service, open, isFree } = await start(waiting);
+    const stream = open();
+    stream.on("error", () => {});
+    for (let id = 0; id < 50; id++) stream.write(request(String(id), 100_000));
+    await expect.poll(() => service.requests.length).toBe(MAX_IN_FLIGHT);
+    expect(isFree()).toBe(false);
+    stream.cancel();
+    await expect.poll(() => service.requests.every(({ signal }) => signal.aborted)).toBe(true);
+    await expect.poll(isFree).toBe(true);
+    expect(service.requests).toHaveLength(MAX_IN_FLIGHT);
+  });
+
+  it("whose deadline passes ends, and so do its requests", async () => {
+    const { service, open, isFree } = await start(waiting);
+    const stream = open(new Metadata(), { deadline: Date.now() + 300 });
+    stream.write(request("1"));
+    await expect(collect(stream)).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    await expect.poll(() => service.requests[0]?.signal.aborted).toBe(true);
+    expect(service.requests[0]?.deadline).toBeGreaterThan(0);
+    await expect.poll(isFree).toBe(true);
+  });
+
+  it("that ended with a status says nothing further, and cancels what still runs", async () => {
+    const { service, open, isFree } = await start((one) => {
+      if (one.id === "bad") throw new ServingError("unavailable", "no");
+      return waiting(one);
+    });
+    const metadata = new Metadata();
+    metadata.set("triton_grpc_error", "true");
+    const stream = open(metadata);
+    for (const id of ["1", "2", "bad", "3", "bad"]) stream.write(request(id));
+    await expect(collect(stream)).rejects.toMatchObject({ code: status.UNAVAILABLE, details: "no" });
+    await expect.poll(() => service.requests.every(({ id, signal }) => id === "bad" || signal.aborted)).toBe(true);
+    await expect.poll(isFree).toBe(true);
+  });
+
+  it("goes on after a request that cannot be read", async () => {
+    const { open } = await start();
+    const stream = open();
+    stream.write({ ...request("1"), inputs: [{ name: "x", datatype: "INT3", shape: [1] }] });
+    stream.write(request("2"));
+    stream.end();
+    const answers = await collect(stream);
+    const told = answers.map(({ error_message: error, infer_response: answer }) => [(answer as Plain).id, error]);
+    expect(told.toSorted()).toEqual([
+      ["1", expect.stringContaining("invalid datatype 'INT3'")],
+      ["2", ""],
+    ]);
+  });
+
+  it("says that an answer is the last one to its request where its client asks", async () => {
+    const { open } = await start();
+    const stream = open();
+    stream.write({ ...request("1"), parameters: { triton_enable_empty_final_response: { bool_param: true } } });
+    stream.write(request("2"));
+    stream.end();
+    const answers = (await collect(stream)).map(({ infer_response: answer }) => answer as Plain);
+    expect(answers).toMatchObject([
+      { id: "1", parameters: { triton_final_response: { bool_param: true } } },
+      { id: "2", parameters: {} },
+    ]);
+  });
+
+  it("hands priority and timeout to the queue", async () => {
+    const { service, open } = await start();
+    const stream = open();
+    stream.end({ ...request("1"), parameters: { priority: { uint64_param: "2" }, timeout: { int64_param: "1500" } } });
+    await collect(stream);
+    expect(service.requests).toMatchObject([{ id: "1", priority: 2, queueTimeoutMs: 1.5 }]);
+  });
+});

@@ -1,0 +1,257 @@
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { defineHooks } from "../../../src/hooks/hooks.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
+import { ScriptedService } from "../../grpc/scripted-service.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { serveHttp } from "../../proxy/serve-http.ts";
+
+const ECHO = { models: [{ driver: "null" }] };
+
+async function post(url: string, path: string, body: string | Buffer, headers: Record<string, string> = {}) {
+  const response = await fetch(url + path, { method: "POST", body, headers });
+  return { status: response.status, type: response.headers.get("content-type"), text: await response.text() };
+}
+
+async function errorOf(url: string, path: string, init: RequestInit = { method: "POST", body: '{"inputs": 1}' }) {
+  const response = await fetch(url + path, init);
+  return [response.status, ((await response.json()) as { error: string }).error];
+}
+
+describe("POST /v1/models/NAME:predict", () => {
+  test("answers rows with rows and columns with columns", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await post(httpUrl, "/v1/models/default:predict", '{"instances": [[1, 2.5], [3, 4]]}')).toEqual({
+      status: 200,
+      type: "application/json",
+      text: '{\n    "predictions": [[1.0, 2.5], [3.0, 4.0]\n    ]\n}',
+    });
+    const { text } = await post(httpUrl, "/v1/models/default:predict", '{"inputs": {"a": [1], "b": {"b64": "/w=="}}}');
+    expect(JSON.parse(text)).toEqual({ outputs: { a: [1], b: { b64: "/w==" } } });
+  });
+
+  test("brings a large list of floats there and back", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const values = Array.from({ length: 150_528 }, (_, index) => Math.fround(Math.sin(index)));
+    const { text } = await post(httpUrl, "/v1/models/default:predict", JSON.stringify({ instances: [values] }));
+    const { predictions } = JSON.parse(text) as { predictions: number[][] };
+    expect(predictions[0]?.map(Math.fround)).toEqual(values);
+  });
+
+  test("reads a body of more than 4 MB in turns, with the same result", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const values = Array.from({ length: 1_100_000 }, (_, index) => (index % 8) + 0.5);
+    const { text } = await post(httpUrl, "/v1/models/default:predict", JSON.stringify({ inputs: values }));
+    expect(text.slice(text.indexOf("["), -2).replaceAll(", ", ",")).toBe(JSON.stringify(values));
+  });
+
+  test("keeps large bodies apart that come at the same time and after one another", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const ask = async (seed: number) => {
+      const values = Array.from({ length: 60_000 - 5000 * (seed % 4) }, (_, index) => seed + index / 1e5);
+      const body = JSON.stringify({ inputs: values });
+      const { text } = await post(httpUrl, "/v1/models/default:predict", body);
+      const { outputs } = JSON.parse(text) as { outputs: number[] };
+      expect(outputs.map(Math.fround)).toEqual(values.map(Math.fround));
+    };
+    for (let round = 0; round < 4; round++) await Promise.all([1, 2, 3, 4].map((seed) => ask(4 * round + seed)));
+  });
+
+  test("takes the version, any case of the path, and an encoded name", async () => {
+    const { httpUrl } = await startServer({ ...ECHO, name: "a/b:c" });
+    const path = `/V1/Models/${encodeURIComponent("a/b:c")}`;
+    expect((await post(httpUrl, `${path}/versions/1:predict`, '{"inputs": 1}')).status).toBe(200);
+    expect((await post(httpUrl, `${path}/Versions/01:predict`, '{"inputs": 1}')).status).toBe(200);
+  });
+
+  test("does not look at the content type", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    expect((await post(httpUrl, "/v1/models/default:predict", '{"inputs": 1}', type)).status).toBe(200);
+  });
+
+  test("takes a body in gzip, and refuses what only claims to be", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const zipped = { "content-encoding": "gzip" };
+    expect((await post(httpUrl, "/v1/models/default:predict", gzipSync('{"inputs": 7}'), zipped)).text).toContain("7");
+    expect(await post(httpUrl, "/v1/models/default:predict", '{"inputs": 7}', zipped)).toMatchObject({ status: 400 });
+  });
+
+  test("tells the declared signature's inputs from their names and dtypes", async () => {
+    const hooks = defineHooks({
+      inputs: [{ name: "x", dtype: "float64" }],
+      outputs: [{ name: "y", dtype: "float64" }],
+      process: ({ x }) => ({ y: x as never }),
+    });
+    const { httpUrl } = await startServer({ ...ECHO, hooks });
+    expect(JSON.parse((await post(httpUrl, "/v1/models/default:predict", '{"instances": [1, 2]}')).text)).toEqual({
+      predictions: [1, 2],
+    });
+    expect(
+      await errorOf(httpUrl, "/v1/models/default:predict", { method: "POST", body: '{"instances": ["a"]}' }),
+    ).toEqual([
+      400,
+      `Failed to process element: 0 of 'instances' list. Error: INVALID_ARGUMENT: JSON Value: "a" Type: String is not of expected type: double`,
+    ]);
+  });
+
+  test("answers nothing with an empty list or object where no outputs are declared, else says so", async () => {
+    const nothing = defineHooks({ process: () => ({}) });
+    const { httpUrl } = await startServer({ ...ECHO, hooks: nothing });
+    expect(JSON.parse((await post(httpUrl, "/v1/models/default:predict", '{"inputs": 1}')).text)).toEqual({
+      outputs: {},
+    });
+    expect(JSON.parse((await post(httpUrl, "/v1/models/default:predict", '{"instances": [1]}')).text)).toEqual({
+      predictions: [],
+    });
+    const service = new ScriptedService((request) => ({
+      ...request,
+      version: 1n,
+      metadata: {},
+      outputs: { kind: "tensors", tensors: {} },
+    }));
+    service.describe = async ({ model }) => ({
+      model,
+      version: 1n,
+      drivers: [],
+      signatures: { serving_default: { outputs: [] } },
+    });
+    const { url } = await serveHttp(service);
+    expect(await errorOf(url, "/v1/models/m:predict")).toEqual([400, "Cannot convert empty tensor map to JSON"]);
+  });
+
+  test("sends the headers that hooks set", async () => {
+    const hooks = defineHooks({
+      process: (inputs, ctx) => {
+        Object.assign(ctx.response.metadata, {
+          "x-took": "5",
+          "content-length": "3",
+          "bad name": "x",
+          "x-line": "a\r\nb",
+        });
+        return inputs;
+      },
+    });
+    const { httpUrl } = await startServer({ ...ECHO, hooks });
+    const response = await fetch(`${httpUrl}/v1/models/default:predict`, { method: "POST", body: '{"inputs": 1}' });
+    expect([response.headers.get("x-took"), response.headers.get("x-line")]).toEqual(["5", null]);
+    expect(await response.json()).toEqual({ outputs: 1 });
+  });
+
+  test("passes headers and an id on, and the described version", async () => {
+    const service = new ScriptedService();
+    service.describe = async ({ model }) => ({ model, version: 42n, drivers: [], signatures: { serving_default: {} } });
+    const { url } = await serveHttp(service);
+    await post(url, "/v1/models/m/labels/stable%20one:predict", '{"inputs": 1}', {
+      "x-request-id": "id-1",
+      "X-Colour": "blue",
+    });
+    expect(service.requests[0]).toMatchObject({
+      model: "m",
+      version: 42n,
+      id: "id-1",
+      metadata: { "x-colour": "blue" },
+    });
+    expect(service.requests[0]?.label).toBeUndefined();
+    await post(url, "/v1/models/m:predict", '{"inputs": 1}');
+    expect(service.requests[1]?.id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("leaves the choice of the version to a service that tells no signatures", async () => {
+    const service = new ScriptedService();
+    const { url } = await serveHttp(service);
+    await post(url, "/v1/models/m:predict", '{"inputs": 1}');
+    await post(url, "/v1/models/m/versions/3:predict", '{"inputs": 1}');
+    await post(url, "/v1/models/m/labels/stable:predict", '{"inputs": 1}');
+    expect(service.requests.map(({ version, label }) => [version, label])).toEqual([
+      [undefined, undefined],
+      [3n, undefined],
+      [undefined, "stable"],
+    ]);
+  });
+
+  test.each([
+    ["/v1/models/nope:predict", 404, "Servable not found for request: Latest(nope)"],
+    ["/v1/models/default/versions/5:predict", 404, "Servable not found for request: Specific(default, 5)"],
+    ["/v1/models/default/labels/x:predict", 400, "Unrecognized servable version label: x"],
+    [
+      "/v1/models/default/versions/9223372036854775808:predict",
+      400,
+      "Failed to convert version: 9223372036854775808 to numeric.",
+    ],
+    ["/v1/models/default:PREDICT", 400, "Malformed request: POST /v1/models/default:PREDICT"],
+    ["/v1/models/default:predict?x=1", 400, "Malformed request: POST /v1/models/default:predict?x=1"],
+    [
+      "/v1/models/default/versions/1/labels/a:predict",
+      400,
+      "Malformed request: POST /v1/models/default/versions/1/labels/a:predict",
+    ],
+    ["/v1/models/default/versions/one:predict", 400, "Malformed request: POST /v1/models/default/versions/one:predict"],
+    ["/v1/models/:predict", 400, "Malformed request: POST /v1/models/:predict"],
+    ["/v1/", 400, "Malformed request: POST /v1/"],
+    ["/v1/models/default%zz:predict", 404, "Servable not found for request: Latest(default%zz)"],
+  ])("refuses %s", async (path, status, message) => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await errorOf(httpUrl, path)).toEqual([status, message]);
+  });
+
+  test("finds JSON faulty before it looks for the model", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(await errorOf(httpUrl, "/v1/models/nope:predict", { method: "POST", body: "{" })).toEqual([
+      400,
+      "JSON Parse error: Missing a name for object member. at offset: 1",
+    ]);
+    expect(await errorOf(httpUrl, "/v1/models/nope:predict", { method: "POST" })).toEqual([
+      400,
+      "JSON Parse error: The document is empty",
+    ]);
+  });
+
+  test("refuses an unknown signature", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    expect(
+      await errorOf(httpUrl, "/v1/models/default:predict", {
+        method: "POST",
+        body: '{"signature_name": "s", "inputs": 1}',
+      }),
+    ).toEqual([400, 'Serving signature name: "s" not found in signature def']);
+  });
+
+  test("writes errors as the original does, whatever the hook fails with", async () => {
+    const hooks = defineHooks({
+      process: () => {
+        throw new Error("the hook's own words");
+      },
+    });
+    const { httpUrl } = await startServer({ ...ECHO, hooks });
+    const { status, type, text } = await post(httpUrl, "/v1/models/default:predict", '{"inputs": 1}');
+    expect([status, type]).toEqual([500, "application/json"]);
+    expect(text).toMatch(/^\{\n {4}"error": ".*"\n\}$/);
+    expect(text).not.toContain("at ");
+  });
+
+  test("answers complex outputs with 501", async () => {
+    const hooks = defineHooks({ process: () => ({ y: createTensor("complex64", [1], Float32Array.of(1, 2)) }) });
+    const { httpUrl } = await startServer({ ...ECHO, hooks });
+    expect(await errorOf(httpUrl, "/v1/models/default:predict")).toEqual([
+      501,
+      "Failed to write JSON value for tensor type: complex64",
+    ]);
+  });
+});
+
+describe("other requests under /v1/", () => {
+  test.each(["GET", "PUT", "DELETE", "PATCH"])("refuses %s", async (method) => {
+    const { httpUrl } = await startServer(ECHO);
+    const path = "/v1/models/default:predict";
+    expect(await errorOf(httpUrl, path, { method })).toEqual([400, `Malformed request: ${method} ${path}`]);
+  });
+
+  test("answers OPTIONS to whoever says where it comes from", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const url = `${httpUrl}/v1/models/default:predict`;
+    const allowed = await fetch(url, { method: "OPTIONS", headers: { origin: "https://example.org" } });
+    expect([allowed.status, await allowed.text()]).toEqual([200, ""]);
+    expect((await fetch(url, { method: "OPTIONS" })).status).toBe(400);
+  });
+});
