@@ -4,7 +4,7 @@ import { askRuntime } from "./runtimes/ask-runtime.ts";
 import type { Probe, RuntimeFacts } from "./runtimes/probe.ts";
 
 const [runtime = "", library = ""] = process.argv.slice(2);
-const asked = runtime === "onnx" ? askOnnxRuntime() : askRuntime(runtime, library);
+const asked = runtime === "onnx" ? askOnnxRuntime(library) : askRuntime(runtime, library);
 const probe: Probe = await asked.then(
   (facts) => ({ loads: true, ...facts }),
   (reason) => ({ loads: false, reason: reasonText(reason) }),
@@ -12,8 +12,8 @@ const probe: Probe = await asked.then(
 // The asking side ends this process: what a runtime does as it is unloaded is of no interest.
 process.send?.(probe);
 
-async function askOnnxRuntime(): Promise<RuntimeFacts> {
-  const { env, listSupportedBackends } = await importOnnxRuntime();
+async function askOnnxRuntime(path: string): Promise<RuntimeFacts> {
+  const { env, listSupportedBackends } = await importOnnxRuntime([{ path, source: path }]);
   return {
     version: env.versions.node ?? env.versions.common,
     devices: listSupportedBackends().map(({ name }) => name),

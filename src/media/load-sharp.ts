@@ -1,9 +1,16 @@
+import { lostPackage } from "../lost-package.ts";
+
 type Sharp = typeof import("sharp").default;
 
 let loading: Promise<Sharp> | undefined;
 
 /** Imports sharp on first use: a thread whose hooks touch no image starts in half the time without it. Each further import() would still cost as much as a small picture. */
 export function loadSharp(): Promise<Sharp> {
-  loading ??= import("sharp").then(({ default: sharp }) => sharp);
+  loading ??= import("sharp").then(
+    ({ default: sharp }) => sharp,
+    (reason) => {
+      throw lostPackage(reason) ?? reason;
+    },
+  );
   return loading;
 }

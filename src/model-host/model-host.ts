@@ -2,6 +2,7 @@ import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
 import type { Driver, Model, PredictCall } from "../drivers/driver.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
+import { lostPackage } from "../lost-package.ts";
 import type { Logger } from "../observability/logger.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -61,6 +62,8 @@ async function load({ driver, path, options, threads, hookFolder }: LoadSource, 
     return await driver.load(path, parsed, { log, threads, ...(hookFolder !== undefined && { hookFolder }) });
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
+    const lost = lostPackage(reason);
+    if (lost !== undefined) throw lost;
     const message = `The ${driver.name} driver could not load ${path}: ${reasonText(reason)}`;
     throw new ServingError("failed_precondition", message, { cause: reason });
   }

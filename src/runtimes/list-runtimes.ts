@@ -2,6 +2,7 @@ import { reasonText } from "../errors.ts";
 import { findLibraries, findLibrary } from "./find-library.ts";
 import { listFrameworks } from "./list-frameworks.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
+import { findOnnx, onnx } from "./onnx.ts";
 import { type Probe, probeRuntime } from "./probe.ts";
 import { NATIVE_RUNTIMES } from "./registry.ts";
 
@@ -9,7 +10,7 @@ import { NATIVE_RUNTIMES } from "./registry.ts";
 export interface FoundRuntime {
   /** The kind of place, as people would name it. */
   readonly source: string;
-  /** The library, or the interpreter; absent for an npm package. */
+  /** The library, the interpreter, or the folder of an npm package. */
   readonly path?: string;
   /** Absent where it does not load. */
   readonly version?: string;
@@ -64,9 +65,16 @@ function toFacts(probe: Probe): Pick<FoundRuntime, "version" | "devices" | "prob
   return probe.loads ? { version: probe.version, devices: probe.devices } : { problem: probe.reason };
 }
 
+/** The driver takes the first copy that loads. */
 async function reportOnnx(): Promise<RuntimeReport> {
-  const probe = await probeRuntime({ runtime: "onnx" });
-  const install = probe.loads ? {} : { install: "npm install onnxruntime-node" };
-  const found = { source: "the npm package onnxruntime-node", ...toFacts(probe), isUsed: probe.loads };
-  return { name: "onnx", title: "ONNX Runtime", found: [found], ...install };
+  const { name, title } = onnx;
+  const probes = await Promise.all(
+    findOnnx().map(async (copy) => ({
+      ...copy,
+      ...toFacts(await probeRuntime({ runtime: name, library: copy.path })),
+    })),
+  );
+  const used = probes.find(({ version }) => version !== undefined);
+  const found = probes.map((copy) => ({ ...copy, isUsed: copy === used }));
+  return { name, title, found, ...(used === undefined && { install: `kserving runtimes install ${name}` }) };
 }

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { delimiter, join } from "node:path";
 import { ServingError } from "../errors.ts";
+import { npmInstall } from "../npm-install.ts";
 import { libraryIn } from "./library-folder.ts";
 import { npmFolders } from "./library-places.ts";
 import type { NativeRuntime, NpmCarrier } from "./native-runtime.ts";
@@ -34,7 +35,7 @@ function findPackage({ package: name }: NpmCarrier): string {
   if (root !== undefined) return root;
   throw new ServingError(
     "failed_precondition",
-    `The npm package ${name} is not installed; run: npm install ${name} --ignore-scripts`,
+    `The npm package ${name} is not installed; run: ${npmInstall(`${name} --ignore-scripts`)}`,
   );
 }
 

@@ -14,17 +14,17 @@ export interface RuntimeFacts {
 /** The outcome of loading a runtime. */
 export type Probe = ({ readonly loads: true } & RuntimeFacts) | { readonly loads: false; readonly reason: string };
 
-/** A runtime that can be probed; `library` is empty for one that is an npm package. */
+/** A runtime that can be probed: its library, or the folder of its npm package. */
 export interface ProbeTarget {
   readonly runtime: string;
-  readonly library?: string;
+  readonly library: string;
 }
 
 /** A cold disk takes its time to give 850 MB. */
 const TIMEOUT_MS = 60_000;
 
 /** Loads a runtime in a process of its own, so that a broken library takes nothing down; never rejects. */
-export async function probeRuntime({ runtime, library = "" }: ProbeTarget): Promise<Probe> {
+export async function probeRuntime({ runtime, library }: ProbeTarget): Promise<Probe> {
   const child = fork(ENTRY, [runtime, library], {
     execArgv: [],
     stdio: ["ignore", "ignore", "pipe", "ipc"],

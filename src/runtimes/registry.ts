@@ -1,29 +1,24 @@
 import { ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
+import { onnx } from "./onnx.ts";
 import { openvino } from "./openvino.ts";
 import { pytorch } from "./pytorch.ts";
 import { tensorflow } from "./tensorflow.ts";
 
-/** Every native runtime that can be installed; {@link pytorch} is none. Adding one is one line here. */
+/** Every native runtime that can be installed; {@link onnx} and {@link pytorch} are not among them. Adding one is one line here. */
 export const NATIVE_RUNTIMES: readonly NativeRuntime[] = [tensorflow, openvino];
 
 /** What people call a runtime that can be installed or removed. Throws as {@link findRuntime} does. */
 export function titleOf(name: string): string {
-  return name === pytorch.name ? pytorch.title : findRuntime(name).title;
+  return [onnx, pytorch].find((runtime) => runtime.name === name)?.title ?? findRuntime(name).title;
 }
 
-/** The native runtime of a name. Throws `invalid_argument` for an unknown one, and `failed_precondition` for one that cannot be installed. */
+/** The native runtime of a name. Throws `invalid_argument` for an unknown one. */
 export function findRuntime(name: string): NativeRuntime {
   const found = NATIVE_RUNTIMES.find((runtime) => runtime.name === name);
   if (found !== undefined) return found;
-  if (name === "onnx") {
-    throw new ServingError(
-      "failed_precondition",
-      "The runtime of onnx is an npm package: npm install onnxruntime-node",
-    );
-  }
-  const names = [...NATIVE_RUNTIMES.map((runtime) => runtime.name), pytorch.name];
+  const names = [onnx.name, ...NATIVE_RUNTIMES.map((runtime) => runtime.name), pytorch.name];
   const message = `There is no runtime "${name}".${didYouMean(name, names)} Expected ${names.slice(0, -1).join(", ")} or ${pytorch.name}.`;
   throw new ServingError("invalid_argument", message);
 }

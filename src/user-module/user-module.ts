@@ -17,6 +17,7 @@ import type {
   PluginBuild,
 } from "esbuild";
 import { reasonText, ServingError } from "../errors.ts";
+import { lostPackage } from "../lost-package.ts";
 import { readProblem } from "../text/read-problem.ts";
 import { createScratchFile } from "./scratch-file.ts";
 
@@ -206,6 +207,8 @@ function withPlace(source: string, path: string): string {
 }
 
 function compileError(path: string, reason: unknown): ServingError {
+  const lost = lostPackage(reason);
+  if (lost !== undefined) return lost;
   const failure = reason as Partial<BuildFailure>;
   const [first] = failure.errors ?? [];
   if (first === undefined) {

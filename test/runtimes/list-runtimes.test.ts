@@ -1,5 +1,5 @@
 import { chmodSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { expect, test, vi } from "vitest";
 import { listRuntimes } from "../../src/runtimes/list-runtimes.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -54,6 +54,7 @@ test("lists each runtime with what is found where, which one is used, and why on
   expect(found.onnx).toEqual([
     {
       source: "the npm package onnxruntime-node",
+      path: resolve("node_modules/onnxruntime-node"),
       version: expect.any(String),
       devices: expect.any(Array),
       isUsed: true,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { findLibrary } from "../../src/runtimes/find-library.ts";
 import { probeRuntime } from "../../src/runtimes/probe.ts";
@@ -19,7 +19,7 @@ function libraryFile(bytes: string | Uint8Array): string {
 }
 
 test("tells the version and the execution providers of ONNX Runtime", async () => {
-  const probe = await probeRuntime({ runtime: "onnx" });
+  const probe = await probeRuntime({ runtime: "onnx", library: resolve("node_modules/onnxruntime-node") });
   expect(probe).toMatchObject({
     loads: true,
     version: expect.stringMatching(/^1\.\d+/),

@@ -10,6 +10,7 @@ import { type InstallFlags, installCommand, rootOf } from "./runtimes-install.ts
 const EPILOGUE = `
 Examples:
   kserving runtimes list
+  kserving runtimes install onnx
   kserving runtimes install openvino
   kserving runtimes install tensorflow --version 2.20.0
   kserving runtimes install tensorflow --path /opt/venv
@@ -65,7 +66,7 @@ function addInstall(command: Command): void {
   command
     .command("install <name>")
     .description(
-      "install tensorflow or openvino, their libraries alone, or pytorch, in a Python environment of its own",
+      "install onnx, tensorflow or openvino, their libraries alone, or pytorch, in a Python environment of its own",
     )
     .option("--version <version>", "version to install; left out, the one that kserving is tested with")
     .option("--dir <dir>", "runtimes folder to install into")

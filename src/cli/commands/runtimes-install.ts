@@ -6,12 +6,14 @@ import { installRuntime } from "../../runtimes/install-runtime.ts";
 import { libraryIn } from "../../runtimes/library-folder.ts";
 import type { NativeRuntime } from "../../runtimes/native-runtime.ts";
 import { runNpmInstaller } from "../../runtimes/npm-installer.ts";
+import { onnx } from "../../runtimes/onnx.ts";
 import { probeRuntime } from "../../runtimes/probe.ts";
 import { pytorch } from "../../runtimes/pytorch.ts";
 import { findRuntime } from "../../runtimes/registry.ts";
 import { createReporter, type Reporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+import { installOnnxCommand } from "./runtimes-install-onnx.ts";
 import { installPytorchCommand } from "./runtimes-install-pytorch.ts";
 
 /** The flags of `kserving runtimes install`, as they were given. */
@@ -31,6 +33,7 @@ const UNDONE = "nothing was installed";
 /** `kserving runtimes install NAME`. Throws when the runtime is not there in the end, or does not load. */
 export async function installCommand(name: string, flags: InstallFlags): Promise<void> {
   if (name === pytorch.name) return installPytorchCommand(flags, rootOf(flags));
+  if (name === onnx.name) return installOnnxCommand(flags, rootOf(flags));
   const runtime = findRuntime(name);
   checkFlags(flags);
   const reporter = createReporter(process.stderr);

@@ -1,32 +1,39 @@
+import { pathToFileURL } from "node:url";
 import { reasonText, ServingError } from "../../errors.ts";
+import { missingRuntime } from "../../runtimes/missing-runtime.ts";
+import { entryOf, type FoundOnnx, findOnnx, ONNX_PLACES, onnx } from "../../runtimes/onnx.ts";
 
 /** ONNX Runtime's JavaScript API. */
 export type OnnxRuntime = typeof import("onnxruntime-node");
 
-const INSTALL = "npm install onnxruntime-node";
-
-/** Imports ONNX Runtime on first use; throws `failed_precondition` that says how to get it when it is not there or does not load. */
-export async function importOnnxRuntime(
-  load: () => Promise<unknown> = () => import("onnxruntime-node"),
-): Promise<OnnxRuntime> {
-  try {
-    const module = (await load()) as { default?: OnnxRuntime } & OnnxRuntime;
-    return module.default ?? module;
-  } catch (cause) {
-    throw new ServingError("failed_precondition", `${whatIsWrong(cause)} ${WHAT_TO_DO}`, { cause });
+/** Imports the first copy of ONNX Runtime that loads; throws `failed_precondition` that says how to get it where there is none, and what is wrong with the first where none loads. */
+export async function importOnnxRuntime(copies: readonly FoundOnnx[] = findOnnx()): Promise<OnnxRuntime> {
+  const failures: unknown[] = [];
+  for (const { path } of copies) {
+    try {
+      return await importCopy(path);
+    } catch (cause) {
+      failures.push(cause);
+    }
   }
+  const [first] = copies;
+  if (first === undefined) throw missingRuntime({ ...onnx, looked: ONNX_PLACES });
+  throw doesNotLoad(first, failures[0]);
 }
 
-const WHAT_TO_DO = `Run: ${INSTALL} (npm 10 behind a closed network: ${INSTALL} --onnxruntime-node-install=skip). The other drivers work without it.`;
+async function importCopy(path: string): Promise<OnnxRuntime> {
+  const module = (await import(pathToFileURL(entryOf(path)).href)) as { default?: OnnxRuntime } & OnnxRuntime;
+  return module.default ?? module;
+}
 
-function whatIsWrong(cause: unknown): string {
+function doesNotLoad({ path, source }: FoundOnnx, cause: unknown): ServingError {
   const { code } = (cause ?? {}) as NodeJS.ErrnoException;
-  const firstLine = reasonText(cause).split("\n", 1)[0] as string;
-  if (code === "ERR_MODULE_NOT_FOUND")
-    return "The onnx driver needs the package onnxruntime-node, which is not installed.";
   const platform = `${process.platform} ${process.arch}`;
-  if (code === "MODULE_NOT_FOUND") {
-    return `The package onnxruntime-node has no native library for ${platform}, or is incomplete.`;
-  }
-  return `The native library of onnxruntime-node does not load on ${platform}: ${firstLine}.`;
+  const firstLine = reasonText(cause).split("\n", 1)[0] as string;
+  const why =
+    code === "MODULE_NOT_FOUND"
+      ? `has no native library for ${platform}, or is incomplete`
+      : `does not load on ${platform}: ${firstLine}`;
+  const message = `${onnx.title} of ${source} ${why} (${path}). Run: kserving runtimes install onnx (kserving runtimes list shows what is found where). The other drivers work without it.`;
+  return new ServingError("failed_precondition", message, { cause });
 }

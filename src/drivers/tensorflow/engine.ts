@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { npmInstall } from "../../npm-install.ts";
 import type { DriverHost, Model } from "../driver.ts";
 import type { ModelSource } from "./model-source.ts";
 import type { TensorflowOptions } from "./tensorflow-options.ts";
@@ -28,7 +29,7 @@ export async function importEngine(name: EngineName): Promise<TensorflowEngine> 
     return (await ENGINES[name]()).default;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new ServingError("failed_precondition", `The ${name} engine needs TensorFlow.js. Run: npm install ${TFJS}`, {
+    throw new ServingError("failed_precondition", `The ${name} engine needs TensorFlow.js. Run: ${npmInstall(TFJS)}`, {
       cause,
     });
   }

@@ -29,6 +29,11 @@ test.each([
   [["install", "openvino", "--from", "npm"], "No npm package carries OpenVINO; leave out --from."],
   [["install", "openvino", "--version", "../1"], 'The version is "../1"; expected one such as 2.21.0.'],
   [["install", "pytorch", "--wheel", "a.whl"], "--wheel is not for PyTorch, which pip installs with what it needs"],
+  [["install", "onnx", "--from", "npm"], "--from is not for ONNX Runtime, which npm downloads from its registry"],
+  [
+    ["install", "onnx", "--path", ".", "--version", "1.0.0"],
+    "--path and --version exclude each other; give one of them.",
+  ],
   [["list", "openvino"], "too many arguments"],
 ])("kserving runtimes %j is a usage error", async (args, message) => {
   const { code, stderr } = await run(args);

@@ -1,37 +1,42 @@
-import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
-const require = createRequire(import.meta.url);
+/** A package whose entry imports a library as onnxruntime-node does. */
+function packageThatRequires(library: string) {
+  const files = { "package.json": '{"main":"index.js"}', "index.js": `require(${JSON.stringify(library)});` };
+  return { path: tempFolder({ ...files, "broken.node": "not a library" }), source: "the runtimes folder" };
+}
 
 describe("importOnnxRuntime", () => {
-  it("says what to install when the package is not there", async () => {
-    const missing = importOnnxRuntime(() => import(["no", "such", "package"].join("-")));
-    await expect(missing).rejects.toMatchObject({
+  it("names the one command that gets it where there is none", async () => {
+    await expect(importOnnxRuntime([])).rejects.toMatchObject({
+      code: "failed_precondition",
+      message:
+        "ONNX Runtime is not installed, or not where it is looked for. Looked for it in: the npm package onnxruntime-node, the runtimes folder. Run: kserving runtimes install onnx (kserving runtimes list shows what is found where).",
+    });
+  });
+
+  it("names the platform where a copy has no library for it", async () => {
+    await expect(importOnnxRuntime([packageThatRequires("./bin/no-such-platform.node")])).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringMatching(
-        /needs the package onnxruntime-node, which is not installed\. Run: npm install onnxruntime-node \(.*--onnxruntime-node-install=skip\)/,
+        `^ONNX Runtime of the runtimes folder has no native library for ${process.platform} ${process.arch}, or is incomplete .*Run: kserving runtimes install onnx`,
       ),
-      cause: { code: "ERR_MODULE_NOT_FOUND" },
     });
   });
 
-  it("names the platform when the package has no library for it", async () => {
-    const missing = importOnnxRuntime(async () => require(["./bin", "no-such-platform", "binding.node"].join("/")));
-    await expect(missing).rejects.toMatchObject({
+  it("gives the loader's reason where the library does not load", async () => {
+    await expect(importOnnxRuntime([packageThatRequires("./broken.node")])).rejects.toMatchObject({
       code: "failed_precondition",
-      message: expect.stringContaining(`has no native library for ${process.platform} ${process.arch}`),
-    });
-  });
-
-  it("gives the loader's reason when the library does not load", async () => {
-    const folder = tempFolder({ "broken.node": "not a library" });
-    const broken = importOnnxRuntime(async () => require(`${folder}/broken.node`));
-    await expect(broken).rejects.toMatchObject({
-      code: "failed_precondition",
-      message: expect.stringMatching(/^The native library of onnxruntime-node does not load on .*Run: npm install/),
+      message: expect.stringMatching(/ does not load on .*broken\.node.*Run: kserving runtimes install onnx/),
       cause: { code: "ERR_DLOPEN_FAILED" },
     });
+  });
+
+  it("takes the next copy where the first one does not load", async () => {
+    const path = new URL("../../../node_modules/onnxruntime-node", import.meta.url).pathname;
+    const runtime = await importOnnxRuntime([packageThatRequires("./broken.node"), { path, source: "npm" }]);
+    expect(runtime.InferenceSession).toBeTypeOf("function");
   });
 });

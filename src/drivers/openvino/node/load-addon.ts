@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { npmInstall } from "../../../npm-install.ts";
 import { npmFolders } from "../../../runtimes/library-places.ts";
 import { refused } from "../refused.ts";
 import type { OpenvinoAddon } from "./addon-api.ts";
@@ -42,7 +43,7 @@ export function takesThisNode({ node }: AddonPackage): boolean {
 
 /** Loads the addon; throws `failed_precondition`, saying what to do, where that cannot be. */
 export function loadAddon(found: AddonPackage | undefined): OpenvinoAddon {
-  if (found === undefined) throw refused(`${NAME} is not installed. Run: npm install ${NAME}, ${OTHERWISE}.`);
+  if (found === undefined) throw refused(`${NAME} is not installed. Run: ${npmInstall(NAME)}, ${OTHERWISE}.`);
   const { folder, version, isComplete, node } = found;
   if (!takesThisNode(found))
     throw refused(

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { File as H5wasmFile, Group as H5wasmGroup } from "h5wasm";
 import { reasonText, ServingError } from "../../../errors.ts";
+import { npmInstall } from "../../../npm-install.ts";
 
 type H5wasm = typeof import("h5wasm");
 
@@ -56,7 +57,7 @@ export async function importH5wasm(load: () => Promise<unknown> = () => import("
   try {
     return (await load()) as H5wasm;
   } catch (cause) {
-    const message = "Keras files (.h5, .keras) need the package h5wasm. Run: npm install h5wasm";
+    const message = `Keras files (.h5, .keras) need the package h5wasm. Run: ${npmInstall("h5wasm")}`;
     throw new ServingError("failed_precondition", message, { cause });
   }
 }

@@ -1,4 +1,5 @@
 import { ServingError } from "../../../errors.ts";
+import { npmInstall } from "../../../npm-install.ts";
 import type { DriverHost, Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
 import type { ModelSource } from "../model-source.ts";
@@ -19,6 +20,8 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
   return loadPortableModel(source, options, host);
 }
 
+const TFJS = "@tensorflow/tfjs-core @tensorflow/tfjs-backend-cpu @tensorflow/tfjs-backend-wasm";
+
 /** TensorFlow.js is an optional dependency. */
 async function importPortable() {
   try {
@@ -27,7 +30,7 @@ async function importPortable() {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
     throw new ServingError(
       "failed_precondition",
-      "The portable engine needs TensorFlow.js, which is not installed: npm install @tensorflow/tfjs-core @tensorflow/tfjs-backend-cpu @tensorflow/tfjs-backend-wasm; or the native engine: kserving runtimes install tensorflow.",
+      `The portable engine needs TensorFlow.js, which is not installed. Run: kserving runtimes install tensorflow, for the native engine; or ${npmInstall(TFJS)}.`,
       { cause },
     );
   }

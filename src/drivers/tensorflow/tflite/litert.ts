@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { compileFunction } from "node:vm";
 import { reasonText, ServingError } from "../../../errors.ts";
+import { npmInstall } from "../../../npm-install.ts";
 import type { Freeable, LiteRtModule } from "./litert-module.ts";
 
 /** LiteRT in this thread. */
@@ -77,7 +78,7 @@ function resolve(find: Find, specifier: string): string {
   try {
     return find(specifier);
   } catch (cause) {
-    const message = ".tflite files need the package @litertjs/core. Run: npm install @litertjs/core";
+    const message = `.tflite files need the package @litertjs/core. Run: ${npmInstall("@litertjs/core")}`;
     throw new ServingError("failed_precondition", message, { cause });
   }
 }

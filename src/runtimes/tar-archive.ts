@@ -1,0 +1,141 @@
+import { createReadStream } from "node:fs";
+import { pipeline, type Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { ServingError } from "../errors.ts";
+
+/** One file of an archive; its bytes have to be read, or are skipped, before the next one comes. */
+export interface TarEntry {
+  /** With forward slashes; anything may stand here, so it is never used as a path unchecked. */
+  readonly name: string;
+  readonly bytes: number;
+  chunks(): AsyncGenerator<Buffer>;
+}
+
+// Offsets and lengths in a header: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, "ustar Interchange Format"
+const BLOCK = 512;
+const NAME = [0, 100] as const;
+const SIZE = [124, 136] as const;
+const CHECKSUM = [148, 156] as const;
+const TYPE = 156;
+const PREFIX = [345, 500] as const;
+/** More than any extended header of a package needs. */
+const MAX_EXTENDED_BYTES = 1 << 20;
+
+/** The regular files of a gzipped tar archive, in its order; links and folders are passed over. Throws `data_loss` for one that is damaged or cut. */
+export async function* readTarball(path: string): AsyncGenerator<TarEntry> {
+  // The callback takes errors, which reach whoever reads as well.
+  const reader = new BlockReader(pipeline(createReadStream(path), createGunzip(), () => {}));
+  let longName: string | undefined;
+  for (;;) {
+    const header = await reader.take(BLOCK);
+    if (header.every((byte) => byte === 0)) return;
+    checkHeader(header);
+    const bytes = numberAt(header, SIZE);
+    const type = String.fromCharCode(header[TYPE] as number);
+    if (type === "x" || type === "L") {
+      longName = toLongName(type, await reader.take(checkExtended(bytes)));
+      await reader.skip(padding(bytes));
+      continue;
+    }
+    const body = reader.open(bytes);
+    if (type === "0" || type === "\0") yield { name: longName ?? nameOf(header), bytes, chunks: () => body.chunks() };
+    await body.skip();
+    await reader.skip(padding(bytes));
+    longName = undefined;
+  }
+}
+
+const padding = (bytes: number) => (BLOCK - (bytes % BLOCK)) % BLOCK;
+
+function textAt(header: Buffer, [start, end]: readonly [number, number]): string {
+  return header.toString("utf8", start, end).replace(/\0.*$/s, "");
+}
+
+/** Octal digits; sizes of 8 GB and more are written otherwise, which no package needs. */
+function numberAt(header: Buffer, range: readonly [number, number]): number {
+  const text = textAt(header, range).trim();
+  if (!/^[0-7]+$/.test(text)) throw damaged();
+  return Number.parseInt(text, 8);
+}
+
+/** The sum of the header's bytes, those of the sum itself counted as spaces. */
+function checkHeader(header: Buffer): void {
+  const [start, end] = CHECKSUM;
+  const sum = header.reduce((total, byte, index) => total + (index >= start && index < end ? 32 : byte), 0);
+  if (sum !== numberAt(header, CHECKSUM)) throw damaged();
+}
+
+function nameOf(header: Buffer): string {
+  const prefix = textAt(header, PREFIX);
+  return prefix === "" ? textAt(header, NAME) : `${prefix}/${textAt(header, NAME)}`;
+}
+
+function checkExtended(bytes: number): number {
+  if (bytes > MAX_EXTENDED_BYTES) throw damaged();
+  return bytes;
+}
+
+/** Of records such as `30 path=package/dist/index.js`, or GNU's plain text. */
+function toLongName(type: "x" | "L", data: Buffer): string | undefined {
+  const text = data.toString("utf8");
+  if (type === "L") return text.replace(/\0.*$/s, "");
+  return /(?:^|\n)\d+ path=([^\n]*)\n/.exec(text)?.[1];
+}
+
+/** Reads a stream in pieces of a known length. */
+class BlockReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(stream: Readable) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  /** So many bytes together. */
+  async take(count: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for await (const part of this.open(count).chunks()) parts.push(part);
+    return Buffer.concat(parts);
+  }
+
+  async skip(count: number): Promise<void> {
+    await this.open(count).skip();
+  }
+
+  /** The next so many bytes, to be read once. */
+  open(count: number): { chunks(): AsyncGenerator<Buffer>; skip(): Promise<void> } {
+    let left = count;
+    const next = async () => {
+      const part = await this.#next(left);
+      left -= part.length;
+      return part;
+    };
+    async function* chunks() {
+      while (left > 0) yield await next();
+    }
+    const skip = async () => {
+      while (left > 0) await next();
+    };
+    return { chunks, skip };
+  }
+
+  async #next(most: number): Promise<Buffer> {
+    if (this.#rest.length === 0) this.#rest = await this.#read();
+    const part = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(part.length);
+    return part;
+  }
+
+  async #read(): Promise<Buffer> {
+    const { value, done } = await this.#chunks.next().catch((cause) => {
+      throw damaged(cause);
+    });
+    if (done === true) throw damaged();
+    return value;
+  }
+}
+
+function damaged(cause?: unknown): ServingError {
+  const message = "it is not a gzipped tar archive, or a damaged or cut one. Download it again.";
+  return new ServingError("data_loss", message, cause === undefined ? {} : { cause });
+}

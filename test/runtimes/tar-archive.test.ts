@@ -1,0 +1,63 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { readTarball } from "../../src/runtimes/tar-archive.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { longName, makeTar, makeTarball, type ToyEntry } from "./make-tarball.ts";
+
+async function read(bytes: Uint8Array): Promise<Record<string, string>> {
+  const path = join(tempFolder(), "a.tgz");
+  writeFileSync(path, bytes);
+  const files: Record<string, string> = {};
+  for await (const entry of readTarball(path)) {
+    const parts: Buffer[] = [];
+    for await (const chunk of entry.chunks()) parts.push(chunk);
+    files[entry.name] = Buffer.concat(parts).toString();
+  }
+  return files;
+}
+
+const LARGE = "x".repeat(300_000);
+const ENTRIES: readonly ToyEntry[] = [
+  { name: "package/", text: "", type: "5" },
+  { name: "package/package.json", text: "{}" },
+  { name: "package/empty.js", text: "" },
+  { name: "package/link", text: "", type: "2" },
+  longName(`package/${"deep/".repeat(40)}index.js`),
+  { name: "cut", text: LARGE },
+];
+
+test("gives regular files with their bytes and long names, and passes over folders and links", async () => {
+  expect(await read(makeTarball(ENTRIES))).toEqual({
+    "package/package.json": "{}",
+    "package/empty.js": "",
+    [`package/${"deep/".repeat(40)}index.js`]: LARGE,
+  });
+});
+
+test("gives the next file where the one before it is not read", async () => {
+  const path = join(tempFolder(), "a.tgz");
+  writeFileSync(path, makeTarball(ENTRIES));
+  const names: string[] = [];
+  for await (const { name } of readTarball(path)) names.push(name);
+  expect(names).toHaveLength(3);
+});
+
+const TAR = makeTar(ENTRIES);
+const changed = (at: number) => Object.assign(Buffer.from(TAR), { [at]: 0x39 });
+
+test.each([
+  ["text", Buffer.from("not an archive")],
+  ["an empty file", Buffer.alloc(0)],
+  ["gzip of something else", gzipSync(LARGE)],
+  ["an archive that is cut within gzip", makeTarball(ENTRIES).subarray(0, 300)],
+  ["an archive that is cut within a file", gzipSync(TAR.subarray(0, 5000))],
+  ["an archive that is cut between files", gzipSync(TAR.subarray(0, 1536))],
+  ["a header that does not add up", gzipSync(changed(3))],
+])("refuses %s", async (_, bytes) => {
+  await expect(read(bytes)).rejects.toMatchObject({
+    code: "data_loss",
+    message: "it is not a gzipped tar archive, or a damaged or cut one. Download it again.",
+  });
+});
