@@ -20,6 +20,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import keras
 import numpy as np
 import tensorflow as tf
+from compress_index import compress_index
 from tensorflow_cases import case, run_makers
 
 ROOT = Path(__file__).resolve().parent.parent / "test" / "fixtures" / "tensorflow"
@@ -881,6 +882,43 @@ def tensorflow_1(folder, random):
             case("serving_default", {"x": a}, {"y": session.run(y, {x: a})}, tags=["serve", "cpu"]),
             case("lookup", {"s": q}, {"id": session.run(found, {text: q})}, tags=["serve", "cpu"]),
         ]
+
+
+@model
+def half_plus_two(folder, random):
+    """As TensorFlow Serving's tutorial has it: a shape that requests do not keep to, an asset in a variable, a compressed index."""
+    with tempfile.TemporaryDirectory() as scratch, tf.Graph().as_default(), v1.Session() as session:
+        asset = Path(scratch) / "foo.txt"
+        asset.write_text("asset-file-contents")
+        a, b = (v1.get_variable(name, initializer=value, use_resource=False) for name, value in (("a", 0.5), ("b", 2.0)))
+        examples = v1.placeholder(tf.string, [None], "tf_example")
+        x = tf.identity(v1.parse_example(examples, {"x": v1.FixedLenFeature([1], tf.float32)})["x"], name="x")
+        y = tf.identity(tf.add(tf.multiply(a, x), b), name="y")
+        path = tf.constant(str(asset))
+        v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, path)
+        file = v1.get_variable("file", initializer="", use_resource=False, trainable=False, collections=[])
+        main_op = tf.group(v1.assign(file, path), name="init_all")
+        session.run(v1.global_variables_initializer())
+        info, build = v1.saved_model.build_tensor_info, v1.saved_model.build_signature_def
+        without_shape = v1.saved_model.build_tensor_info(x)
+        without_shape.ClearField("tensor_shape")
+        method = "tensorflow/serving/predict"
+        builder = v1.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(
+            session,
+            ["serve"],
+            {
+                "serving_default": build({"x": info(x)}, {"y": info(y)}, method),
+                "any_shape": build({"x": without_shape}, {"y": info(y)}, method),
+            },
+            assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+            main_op=main_op,
+        )
+        builder.save()
+        values = np.array([[1], [2], [5]], "f")
+        answer = session.run(y, {x: values})
+    compress_index(folder / "variables" / "variables.index")
+    return [case(signature, {"x": values}, {"y": answer}) for signature in ("serving_default", "any_shape")]
 
 
 @model

@@ -46,6 +46,11 @@ export interface Model {
   readonly concurrency?: number;
   /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
   readonly hookArgs?: Readonly<Record<string, unknown>>;
+  /**
+   * Whether its runtime decides which shapes it takes, as TensorFlow's does: those of the signature are then information for clients,
+   * and a run with others computes what it can or throws `invalid_argument`. Default false: the shapes of the signature are enforced.
+   */
+  readonly checksShapes?: boolean;
   /** Whether it returns its inputs whatever they are. Plain JSON values then pass it by unchanged. Default false. */
   readonly echoes?: boolean;
   /** Whether it can answer now, for one that can lose what it runs on; absent = always. Asked of `inline` drivers alone. */

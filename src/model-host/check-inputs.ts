@@ -4,11 +4,21 @@ import type { Dimension, TensorSpec } from "../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { didYouMean } from "../text/nearest.ts";
 
+/** The parts of an input that {@link checkInputs} compares with its spec. */
+export interface InputChecks {
+  /** False for a model whose runtime decides which shapes it takes. Default true. */
+  readonly shapes?: boolean;
+}
+
 /**
  * Checks names, dtypes and shapes against a signature's inputs and fills in defaults; absent specs take anything.
  * Throws `invalid_argument` naming the input, what came and what was expected.
  */
-export function checkInputs(inputs: Tensors, specs: readonly TensorSpec[] | undefined): Tensors {
+export function checkInputs(
+  inputs: Tensors,
+  specs: readonly TensorSpec[] | undefined,
+  { shapes = true }: InputChecks = {},
+): Tensors {
   if (specs === undefined) return inputs;
   const extra = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
   if (extra !== undefined) {
@@ -16,19 +26,25 @@ export function checkInputs(inputs: Tensors, specs: readonly TensorSpec[] | unde
     throw invalid(`The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`);
   }
   const checked = createTensors();
-  for (const spec of specs) checked[spec.name] = checkInput(inputs[spec.name] ?? spec.default, spec, specs);
+  for (const spec of specs) {
+    const tensor = checkType(inputs[spec.name] ?? spec.default, spec, specs);
+    if (shapes) checkShape(tensor, spec);
+    checked[spec.name] = tensor;
+  }
   return checked;
 }
 
-function checkInput(tensor: Tensor | undefined, spec: TensorSpec, specs: readonly TensorSpec[]): Tensor {
+function checkType(tensor: Tensor | undefined, spec: TensorSpec, specs: readonly TensorSpec[]): Tensor {
   if (tensor === undefined) throw invalid(`Input "${spec.name}" is missing; the model takes ${takes(specs)}.`);
   if (tensor.dtype !== spec.dtype) {
     throw invalid(`Input "${spec.name}" is ${tensor.dtype}; the model takes ${spec.dtype}.`);
   }
-  if (spec.shape !== undefined && !fitsShape(tensor.shape, spec.shape)) {
-    throw invalid(`Input "${spec.name}" has shape [${tensor.shape}]; the model takes ${formatShape(spec.shape)}.`);
-  }
   return tensor;
+}
+
+function checkShape(tensor: Tensor, { name, shape }: TensorSpec): void {
+  if (shape === undefined || fitsShape(tensor.shape, shape)) return;
+  throw invalid(`Input "${name}" has shape [${tensor.shape}]; the model takes ${formatShape(shape)}.`);
 }
 
 /** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */

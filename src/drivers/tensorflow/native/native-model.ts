@@ -30,6 +30,7 @@ export function createNativeModel(
   return {
     signatures,
     concurrency,
+    checksShapes: true,
     hookArgs: {
       driver: "tensorflow",
       graph: createGraphHandle(session),

@@ -1,4 +1,5 @@
 import { maskedCrc32c } from "./crc32c.ts";
+import { decompressSnappy } from "./decompress-snappy.ts";
 
 /** The last bytes of a table: two block handles, padded, and the magic number. */
 const FOOTER_BYTES = 48;
@@ -36,10 +37,16 @@ function readHandle(cursor: Cursor): BlockHandle {
 function readBlock(bytes: Uint8Array, { offset, size }: BlockHandle): [string, Uint8Array][] {
   if (offset + size + TRAILER_BYTES > bytes.length) throw new Error("a block of it ends beyond the file");
   const trailer = Buffer.from(bytes.subarray(offset + size, offset + size + TRAILER_BYTES));
-  if (trailer[0] !== 0) throw new Error(`a block of it is compressed (method ${trailer[0]})`);
   if (trailer.readUInt32LE(1) !== maskedCrc32c(bytes.subarray(offset, offset + size + 1)))
     throw new Error("a block of it is damaged");
-  return readEntries(bytes.subarray(offset, offset + size));
+  return readEntries(decompress(bytes.subarray(offset, offset + size), trailer[0] as number));
+}
+
+/** Old versions of TensorFlow compress the index with Snappy where they were built with it. */
+function decompress(block: Uint8Array, method: number): Uint8Array {
+  if (method === 0) return block;
+  if (method === 1) return decompressSnappy(block);
+  throw new Error(`a block of it is compressed by an unknown method (${method}); expected none or Snappy`);
 }
 
 /** Each key shares its beginning with the one before; the list of places to start from, at the end, is not needed. */

@@ -17,6 +17,7 @@ export type InitialTable = { readonly table: string } & (
 /** What else may run while a model is initialised, without effect here. */
 const HARMLESS: ReadonlySet<string> = new Set([
   "Arg",
+  "Assign",
   "AssignVariableOp",
   "Cast",
   "Const",
@@ -30,7 +31,10 @@ const HARMLESS: ReadonlySet<string> = new Set([
   "Range",
   "ReadVariableOp",
   "VarHandleOp",
+  "Variable",
+  "VariableV2",
 ]);
+const ASSIGN = /^Assign(VariableOp)?$/;
 const [NEWLINE, CARRIAGE_RETURN] = [0x0a, 0x0d];
 
 /** Where a model lies, and the variables that it has from its checkpoint. */
@@ -53,7 +57,7 @@ export function findInitialTables(
   const graph = inliner.nodes;
   const source = { assets: assetFiles(meta), folder, assigned: assignedPaths(graph) };
   for (const variable of source.assigned.keys())
-    if (restored.has(variable)) throw new Refusal(`AssignVariableOp of "${variable}" while the model is initialised`);
+    if (restored.has(variable)) throw new Refusal(`the assignment of "${variable}" while the model is initialised`);
   const tables: InitialTable[] = [];
   for (const node of graph.values()) {
     const table = readTableNode(node, graph, source);
@@ -97,7 +101,7 @@ function assignedPaths(graph: Graph): Map<string, string> {
   const paths = new Map<string, string>();
   for (const { op, inputs } of graph.values()) {
     const [variable, value] = inputs;
-    if (op === "AssignVariableOp" && variable && value) paths.set(variable.node, origin(graph, value).node);
+    if (ASSIGN.test(op) && variable && value) paths.set(variable.node, origin(graph, value).node);
   }
   return paths;
 }
@@ -105,8 +109,9 @@ function assignedPaths(graph: Graph): Map<string, string> {
 /** The file whose path a node gives. */
 function assetOf(graph: Graph, { node }: Edge, { assets, assigned }: Source): string | undefined {
   const read = graph.get(node);
-  const variable = read?.op === "ReadVariableOp" ? read.inputs[0]?.node : undefined;
-  return assets.get(variable === undefined ? node : (assigned.get(variable) ?? ""));
+  // The variables of TensorFlow 1 are read without an operation of their own.
+  const variable = read?.op === "ReadVariableOp" ? read.inputs[0]?.node : node;
+  return assets.get(assigned.get(variable ?? "") ?? node);
 }
 
 function readTableNode(node: GraphNode, graph: Graph, source: Source): InitialTable | undefined {

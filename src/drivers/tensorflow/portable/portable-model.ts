@@ -35,6 +35,7 @@ export class PortableModel implements Model {
   /** By signature: the operations that keep it from being served. */
   readonly refused: ReadonlyMap<string, ReadonlySet<string>>;
   readonly hookArgs: Readonly<Record<string, unknown>>;
+  readonly checksShapes = true;
   readonly #programs: GraphPrograms;
   #deadline = Number.POSITIVE_INFINITY;
 

@@ -103,7 +103,8 @@ function toBoundTensors(
 
 function toBoundTensor(name: string, info: TensorInfo, value: TensorProto | undefined): BoundTensor {
   const { dtype: dataType, tensorShape, encoding } = info;
-  const shape = fromTensorShape(tensorShape);
+  // A constant without a shape is a scalar; an input or output without one is of any rank.
+  const shape = tensorShape && fromTensorShape(tensorShape);
   return {
     name,
     dtype: toDType(dataType) as TensorSpec["dtype"],

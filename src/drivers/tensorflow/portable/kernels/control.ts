@@ -22,6 +22,13 @@ function isTrue(value: Value | undefined): boolean {
   return tensor.rank === 0 ? numberOf(tensor) !== 0 : tensor.size > 0;
 }
 
+/** A condition of another shape, which comes of an input of another shape, would never be false. */
+function asScalar(value: Value | undefined): Value | undefined {
+  const { shape } = value instanceof Strings ? value : asTensor(value);
+  if (shape.length === 0) return value;
+  throw new Error(`the loop's condition must be a scalar, but it has shape [${shape}]`);
+}
+
 const choice: KernelFactory = (node) => {
   const [then, otherwise] = [node.run("then_branch"), node.run("else_branch")];
   return (condition, ...inputs) => (isTrue(condition) ? then(inputs) : otherwise(inputs));
@@ -42,7 +49,7 @@ const loop: KernelFactory = (node) => {
     let state: readonly Value[] = inputs;
     for (;;) {
       const [verdict] = condition(state);
-      if (!isTrue(verdict))
+      if (!isTrue(asScalar(verdict)))
         return state === inputs ? inputs.map((x) => (x instanceof tf.Tensor ? x.clone() : x)) : state;
       const next = body(state);
       if (state !== inputs) for (const value of state) if (value instanceof tf.Tensor) value.dispose();
@@ -84,10 +91,10 @@ const resource: KernelFactory = (node) => {
   return () => held;
 };
 
-/** A variable of TensorFlow 1 is its value. */
+/** A variable of TensorFlow 1 is its value; each program has its own, since the model's is freed after loading. */
 const referenceVariable: KernelFactory = (node) => {
   const held = node.resource();
-  return () => (held instanceof Variable ? held.value : held);
+  return () => (held instanceof Variable ? readVariable(node)(held) : held);
 };
 
 const several: KernelFactory =
