@@ -1,7 +1,15 @@
+import { once } from "node:events";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import type { HookThreadData } from "./hook-host/hook-protocol.ts";
 import { runHookThread } from "./hook-host/hook-thread.ts";
 import { LazyRemote } from "./remote/lazy-remote.ts";
 
-await runHookThread(parentPort as MessagePort, workerData, new LazyRemote());
+const { exit } = process;
+const data: HookThreadData = { ...workerData };
+// User code gets neither: what it posts goes nowhere, and the control port is out of its reach.
+for (const name of Object.keys(data)) delete workerData[name];
+(parentPort as MessagePort).close();
+await once(parentPort as MessagePort, "close");
+await runHookThread(data, new LazyRemote());
 // Ends this thread only, whatever timers and sockets the hooks left open.
-process.exit();
+exit();

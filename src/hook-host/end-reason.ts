@@ -38,6 +38,15 @@ export function memoryReason(file: string, phase: ThreadPhase, cause?: unknown):
   return new ServingError("resource_exhausted", message, { cause });
 }
 
+/** The error for a thread that sent a message which does not follow the protocol between threads. */
+export function malformedReason(file: string, phase: ThreadPhase, cause: Error): ServingError {
+  return new ServingError(
+    codeFor(phase),
+    `${file} sent the server a malformed message ${WHILE[phase]}: ${cause.message}. Does it, or a package that it imports, replace built-in functions, or post to ports that are not its own?`,
+    { cause },
+  );
+}
+
 /** The error for a thread whose event loop stood still. */
 export function stallReason(file: string, phase: ThreadPhase, stallMs: number): ServingError {
   return new ServingError(

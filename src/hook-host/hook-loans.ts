@@ -1,16 +1,29 @@
 import type { MessagePort } from "node:worker_threads";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { Logger } from "../observability/logger.ts";
+import { type MalformedListener, MalformedMessage } from "../threads/malformed-message.ts";
 import type { LoanRequest, ModelLines } from "./hook-protocol.ts";
+
+export type { MalformedListener };
 
 /** Gives models to the hooks of a thread; each call is for one thread, which gives back what it got when it ends. */
 export interface ModelLender {
   /** Lines to the stages' models. */
-  stages(): readonly ModelLines[];
+  stages(onMalformed: MalformedListener): readonly ModelLines[];
   /** Calls back when a stage's instance was replaced, with a new line to it; returns how to stop that. */
-  onReconnect(listener: (stage: number, instance: number, port: MessagePort) => void): () => void;
+  onReconnect(
+    listener: (stage: number, instance: number, port: MessagePort) => void,
+    onMalformed: MalformedListener,
+  ): () => void;
   /** A model that hooks load themselves. */
-  load(driver: string, path: string, options: RawOptions): Promise<LentModel>;
+  load(wanted: WantedModel, onMalformed: MalformedListener): Promise<LentModel>;
+}
+
+/** Which model hooks load. */
+export interface WantedModel {
+  readonly driver: string;
+  readonly path: string;
+  readonly options: RawOptions;
 }
 
 /** A model on loan. */
@@ -23,17 +36,24 @@ export interface LentModel {
 export class HookLoans {
   readonly #lender: ModelLender;
   readonly #log: Logger;
+  readonly #onMalformed: MalformedListener;
   readonly #lent = new Map<number, LentModel>();
+  /** Every id that was asked for. */
+  readonly #ids = new Set<number>();
   readonly #pending = new Set<Promise<void>>();
   #isOver = false;
 
-  constructor(lender: ModelLender, log: Logger) {
+  /** `onMalformed` is told when the thread sends a model a malformed message. */
+  constructor(lender: ModelLender, log: Logger, onMalformed: MalformedListener) {
     this.#lender = lender;
     this.#log = log;
+    this.#onMalformed = onMalformed;
   }
 
   /** Loads a model and resolves with the lines to it; throws what loading threw. Where {@link end} came first, it is given back at once. */
   lend(request: LoanRequest): Promise<ModelLines> {
+    if (this.#ids.has(request.id)) throw new MalformedMessage(`it asks for model ${request.id} a second time`);
+    this.#ids.add(request.id);
     const lending = this.#load(request);
     const ignore = () => {};
     this.#track(lending.then(ignore, ignore));
@@ -62,7 +82,7 @@ export class HookLoans {
   }
 
   async #load({ id, driver, path, options }: LoanRequest): Promise<ModelLines> {
-    const lent = await this.#lender.load(driver, path, options);
+    const lent = await this.#lender.load({ driver, path, options }, this.#onMalformed);
     this.#lent.set(id, lent);
     if (this.#isOver) this.giveBack(id);
     return lent.lines;

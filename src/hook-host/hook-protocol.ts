@@ -4,7 +4,7 @@ import type { InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { Logged } from "../observability/log-filter.ts";
 import type { Payload } from "../pipeline/payload.ts";
-import type { Signature } from "../signature/signature.ts";
+import type { HookEdges } from "../pipeline/signatures.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import { FIRST_QUESTION } from "../threads/exchange.ts";
 import type { LogEvent } from "../threads/thread-logger.ts";
@@ -54,6 +54,8 @@ export interface HookThreadData {
   readonly memoryMb: number;
   /** Lets a debugger attach; a thread that stands still, or a promise that stays pending, is then left alone. */
   readonly inspect: boolean;
+  /** Where the thread and the main thread talk; user code does not get it, unlike `parentPort`. */
+  readonly control: MessagePort;
   /** One 32-bit integer that counts the turns of the thread's event loop. */
   readonly heartbeat: SharedArrayBuffer;
   /** Where the thread marks the last request that it began: see StartMark. */
@@ -86,10 +88,15 @@ export interface DeclaredHooks {
   readonly options?: OptionTable;
 }
 
+/** The same, and what the pipeline's signatures need. */
+export interface HookDeclaration extends DeclaredHooks {
+  readonly edges: HookEdges;
+}
+
 /** What a hook thread says to the main thread. */
 export type HookEvent =
-  | { readonly declared: DeclaredHooks }
-  | { readonly ready: { readonly signatures: Readonly<Record<string, Signature>> } }
+  | { readonly declared: HookDeclaration }
+  | { readonly ready: true }
   | { readonly failed: WireError }
   | { readonly exhausted: true }
   | { readonly log: LogEvent }

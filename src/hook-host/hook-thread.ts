@@ -6,6 +6,7 @@ import { createModelClient, type ModelClient } from "../model-host/threads/model
 import type { Logger } from "../observability/logger.ts";
 import { Pipeline, type PipelineResult } from "../pipeline/pipeline.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
+import { hookEdges } from "../pipeline/signatures.ts";
 import type { Answer } from "../threads/exchange.ts";
 import { startHeartbeat } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
@@ -30,7 +31,8 @@ import { type LoadMore, startHooks } from "./start-hooks.ts";
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
 
 /** Runs a hook thread: imports and checks the hooks, then, once the models are there, starts them and answers requests until told to close. */
-export async function runHookThread(control: MessagePort, data: HookThreadData, remote: RemoteClient): Promise<void> {
+export async function runHookThread(data: HookThreadData, remote: RemoteClient): Promise<void> {
+  const { control } = data;
   const say = (event: HookEvent) => control.postMessage(event);
   const log = createThreadLogger(data.logged, (event) => say({ log: event }));
   keepAlive(data.heartbeat, log);
@@ -42,7 +44,7 @@ export async function runHookThread(control: MessagePort, data: HookThreadData, 
   const detach = data.inspect ? await inspect(log) : () => {};
   try {
     const hooks = validateHooks(toHooks(await importHooks(data, log), data.file), data.stageCount, data.file);
-    say({ declared: hooks.options === undefined ? {} : { options: hooks.options } });
+    say({ declared: { ...(hooks.options && { options: hooks.options }), edges: hookEdges(hooks) } });
     const { start } = await nextCommand(control, "start");
     const close = await startPipeline({ hooks, start, loadMore: parent.load, remote, log, data, say, control });
     await nextCommand(control, "close");
@@ -104,7 +106,7 @@ async function startPipeline({
     answer: (question, signal) => answer(pipeline, question, signal),
     startMark: new StartMark(data.started),
   });
-  say({ ready: { signatures: pipeline.signatures } });
+  say({ ready: true });
   return async () => {
     responder.close();
     await started.close();

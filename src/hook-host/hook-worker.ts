@@ -1,35 +1,38 @@
-import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { createDeferred } from "../async/deferred.ts";
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
+import { pipelineSignatures } from "../pipeline/signatures.ts";
 import type { Signature } from "../signature/signature.ts";
 import { type Answer, Exchange, type Question } from "../threads/exchange.ts";
 import { HeartbeatWatch } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
+import { MalformedMessage } from "../threads/malformed-message.ts";
 import { passLines } from "../threads/pass-lines.ts";
 import { StartMark } from "../threads/start-mark.ts";
 import { threadEntry } from "../threads/thread-entry.ts";
 import { logEvent } from "../threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
-import { endReason, memoryReason, stallReason, type ThreadPhase } from "./end-reason.ts";
+import { endReason, malformedReason, memoryReason, stallReason, type ThreadPhase } from "./end-reason.ts";
 import { HookLoans, type ModelLender } from "./hook-loans.ts";
 import {
-  type DeclaredHooks,
   type HookCommand,
+  type HookDeclaration,
   type HookEvent,
   type HookThreadData,
   type LoanRequest,
-  payloadFromTensors,
+  type ModelLines,
   payloadToTensors,
-  type RanMeta,
   RUN,
   type RunMeta,
 } from "./hook-protocol.ts";
+import { parseHookEvent } from "./parse-hook-event.ts";
+import { readHookAnswer } from "./read-hook-answer.ts";
 
 /** How a hook thread is run. */
-export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started"> {
+export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "control"> {
   /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
   readonly stallMs: number;
 }
@@ -37,16 +40,17 @@ export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "s
 /** One hook thread, as the main thread sees it. */
 export class HookWorker {
   /** Resolves once the hooks are imported and checked. */
-  readonly declared: Promise<DeclaredHooks>;
+  readonly declared: Promise<HookDeclaration>;
   /** Resolves once the thread has ended, with why: undefined = it was told to. */
   readonly ended: Promise<ServingError | undefined>;
   /** Resolves once the thread has ended and every model that its hooks loaded is given back, which may take as long as a model's last predict. */
   readonly returned: Promise<void>;
   readonly #worker: Worker;
+  readonly #control: MessagePort;
   readonly #file: string;
   readonly #log: Logger;
-  readonly #declared = createDeferred<DeclaredHooks>();
-  readonly #ready = createDeferred<Readonly<Record<string, Signature>>>();
+  readonly #declared = createDeferred<HookDeclaration>();
+  readonly #ready = createDeferred<void>();
   readonly #startMark = new StartMark();
   #loans: HookLoans | undefined;
   #exchange: Exchange | undefined;
@@ -62,13 +66,17 @@ export class HookWorker {
     const watch = new HeartbeatWatch(data.inspect ? 0 : stallMs, () => this.#endStalled(stallMs));
     this.#file = options.file;
     this.#log = log;
+    const { port1, port2 } = new MessageChannel();
+    this.#control = port1;
     this.#worker = new Worker(threadEntry("hook-thread-entry"), {
       workerData: {
         ...data,
         hookTimeoutMs: data.inspect ? 0 : data.hookTimeoutMs,
+        control: port2,
         heartbeat: watch.memory,
         started: this.#startMark.memory,
       } satisfies HookThreadData,
+      transferList: [port2],
       name: "hooks",
       stdout: true,
       stderr: true,
@@ -107,24 +115,27 @@ export class HookWorker {
    * what init_hook threw, and `unavailable` for a thread that has ended.
    */
   async start(lender: ModelLender, params: InitParams): Promise<Readonly<Record<string, Signature>>> {
-    if (this.#isGone) return this.#ready.promise;
-    const loans = new HookLoans(lender, this.#log);
-    this.#loans = loans;
-    this.#worker.on("message", (event: HookEvent) => {
-      if ("closeModel" in event) loans.giveBack(event.closeModel);
-      else if ("loadModel" in event) void this.#lend(event.loadModel, loans);
-    });
+    const { edges } = await this.declared;
+    if (this.#isGone) await this.#ready.promise;
+    const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
+    this.#loans = new HookLoans(lender, this.#log, onMalformed);
     const { port1, port2 } = new MessageChannel();
-    const models = lender.stages();
-    const stop = lender.onReconnect((stage, instance, port) =>
-      this.#say({ reconnect: { stage, instance, port } }, [port]),
+    const models = lender.stages(onMalformed);
+    const stop = lender.onReconnect(
+      (stage, instance, port) => this.#say({ reconnect: { stage, instance, port } }, [port]),
+      onMalformed,
     );
     void this.ended.then(stop);
     this.#phase = "init";
     this.#exchange = new Exchange(toHostPort(port1), "the hooks' thread", this.#startMark);
+    this.#exchange.onMalformed(onMalformed);
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
     this.#say({ start: { models, params, requests: port2 } }, ports);
-    return this.#ready.promise;
+    await this.#ready.promise;
+    return pipelineSignatures(
+      models.map(({ facts }) => facts),
+      edges,
+    );
   }
 
   /** Runs one request; throws `unavailable` when the thread ends before it answers, of which wasNeverStarted knows whether it began. */
@@ -147,11 +158,12 @@ export class HookWorker {
     const give = this.inFlight === 0;
     const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, give };
     const answer = await this.#ask(question);
-    return {
-      metadata: {},
-      ...(answer.meta as RanMeta | undefined),
-      outputs: payloadFromTensors(inputs.kind, answer.tensors),
-    };
+    try {
+      return readHookAnswer(inputs.kind, answer);
+    } catch (reason) {
+      if (reason instanceof MalformedMessage) this.#endMalformed(reason);
+      throw new ServingError("unavailable", "The hooks' thread sent a malformed answer.", { cause: reason });
+    }
   }
 
   /** Resolves once nothing that was sent waits for its answer. */
@@ -184,13 +196,15 @@ export class HookWorker {
   /** What is posted to an ended worker goes nowhere, its ports included: whoever is at their other end must hear of it. */
   #say(command: HookCommand, transfer: readonly MessagePort[] = []): void {
     if (this.#isGone) for (const port of transfer) port.close();
-    else this.#worker.postMessage(command, transfer);
+    else this.#control.postMessage(command, transfer);
   }
 
   async #whenEnded(): Promise<ServingError | undefined> {
     const worker = this.#worker;
-    worker.on("message", (event: HookEvent) => this.#hear(event));
-    worker.once("error", (reason) => {
+    this.#control.on("message", (message) => this.#receive(message));
+    this.#control.on("messageerror", () => this.#receive(undefined));
+    // User code can make the thread report any number of errors.
+    worker.on("error", (reason) => {
       this.#failure ??= reason;
     });
     worker.once("exit", () => this.#leave());
@@ -203,35 +217,75 @@ export class HookWorker {
     return reason;
   }
 
+  /** Whatever runs in the thread may have posted it. */
+  #receive(message: unknown): void {
+    if (this.#isGone) return;
+    try {
+      this.#hear(parseHookEvent(message));
+    } catch (reason) {
+      if (!(reason instanceof MalformedMessage)) throw reason;
+      this.#endMalformed(reason);
+    }
+  }
+
   #hear(event: HookEvent): void {
     if ("log" in event) logEvent(this.#log, event.log);
     else if ("failed" in event) this.#failure = fromWireError(event.failed);
     else if ("exhausted" in event) this.#failure = memoryReason(this.#file, this.#phase);
+    else if ("closeModel" in event) this.#loans?.giveBack(event.closeModel);
+    else if ("loadModel" in event) this.#lend(event.loadModel);
     else if ("declared" in event) {
-      this.#phase = "wait";
+      this.#enter("wait", "load");
       this.#declared.resolve(event.declared);
     } else if ("ready" in event) {
-      this.#phase = "run";
-      this.#ready.resolve(event.ready.signatures);
+      this.#enter("run", "init");
+      this.#ready.resolve();
     }
   }
 
+  #enter(next: ThreadPhase, from: ThreadPhase): void {
+    if (this.#phase !== from) throw new MalformedMessage(`it enters the phase ${next} from ${this.#phase}`);
+    this.#phase = next;
+  }
+
+  /** What the thread posted last may still be on its way when it has ended. */
   #leave(): void {
+    for (let last = receiveMessageOnPort(this.#control); last; last = receiveMessageOnPort(this.#control)) {
+      this.#receive(last.message);
+    }
+    this.#control.close();
     this.#isGone = true;
     this.#exchange?.close();
     this.#loans?.end();
   }
 
-  async #lend(request: LoanRequest, loans: HookLoans): Promise<void> {
-    const { id } = request;
+  #lend(request: LoanRequest): void {
+    const loans = this.#loans;
+    if (loans === undefined) throw new MalformedMessage("it asks for a model before it was started");
+    void this.#answerLoan(request, loans.lend(request), loans);
+  }
+
+  async #answerLoan({ id }: LoanRequest, lending: Promise<ModelLines>, loans: HookLoans): Promise<void> {
     try {
-      const lines = await loans.lend(request);
+      const lines = await lending;
       this.#say({ loadedModel: { id, lines } }, lines.ports);
     } catch (reason) {
       loans.giveBack(id);
       if (!(reason instanceof ServingError)) this.#log.error("a model that hooks asked for failed", { err: reason });
       this.#say({ loadedModel: { id, failed: toWireError(reason) } });
     }
+  }
+
+  /** What a thread sends that follows no protocol costs that thread, whoever in it sent it. */
+  #endMalformed({ message, cause }: MalformedMessage): void {
+    if (this.#closing || this.#isGone) return;
+    this.#failure = malformedReason(this.#file, this.#phase, new MalformedMessage(message, { cause }));
+    this.#log.error("a hook thread sent a malformed message; it is ended", {
+      problem: message,
+      inFlight: this.inFlight,
+    });
+    this.#exchange?.close();
+    void this.#worker.terminate();
   }
 
   /** It runs JavaScript only, so terminating it is safe. */

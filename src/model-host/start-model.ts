@@ -4,6 +4,7 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import type { Logger } from "../observability/logger.ts";
 import { toHostPort } from "../threads/host-port.ts";
+import type { MalformedListener } from "../threads/malformed-message.ts";
 import { ImageDrawer } from "./images/image-drawer.ts";
 import type { DrawInputs } from "./images/image-input.ts";
 import type { ModelFacts } from "./model-facts.ts";
@@ -44,10 +45,10 @@ export interface ModelHost {
   /** What hooks get, with markers for functions. */
   readonly hookArgs: unknown;
   readonly handle: ModelHandle;
-  /** New lines to the model, one per instance, for another thread. */
-  connect(): readonly MessagePort[];
+  /** New lines to the model, one per instance, for another thread; `onMalformed` is told when that thread sends a malformed message. */
+  connect(onMalformed: MalformedListener): readonly MessagePort[];
   /** Calls back when an instance was replaced, with a new line to it for another thread; returns how to stop that. */
-  onReconnect(listener: ReconnectListener): () => void;
+  onReconnect(listener: ReconnectListener, onMalformed: MalformedListener): () => void;
   /** Whether any instance can answer. */
   isReady(): boolean;
   /** Waits for the last predict, then frees the model and ends its threads. */
@@ -72,23 +73,24 @@ async function startThreads(
     threads,
     stallMs,
   };
-  const listeners = new Set<ReconnectListener>();
+  const listeners = new Set<{ readonly listener: ReconnectListener; readonly onMalformed?: MalformedListener }>();
   const onReplaced = (instance: number, { connect }: ModelThread) => {
-    for (const listener of listeners) listener(instance, connect());
+    for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed));
   };
   const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, { data, log, onReplaced }));
   const { facts, hookArgs } = (copies[0] as SupervisedModel).thread;
-  const connect = () => copies.map((copy) => copy.connect());
+  const connect = (onMalformed?: MalformedListener) => copies.map((copy) => copy.connect(onMalformed));
   const handle = createModelClient({ facts, hookArgs, ports: connect().map(toHostPort) });
-  listeners.add((instance, port) => handle.reconnect(instance, toHostPort(port)));
+  listeners.add({ listener: (instance, port) => handle.reconnect(instance, toHostPort(port)) });
   return {
     facts,
     hookArgs,
     handle,
     connect,
-    onReconnect: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+    onReconnect: (listener, onMalformed) => {
+      const entry = { listener, onMalformed };
+      listeners.add(entry);
+      return () => listeners.delete(entry);
     },
     isReady: () => copies.some((copy) => copy.isAlive),
     close: async () => {
@@ -126,9 +128,9 @@ async function startInline(
   const draw: DrawInputs = (inputs, specs, choices) => drawer.draw(inputs, specs, choices);
   const handle = await loadHostedModel({ driver: found.driver, path, options: raw, threads, hookFolder, draw }, log);
   const server = new ModelServer(handle);
-  const connect = () => {
+  const connect = (onMalformed: MalformedListener) => {
     const { port1, port2 } = new MessageChannel();
-    server.attach(toHostPort(port1));
+    server.attach(toHostPort(port1)).onMalformed(onMalformed);
     return [port2];
   };
   return {

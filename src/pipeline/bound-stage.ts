@@ -57,6 +57,7 @@ export class BoundStage implements StageHandle {
   async predict(inputs: Values, options: PredictOptions = {}): Promise<Tensors> {
     const { signature = this.#model.defaultSignature } = options;
     try {
+      checkSignatureName(signature);
       checkOutputNames(options.outputs);
       const tensors = toTensors(inputs, dtypesOf(this.signatures[signature]?.inputs));
       const { signal, deadline, priority, queueTimeoutMs } = this.#scope;
@@ -69,6 +70,11 @@ export class BoundStage implements StageHandle {
 }
 
 /** JavaScript may pass anything. */
+function checkSignatureName(signature: unknown): void {
+  if (typeof signature === "string") return;
+  throw new ServingError("invalid_argument", `signature is ${kindOf(signature)}; expected a signature's name.`);
+}
+
 function checkOutputNames(outputs: unknown): void {
   if (outputs === undefined || (Array.isArray(outputs) && outputs.every((name) => typeof name === "string"))) return;
   throw new ServingError("invalid_argument", `outputs is ${kindOf(outputs)}; expected an array of output names.`);

@@ -1,4 +1,5 @@
 import { publicText, ServingError } from "../errors.ts";
+import { checkResponse } from "../hooks/check-response.ts";
 import { createContext } from "../hooks/context.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { Hook, HookContext, RequestInfo } from "../hooks/hooks.ts";
@@ -12,7 +13,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { BoundStage, blameHook, type CallScope, dtypesOf } from "./bound-stage.ts";
 import { openPayload, type Payload, sealPayload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
-import { pipelineSignatures } from "./signatures.ts";
+import { hookEdges, pipelineSignatures } from "./signatures.ts";
 import { takeSkip } from "./skip.ts";
 import { assertOutputs, pickOutputs } from "./wanted-outputs.ts";
 
@@ -52,7 +53,7 @@ export class Pipeline {
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
-    this.signatures = pipelineSignatures(parts.models, parts.hooks);
+    this.signatures = pipelineSignatures(parts.models, parts.hooks && hookEdges(parts.hooks));
   }
 
   /** Runs one request; throws only ServingError. */
@@ -162,7 +163,7 @@ export class Pipeline {
   }
 
   #seal(step: Step, request: PipelineRequest, ctx: HookContext | undefined): PipelineResult {
-    const { metadata, contentType } = ctx?.response ?? { metadata: {} };
+    const { metadata, contentType } = ctx === undefined ? { metadata: {} } : checkResponse(ctx.response);
     const outputs = sealOutputs(step, request, this.#parts.hooks !== undefined);
     return { outputs, metadata, ...(contentType !== undefined && { contentType }) };
   }

@@ -1,24 +1,50 @@
 import type { HookSet } from "../hooks/hook-set.ts";
-import type { ModelHandle } from "../model-host/model-handle.ts";
+import type { ModelFacts } from "../model-host/model-facts.ts";
 import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../signature/signature.ts";
+
+/** What a pipeline's signatures need to know of its hooks; plain data. */
+export interface HookEdges {
+  /** What the hooks declare. */
+  readonly inputs?: readonly TensorSpec[];
+  readonly outputs?: readonly TensorSpec[];
+  /** Whether `process` replaces the chain. */
+  readonly replacesChain: boolean;
+  /** Whether a hook stands between the client and the first model, or between the last model and the client. */
+  readonly changesInputs: boolean;
+  readonly changesOutputs: boolean;
+}
+
+/** The edges of a pipeline with these hooks. */
+export function hookEdges({ process, preprocess, postprocess, inputs, outputs }: HookSet): HookEdges {
+  const replacesChain = process !== undefined;
+  return {
+    ...(inputs && { inputs }),
+    ...(outputs && { outputs }),
+    replacesChain,
+    changesInputs: replacesChain || (preprocess[0] ?? null) !== null,
+    changesOutputs: replacesChain || (postprocess.at(-1) ?? null) !== null,
+  };
+}
+
+type SignedModel = Pick<ModelFacts, "signatures" | "defaultSignature">;
 
 /**
  * What a pipeline takes and gives: what its hooks declare, else the first model's inputs and the last model's outputs
  * where no hook stands before or after them, else unknown. One model keeps all its signatures; a chain has one.
  */
 export function pipelineSignatures(
-  models: readonly ModelHandle[],
-  hooks: HookSet | undefined,
+  models: readonly SignedModel[],
+  hooks: HookEdges | undefined,
 ): Record<string, Signature> {
   const [first] = models;
-  if (models.length !== 1 || first === undefined || hooks?.process !== undefined) {
-    return { [DEFAULT_SIGNATURE]: edges(models, hooks) };
+  if (models.length !== 1 || first === undefined || hooks?.replacesChain) {
+    return { [DEFAULT_SIGNATURE]: chainSignature(models, hooks) };
   }
   const signatures = Object.entries(first.signatures);
   return Object.fromEntries(signatures.map(([name, signature]) => [name, withHooks(signature, hooks)]));
 }
 
-function edges(models: readonly ModelHandle[], hooks: HookSet | undefined): Signature {
+function chainSignature(models: readonly SignedModel[], hooks: HookEdges | undefined): Signature {
   const first = models[0];
   const last = models.at(-1);
   return withHooks(
@@ -30,13 +56,11 @@ function edges(models: readonly ModelHandle[], hooks: HookSet | undefined): Sign
   );
 }
 
-function withHooks(model: Signature, hooks: HookSet | undefined): Signature {
+function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   if (hooks === undefined) return model;
-  const opaqueBefore = hooks.process !== undefined || (hooks.preprocess[0] ?? null) !== null;
-  const opaqueAfter = hooks.process !== undefined || (hooks.postprocess.at(-1) ?? null) !== null;
   return {
-    ...pick("inputs", hooks.inputs ?? (opaqueBefore ? undefined : model.inputs)),
-    ...pick("outputs", hooks.outputs ?? (opaqueAfter ? undefined : model.outputs)),
+    ...pick("inputs", hooks.inputs ?? (hooks.changesInputs ? undefined : model.inputs)),
+    ...pick("outputs", hooks.outputs ?? (hooks.changesOutputs ? undefined : model.outputs)),
   };
 }
 

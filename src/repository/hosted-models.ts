@@ -3,7 +3,7 @@ import type { Driver } from "../drivers/driver.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
-import type { LentModel, ModelLender } from "../hook-host/hook-loans.ts";
+import type { LentModel, MalformedListener, ModelLender, WantedModel } from "../hook-host/hook-loans.ts";
 import type { ModelLines } from "../hook-host/hook-protocol.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
@@ -29,22 +29,25 @@ export class HostedModels implements ModelLender {
     return this.#hosts.map(({ handle }) => handle);
   }
 
-  stages(): readonly ModelLines[] {
-    return this.#hosts.map(linesTo);
+  stages(onMalformed: MalformedListener): readonly ModelLines[] {
+    return this.#hosts.map((host) => linesTo(host, onMalformed));
   }
 
-  onReconnect(listener: (stage: number, instance: number, port: MessagePort) => void): () => void {
+  onReconnect(
+    listener: (stage: number, instance: number, port: MessagePort) => void,
+    onMalformed: MalformedListener,
+  ): () => void {
     const stops = this.#hosts.map((host, stage) =>
-      host.onReconnect((instance, port) => listener(stage, instance, port)),
+      host.onReconnect((instance, port) => listener(stage, instance, port), onMalformed),
     );
     return () => {
       for (const stop of stops) stop();
     };
   }
 
-  async load(driver: string, path: string, options: RawOptions): Promise<LentModel> {
+  async load({ driver, path, options }: WantedModel, onMalformed: MalformedListener): Promise<LentModel> {
     const { host, release } = await this.#acquire(driver, path, options);
-    return { lines: linesTo(host), close: release };
+    return { lines: linesTo(host, onMalformed), close: release };
   }
 
   /** The same for hooks that run in the main thread. */
@@ -82,6 +85,6 @@ function assertLoadable(driver: Driver, path: string, options: RawOptions): void
   assertTakesOptions(driver, options, `loadModel("${driver.name}", "${path}")`);
 }
 
-function linesTo({ facts, hookArgs, connect }: ModelHost): ModelLines {
-  return { facts, hookArgs, ports: connect() };
+function linesTo({ facts, hookArgs, connect }: ModelHost, onMalformed: MalformedListener): ModelLines {
+  return { facts, hookArgs, ports: connect(onMalformed) };
 }

@@ -1,7 +1,7 @@
-import type { Frame } from "./frame.ts";
 import { readFrame } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import type { HostPort } from "./host-port.ts";
+import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 /** When a channel posts what was sent: `soon` = with everything else of this turn of the event loop; `held` = when {@link Channel.flush} is called. */
@@ -12,15 +12,15 @@ export class Channel {
   readonly #port: HostPort;
   readonly #writer = new FrameWriter();
   readonly #flushing: Flushing;
+  readonly #malformedListeners: MalformedListener[] = [];
   #scheduled = false;
   #open = true;
 
+  /** `onRecord` may throw {@link MalformedMessage} for a record that the other side should not have sent: that ends the connection. */
   constructor(port: HostPort, onRecord: (record: WireRecord) => void, flushing: Flushing = "soon") {
     this.#port = port;
     this.#flushing = flushing;
-    port.onMessage((frame) => {
-      for (const record of readFrame(frame as Frame)) onRecord(record);
-    });
+    port.onMessage((message) => this.#receive(message, onRecord));
     port.onClose(() => {
       this.#open = false;
     });
@@ -54,10 +54,27 @@ export class Channel {
     this.#port.onClose(listener);
   }
 
+  /** Calls back with the reason when a malformed message arrives; the connection has ended then. */
+  onMalformed(listener: MalformedListener): void {
+    this.#malformedListeners.push(listener);
+  }
+
   /** Posts what was sent, then ends the line. */
   close(): void {
     this.flush();
     this.#open = false;
     this.#port.close();
+  }
+
+  #receive(message: unknown, onRecord: (record: WireRecord) => void): void {
+    if (!this.#open) return;
+    try {
+      for (const record of readFrame(message)) onRecord(record);
+    } catch (reason) {
+      if (!(reason instanceof MalformedMessage)) throw reason;
+      this.#open = false;
+      this.#port.close();
+      for (const listener of this.#malformedListeners) listener(reason);
+    }
   }
 }

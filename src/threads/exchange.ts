@@ -3,8 +3,9 @@ import { ServingError } from "../errors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { Channel } from "./channel.ts";
 import type { HostPort } from "./host-port.ts";
+import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
 import type { StartMark } from "./start-mark.ts";
-import { fromWireError, type WireError } from "./wire-error.ts";
+import { fromWireError, parseWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 /** The kinds of records that every exchange has; a pair of hosts adds its own kinds of questions from {@link FIRST_QUESTION} on. */
@@ -107,6 +108,11 @@ export class Exchange {
     this.#channel.onClose(listener);
   }
 
+  /** Calls back with the reason when the other side sent a malformed message; the connection has ended then. */
+  onMalformed(listener: MalformedListener): void {
+    this.#channel.onMalformed(listener);
+  }
+
   /** Ends the line; what has no answer yet fails. */
   close(): void {
     this.#channel.close();
@@ -115,12 +121,18 @@ export class Exchange {
 
   /** An answer to a cancelled question only says that the other side is done with it. */
   #receive({ kind, id, meta, tensors = {} }: WireRecord): void {
-    if (this.#cancelled.delete(id)) for (const listener of this.#freedListeners) listener();
+    if (kind !== ANSWER && kind !== FAILURE) throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
+    const error = kind === FAILURE ? parseWireError(meta) : undefined;
+    if (this.#cancelled.delete(id)) {
+      for (const listener of this.#freedListeners) listener();
+      return;
+    }
     const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return;
+    if (waiting === undefined)
+      throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
     waiting.forget();
     this.#forget(id);
-    if (kind === FAILURE) waiting.reject(fromWireError(meta as WireError));
+    if (error !== undefined) waiting.reject(fromWireError(error));
     else waiting.resolve({ meta, tensors });
   }
 

@@ -1,14 +1,36 @@
 import { DTYPES, type DType, type NumericDType, numericLayout } from "../tensor/dtype.ts";
 import { createTensors, elementCount, type Tensor } from "../tensor/tensor.ts";
-import { align, FRAME_HEADER_BYTES, type Frame } from "./frame.ts";
+import { align, FRAME_HEADER_BYTES } from "./frame.ts";
+import { MalformedMessage } from "./malformed-message.ts";
 import type { WireRecord } from "./wire-record.ts";
 
-/** The records of a frame, in the order they were written; tensors view the frame's buffers. */
-export function* readFrame(frame: Frame): Generator<WireRecord> {
-  const [memory, ...buffers] = frame instanceof ArrayBuffer ? [frame] : frame;
+/**
+ * Reads the records of a frame, in the order they were written; tensors view the frame's buffers. The sender is not trusted:
+ * throws {@link MalformedMessage} for anything that a FrameWriter would not have written, before memory is spent on it.
+ */
+export function* readFrame(message: unknown): Generator<WireRecord> {
+  const [memory, buffers] = splitMessage(message);
   const reader = new FrameReader(memory, buffers);
   for (let rest = reader.recordCount; rest > 0; rest--) yield reader.record();
+  if (!reader.isAtEnd) throw new MalformedMessage("it has buffers that no tensor uses");
 }
+
+/** A SharedArrayBuffer could change after it was checked; only an ArrayBuffer belongs to the receiver alone. */
+function splitMessage(message: unknown): readonly [ArrayBuffer, readonly ArrayBuffer[]] {
+  const parts: readonly unknown[] = Array.isArray(message) ? message : [message];
+  // By index: a sparse array is longer than what it holds.
+  for (let index = 0; index < parts.length; index++) {
+    if (!(parts[index] instanceof ArrayBuffer)) throw new MalformedMessage("it is not made of ArrayBuffers");
+  }
+  const [memory, ...buffers] = parts as readonly ArrayBuffer[];
+  if (memory === undefined || memory.byteLength < FRAME_HEADER_BYTES || memory.byteLength % 4 !== 0) {
+    throw new MalformedMessage("it has no frame header");
+  }
+  return [memory, buffers];
+}
+
+/** Bytes that each record, and each tensor, takes at least. */
+const MIN_ENTRY_BYTES = 16;
 
 class FrameReader {
   readonly recordCount: number;
@@ -16,20 +38,26 @@ class FrameReader {
   readonly #integers: Int32Array;
   readonly #buffers: readonly ArrayBuffer[];
   #position = FRAME_HEADER_BYTES;
+  #usedBuffers = 0;
 
   constructor(memory: ArrayBuffer, buffers: readonly ArrayBuffer[]) {
     this.#memory = Buffer.from(memory);
     this.#integers = new Int32Array(memory);
     this.#buffers = buffers;
-    this.recordCount = this.#integers[0] as number;
+    this.recordCount = this.#count(this.#integers[0] as number, MIN_ENTRY_BYTES, "records");
+  }
+
+  /** Whether every buffer belongs to a tensor. */
+  get isAtEnd(): boolean {
+    return this.#usedBuffers === this.#buffers.length;
   }
 
   record(): WireRecord {
     const kind = this.#integer();
     const id = this.#integer();
     const metaBytes = this.#integer();
-    const tensorCount = this.#integer();
-    const meta = metaBytes === 0 ? undefined : JSON.parse(this.#text(metaBytes));
+    const tensorCount = this.#count(this.#integer(), MIN_ENTRY_BYTES, "tensors");
+    const meta = metaBytes === 0 ? undefined : parseMeta(this.#text(metaBytes));
     if (tensorCount === 0) return meta === undefined ? { kind, id } : { kind, id, meta };
     const tensors = createTensors();
     for (let rest = tensorCount; rest > 0; rest--) {
@@ -45,23 +73,33 @@ class FrameReader {
     const contentBytes = this.#integer();
     const place = this.#integer();
     const name = this.#text(nameBytes);
-    const dtype = DTYPES[packed >> 8] as DType;
+    const dtype = dtypeAt(packed >> 8);
     const shape = this.#list(packed & 0xff);
-    const ends = dtype === "bytes" ? this.#list(elementCount(shape)) : [];
+    const elements = countElements(shape);
+    const ends = dtype === "bytes" ? this.#list(this.#count(elements, 4, "elements")) : [];
     const content = this.#content(contentBytes, place);
-    const data = dtype === "bytes" ? split(content, ends) : view(dtype, content);
+    const data = dtype === "bytes" ? split(content, ends) : view(dtype, content, elements);
     return [name, { dtype, shape, data } as Tensor];
   }
 
+  /** Each buffer belongs to one tensor, in the order of the tensors. */
   #content(size: number, place: number): Uint8Array {
-    if (place >= 0) return new Uint8Array(this.#buffers[place] as ArrayBuffer, this.#integer(), size);
-    const start = align(this.#position, 8);
-    this.#position = align(start + size, 4);
-    return new Uint8Array(this.#memory.buffer, start, size);
+    if (place === -1) {
+      const start = align(this.#position, 8);
+      this.#position = this.#skip(start, size, this.#memory.byteLength);
+      return new Uint8Array(this.#memory.buffer, start, size);
+    }
+    const buffer = this.#buffers[place];
+    if (buffer === undefined || place !== this.#usedBuffers) throw new MalformedMessage(`it has no buffer ${place}`);
+    this.#usedBuffers++;
+    const start = this.#integer();
+    this.#skip(start, size, buffer.byteLength);
+    return new Uint8Array(buffer, start, size);
   }
 
   #integer(): number {
-    const value = this.#integers[this.#position >> 2] as number;
+    const value = this.#integers[this.#position >> 2];
+    if (value === undefined) throw new MalformedMessage("it ends within a record");
     this.#position += 4;
     return value;
   }
@@ -74,16 +112,62 @@ class FrameReader {
 
   #text(size: number): string {
     const start = this.#position;
-    this.#position = align(start + size, 4);
+    this.#position = this.#skip(start, size, this.#memory.byteLength);
     return this.#memory.toString("utf8", start, start + size);
+  }
+
+  /** A count that the rest of the frame has room for, at `bytes` for each. */
+  #count(count: number, bytes: number, what: string): number {
+    if (count >= 0 && count * bytes <= this.#memory.byteLength - this.#position) return count;
+    throw new MalformedMessage(`it claims ${count} ${what}`);
+  }
+
+  /** The position behind `size` bytes, which have to lie within `end`. */
+  #skip(start: number, size: number, end: number): number {
+    if (start >= 0 && size >= 0 && start + size <= end) return align(start + size, 4);
+    throw new MalformedMessage(`it claims ${size} bytes at ${start} of ${end}`);
   }
 }
 
-function view(dtype: NumericDType, { buffer, byteOffset, byteLength }: Uint8Array) {
-  const { array } = numericLayout(dtype);
+function parseMeta(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new MalformedMessage("its plain data is not JSON", { cause });
+  }
+}
+
+function dtypeAt(index: number): DType {
+  const dtype = DTYPES[index];
+  if (dtype === undefined) throw new MalformedMessage(`it has no dtype ${index}`);
+  return dtype;
+}
+
+function countElements(shape: readonly number[]): number {
+  try {
+    return elementCount(shape);
+  } catch (cause) {
+    throw new MalformedMessage(`it has a tensor of shape [${shape}]`, { cause });
+  }
+}
+
+function view(dtype: NumericDType, { buffer, byteOffset, byteLength }: Uint8Array, elements: number) {
+  const { array, bytes } = numericLayout(dtype);
+  if (byteLength !== elements * bytes) {
+    throw new MalformedMessage(`it has ${byteLength} bytes for ${elements} elements of ${dtype}`);
+  }
+  if (byteOffset % array.BYTES_PER_ELEMENT !== 0) throw new MalformedMessage(`its ${dtype} tensor is not aligned`);
   return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT);
 }
 
 function split(content: Uint8Array, ends: readonly number[]): Uint8Array[] {
-  return ends.map((end, index) => content.subarray(ends[index - 1] ?? 0, end));
+  let start = 0;
+  const elements = ends.map((end) => {
+    if (end < start || end > content.length) throw new MalformedMessage(`it has an element from ${start} to ${end}`);
+    const element = content.subarray(start, end);
+    start = end;
+    return element;
+  });
+  if (start !== content.length) throw new MalformedMessage("it has bytes that no element uses");
+  return elements;
 }

@@ -7,6 +7,7 @@ import type { MessagePort } from "node:worker_threads";
 export interface HostPort {
   /** Sends a message; the buffers in `transfer` are gone from this side. */
   post(message: unknown, transfer: readonly ArrayBuffer[]): void;
+  /** Calls back with each message; with undefined for one that could not be read. */
   onMessage(listener: (message: unknown) => void): void;
   /** Calls back once, when either side closed or the other side's thread ended. */
   onClose(listener: () => void): void;
@@ -19,7 +20,10 @@ export function toHostPort(port: MessagePort): HostPort {
     // An empty list costs as much to read as a small message.
     post: (message, transfer) =>
       transfer.length === 0 ? port.postMessage(message) : port.postMessage(message, transfer),
-    onMessage: (listener) => port.on("message", listener),
+    onMessage: (listener) => {
+      port.on("message", listener);
+      port.on("messageerror", () => listener(undefined));
+    },
     onClose: (listener) => port.once("close", listener),
     close: () => port.close(),
   };

@@ -3,6 +3,7 @@ import { publicText, ServingError } from "../errors.ts";
 import { Channel, type Flushing } from "./channel.ts";
 import { ANSWER, type Answer, CANCEL, FAILURE } from "./exchange.ts";
 import type { HostPort } from "./host-port.ts";
+import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
 import type { StartMark } from "./start-mark.ts";
 import { toWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
@@ -11,6 +12,8 @@ import type { WireRecord } from "./wire-record.ts";
 export interface ResponderOptions {
   /** Answers a question; its signal aborts when the asker cancels or is gone. */
   readonly answer: (question: WireRecord, signal: CancelSource) => Promise<Partial<Answer>>;
+  /** Throws {@link MalformedMessage} for a question that the asker should not have sent; absent = the asker is trusted. */
+  readonly check?: (question: WireRecord) => void;
   /** Whether the tensors of an answer are of no further use to the answerer, so that large ones may be handed over. Default false. */
   readonly give?: boolean;
   /** Where each question is marked as begun, for who wants to know when this side is gone. */
@@ -33,6 +36,16 @@ export class Responder {
     this.#channel.onClose(() => this.#abortAll());
   }
 
+  /** Calls back with the reason when the asker sent a malformed message; the connection has ended then. */
+  onMalformed(listener: MalformedListener): void {
+    this.#channel.onMalformed(listener);
+  }
+
+  /** Calls back once the connection has ended, from whichever side. */
+  onClose(listener: () => void): void {
+    this.#channel.onClose(listener);
+  }
+
   /** Ends the line. */
   close(): void {
     this.#channel.close();
@@ -43,6 +56,8 @@ export class Responder {
       this.#running.get(record.id)?.abort();
       return;
     }
+    if (this.#running.has(record.id)) throw new MalformedMessage(`it asks request ${record.id} a second time`);
+    this.#options.check?.(record);
     void this.#answer(record);
   }
 

@@ -1,4 +1,6 @@
 import { type ErrorCode, reasonText, ServingError } from "../errors.ts";
+import { isTextRecord } from "./is-text-record.ts";
+import { MalformedMessage } from "./malformed-message.ts";
 
 /** An error between threads, where it would lose its class and code. */
 export interface WireError {
@@ -25,6 +27,15 @@ function stackOf(cause: unknown): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Checks what another thread sent as an error; throws {@link MalformedMessage}. */
+export function parseWireError(value: unknown): WireError {
+  const { code, message, cause } = (value ?? {}) as { [Key in keyof WireError]?: unknown };
+  if (typeof code === "string" && typeof message === "string" && (cause === undefined || isTextRecord(cause))) {
+    return value as WireError;
+  }
+  throw new MalformedMessage("it has an error without code and message");
 }
 
 /** The error that the data stands for. */

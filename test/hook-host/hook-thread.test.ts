@@ -40,6 +40,16 @@ describe("a hook's mistake is never the client's, and names the hook:", () => {
       "A hook gave the model what it does not take: outputs is a number; expected an array of output names.",
     ],
     [
+      "a signature that is no name",
+      "return ctx.drivers[0].predict({ x: 1 }, { signature: 5 });",
+      "A hook gave the model what it does not take: signature is a number; expected a signature's name.",
+    ],
+    [
+      "response metadata that are no texts",
+      "ctx.response.metadata.count = 5; return { x: 1 };",
+      'A hook set ctx.response.metadata["count"] to a number; expected a text; convert it with String().',
+    ],
+    [
       "a predict without values",
       "return ctx.drivers[0].predict();",
       "A hook gave the model what it does not take: The values are undefined; expected an object of values by name.",

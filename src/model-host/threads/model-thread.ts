@@ -30,13 +30,15 @@ export interface ModelThreadData {
 }
 
 /** What the main thread says to a model thread. */
-export type ModelThreadCommand = { readonly attach: MessagePort } | { readonly close: true };
+export type ModelThreadCommand = { readonly attach: MessagePort; readonly line: number } | { readonly close: true };
 
 /** What a model thread says to the main thread. */
 export type ModelThreadEvent =
   | { readonly loaded: { readonly facts: ModelFacts; readonly hookArgs: unknown } }
   | { readonly failed: WireError }
-  | { readonly log: LogEvent };
+  | { readonly log: LogEvent }
+  /** A line has ended; `malformed` = because of a message with this problem. */
+  | { readonly detached: number; readonly malformed?: string };
 
 /** Runs a model thread: loads the model, answers on every line that is attached, and resolves once it was told to close and has closed. */
 export async function runModelThread(control: MessagePort, data: ModelWorkerData): Promise<void> {
@@ -50,7 +52,7 @@ export async function runModelThread(control: MessagePort, data: ModelWorkerData
     const model = await loadHostedModel({ driver, path, options, threads }, log);
     const server = new ModelServer(model);
     control.on("message", (command: ModelThreadCommand) => {
-      if ("attach" in command) server.attach(toHostPort(command.attach));
+      if ("attach" in command) attach(server, command, say);
       else closing.resolve();
     });
     say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs } });
@@ -60,4 +62,18 @@ export async function runModelThread(control: MessagePort, data: ModelWorkerData
   } catch (reason) {
     say({ failed: toWireError(reason) });
   }
+}
+
+/** The asker may be a hook thread, whose messages are not trusted: the main thread is told which line sent a malformed one. */
+function attach(
+  server: ModelServer,
+  { attach: port, line }: Extract<ModelThreadCommand, { readonly attach: MessagePort }>,
+  say: (event: ModelThreadEvent) => void,
+): void {
+  const responder = server.attach(toHostPort(port));
+  let malformed: string | undefined;
+  responder.onMalformed(({ message }) => {
+    malformed = message;
+  });
+  responder.onClose(() => say({ detached: line, ...(malformed !== undefined && { malformed }) }));
 }

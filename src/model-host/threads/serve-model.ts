@@ -8,6 +8,7 @@ import { type MethodTree, toMethodTree } from "../../threads/method-tree.ts";
 import { Responder } from "../../threads/responder.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import type { ModelHandle } from "../model-handle.ts";
+import { checkModelRequest } from "./check-model-request.ts";
 import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
 
 /** A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth of a small model's throughput. */
@@ -36,8 +37,9 @@ export class ModelServer {
   }
 
   /** Answers what is asked on a line, until it dies. */
-  attach(port: HostPort): void {
-    new Responder(port, {
+  attach(port: HostPort): Responder {
+    return new Responder(port, {
+      check: checkModelRequest,
       flushing: "held",
       give: true,
       answer: (question, signal) => {

@@ -2,6 +2,7 @@ import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
+import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import { logEvent } from "../../threads/thread-logger.ts";
 import { fromWireError } from "../../threads/wire-error.ts";
@@ -15,8 +16,8 @@ export interface ModelThread extends Loaded {
   readonly lost: Promise<string>;
   /** Resolves once the thread has ended. */
   readonly ended: Promise<unknown>;
-  /** A new line to the model. */
-  connect(): MessagePort;
+  /** A new line to the model; `onMalformed` is told when the other end's thread sends a malformed message. */
+  connect(onMalformed?: MalformedListener): MessagePort;
   /** Waits for the last predict, then frees the model and lets the thread end by itself: native code may run in it until then. */
   close(): Promise<void>;
 }
@@ -34,7 +35,8 @@ export async function startModelThread(data: ModelThreadData, log: Logger): Prom
   let isOver = false;
   const ended = new Promise<string>((resolve) => worker.once("exit", () => resolve("ended")));
   const say = (command: ModelThreadCommand, transfer: MessagePort[] = []) => worker.postMessage(command, transfer);
-  const loaded = await whenLoaded(worker, log);
+  const lines = new AttachedLines();
+  const loaded = await whenLoaded(worker, lines, log);
   // Not before: a large model blocks its thread while it loads, and that is no stall.
   const watch = new HeartbeatWatch(stallMs, stalled, heartbeat);
   void ended.then(() => {
@@ -45,11 +47,11 @@ export async function startModelThread(data: ModelThreadData, log: Logger): Prom
     ...loaded,
     ended,
     lost: Promise.race([ended, stall]),
-    connect: () => {
+    connect: (onMalformed) => {
       const { port1, port2 } = new MessageChannel();
       // A thread that has ended would swallow the port, and its user would wait for ever.
       if (isOver) port2.close();
-      else say({ attach: port2 }, [port2]);
+      else say({ attach: port2, line: lines.add(onMalformed) }, [port2]);
       return port1;
     },
     close: async () => {
@@ -59,13 +61,33 @@ export async function startModelThread(data: ModelThreadData, log: Logger): Prom
   };
 }
 
+/** The lines that a model thread answers on, by number. */
+class AttachedLines {
+  readonly #listeners = new Map<number, MalformedListener | undefined>();
+  #last = 0;
+
+  /** Returns the line's number. */
+  add(onMalformed: MalformedListener | undefined): number {
+    this.#listeners.set(++this.#last, onMalformed);
+    return this.#last;
+  }
+
+  /** `malformed` says what was wrong with the message that ended the line. */
+  delete(line: number, malformed: string | undefined): void {
+    const onMalformed = this.#listeners.get(line);
+    this.#listeners.delete(line);
+    if (malformed !== undefined) onMalformed?.(new MalformedMessage(malformed));
+  }
+}
+
 /** An error that nobody caught in a driver ends its thread: the lines to it die, and with them what was asked on them. */
-function whenLoaded(worker: Worker, log: Logger): Promise<Loaded> {
+function whenLoaded(worker: Worker, lines: AttachedLines, log: Logger): Promise<Loaded> {
   return new Promise((resolve, reject) => {
     worker.on("message", (event: ModelThreadEvent) => {
       if ("log" in event) logEvent(log, event.log);
       else if ("loaded" in event) resolve(event.loaded);
       else if ("failed" in event) reject(fromWireError(event.failed));
+      else if ("detached" in event) lines.delete(event.detached, event.malformed);
     });
     worker.once("error", (reason) => {
       log.error("a model's thread failed", { err: reason });

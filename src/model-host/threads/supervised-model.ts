@@ -2,6 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import { Backoff } from "../../async/backoff.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import type { MalformedListener } from "../../threads/malformed-message.ts";
 import type { ModelThreadData } from "./model-thread.ts";
 import { type ModelThread, startModelThread } from "./start-model-thread.ts";
 
@@ -47,8 +48,8 @@ export class SupervisedModel {
   }
 
   /** A new line to the model. */
-  connect(): MessagePort {
-    return this.#thread.connect();
+  connect(onMalformed?: MalformedListener): MessagePort {
+    return this.#thread.connect(onMalformed);
   }
 
   /** Waits for the last predict, then frees the model; throws `deadline_exceeded` when a thread is still stuck in native code. */

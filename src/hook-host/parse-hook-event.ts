@@ -1,0 +1,92 @@
+import { checkDeclarations } from "../hooks/check-declarations.ts";
+import { LOG_LEVELS } from "../observability/log-level.ts";
+import type { TensorSpec } from "../signature/signature.ts";
+import { isPlainObject } from "../tensor/is-plain-object.ts";
+import { isTextRecord } from "../threads/is-text-record.ts";
+import { MalformedMessage } from "../threads/malformed-message.ts";
+import { parseWireError } from "../threads/wire-error.ts";
+import type { HookEvent } from "./hook-protocol.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+type Check = (content: unknown) => void;
+
+/** What each kind of event has to hold. */
+const CHECKS: Readonly<Record<string, Check>> = {
+  declared: checkDeclared,
+  ready: checkMark,
+  failed: (content) => void parseWireError(content),
+  exhausted: checkMark,
+  log: checkLog,
+  loadModel: checkLoan,
+  closeModel: (content) => expect(Number.isSafeInteger(content), "closeModel is not an id"),
+  closed: checkMark,
+};
+
+/**
+ * Checks what a hook thread posted on its control port: user code runs in that thread, and may have posted it, or changed
+ * the built-ins that the thread's own code uses. Throws {@link MalformedMessage} for anything but an event.
+ */
+export function parseHookEvent(message: unknown): HookEvent {
+  const names = isMembers(message) ? Object.keys(message) : [];
+  const [name] = names;
+  const check = name !== undefined && Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
+  if (check === undefined || names.length !== 1) throw new MalformedMessage("it is not an event of a hook thread");
+  check((message as Members)[name as string]);
+  return message as HookEvent;
+}
+
+function checkMark(content: unknown): void {
+  expect(content === true, "its mark is not true");
+}
+
+/** The hook thread has checked the file's declarations already: what does not pass here is not what it sent. */
+function checkDeclared(content: unknown): void {
+  const { options, edges } = membersOf(content, "declared");
+  const { inputs, outputs, replacesChain, changesInputs, changesOutputs } = membersOf(edges, "declared.edges");
+  const flags = [replacesChain, changesInputs, changesOutputs];
+  expect(
+    flags.every((flag) => typeof flag === "boolean"),
+    "declared.edges lacks its flags",
+  );
+  try {
+    checkDeclarations({ inputs, outputs, options }, "declared");
+  } catch (cause) {
+    throw new MalformedMessage("its declarations are not valid", { cause });
+  }
+  const specs = [...((inputs ?? []) as TensorSpec[]), ...((outputs ?? []) as TensorSpec[])];
+  expect(!specs.some(sharesMemory), "a default lies in shared memory");
+}
+
+/** What lies in shared memory could change after it was checked. */
+function sharesMemory({ default: value }: TensorSpec): boolean {
+  if (value === undefined) return false;
+  const views = value.dtype === "bytes" ? value.data : [value.data];
+  return views.some(({ buffer }) => !(buffer instanceof ArrayBuffer));
+}
+
+function checkLog(content: unknown): void {
+  const { level, message, fields } = membersOf(content, "log");
+  expect(level !== "silent" && (LOG_LEVELS as readonly unknown[]).includes(level), "log.level is not a level");
+  expect(typeof message === "string", "log.message is not a text");
+  membersOf(fields, "log.fields");
+}
+
+function checkLoan(content: unknown): void {
+  const { id, driver, path, options } = membersOf(content, "loadModel");
+  expect(Number.isSafeInteger(id), "loadModel.id is not an id");
+  expect(typeof driver === "string" && typeof path === "string", "loadModel names no driver and path");
+  expect(isTextRecord(options), "loadModel.options are not texts");
+}
+
+function membersOf(value: unknown, place: string): Members {
+  if (!isMembers(value)) throw new MalformedMessage(`${place} is not an object`);
+  return value;
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && isPlainObject(value);
+}
+
+function expect(holds: boolean, problem: string): void {
+  if (!holds) throw new MalformedMessage(problem);
+}

@@ -1,0 +1,18 @@
+import type { Payload } from "../pipeline/payload.ts";
+import type { PipelineResult } from "../pipeline/pipeline.ts";
+import type { Answer } from "../threads/exchange.ts";
+import { isTextRecord } from "../threads/is-text-record.ts";
+import { MalformedMessage } from "../threads/malformed-message.ts";
+import { payloadFromTensors } from "./hook-protocol.ts";
+
+/** The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for an answer that is none. */
+export function readHookAnswer(kind: Payload["kind"], { meta, tensors }: Answer): PipelineResult {
+  const outputs = payloadFromTensors(kind, tensors);
+  if (outputs.kind === "json" && !(outputs.json instanceof Uint8Array)) throw new MalformedMessage("it has no JSON");
+  if (meta === undefined) return { metadata: {}, outputs };
+  const { metadata, contentType } = (meta ?? {}) as { metadata?: unknown; contentType?: unknown };
+  if (!isTextRecord(metadata)) throw new MalformedMessage("its metadata are not texts");
+  if (contentType === undefined) return { metadata, outputs };
+  if (typeof contentType !== "string") throw new MalformedMessage("its content type is not a text");
+  return { metadata, contentType, outputs };
+}

@@ -1,0 +1,26 @@
+import { ServingError } from "../errors.ts";
+import type { ResponseInfo } from "./hooks.ts";
+import { kindOf } from "./kind-of.ts";
+
+/** What an HTTP header can carry. */
+const HEADER_TEXT = /^[\x20-\x7e]+$/;
+
+/** Checks what hooks set in `ctx.response`, since JavaScript may set anything; throws `internal` with the place, what came and what is expected. */
+export function checkResponse(response: unknown): ResponseInfo {
+  const { metadata, contentType } = (response ?? {}) as { metadata?: unknown; contentType?: unknown };
+  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) {
+    throw wrong("metadata", metadata, "an object with a text for each name");
+  }
+  const entry = Object.entries(metadata).find(([, value]) => typeof value !== "string");
+  if (entry !== undefined) throw wrong(`metadata["${entry[0]}"]`, entry[1], "a text; convert it with String()");
+  if (contentType === undefined) return { metadata: metadata as Record<string, string> };
+  if (typeof contentType !== "string" || !HEADER_TEXT.test(contentType)) {
+    throw wrong("contentType", contentType, 'a media type such as "image/jpeg"');
+  }
+  return { metadata: metadata as Record<string, string>, contentType };
+}
+
+function wrong(place: string, value: unknown, expected: string): ServingError {
+  const came = typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : kindOf(value);
+  return new ServingError("internal", `A hook set ctx.response.${place} to ${came}; expected ${expected}.`);
+}

@@ -1,0 +1,26 @@
+import { MalformedMessage } from "../../threads/malformed-message.ts";
+import type { WireRecord } from "../../threads/wire-record.ts";
+import { CALL, type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
+
+type Unchecked<Meta> = { readonly [Key in keyof Meta]?: unknown };
+
+/** Checks a request to a model from another thread, which may run hooks; throws {@link MalformedMessage} for one that a model client does not send. */
+export function checkModelRequest({ kind, meta }: WireRecord): void {
+  if (kind === PREDICT) checkPredict((meta ?? {}) as Unchecked<PredictMeta>);
+  else if (kind === CALL) checkCall((meta ?? {}) as Unchecked<CallMeta>);
+  else if (kind !== STATISTICS) throw new MalformedMessage(`it has kind ${kind}, which no model answers`);
+}
+
+function checkPredict({ signature, outputs, ...numbers }: Unchecked<PredictMeta>): void {
+  const { deadline, priority, queueTimeoutMs } = numbers;
+  const isValid =
+    (signature === undefined || typeof signature === "string") &&
+    (outputs === undefined || (Array.isArray(outputs) && outputs.every((name) => typeof name === "string"))) &&
+    [deadline, priority, queueTimeoutMs].every((value) => value === undefined || Number.isFinite(value));
+  if (!isValid) throw new MalformedMessage("it has a predict whose signature, outputs or times are not valid");
+}
+
+function checkCall({ method, args }: Unchecked<CallMeta>): void {
+  if (typeof method === "string" && Array.isArray(args)) return;
+  throw new MalformedMessage("it has a call without method and arguments");
+}

@@ -1,0 +1,72 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { toTensors } from "../../src/tensor/plain-value.ts";
+import { run } from "../helpers/run-pipeline.ts";
+import { ask, startHookThreads } from "../helpers/start-hook-threads.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+/** A model in a thread of its own, which doubles x. */
+const threadDriver = `
+  import { createTensor, defineDriver } from "kserving";
+  export default defineDriver({
+    name: "double", options: {}, pathless: true,
+    load: async () => ({
+      signatures: { serving_default: {} },
+      predict: async ({ x }: any) => ({ y: createTensor("int32", x.shape, x.data.map((each: number) => 2 * each)) }),
+      close: async () => {},
+    }),
+  });`;
+
+/** Hooks that do `attack` when a request asks for it, and never answer that request. */
+const attackedBy = (attack: string) => `
+  export async function preprocess(inputs: any) {
+    if (inputs.attack === undefined) return { x: inputs.x };
+    ${attack};
+    await new Promise(() => {});
+  }`;
+
+async function expectOneLostThread(source: string): Promise<void> {
+  const driver = join(tempFolder({ "double.ts": threadDriver }), "double.ts");
+  const servable = await startHookThreads(source, { models: [{ driver }] });
+  expect(await ask(servable, { x: [1] })).toEqual({ y: [2] });
+  const attack = run(servable, { kind: "tensors", tensors: toTensors({ attack: 1 }) });
+  await expect(attack).rejects.toMatchObject({ code: "unavailable" });
+  expect(await ask(servable, { x: [2] })).toEqual({ y: [4] });
+}
+
+const PORTS = ["control", "requests", "model"] as const;
+/** A frame with one record: its kind and id, without plain data and tensors. */
+const record = (kind: number, id: number) => `Int32Array.of(1, 24, ${kind}, ${id}, 0, 0).buffer`;
+
+describe.each(PORTS.map((name, index) => [name, index] as const))("on the %s port", (_, index) => {
+  test.each([
+    ["a text", '"hello"'],
+    ["an object with names of our own", '{ log: { level: "__proto__", message: {}, fields: null } }'],
+    ["a list without end", "new Array(2 ** 32 - 1)"],
+    ["what contains itself", "(() => { const it: any = []; it.push(it); return it; })()"],
+    ["a frame that claims 2^30 records", "Int32Array.of(2 ** 30, 8).buffer"],
+    ["shared memory", "new SharedArrayBuffer(64)"],
+    ["a record of an unknown kind", record(99, 1)],
+  ])("%s costs the hook thread that sent it, and nothing else", async (_, message) => {
+    await expectOneLostThread(attackedBy(`(process as any)._getActiveHandles()[${index}].postMessage(${message})`));
+  });
+});
+
+test.each([
+  ["an answer to a request that nobody made", record(0, 12345)],
+  ["an error without code and message", record(1, 1)],
+])("%s costs the hook thread that sent it", async (_, message) => {
+  await expectOneLostThread(attackedBy(`(process as any)._getActiveHandles()[1].postMessage(${message})`));
+});
+
+test("what a hook posts to its parent port goes nowhere", async () => {
+  const servable = await startHookThreads(`
+    import { parentPort, workerData } from "node:worker_threads";
+    parentPort?.postMessage("hello");
+    export function preprocess(inputs: any) {
+      parentPort?.postMessage({ failed: 1 });
+      parentPort?.close();
+      return { known: Object.keys(workerData).length };
+    }`);
+  expect(await ask(servable, { x: 1 })).toEqual({ known: 0 });
+});
