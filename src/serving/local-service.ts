@@ -17,6 +17,7 @@ import type {
 } from "./inference-service.ts";
 import { Readiness } from "./readiness.ts";
 import type { ServableSlot } from "./servable-slot.ts";
+import { servedNames } from "./served-names.ts";
 
 /** What requests are held to. */
 export interface LocalServiceOptions {
@@ -111,7 +112,8 @@ export class LocalService implements InferenceService {
   #slotsOf(model: string): readonly ServableSlot[] {
     const slots = this.#catalog.slots().filter(({ name }) => name === model);
     if (slots.length > 0) return slots;
-    throw new ServingError("not_found", `There is no model "${model}".`);
+    const names = this.#catalog.slots().map(({ name }) => name);
+    throw new ServingError("not_found", `There is no model "${model}".${servedNames(model, names)}`);
   }
 }
 

@@ -126,7 +126,7 @@ describe("in front of another server", () => {
     expect(await answer("/serving-proxy", '{"x": [1, "a"]}')).toEqual([200, { x: [1, "a"] }]);
     expect(await answer("/v1/models/nope:predict", '{"inputs": 7}')).toEqual([
       404,
-      { error: "Servable not found for request: Latest(nope)" },
+      { error: "Servable not found for request: Latest(nope). This server has default." },
     ]);
   });
 });

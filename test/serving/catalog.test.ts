@@ -15,6 +15,11 @@ describe("a reference means", () => {
     expect(catalog.resolve({ model: "m", version: 9n }).version).toBe(9n);
   });
 
+  test("the highest version where it says 0, unless there is a version 0", async () => {
+    expect((await catalogOf(["m", 1n], ["m", 2n])).resolve({ model: "m", version: 0n }).version).toBe(2n);
+    expect((await catalogOf(["m", 0n], ["m", 2n])).resolve({ model: "m", version: 0n }).version).toBe(0n);
+  });
+
   test("the only model where the name is empty", async () => {
     expect((await catalogOf(["m", 1n])).resolve({ model: "" }).name).toBe("m");
   });
@@ -22,10 +27,18 @@ describe("a reference means", () => {
 
 describe("what there is not is refused in TensorFlow Serving's words", () => {
   test.each([
-    [{ model: "n" }, "not_found", "Servable not found for request: Latest(n)"],
-    [{ model: "m", version: 5n }, "not_found", "Servable not found for request: Specific(m, 5)"],
+    [
+      { model: "n" },
+      "not_found",
+      'Servable not found for request: Latest(n). Did you mean "m"? This server has m, other.',
+    ],
+    [
+      { model: "m", version: 5n },
+      "not_found",
+      "Servable not found for request: Specific(m, 5). Model m has version 1.",
+    ],
     [{ model: "m", label: "stable" }, "invalid_argument", "Unrecognized servable version label: stable"],
-    [{ model: "" }, "invalid_argument", "ModelSpec has no name specified."],
+    [{ model: "" }, "invalid_argument", "ModelSpec has no name specified. This server has m, other."],
   ])("%o", async (ref, code, message) => {
     const catalog = await catalogOf(["m", 1n], ["other", 1n]);
     expect(() => catalog.resolve(ref)).toThrow(expect.objectContaining({ code, message }));

@@ -5,6 +5,7 @@ import { takesPictures } from "../../signature/takes-pictures.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
 import { requestError } from "./request-error.ts";
+import { givesOutputs, takesInputs } from "./takes-inputs.ts";
 
 /** What of a request its model's signature has something to say about. */
 export interface CheckedRequest {
@@ -33,7 +34,9 @@ function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): voi
   }
   for (const [name, tensor] of Object.entries(request.inputs)) {
     const spec = specs.find((one) => one.name === name);
-    if (spec === undefined) throw invalid(`unexpected inference input '${name}' for model '${request.model}'`);
+    if (spec === undefined) {
+      throw invalid(`unexpected inference input '${name}' for model '${request.model}'. ${takesInputs(specs)}`);
+    }
     const isPicture = tensor.dtype === "bytes" && takesPictures(spec);
     if (!isPicture) checkInput(request, tensor, spec);
   }
@@ -45,9 +48,15 @@ function wrongCount(request: CheckedRequest, specs: readonly TensorSpec[], missi
     missing.length === 0 ? "" : `, but missing required input(s) ${list(missing.map(({ name }) => name))}`;
   return requestError(
     request.id,
-    `expected ${specs.length} inputs but got ${sent.length} inputs for model '${request.model}'. Got input(s) ${list(sent)}${lacking}. ` +
-      "Please provide all required input(s).",
+    `expected ${countText(specs)} but got ${sent.length} inputs for model '${request.model}'. Got input(s) ${list(sent)}${lacking}. ` +
+      `Please provide all required input(s). ${takesInputs(specs)}`,
   );
+}
+
+function countText(specs: readonly TensorSpec[]): string {
+  const required = specs.filter(({ default: value }) => value === undefined).length;
+  if (required === specs.length) return `${required} inputs`;
+  return `number of inputs between ${required} and ${specs.length}`;
 }
 
 function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: TensorSpec): void {
@@ -71,7 +80,7 @@ function checkOutputs({ model, outputs }: CheckedRequest, specs: readonly Tensor
   const seen = new Set<string>();
   for (const name of outputs) {
     if (specs !== undefined && !specs.some((spec) => spec.name === name)) {
-      throw invalid(`unexpected inference output '${name}' for model '${model}'`);
+      throw invalid(`unexpected inference output '${name}' for model '${model}'. ${givesOutputs(specs)}`);
     }
     if (seen.has(name)) throw invalid(`output '${name}' already exists in request`);
     seen.add(name);

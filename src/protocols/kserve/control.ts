@@ -43,6 +43,8 @@ export async function unloadModel(service: InferenceService, model: string): Pro
 async function rename(action: "load" | "unload", model: string, change: Promise<void>): Promise<void> {
   await change.catch((reason: unknown) => {
     const { code, message } = ServingError.from(reason);
-    throw new ServingError(code, `failed to ${action} '${model}', ${message}`, { cause: reason });
+    // The only way in which Triton fails to find what it is to load.
+    const known = code === "not_found" && action === "load" ? "failed to poll from model repository. " : "";
+    throw new ServingError(code, `failed to ${action} '${model}', ${known}${message}`, { cause: reason });
   });
 }

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { UnaryMethod } from "../../grpc/unary-handler.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -12,7 +13,7 @@ import { modelStatistics } from "./model-statistics.ts";
 import type { Parameters } from "./parameters.ts";
 import { repositoryIndex } from "./repository-index.ts";
 import { serverMetadata } from "./server-metadata.ts";
-import { noSharedMemory } from "./shared-memory.ts";
+import { assertAllRegions, noSharedMemory, type SharedMemoryKind } from "./shared-memory.ts";
 import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
 
 /** What calls need. */
@@ -28,7 +29,7 @@ type AdminCall = (request: JsonObject, context: AdminContext, peer: () => string
 const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   ServerLive: async () => ({ live: true }),
   ServerReady: async (_request, { service }) => ({ ready: service.isReady() }),
-  ModelReady: async (request, { service }) => ({ ready: isModelReady(service, await find(request, service)) }),
+  ModelReady: async (request, { service }) => ({ ready: await isReady(toRef(request), service) }),
   ServerMetadata: async () => serverMetadata(),
   ModelMetadata: async (request, { service }) => modelMetadata(service, await find(request, service)),
   ModelConfig: async (request, { service }) => ({ config: modelConfig(await find(request, service)) }),
@@ -60,12 +61,12 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
     );
     return { settings: mapValues(logSettings(context.log), toSettingValue) };
   },
-  SystemSharedMemoryStatus: refuseSharedMemory,
+  SystemSharedMemoryStatus: async ({ name }) => noRegions("system", String(name)),
   SystemSharedMemoryRegister: refuseSharedMemory,
-  SystemSharedMemoryUnregister: refuseSharedMemory,
-  CudaSharedMemoryStatus: refuseSharedMemory,
+  SystemSharedMemoryUnregister: async () => ({}),
+  CudaSharedMemoryStatus: async ({ name }) => noRegions("cuda", String(name)),
   CudaSharedMemoryRegister: refuseSharedMemory,
-  CudaSharedMemoryUnregister: refuseSharedMemory,
+  CudaSharedMemoryUnregister: async () => ({}),
 };
 
 /** Their names. */
@@ -103,6 +104,21 @@ function mapValues<Value>(record: object, map: (value: Value) => unknown): Recor
 function toSettingValue(value: boolean | number | string): object {
   if (typeof value === "boolean") return { bool_param: value };
   return typeof value === "number" ? { uint32_param: value } : { string_param: value };
+}
+
+/** Triton's clients take an error here for a failure of the call, not for the answer that the model is not there. */
+async function isReady(ref: ModelRef, service: InferenceService): Promise<boolean> {
+  try {
+    return isModelReady(service, await describeModel(service, ref));
+  } catch (reason) {
+    if (ServingError.from(reason).code === "not_found") return false;
+    throw reason;
+  }
+}
+
+function noRegions(kind: SharedMemoryKind, region: string): object {
+  assertAllRegions(kind, region);
+  return {};
 }
 
 async function refuseSharedMemory(): Promise<never> {

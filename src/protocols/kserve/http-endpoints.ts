@@ -2,11 +2,13 @@ import { isJsonList, type JsonObject, type JsonValue } from "../../codecs/json/j
 import { ServingError } from "../../errors.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { HttpAnswer, HttpDependencies } from "../../proxy/http-route.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { ServableDescription } from "../../serving/inference-service.ts";
 import { assertControl, reloadModel, unloadModel } from "./control.ts";
+import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { answerInfer } from "./http-infer.ts";
 import { parseKserveObject, toParameters } from "./http-request.ts";
+import { SHARED_MEMORY_ENDPOINTS } from "./http-shared-memory.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { modelConfig } from "./model-config.ts";
 import { modelMetadata } from "./model-metadata.ts";
@@ -15,11 +17,13 @@ import { modelStatistics } from "./model-statistics.ts";
 import { openApiDocument } from "./openapi.ts";
 import {
   CONTROL_SCHEMAS,
-  type EndpointSchemas,
   INDEX_SCHEMAS,
+  LIVE_SCHEMAS,
   LOG_SCHEMAS,
+  MODEL_READY_SCHEMAS,
   MODEL_SCHEMAS,
   MODELS_SCHEMAS,
+  READY_SCHEMAS,
   SERVER_SCHEMAS,
   TRACE_SCHEMAS,
 } from "./openapi-schemas.ts";
@@ -27,27 +31,6 @@ import { readBoolean } from "./parameters.ts";
 import { repositoryIndex } from "./repository-index.ts";
 import { serverMetadata } from "./server-metadata.ts";
 import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
-
-/** A request to an endpoint; model and version are empty where its path has none. */
-interface KserveCall extends HttpDependencies {
-  readonly model: string;
-  readonly version: string;
-  readonly exchange: HttpExchange;
-}
-
-/** One endpoint of the protocol. */
-export interface KserveEndpoint {
-  readonly method: "GET" | "POST";
-  /** With `{name}` and `{version}`. */
-  readonly path: string;
-  /** What it does, for the OpenAPI document. */
-  readonly summary: string;
-  /** Whether the status alone is the answer; default false. */
-  readonly isEmpty?: true;
-  /** What it takes and answers, for the OpenAPI document. */
-  readonly schemas?: EndpointSchemas;
-  readonly answer: (call: KserveCall) => Promise<HttpAnswer>;
-}
 
 /** Every endpoint that needs no version: each of them is there with `/versions/{version}` too. */
 const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
@@ -61,10 +44,13 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   {
     method: "GET",
     path: "/ready",
-    isEmpty: true,
     summary: "Tell whether a model is ready",
-    answer: async (call) =>
-      isModelReady(call.service, await find(call)) ? EMPTY : notReady("Model version not ready"),
+    schemas: MODEL_READY_SCHEMAS,
+    answer: async (call) => {
+      const found = await find(call);
+      if (!isModelReady(call.service, found)) throw new HttpError(400, "Model version not ready");
+      return toJson({ name: found.model, ready: true });
+    },
   },
   {
     method: "POST",
@@ -119,16 +105,19 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   {
     method: "GET",
     path: "/v2/health/live",
-    isEmpty: true,
     summary: "Tell whether the server lives",
-    answer: async () => EMPTY,
+    schemas: LIVE_SCHEMAS,
+    answer: async () => toJson({ live: true }),
   },
   {
     method: "GET",
     path: "/v2/health/ready",
-    isEmpty: true,
     summary: "Tell whether the server is ready",
-    answer: async ({ service }) => (service.isReady() ? EMPTY : notReady("Server is not ready")),
+    schemas: READY_SCHEMAS,
+    answer: async ({ service }) => {
+      if (!service.isReady()) throw new HttpError(400, "Server is not ready");
+      return toJson({ ready: true });
+    },
   },
   {
     method: "GET",
@@ -209,6 +198,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     schemas: TRACE_SCHEMAS,
     answer: answerNewTracing,
   },
+  ...SHARED_MEMORY_ENDPOINTS,
 ];
 
 function find({ service, model, version }: KserveCall): Promise<ServableDescription> {
@@ -252,12 +242,8 @@ async function readObject(exchange: HttpExchange): Promise<JsonObject> {
   return body.length === 0 ? {} : parseKserveObject(body, exchange.budget);
 }
 
-/** Health answers have no body; clients look at the status alone. */
+/** What changes the server answers with its status alone. */
 const EMPTY: HttpAnswer = { contentType: "application/json", body: new Uint8Array(0) };
-
-function notReady(message: string): never {
-  throw new HttpError(400, message);
-}
 
 function toJson(value: unknown): HttpAnswer {
   return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };

@@ -55,6 +55,14 @@ function isPrefixed(bytes: Uint8Array): boolean {
   return length >= LENGTH_BYTES && new DataView(buffer, byteOffset).getUint32(0, true) === length - LENGTH_BYTES;
 }
 
+/** Sizes written as text: OpenVINO's documents write even one so. */
+function parseSizes(text: string): readonly number[] {
+  if (/^\s*\d{1,15}(\s*,\s*\d{1,15})*\s*$/.test(text)) return text.split(",").map(Number);
+  throw invalid(
+    `${SIZE} parameter is invalid and cannot be parsed: '${text.slice(0, 40)}'; expected an integer, or sizes of pictures separated by commas`,
+  );
+}
+
 /** The bytes behind the JSON, from which inputs take theirs one after another. */
 class BinaryPart {
   readonly #bytes: Uint8Array;
@@ -68,13 +76,19 @@ class BinaryPart {
 
   take(input: JsonInput, isLast: boolean): Tensor {
     const size = input.parameters.get(SIZE);
-    // A string is how OpenVINO Model Server 2022 told the sizes of pictures, which then stood without a length of their own.
-    if (typeof size === "string") return this.#takePictures(input, size);
-    const bytes = this.#takeBytes(this.#sizeOf(input, isLast), input.name);
-    // A picture's own first bytes would be an absurd length.
-    const isBare =
-      size === undefined && input.datatype === "BYTES" && imageFormat(bytes) !== undefined && !isPrefixed(bytes);
-    return isBare ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
+    const sizes = typeof size === "string" ? parseSizes(size) : undefined;
+    // Several sizes are how OpenVINO Model Server 2022 took pictures, which then stood without a length of their own.
+    if (sizes !== undefined && sizes.length > 1) return this.#takePictures(input, sizes);
+    const bytes = this.#takeBytes(sizes?.[0] ?? this.#sizeOf(input, isLast), input.name);
+    return this.#isBare(input, bytes) ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
+  }
+
+  /** Whether one element stands without its length, as a picture may, and anything whose size was told as text: its own first bytes would be an absurd length. */
+  #isBare({ datatype, shape, parameters }: JsonInput, bytes: Uint8Array): boolean {
+    const size = parameters.get(SIZE);
+    if (datatype !== "BYTES" || typeof size === "number" || isPrefixed(bytes)) return false;
+    const isOne = shape.length === 1 && shape[0] === 1;
+    return imageFormat(bytes) !== undefined || (typeof size === "string" && isOne);
   }
 
   /** Refuses bytes that no input took. */
@@ -94,13 +108,13 @@ class BinaryPart {
     );
   }
 
-  #takePictures(input: JsonInput, sizes: string): Tensor {
-    if (!/^\d+(\s*,\s*\d+)*$/.test(sizes)) {
+  #takePictures(input: JsonInput, sizes: readonly number[]): Tensor {
+    if (input.datatype !== "BYTES") {
       throw invalid(
-        `${SIZE} parameter is invalid and cannot be parsed: '${sizes.slice(0, 40)}'; expected an integer, or sizes of pictures separated by commas`,
+        `${SIZE} has ${sizes.length} sizes for input '${input.name}', which is ${input.datatype}; expected one, as only BYTES may be pictures`,
       );
     }
-    const pictures = sizes.split(",").map((size) => this.#takeBytes(Number(size), input.name));
+    const pictures = sizes.map((size) => this.#takeBytes(size, input.name));
     return this.#toElements(input, pictures);
   }
 

@@ -9,6 +9,7 @@ import {
 } from "../../codecs/json/json-value.ts";
 import { ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { MAX_RANK } from "../../tensor/tensor.ts";
 import type { RequestedOutput } from "./infer-kserve.ts";
 import { NO_PARAMETERS, type Parameter, type Parameters } from "./parameters.ts";
 import type { InputHead } from "./raw-tensor.ts";
@@ -102,9 +103,13 @@ function toShape(shape: JsonValue | undefined, name: string): readonly number[] 
   if (!(shape instanceof JsonNumbers) || shape.shape.length !== 1) {
     throw unable("shape", `input '${name}' has ${shown(shape)}; expected a list of integers`);
   }
+  if (shape.size > MAX_RANK) {
+    throw unable("shape", `input '${name}' has ${shape.size} dimensions; a tensor may have ${MAX_RANK} at most`);
+  }
   return Array.from({ length: shape.size }, (_, index) => {
     const size = shape.at(index);
-    if (typeof size === "number" && shape.isInteger(index) && size >= 0) return size;
+    // Beyond what a number holds exactly, which no tensor has: what is made of it refuses it.
+    if (shape.isInteger(index) && size >= 0) return Number(size);
     throw unable("shape", "attempt to access JSON non-unsigned-integer as unsigned-integer");
   });
 }

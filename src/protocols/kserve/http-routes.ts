@@ -1,10 +1,9 @@
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpDependencies, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
-import { KSERVE_ENDPOINTS, type KserveEndpoint } from "./http-endpoints.ts";
-import { noSharedMemory } from "./shared-memory.ts";
+import type { KserveEndpoint } from "./http-endpoint.ts";
+import { KSERVE_ENDPOINTS } from "./http-endpoints.ts";
 
 const PREFIX = /^\/v2(?:[/?]|$)/;
-const SHARED_MEMORY = /^\/v2\/(?:system|cuda)sharedmemory\//;
 
 /** KServe V2 over HTTP; all else under `/v2` is refused as Triton does. */
 export function createKserveRoutes(dependencies: HttpDependencies): HttpRoutes {
@@ -19,23 +18,24 @@ export function createKserveRoutes(dependencies: HttpDependencies): HttpRoutes {
       isKnown = true;
       if (endpoint.method === method) return toHandler(endpoint, groups, dependencies);
     }
-    if (SHARED_MEMORY.test(path)) return refuse(noSharedMemory());
     return refuse(isKnown ? new HttpError(405, "Method Not Allowed") : new HttpError(404, "Not Found"));
   };
 }
 
-/** `{name}` and `{version}` become groups; `(?<_>)` makes groups of a path that has none. */
+/** `{name}`, `{version}` and `{region}` become groups; `(?<_>)` makes groups of a path that has none. */
 function toPattern(path: string): RegExp {
-  const pattern = path.replace("{name}", "(?<name>[^/]+)").replace("{version}", "(?<version>[0-9]+)");
+  const pattern = path
+    .replace("{version}", "(?<version>[0-9]+)")
+    .replace(/\{(name|region)\}/, (_, group: string) => `(?<${group}>[^/]+)`);
   return new RegExp(`^(?<_>)${pattern}/?$`);
 }
 
 function toHandler(
   { answer }: KserveEndpoint,
-  { name = "", version = "" }: Record<string, string>,
+  { name = "", version = "", region = "" }: Record<string, string>,
   dependencies: HttpDependencies,
 ): RouteHandler {
-  const target = { model: decode(name), version };
+  const target = { model: decode(name), version, region: decode(region) };
   return (exchange) => answer({ ...dependencies, ...target, exchange });
 }
 

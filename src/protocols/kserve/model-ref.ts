@@ -1,5 +1,11 @@
 import { ServingError } from "../../errors.ts";
-import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
+import type {
+  InferenceService,
+  ModelRef,
+  ServableDescription,
+  ServableState,
+} from "../../serving/inference-service.ts";
+import { servedNames } from "../../serving/served-names.ts";
 
 /** What a request's model name and version text mean; an empty version is the highest one. Throws `invalid_argument` for any other that is no positive integer. */
 export function toModelRef(model: string, version: string): ModelRef {
@@ -17,7 +23,8 @@ export async function describeModel(service: InferenceService, ref: ModelRef): P
   try {
     return await service.describe(ref);
   } catch (reason) {
-    throw toKserveError(reason, ref, service);
+    if (!(reason instanceof ServingError) || reason.code !== "not_found") throw reason;
+    throw modelNotFound(ref, service);
   }
 }
 
@@ -28,12 +35,23 @@ export function isModelReady(service: InferenceService, { model, version }: Serv
   return known.some((one) => one.model === model && one.version === version && one.isReady);
 }
 
-function toKserveError(reason: unknown, { model, version }: ModelRef, service: InferenceService): unknown {
-  if (!(reason instanceof ServingError) || reason.code !== "not_found") return reason;
+/** The error for a model or version that does not answer, with the text of Triton, and with what there is instead. */
+export function modelNotFound({ model, version }: ModelRef, service: InferenceService): ServingError {
   const known = service.index().filter((one) => one.model === model);
   const which = version === undefined || known.length === 0 ? `'${model}'` : `'${model}' version ${version}`;
   const isThere = known.some((one) => version === undefined || one.version === version);
   // What is there, and was yet not resolved, is not loaded.
   const unloaded = version === undefined ? "has no available versions" : "is not at ready state";
-  return new ServingError("not_found", `Request for unknown model: ${which} ${isThere ? unloaded : "is not found"}`);
+  const text = `Request for unknown model: ${which} ${isThere ? unloaded : "is not found"}`;
+  return new ServingError("not_found", isThere ? text : text + whatIsThere(model, known, service));
+}
+
+/** What a client may ask for instead. */
+function whatIsThere(model: string, known: readonly ServableState[], service: InferenceService): string {
+  if (known.length > 0) return `. It has version ${known.map(({ version }) => version).join(", ")}.`;
+  const served = servedNames(
+    model,
+    service.index().map((one) => one.model),
+  );
+  return served && `.${served}`;
 }

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, ModelRef, NamedStatistics } from "../../serving/inference-service.ts";
+import { modelNotFound } from "./model-ref.ts";
 
 /** What ModelStatistics and `GET /v2/models/NAME/stats` say, with the field names of inference.ModelStatistics. */
 export interface ModelStatistics {
@@ -29,10 +30,8 @@ interface BatchStatistics {
 const NOTHING: Duration = { count: 0, ns: 0 };
 
 /** The statistics of one model, of one version of it, or of all (an empty name). Throws `not_found` for an unknown one. */
-export async function modelStatistics(
-  service: InferenceService,
-  { model, version }: ModelRef,
-): Promise<ModelStatistics[]> {
+export async function modelStatistics(service: InferenceService, ref: ModelRef): Promise<ModelStatistics[]> {
+  const { model, version } = ref;
   const all = await service.statistics();
   const isMeant = (one: NamedStatistics) =>
     (model === "" || one.model === model) && (version === undefined || one.version === version);
@@ -41,8 +40,7 @@ export async function modelStatistics(
   if (service.index().length === 0) {
     throw new ServingError("unimplemented", "This is a proxy; ask the server behind it for statistics.");
   }
-  const which = version === undefined ? `'${model}'` : `'${model}' version ${version}`;
-  throw new ServingError("not_found", `Request for unknown model: ${which} is not found`);
+  throw modelNotFound(ref, service);
 }
 
 /** Of a request's time what it did not wait for a model, and the model did not run, counts as the preparation of inputs: hooks, decoding, checks. */

@@ -34,6 +34,12 @@ const NONE = { enum: [[], null] };
 
 /** What the server says of itself. */
 export const SERVER_SCHEMAS: EndpointSchemas = { answer: object({ name: TEXT, version: TEXT, extensions: TEXTS }) };
+/** That the server lives. */
+export const LIVE_SCHEMAS: EndpointSchemas = { answer: object({ live: { const: true } }) };
+/** That the server is ready. */
+export const READY_SCHEMAS: EndpointSchemas = { answer: object({ ready: { const: true } }) };
+/** That a model is ready. */
+export const MODEL_READY_SCHEMAS: EndpointSchemas = { answer: object({ name: TEXT, ready: { const: true } }) };
 /** The names of the models. */
 export const MODELS_SCHEMAS: EndpointSchemas = { answer: object({ models: TEXTS }) };
 /** A model's inputs and outputs. */

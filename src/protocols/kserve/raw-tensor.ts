@@ -59,18 +59,34 @@ export function dtypeOfInput({ name, datatype }: InputHead, model: string): Tens
 }
 
 /** Elements of an input's shape; throws `invalid_argument` for a negative or overflowing dimension. */
-export function elementsOf({ name, shape }: InputHead, model: string): number {
-  const about = `input '${name}' for model '${model}'`;
-  if (shape.every((size) => size >= 0) && shape.reduce((product, size) => product * size, 1) >= 2 ** 63) {
-    throw invalid(
-      `${about}: shape [${shape}] causes total element count to exceed maximum size of 9223372036854775807`,
-    );
-  }
+export function elementsOf(head: InputHead, model: string): number {
+  const { name, shape } = head;
+  if (shape.every((size) => size >= 0)) assertNoOverflow(head);
   try {
     return elementCount(shape);
   } catch (cause) {
+    const about = `input '${name}' for model '${model}'`;
     throw new ServingError("invalid_argument", `${about}: ${ServingError.from(cause).message}`, { cause });
   }
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** Throws, with Triton's texts, where elements or their bytes are more than 64 bits count. */
+function assertNoOverflow({ name, shape, datatype }: InputHead): void {
+  if (shape.reduce((product, size) => product * size, 1) <= Number.MAX_SAFE_INTEGER) return;
+  const count = shape.reduce((product, size) => product * BigInt(size), 1n);
+  if (count > INT64_MAX) {
+    throw invalid(
+      `invalid shape for input '${name}': shape [${shape}] causes total element count to exceed maximum size of ${INT64_MAX}`,
+    );
+  }
+  const dtype = datatypeNamed(datatype)?.dtype ?? "bytes";
+  const bytes = dtype === "bytes" ? 1 : numericLayout(dtype).bytes;
+  if (count * BigInt(bytes) <= INT64_MAX) return;
+  throw invalid(
+    `byte size overflow for input '${name}': element count (${count}) * data type size (${bytes}) exceeds maximum allowed size (${INT64_MAX})`,
+  );
 }
 
 interface Elements {
@@ -98,14 +114,21 @@ function readElements(raw: Uint8Array, expected: Elements): Uint8Array[] {
           `${position - start} but only ${raw.length - start} bytes available`,
       );
     }
-    if (elements.length === count) throw wrongCount(expected, "more");
+    if (elements.length === count) throw tooMany(expected);
     elements.push(raw.subarray(start, position));
   }
   if (elements.length < count) throw wrongCount(expected, elements.length);
   return elements;
 }
 
-function wrongCount({ name, count, model, id }: Elements, got: number | "more"): ServingError {
+function tooMany({ name, count, model, id }: Elements): ServingError {
+  return requestError(
+    id,
+    `unexpected number of string elements ${count + 1} for inference input '${name}' for model '${model}', expecting ${count}`,
+  );
+}
+
+function wrongCount({ name, count, model, id }: Elements, got: number): ServingError {
   return requestError(
     id,
     `expected ${count} string elements for inference input '${name}' for model '${model}', got ${got}`,

@@ -59,7 +59,10 @@ describe("a model that is unloaded and loaded by its clients", () => {
   it("is refused under another name, and with parameters that nobody reads", async () => {
     const { send } = await start();
     const unknown = await send("/v2/repository/models/no/load", { method: "POST" });
-    expect(unknown).toEqual([404, expect.stringContaining("failed to load 'no', There is no model")]);
+    expect(unknown).toEqual([
+      404,
+      expect.stringContaining("failed to load 'no', failed to poll from model repository"),
+    ]);
     const body = JSON.stringify({ parameters: { config: "{}" } });
     const refused = await send(`${MODEL}/load`, { method: "POST", body });
     expect(refused).toEqual([400, expect.stringContaining("the parameter 'config' is not taken")]);

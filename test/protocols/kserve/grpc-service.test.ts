@@ -115,7 +115,8 @@ describe("the KServe V2 service", () => {
       "no input",
       "INVALID_ARGUMENT",
       { inputs: [], raw_input_contents: [] },
-      "expected 1 inputs but got 0 inputs for model 'default'. Got input(s) [], but missing required input(s) ['x'].",
+      "expected 1 inputs but got 0 inputs for model 'default'. Got input(s) [], but missing required input(s) ['x']. " +
+        "Please provide all required input(s). The model takes 'x' FP32 [-1].",
     ],
     [
       "an input twice",
@@ -160,11 +161,28 @@ describe("the KServe V2 service", () => {
     await expect(failed).rejects.toMatchObject({ details: expect.stringContaining(text) });
   });
 
-  it("says that it has no shared memory", async () => {
+  it.each(["System", "Cuda"])("has no regions of shared memory, %s, and lets them be unregistered", async (kind) => {
     const { call } = await connect();
-    await expect(call("SystemSharedMemoryRegister", { name: "r", key: "/k", byte_size: 8 })).rejects.toMatchObject({
+    expect(await call(`${kind}SharedMemoryStatus`, {})).toEqual({});
+    expect(await call(`${kind}SharedMemoryUnregister`, {})).toEqual({});
+    expect(await call(`${kind}SharedMemoryUnregister`, { name: "r" })).toEqual({});
+    const details = `Unable to find ${kind.toLowerCase()} shared memory region: 'r'`;
+    const found = call(`${kind}SharedMemoryStatus`, { name: "r" });
+    await expect(found).rejects.toMatchObject({ code: 5, details: expect.stringContaining(details) });
+    const registered = call(`${kind}SharedMemoryRegister`, { name: "r", key: "/k", byte_size: 8 });
+    await expect(registered).rejects.toMatchObject({
+      code: 12,
       details: expect.stringContaining("no shared-memory regions"),
     });
+  });
+
+  it.each([
+    ["an unknown model", { name: "no" }],
+    ["an unknown version", { name: "default", version: "2" }],
+  ])("says that %s is not ready", async (_, ref) => {
+    const { call } = await connect();
+    expect(await call("ModelReady", ref)).toEqual({ ready: false });
+    await expect(call("ModelReady", { ...ref, version: "x" })).rejects.toMatchObject({ code: 3 });
   });
 });
 
@@ -190,7 +208,7 @@ describe("a stream of inference requests", () => {
       infer_response: Plain;
     }[]) {
       const id = Number(response.id);
-      if (id === 50) expect(error).toBe("Request for unknown model: 'no' is not found");
+      if (id === 50) expect(error).toBe("Request for unknown model: 'no' is not found. This server has default.");
       else expect(response.raw_output_contents).toEqual([Buffer.from(Float32Array.of(id / 2 + 2, 2).buffer)]);
     }
   });
@@ -201,6 +219,8 @@ describe("a stream of inference requests", () => {
     metadata.set("triton_grpc_error", "true");
     const call = stream(metadata);
     call.write({ ...request, model_name: "no" });
-    await expect(collect(call)).rejects.toMatchObject({ details: "Request for unknown model: 'no' is not found" });
+    await expect(collect(call)).rejects.toMatchObject({
+      details: "Request for unknown model: 'no' is not found. This server has default.",
+    });
   });
 });

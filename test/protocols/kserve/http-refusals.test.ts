@@ -94,6 +94,30 @@ describe("KServe V2 over HTTP", () => {
       "output 'x' is in shared memory",
     ],
     [
+      "one size for several pictures of another type than BYTES",
+      binary({ inputs: [{ ...x, parameters: { binary_data_size: "4,4" } }] }, Buffer.alloc(8)),
+      400,
+      "binary_data_size has 2 sizes for input 'x', which is FP32; expected one",
+    ],
+    [
+      "bytes that overflow",
+      post(JSON.stringify({ inputs: [{ ...x, shape: [4, 2 ** 60], data: [1] }] })),
+      400,
+      "byte size overflow for input 'x': element count (4611686018427387904) * data type size (4) exceeds maximum",
+    ],
+    [
+      "more dimensions than any runtime takes",
+      post(JSON.stringify({ inputs: [{ ...x, shape: Array(255).fill(1), data: [1] }] })),
+      400,
+      "Unable to parse 'shape': input 'x' has 255 dimensions; a tensor may have 254 at most",
+    ],
+    [
+      "more texts than the shape says",
+      binary({ inputs: [{ ...x, datatype: "BYTES", shape: [1] }] }, Buffer.alloc(8)),
+      400,
+      "unexpected number of string elements 2 for inference input 'x' for model 'default', expecting 1",
+    ],
+    [
       "dimensions that overflow",
       post(JSON.stringify({ inputs: [{ ...x, shape: [4294967296, 4294967296], data: [1] }] })),
       400,
@@ -159,7 +183,7 @@ describe("KServe V2 over HTTP", () => {
       "a raw body for a model whose inputs are not known",
       post("ab", { "Inference-Header-Content-Length": "0" }),
       400,
-      "Raw request must only have 1 input (found 0) to be deduced but got model 'default'",
+      "Raw request must only have 1 input (found 1) to be deduced but got 0 inputs in 'default' model configuration",
     ],
   ])("refuses %s", async (_, init, status, text) => {
     const send = await connect(nothing);
@@ -183,7 +207,7 @@ describe("KServe V2 over HTTP", () => {
     const answer = await send("/v2/models/no/infer", post("{"));
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
       404,
-      { error: "Request for unknown model: 'no' is not found" },
+      { error: "Request for unknown model: 'no' is not found. This server has default." },
     ]);
   });
 
@@ -191,7 +215,7 @@ describe("KServe V2 over HTTP", () => {
     [
       "no input",
       post('{"inputs":[]}'),
-      "[request id: <id_unknown>] expected 1 inputs but got 0 inputs for model 'default'. Got input(s) [], but missing required input(s) ['x']. Please provide all required input(s).",
+      "[request id: <id_unknown>] expected 1 inputs but got 0 inputs for model 'default'. Got input(s) [], but missing required input(s) ['x']. Please provide all required input(s). The model takes 'x' FP32 [-1].",
     ],
     [
       "another datatype",
@@ -209,9 +233,14 @@ describe("KServe V2 over HTTP", () => {
       "[request id: <id_unknown>] inference input 'x' data-type is 'BYTES', but model 'default' expects 'FP32'",
     ],
     [
+      "an input of another name",
+      post('{"inputs":[{"name":"z","shape":[1],"datatype":"FP32","data":[1]}]}'),
+      "unexpected inference input 'z' for model 'default'. The model takes 'x' FP32 [-1].",
+    ],
+    [
       "an unknown output",
       post('{"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]}'),
-      "unexpected inference output 'z' for model 'default'",
+      "unexpected inference output 'z' for model 'default'. The model gives 'y' FP32 [-1].",
     ],
     [
       "an output twice",
@@ -238,8 +267,20 @@ describe("KServe V2 over HTTP", () => {
     ["GET", "/v2/nothing", 404, "Not Found"],
     ["GET", "/v2/models/default/infer", 405, "Method Not Allowed"],
     ["POST", "/v2/health/live", 405, "Method Not Allowed"],
-    ["GET", "/v2/systemsharedmemory/status", 501, "This server has no shared-memory regions"],
+    ["GET", "/v2/systemsharedmemory/region/r%2Fs/status", 404, "Unable to find system shared memory region: 'r/s'"],
+    ["GET", "/v2/cudasharedmemory/region/r/status", 404, "Unable to find cuda shared memory region: 'r'"],
+    ["POST", "/v2/systemsharedmemory/status", 405, "Method Not Allowed"],
+    ["POST", "/v2/systemsharedmemory/region/r/register", 501, "This server has no shared-memory regions"],
     ["POST", "/v2/cudasharedmemory/region/r/register", 501, "This server has no shared-memory regions"],
+    ["GET", "/v2/models/defualt", 404, 'is not found. Did you mean "default"? This server has default.'],
+    ["GET", "/v2/models/defualt/stats", 404, 'is not found. Did you mean "default"? This server has default.'],
+    ["GET", "/v2/models/default/versions/9", 404, "version 9 is not found. It has version 1."],
+    [
+      "POST",
+      "/v2/repository/models/no/load",
+      404,
+      "failed to load 'no', failed to poll from model repository. There is",
+    ],
   ])("answers %s %s with %i", async (method, path, status, text) => {
     const send = await connect(nothing);
     const answer = await send(path, { method });

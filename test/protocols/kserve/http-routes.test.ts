@@ -5,13 +5,14 @@ import { binary, connect, floats, halfPlusTwo, INFER, nothing, post, split } fro
 describe("KServe V2 over HTTP", () => {
   it("says that it lives, is ready, and what it serves", async () => {
     const get = await connect(halfPlusTwo);
-    for (const path of [
-      "/v2/health/live",
-      "/v2/health/ready",
-      "/v2/models/default/ready",
-      "/v2/models/default/versions/1/ready",
-    ]) {
-      expect(await get(path)).toMatchObject({ status: 200, text: "" });
+    for (const [path, body] of [
+      ["/v2/health/live", { live: true }],
+      ["/v2/health/ready", { ready: true }],
+      ["/v2/models/default/ready", { name: "default", ready: true }],
+      ["/v2/models/default/versions/1/ready", { name: "default", ready: true }],
+    ] as const) {
+      const { status, headers, text } = await get(path);
+      expect([status, headers.get("content-type"), JSON.parse(text)]).toEqual([200, "application/json", body]);
     }
     expect(JSON.parse((await get("/v2")).text)).toMatchObject({ name: "kserving" });
     expect(JSON.parse((await get("/v2/models")).text)).toEqual({ models: ["default"] });
@@ -26,6 +27,28 @@ describe("KServe V2 over HTTP", () => {
     expect(JSON.parse((await get("/v2/repository/index", post("{}"))).text)).toEqual([
       { name: "default", version: "1", state: "READY", reason: "" },
     ]);
+  });
+
+  it("has no regions of shared memory, and lets them be unregistered", async () => {
+    const send = await connect(nothing);
+    for (const kind of ["system", "cuda"]) {
+      expect(await send(`/v2/${kind}sharedmemory/status`)).toMatchObject({ status: 200, text: "[]" });
+      for (const region of ["", "/region/r"]) {
+        const answer = await send(`/v2/${kind}sharedmemory${region}/unregister`, post(""));
+        expect(answer).toMatchObject({ status: 200, text: "" });
+      }
+    }
+  });
+
+  it.each([
+    ["8", "FP32", floats(1, 2), [1, 2]],
+    [" 8 ", "FP32", floats(1, 2), [1, 2]],
+    ["10", "BYTES", Buffer.from("\x01\0\0\0a\x01\0\0\0b"), ["a", "b"]],
+  ])("takes the size %j, written as text, of binary %s data", async (size, datatype, bytes, data) => {
+    const send = await connect(nothing);
+    const x = { name: "x", shape: [2], datatype, parameters: { binary_data_size: size } };
+    const { json } = split(await send(INFER, binary({ inputs: [x] }, bytes)));
+    expect(json.outputs).toEqual([{ name: "x", datatype, shape: [2], data }]);
   });
 
   it("infers from JSON, flat or nested, and answers flat", async () => {

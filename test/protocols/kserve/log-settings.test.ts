@@ -149,7 +149,7 @@ describe("trace settings", () => {
 
   it("are those of a model that there is", async () => {
     const { send, call } = await start();
-    const error = "Request for unknown model: 'no' is not found";
+    const error = "Request for unknown model: 'no' is not found. This server has default.";
     expect(await send("/v2/models/no/trace/setting")).toEqual([404, { error }]);
     expect(await send("/v2/models/no/trace/setting", "{}")).toEqual([404, { error }]);
     const unknown = { code: status.NOT_FOUND, details: error };

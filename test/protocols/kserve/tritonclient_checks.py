@@ -84,6 +84,21 @@ def check_health():
         assert one.is_model_ready("default") and one.is_model_ready("default", "1")
 
 
+def check_what_is_not_there_is_not_ready():
+    for _, one in both("half"):
+        assert not one.is_model_ready("no") and not one.is_model_ready("default", "9")
+
+
+def check_shared_memory_that_nobody_registered():
+    for module, one in both("half"):
+        one.unregister_system_shared_memory()
+        one.unregister_cuda_shared_memory()
+        one.unregister_system_shared_memory("region")
+        as_json = {"as_json": True} if module is grpc else {}
+        for status in [one.get_system_shared_memory_status(**as_json), one.get_cuda_shared_memory_status(**as_json)]:
+            assert status in ([], {}, {"regions": {}}), status
+
+
 def check_server_metadata():
     over_grpc = client("half", "grpc").get_server_metadata(as_json=True)
     over_http = client("half", "http").get_server_metadata()
@@ -229,7 +244,7 @@ def check_streams():
         if error is None:
             seen[int(result.get_response().id)] = result.as_numpy("y")[0]
         else:
-            assert error.message() == "Request for unknown model: 'no' is not found", error
+            assert error.message() == "Request for unknown model: 'no' is not found. This server has default.", error
     one.stop_stream()
     assert seen == {id: id / 2 + 2 for id in range(100) if id != 50}
 
@@ -261,18 +276,20 @@ def check_errors():
         unknown, wrong = status("NOT_FOUND", 404), status("INVALID_ARGUMENT", 400)
         infer = lambda *inputs, model="default", **more: lambda: one.infer(model, list(inputs), **more)
         x = floats(module, 1)
-        fails(infer(x, model="no"), unknown, "Request for unknown model: 'no' is not found")
-        fails(infer(x, model_version="9"), unknown, "Request for unknown model: 'default' version 9 is not found")
-        fails(lambda: one.get_model_metadata("no"), unknown, "Request for unknown model: 'no' is not found")
-        fails(lambda: one.get_model_config("no"), unknown, "Request for unknown model: 'no' is not found")
+        fails(infer(x, model="no"), unknown, "Request for unknown model: 'no' is not found. This server has default.")
+        fails(infer(x, model_version="9"), unknown, "Request for unknown model: 'default' version 9 is not found. It has version 1.")
+        fails(lambda: one.get_model_metadata("no"), unknown, "Request for unknown model: 'no' is not found. This server has default.")
+        fails(lambda: one.get_model_config("no"), unknown, "Request for unknown model: 'no' is not found. This server has default.")
         fails(
-            infer(floats(module, 1, name="z")), wrong, "unexpected inference input 'z' for model 'default'"
+            infer(floats(module, 1, name="z")),
+            wrong,
+            "unexpected inference input 'z' for model 'default'. The model takes 'x' FP32 [-1].",
         )
         fails(
             infer(x, floats(module, 1, name="z")),
             wrong,
             "expected 1 inputs but got 2 inputs for model 'default'. Got input(s) ['x','z']. "
-            "Please provide all required input(s).",
+            "Please provide all required input(s). The model takes 'x' FP32 [-1].",
         )
         fails(
             infer(tensor(module, "x", np.array([1], np.int32), "INT32"), request_id="7"),
@@ -285,7 +302,8 @@ def check_errors():
             "unexpected shape for input 'x' for model 'default'. Expected [-1], got [1,2].",
         )
         outputs = [module.InferRequestedOutput("z")]
-        fails(infer(x, outputs=outputs), wrong, "unexpected inference output 'z' for model 'default'")
+        gives = "unexpected inference output 'z' for model 'default'. The model gives 'y' FP32 [-1]."
+        fails(infer(x, outputs=outputs), wrong, gives)
 
 
 def check_repository():

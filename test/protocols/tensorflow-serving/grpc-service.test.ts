@@ -51,8 +51,13 @@ describe("Predict", () => {
   });
 
   it.each([
-    ["an unknown model", { name: "nope" }, 5, "Servable not found for request: Latest(nope)"],
-    ["an unknown version", { name: "m", version: { value: "7" } }, 5, "Servable not found for request: Specific(m, 7)"],
+    ["an unknown model", { name: "nope" }, 5, "Servable not found for request: Latest(nope). This server has m."],
+    [
+      "an unknown version",
+      { name: "m", version: { value: "7" } },
+      5,
+      "Servable not found for request: Specific(m, 7). Model m has version 1.",
+    ],
     ["an unknown signature", { name: "m", signature_name: "nope" }, 9, 'Serving signature key "nope" not found.'],
   ])("refuses %s with TensorFlow Serving's code and text", async (_case, model_spec, code, details) => {
     const client = await start({ name: "m" });

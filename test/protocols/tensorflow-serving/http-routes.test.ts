@@ -171,8 +171,12 @@ describe("POST /v1/models/NAME:predict", () => {
   });
 
   test.each([
-    ["/v1/models/nope:predict", 404, "Servable not found for request: Latest(nope)"],
-    ["/v1/models/default/versions/5:predict", 404, "Servable not found for request: Specific(default, 5)"],
+    ["/v1/models/nope:predict", 404, "Servable not found for request: Latest(nope). This server has default."],
+    [
+      "/v1/models/default/versions/5:predict",
+      404,
+      "Servable not found for request: Specific(default, 5). Model default has version 1.",
+    ],
     ["/v1/models/default/labels/x:predict", 400, "Unrecognized servable version label: x"],
     [
       "/v1/models/default/versions/9223372036854775808:predict",
@@ -189,7 +193,11 @@ describe("POST /v1/models/NAME:predict", () => {
     ["/v1/models/default/versions/one:predict", 400, "Malformed request: POST /v1/models/default/versions/one:predict"],
     ["/v1/models/:predict", 400, "Malformed request: POST /v1/models/:predict"],
     ["/v1/", 400, "Malformed request: POST /v1/"],
-    ["/v1/models/default%zz:predict", 404, "Servable not found for request: Latest(default%zz)"],
+    [
+      "/v1/models/default%zz:predict",
+      404,
+      'Servable not found for request: Latest(default%zz). Did you mean "default"? This server has default.',
+    ],
   ])("refuses %s", async (path, status, message) => {
     const { httpUrl } = await startServer(ECHO);
     expect(await errorOf(httpUrl, path)).toEqual([status, message]);

@@ -1,0 +1,38 @@
+import type { KserveEndpoint } from "./http-endpoint.ts";
+import { assertAllRegions, noSharedMemory, SHARED_MEMORY_KINDS, type SharedMemoryKind } from "./shared-memory.ts";
+
+/** Calls about regions of shared memory, of which there are none: Triton's clients ask for them, and unregister, before anything else. */
+export const SHARED_MEMORY_ENDPOINTS: readonly KserveEndpoint[] = SHARED_MEMORY_KINDS.flatMap((kind) =>
+  [`/v2/${kind}sharedmemory`, `/v2/${kind}sharedmemory/region/{region}`].flatMap((path) => endpointsOf(kind, path)),
+);
+
+function endpointsOf(kind: SharedMemoryKind, prefix: string): readonly KserveEndpoint[] {
+  return [
+    {
+      method: "GET",
+      path: `${prefix}/status`,
+      summary: `List regions of ${kind} shared memory`,
+      schemas: { answer: { type: "array", maxItems: 0 } },
+      answer: async ({ region }) => {
+        assertAllRegions(kind, region);
+        return { contentType: "application/json", body: Buffer.from("[]") };
+      },
+    },
+    {
+      method: "POST",
+      path: `${prefix}/unregister`,
+      isEmpty: true,
+      summary: `Unregister regions of ${kind} shared memory`,
+      answer: async () => ({ contentType: "application/json", body: new Uint8Array(0) }),
+    },
+    {
+      method: "POST",
+      path: `${prefix}/register`,
+      isEmpty: true,
+      summary: `Register a region of ${kind} shared memory, which is refused`,
+      answer: async () => {
+        throw noSharedMemory();
+      },
+    },
+  ];
+}

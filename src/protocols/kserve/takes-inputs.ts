@@ -1,0 +1,23 @@
+import type { TensorSpec } from "../../signature/signature.ts";
+import { datatypeOf } from "./datatype.ts";
+import { toSize } from "./model-metadata.ts";
+
+/** A sentence about the inputs that a model takes, for the end of an error: `The model takes 'x' FP32 [-1,3].` */
+export function takesInputs(specs: readonly TensorSpec[] | undefined): string {
+  if (specs === undefined) return "The model does not say what it takes.";
+  return `The model takes ${describe(specs) || "no inputs"}.`;
+}
+
+/** A sentence about the outputs that a model gives, for the end of an error: `The model gives 'y' FP32 [-1].` */
+export function givesOutputs(specs: readonly TensorSpec[]): string {
+  return `The model gives ${describe(specs) || "no outputs"}.`;
+}
+
+function describe(specs: readonly TensorSpec[]): string {
+  return specs
+    .map(({ name, dtype, shape }) => {
+      const sizes = shape === undefined ? "of any shape" : `[${shape.map(toSize)}]`;
+      return `'${name}' ${datatypeOf(dtype)?.name ?? dtype} ${sizes}`;
+    })
+    .join(", ");
+}

@@ -1,0 +1,13 @@
+import { didYouMean } from "../text/nearest.ts";
+
+/** Names that a message lists. */
+const MAX_NAMES = 10;
+
+/** The end of an error about an unknown model: the served name that is nearest, and the names that there are; empty where none are known. */
+export function servedNames(wanted: string, names: Iterable<string>): string {
+  const known = [...new Set(names)];
+  if (known.length === 0) return "";
+  const more = known.length > MAX_NAMES ? ` and ${known.length - MAX_NAMES} more` : "";
+  const hint = wanted === "" ? "" : didYouMean(wanted, known);
+  return `${hint} This server has ${known.slice(0, MAX_NAMES).join(", ")}${more}.`;
+}
