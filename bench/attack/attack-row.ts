@@ -1,0 +1,46 @@
+/** Addresses of the attacked server. */
+export interface Target {
+  /** `host:port` of gRPC. */
+  readonly grpc: string;
+  /** `http://host:port`. */
+  readonly http: string;
+  /** Process id of the server. */
+  readonly pid: number;
+}
+
+/** Outcome of an attack. */
+export interface AttackResult {
+  /** Statuses that the attacker received. */
+  readonly got: string;
+  /** What the server should not have done, in addition to waits and memory. */
+  readonly problem?: string;
+}
+
+/** Servers to attack: `null` is the null driver alone, `shared` the same with one port for gRPC and HTTP. */
+export type ServerKind =
+  | "null"
+  | "shared"
+  | "send-timeout"
+  | "inline-images"
+  | "thread-images"
+  | "hook-images"
+  | "hostile-hooks";
+
+/** One hostile client. */
+export interface AttackRow {
+  /** Family, wire and content, separated by hyphens. */
+  readonly name: string;
+  readonly server: ServerKind;
+  /** Makes what is sent, before anything is measured; the function that it returns attacks. */
+  readonly prepare: () => Attack | Promise<Attack>;
+}
+
+/** Sends what was prepared and resolves once the server has answered, or the attack has lasted long enough. */
+type Attack = (target: Target) => Promise<AttackResult>;
+
+/** Counts equal texts: `200 ×3, 503`. */
+export function tally(texts: readonly string[]): string {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].map(([text, count]) => (count === 1 ? text : `${text} ×${count}`)).join(", ");
+}

@@ -1,0 +1,22 @@
+import type { AttackRow } from "./attack-row.ts";
+import { CONNECTION_ROWS } from "./connection-rows.ts";
+import { FORM_ROWS } from "./form-rows.ts";
+import { IMAGE_ROWS } from "./image-rows.ts";
+import { JSON_ROWS } from "./json-rows.ts";
+import { KSERVE_ROWS } from "./kserve-rows.ts";
+import { MEMORY_ROWS } from "./memory-rows.ts";
+import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
+import { CONTROL_ROWS, HOOK_ROWS } from "./trust-rows.ts";
+
+/** Every hostile request, in the order of the table. */
+export const ATTACK_ROWS: readonly AttackRow[] = [
+  ...JSON_ROWS,
+  ...FORM_ROWS,
+  ...KSERVE_ROWS,
+  ...TENSORFLOW_ROWS,
+  ...IMAGE_ROWS,
+  ...MEMORY_ROWS,
+  ...CONNECTION_ROWS,
+  ...CONTROL_ROWS,
+  ...HOOK_ROWS,
+];

@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { watchChild } from "../children.ts";
+import type { ServerKind, Target } from "./attack-row.ts";
+
+const SAMPLE_MS = 20;
+/** Above it the server is killed, for the machine's sake: far beyond what any row may take. */
+const KILL_ABOVE_MB = 3000;
+const END_WITHIN_MS = 10_000;
+const KB_PER_MB = 1024;
+
+/** The real program, started for one row. */
+export class AttackedServer {
+  readonly target: Target;
+  readonly #child: ChildProcess;
+  readonly #watch: NodeJS.Timeout;
+  #peakMb = 0;
+  #end: string | undefined;
+
+  private constructor(child: ChildProcess, addresses: Pick<Target, "grpc" | "http">) {
+    this.#child = child;
+    this.target = { ...addresses, pid: child.pid as number };
+    this.#watch = setInterval(() => this.#sample(), SAMPLE_MS);
+    child.once("exit", (code, signal) => {
+      this.#end ??= `the server ended by itself: ${signal ?? `code ${code}`}`;
+    });
+  }
+
+  /** Starts the program on free ports of the loopback interface, and waits until it is ready. */
+  static async start(kind: ServerKind): Promise<AttackedServer> {
+    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf(kind))];
+    const child = watchChild(spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "ignore"] }));
+    for await (const line of createInterface({ input: child.stdout })) {
+      const event = JSON.parse(line);
+      if (event.msg !== "ready") continue;
+      child.stdout.resume();
+      return new AttackedServer(child, { grpc: event.grpc, http: event.http });
+    }
+    throw new Error(`the server did not start with ${args.join(" ")}`);
+  }
+
+  /** Megabytes of memory that it had at most; more only where the kernel tells no peak. */
+  get peakMb(): number {
+    this.#sample();
+    return this.#peakMb;
+  }
+
+  /** Why it is no longer there; undefined while it is. */
+  get end(): string | undefined {
+    return this.#end;
+  }
+
+  /** Asks it to end, and kills it where it does not; resolves to what was wrong with that, if anything. */
+  async stop(): Promise<string | undefined> {
+    clearInterval(this.#watch);
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#end;
+    this.#end = "stopped";
+    const exited = once(this.#child, "exit");
+    this.#child.kill("SIGTERM");
+    const killer = setTimeout(() => this.#child.kill("SIGKILL"), END_WITHIN_MS);
+    const [code] = await exited;
+    clearTimeout(killer);
+    return code === 0 ? undefined : `SIGTERM did not end it within ${END_WITHIN_MS / 1000} s`;
+  }
+
+  /** Kills it. */
+  kill(reason: string): void {
+    this.#end ??= reason;
+    this.#child.kill("SIGKILL");
+  }
+
+  #sample(): void {
+    try {
+      const peakKb = Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.target.pid}/status`, "utf8"))?.[1]);
+      if (peakKb > 0) this.#peakMb = Math.max(this.#peakMb, peakKb / KB_PER_MB);
+    } catch {
+      return;
+    }
+    if (this.#peakMb > KILL_ABOVE_MB) this.kill(`killed above ${KILL_ABOVE_MB} MB`);
+  }
+}
+
+const OWN_ARGUMENTS: Readonly<Record<ServerKind, readonly string[]>> = {
+  null: ["--driver", "null"],
+  shared: ["--driver", "null"],
+  "send-timeout": ["--driver", "null", "--send-timeout", "2"],
+  "inline-images": ["--driver", fromRoot("bench/attack/inline-image-driver.ts")],
+  "thread-images": ["--driver", fromRoot("bench/attack/thread-image-driver.ts")],
+  "hook-images": ["--driver", "null", "--hooks", fromRoot("bench/attack/decoding-hooks.ts")],
+  "hostile-hooks": ["--driver", "null", "--hooks", fromRoot("bench/attack/hostile-hooks.ts")],
+};
+
+async function argumentsOf(kind: ServerKind): Promise<string[]> {
+  const port = kind === "shared" ? await freePort() : 0;
+  const ports = ["--host", "127.0.0.1", "--port", String(port), "--http-enable", "--http-port", String(port)];
+  return [...OWN_ARGUMENTS[kind], ...ports];
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function fromRoot(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}

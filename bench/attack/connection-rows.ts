@@ -1,0 +1,164 @@
+import type { Socket } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
+import { type AttackRow, type Target, tally } from "./attack-row.ts";
+import { METHODS, openSession, openStream } from "./grpc-attack.ts";
+import { openSocket } from "./http-attack.ts";
+import { repeated } from "./protobuf.ts";
+
+const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const NO_SETTINGS = Buffer.from("000000040000000000", "hex");
+/** A connection that has not said what it wants should be closed by then. */
+const HANDSHAKE_MS = 25_000;
+const FLOOD_MS = 2000;
+const EACH = 20;
+
+/** What a connection sends that goes no further, by the port it goes to. */
+const HALVES: readonly (readonly [
+  name: string,
+  server: "null" | "shared",
+  wire: "grpc" | "http",
+  bytes: string | Buffer,
+])[] = [
+  ["grpc-silent", "null", "grpc", ""],
+  ["grpc-preface", "null", "grpc", PREFACE],
+  ["grpc-half-preface", "null", "grpc", PREFACE.slice(0, 9)],
+  ["grpc-half-frame", "null", "grpc", Buffer.concat([Buffer.from(PREFACE), NO_SETTINGS, Buffer.from([0, 1])])],
+  ["http-silent", "null", "http", ""],
+  ["http-half-line", "null", "http", "POST /v2/mod"],
+  ["http-half-head", "null", "http", "POST /v2/models/default/infer HTTP/1.1\r\nHost: a\r\n"],
+  ["shared-silent", "shared", "http", ""],
+  ["shared-p", "shared", "http", "P"],
+  ["shared-pr", "shared", "http", "PR"],
+  ["shared-preface", "shared", "http", PREFACE],
+];
+
+/** Request lines and heads that RFC 9112 refuses, and the status that they get. */
+const HEADS: readonly (readonly [name: string, head: string, status: string])[] = [
+  ["http-2.0", "GET /v2/health/live HTTP/2.0\r\nHost: a\r\n\r\n", "505"],
+  ["http-0.9", "GET /v2/health/live HTTP/0.9\r\nHost: a\r\n\r\n", "505"],
+  ["two-hosts", "GET /v2/health/live HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"],
+  ["no-host", "GET /v2/health/live HTTP/1.1\r\n\r\n", "400"],
+  ["two-lengths", "POST /predict HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "400"],
+  [
+    "length-and-chunks",
+    "POST /predict HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "400",
+  ],
+];
+
+const FLOODS: Readonly<Record<string, (target: Target) => Promise<string>>> = {
+  "rapid-reset": rapidReset,
+  pings: (target) => floodFrames(target, Buffer.from("0000080600000000000000000000000000", "hex")),
+  settings: (target) => floodFrames(target, NO_SETTINGS),
+  priorities: (target) => floodFrames(target, Buffer.from("0000050200000000010000000010", "hex")),
+  "window-updates": (target) => floodFrames(target, Buffer.from("00000408000000000000000001", "hex")),
+  "empty-headers": (target) =>
+    floodFrames(target, Buffer.from("000000090000000001", "hex"), Buffer.from("000001010000000001" + "83", "hex")),
+  connections: floodConnections,
+};
+
+/** Connections that say little, or too much. */
+export const CONNECTION_ROWS: readonly AttackRow[] = [
+  ...HALVES.map(([name, server, wire, bytes]) => halfRow(name, { server, wire, bytes })),
+  ...HEADS.map(([name, head, status]) => headRow(name, head, status)),
+  ...Object.entries(FLOODS).map(
+    ([name, flood]) =>
+      ({
+        name: `flood-${name}`,
+        server: "null",
+        prepare: () => async (target) => ({ got: await flood(target) }),
+      }) satisfies AttackRow,
+  ),
+];
+
+interface Half {
+  readonly server: "null" | "shared";
+  readonly wire: "grpc" | "http";
+  readonly bytes: string | Buffer;
+}
+
+function halfRow(name: string, { server, wire, bytes }: Half): AttackRow {
+  const attack = async (target: Target) => {
+    const sockets = Array.from({ length: EACH }, () => openSocket(target[wire]));
+    for (const socket of sockets) {
+      socket.on("error", () => {}).resume();
+      socket.write(bytes);
+    }
+    const began = performance.now();
+    await Promise.race([Promise.all(sockets.map(closed)), wait(HANDSHAKE_MS)]);
+    const seconds = Math.round((performance.now() - began) / 1000);
+    const open = sockets.filter(({ destroyed }) => !destroyed).length;
+    for (const socket of sockets) socket.destroy();
+    const got = `${open} of ${EACH} open after ${seconds} s`;
+    return open === 0 ? { got } : { got, problem: "stays open" };
+  };
+  return { name: `half-${name}`, server, prepare: () => attack };
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket.on("close", () => resolve());
+  });
+}
+
+function headRow(name: string, head: string, expected: string): AttackRow {
+  const attack = async ({ http }: Target) => {
+    const socket = openSocket(http);
+    const status = new Promise<string>((resolve) => {
+      socket.once("data", (chunk) => resolve(chunk.toString("latin1", 9, 12)));
+      socket.on("error", () => {}).once("close", () => resolve("closed"));
+    });
+    socket.write(head);
+    const got = await Promise.race([status, wait(3000, "no answer")]);
+    socket.destroy();
+    return got === expected ? { got } : { got, problem: `expected ${expected}` };
+  };
+  return { name: `head-${name}`, server: "null", prepare: () => attack };
+}
+
+/** Calls that are reset as soon as they are made (CVE-2023-44487). */
+async function rapidReset(target: Target): Promise<string> {
+  const session = await openSession(target);
+  const end = performance.now() + FLOOD_MS;
+  let resets = 0;
+  while (performance.now() < end && !session.destroyed) {
+    for (let burst = 0; burst < 100; burst++, resets++) {
+      const stream = openStream(session, { path: METHODS.infer });
+      stream.on("error", () => {});
+      stream.close(8);
+    }
+    await wait(1);
+  }
+  const state = session.destroyed ? "cut" : "open";
+  session.destroy();
+  return `${resets} resets, ${state}`;
+}
+
+/** Frames without end on one connection, as fast as they are taken. */
+async function floodFrames({ grpc }: Target, unit: Buffer, first = Buffer.alloc(0)): Promise<string> {
+  const socket = openSocket(grpc);
+  socket.on("error", () => {}).resume();
+  socket.write(Buffer.concat([Buffer.from(PREFACE), NO_SETTINGS, first]));
+  const many = repeated(unit, 2000);
+  const cut = closed(socket);
+  const end = performance.now() + FLOOD_MS;
+  let sent = 0;
+  while (performance.now() < end && !socket.destroyed) {
+    const taken = new Promise<void>((resolve) => socket.write(many, () => resolve()));
+    await Promise.race([taken, cut, wait(end - performance.now())]);
+    sent += 2000;
+  }
+  const state = socket.destroyed ? "cut" : "open";
+  socket.destroy();
+  return `${sent} frames, ${state}`;
+}
+
+/** Two thousand connections, half of them to each port. */
+async function floodConnections({ grpc, http }: Target): Promise<string> {
+  const sockets = Array.from({ length: 2000 }, (_, index) => openSocket(index % 2 === 0 ? grpc : http));
+  for (const socket of sockets) socket.on("error", () => {});
+  await wait(FLOOD_MS);
+  const states = sockets.map(({ destroyed, connecting }) => (destroyed ? "cut" : connecting ? "waiting" : "open"));
+  for (const socket of sockets) socket.destroy();
+  return tally(states);
+}

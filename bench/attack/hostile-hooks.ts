@@ -1,0 +1,55 @@
+/** Hooks that send garbage from their thread, or replace what it is built on: the text of the input x says what. */
+import { MessagePort, parentPort } from "node:worker_threads";
+import type { Tensors } from "kserving";
+
+const GARBAGE: readonly unknown[] = [
+  null,
+  undefined,
+  0,
+  "text",
+  [],
+  {},
+  { kind: "answer" },
+  { kind: 1, id: 1 },
+  [[]],
+  new Uint8Array(3),
+  new ArrayBuffer(8),
+  new Map([[1, 2]]),
+  new Error("garbage"),
+  { type: "ready" },
+  { type: "error", error: null },
+  [0, 0, 0, 0],
+];
+
+const ACTS: Readonly<Record<string, () => void>> = {
+  post: () => {
+    for (const message of GARBAGE) parentPort?.postMessage(message);
+  },
+  flood: () => {
+    for (let sent = 0; sent < 200_000; sent++) parentPort?.postMessage(GARBAGE[sent % GARBAGE.length]);
+  },
+  stringify: () => {
+    JSON.stringify = () => "not JSON";
+    JSON.parse = () => null;
+  },
+  prototypes: () => {
+    const own = { get: () => "own", set: () => {}, configurable: true };
+    for (const name of ["kind", "meta", "tensors", "id"]) Object.defineProperty(Object.prototype, name, own);
+    Array.prototype.map = () => [];
+    Map.prototype.get = () => undefined;
+    Uint8Array.prototype.subarray = () => new Uint8Array(0);
+  },
+  port: () => {
+    const { postMessage } = MessagePort.prototype;
+    MessagePort.prototype.postMessage = function (this: MessagePort) {
+      for (const message of GARBAGE) postMessage.call(this, message);
+    };
+  },
+};
+
+/** Does what the input asks for. */
+export function preprocess(inputs: Tensors): Tensors {
+  const [name] = (inputs.x?.data ?? []) as readonly Uint8Array[];
+  ACTS[Buffer.from(name ?? []).toString()]?.();
+  return inputs;
+}

@@ -1,0 +1,75 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { AttackResult, AttackRow, ServerKind } from "./attack-row.ts";
+import { AttackedServer } from "./attacked-server.ts";
+import { Neighbour } from "./neighbour.ts";
+import type { NeighbourReport } from "./neighbour-report.ts";
+
+const WARM_UP_MS = 600;
+const BASELINE_MS = 1000;
+const SETTLE_MS = 300;
+/** A row that takes longer is broken off. */
+const LIMIT_MS = 30_000;
+const MAX_WAIT_MS = 50;
+const BUDGET_MB = 512;
+const MAX_PEAK_MB = BUDGET_MB * 1.25 + 300;
+/** Models and hooks that an attack keeps busy are no concern of a row; all else that the server answers is. */
+const BUSY: readonly ServerKind[] = ["inline-images", "thread-images", "hook-images", "hostile-hooks"];
+
+/** What one run of a row showed. */
+export interface RowResult {
+  readonly baseline: NeighbourReport;
+  readonly others: NeighbourReport;
+  readonly peakMb: number;
+  readonly seconds: number;
+  readonly got: string;
+  /** Why the row failed; empty = it passed. */
+  readonly problems: readonly string[];
+  /** Whether a failure may come from the machine's other work. */
+  readonly isNoisy: boolean;
+}
+
+/** Runs a row against a fresh server. */
+export async function runRow(row: AttackRow): Promise<RowResult> {
+  const attack = await row.prepare();
+  const server = await AttackedServer.start(row.server);
+  const asks = BUSY.includes(row.server) ? "live" : "infer";
+  const neighbour = await Neighbour.start({ ...server.target, asks });
+  await wait(WARM_UP_MS);
+  await neighbour.report();
+  await wait(BASELINE_MS);
+  const baseline = await neighbour.report();
+  const began = performance.now();
+  const { got, problem } = await limited(attack(server.target), server);
+  const seconds = (performance.now() - began) / 1000;
+  await wait(SETTLE_MS);
+  const others = await neighbour.report();
+  const { peakMb, end } = server;
+  await neighbour.stop();
+  const stopping = await server.stop();
+  const wrong = [problem, end ?? stopping].filter((text) => text !== undefined);
+  const problems = [...judge(others, peakMb), ...wrong];
+  return { baseline, others, peakMb, seconds, got, problems, isNoisy: wrong.length === 0 };
+}
+
+async function limited(attack: Promise<AttackResult>, server: AttackedServer): Promise<AttackResult> {
+  const timer = new AbortController();
+  const late = wait(LIMIT_MS, undefined, { signal: timer.signal }).then(() => {
+    server.kill(`killed after ${LIMIT_MS / 1000} s`);
+    return { got: "nothing" };
+  });
+  late.catch(() => {});
+  const ended = attack.catch((reason: Error) => ({ got: "", problem: reason.message }));
+  try {
+    return await Promise.race([ended, late]);
+  } finally {
+    timer.abort();
+  }
+}
+
+function judge({ longestOwnMs, longestBusyMs, failures }: NeighbourReport, peakMb: number): string[] {
+  const problems: string[] = [];
+  if (Math.min(longestOwnMs, longestBusyMs) > MAX_WAIT_MS) problems.push("wait");
+  if (peakMb > MAX_PEAK_MB) problems.push("memory");
+  if (failures.length > 0) problems.push(`others failed: ${[...new Set(failures)].join(", ")}`);
+  return problems;
+}

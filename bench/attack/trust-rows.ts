@@ -1,0 +1,87 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { AttackRow, Target } from "./attack-row.ts";
+import { post } from "./http-attack.ts";
+
+const LOAD = "/v2/repository/models/default/load";
+const UNLOAD = "/v2/repository/models/default/unload";
+const LOGGING = "/v2/logging";
+const TEXT = { "content-type": "text/plain" };
+
+/** Requests that a web page, a proxy or a rebound name makes: none of them may control the server. */
+const FOREIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  page: { ...TEXT, origin: "https://example.com" },
+  "null-origin": { ...TEXT, origin: "null" },
+  "cross-site": { ...TEXT, "sec-fetch-site": "cross-site" },
+  rebinding: { ...TEXT, host: "attacker.example:9001" },
+  forwarded: { "x-forwarded-for": "203.0.113.5" },
+  "forwarded-rfc": { forwarded: "for=203.0.113.5" },
+  "real-ip": { "x-real-ip": "203.0.113.5" },
+  via: { via: "1.1 proxy.example" },
+  plain: {},
+};
+
+/** Who may do what at the defaults. */
+export const CONTROL_ROWS: readonly AttackRow[] = [
+  ...Object.entries(FOREIGN).map(([name, headers]) => controlRow(name, headers)),
+  inferenceRow(),
+];
+
+function controlRow(name: string, headers: Readonly<Record<string, string>>): AttackRow {
+  const attack = async (target: Target) => {
+    const send = (path: string, body = "{}") => post(target, { path, body: Buffer.from(body), headers });
+    const unload = await send(UNLOAD);
+    const load = await send(LOAD);
+    const logging = await send(LOGGING, '{"log_info":false}');
+    const got = `unload ${unload}, load ${load}, logging ${logging}`;
+    return [unload, load, logging].includes("200") ? { got, problem: "it controls the server" } : { got };
+  };
+  return { name: `control-${name}`, server: "null", prepare: () => attack };
+}
+
+/** A page of another origin that asks for inference. */
+function inferenceRow(): AttackRow {
+  const body = Buffer.from('{"instances":[1]}');
+  const attack = async (target: Target) => {
+    const headers = { ...TEXT, origin: "https://example.com", "sec-fetch-site": "cross-site" };
+    const status = await post(target, { path: "/v1/models/default:predict", body, headers });
+    const got = `inference ${status}`;
+    return status === "200" ? { got, problem: "a page of any origin infers without --cors-origin" } : { got };
+  };
+  return { name: "control-page-infers", server: "null", prepare: () => attack };
+}
+
+/** Acts of bench/attack/hostile-hooks.ts. */
+const ACTS = ["post", "flood", "stringify", "prototypes", "port"] as const;
+
+/** Hook threads that are not what they seem: the server lives, and serves on. */
+export const HOOK_ROWS: readonly AttackRow[] = ACTS.map((act) => ({
+  name: `hooks-${act}`,
+  server: "hostile-hooks",
+  prepare: () => async (target) => {
+    const got: string[] = [];
+    for (let time = 0; time < 3; time++) got.push(await within(10_000, infer(target, act)));
+    await wait(500);
+    const after = await retried(() => infer(target, "nothing"));
+    const result = { got: `${got.join(", ")}, then ${after}` };
+    return after === "200" ? result : { ...result, problem: "it no longer serves" };
+  },
+}));
+
+function infer(target: Target, act: string): Promise<string> {
+  const json = { inputs: [{ name: "x", shape: [1], datatype: "BYTES", data: [act] }] };
+  return post(target, { path: "/v2/models/default/infer", body: Buffer.from(JSON.stringify(json)) });
+}
+
+async function within(ms: number, status: Promise<string>): Promise<string> {
+  return await Promise.race([status, wait(ms, "no answer")]);
+}
+
+/** A thread that was replaced needs a moment. */
+async function retried(ask: () => Promise<string>): Promise<string> {
+  let status = "";
+  for (let attempt = 0; attempt < 10 && status !== "200"; attempt++) {
+    status = await within(5000, ask());
+    if (status !== "200") await wait(500);
+  }
+  return status;
+}
