@@ -17,6 +17,7 @@ import { MessageClock } from "./message-clock.ts";
 import { createIntake, type IntakeLimits } from "./message-intake.ts";
 import { MessagePool } from "./message-pool.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { SendWatch } from "./send-watch.ts";
 import type { UnaryRoute } from "./unary-handler.ts";
 import { toStreamHandler } from "./unary-stream.ts";
 
@@ -31,6 +32,8 @@ export interface GrpcServerOptions {
   readonly memory?: MemoryBudget;
   /** How long a client may take to send a message, in milliseconds. Default 300 000, as node:http gives a request. */
   readonly messageTimeoutMs?: number;
+  /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
+  readonly sendTimeoutMs?: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
   /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
@@ -69,8 +72,9 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
     maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes,
   } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
+  const sends = new SendWatch(options.sendTimeoutMs ?? SERVER_DEFAULTS.sendTimeoutMs);
   routeLibraryLog(log);
-  const server = newServer({ maxMessageBytes, memory, messageTimeoutMs }, log);
+  const server = newServer({ maxMessageBytes, memory, messageTimeoutMs, sends }, log);
   const connections = tuneHttp2(server);
   if (connections === undefined)
     log.warn("gRPC is slower than it could be: this version of @grpc/grpc-js has no place for our HTTP/2 settings");
@@ -80,7 +84,8 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const context = { maxMessageBytes, log, openCalls, routes: new Map<string, UnaryRoute>() };
   addTensorflowService(server, service, { ...context, tensorContent });
   addKserveService(server, service, { ...context, allowControl });
-  const streams = { memory, messageTimeoutMs, clock: new MessageClock(messageTimeoutMs), pool: new MessagePool() };
+  const clock = new MessageClock(messageTimeoutMs);
+  const streams = { memory, messageTimeoutMs, clock, sends, pool: new MessagePool() };
   for (const [path, route] of context.routes) {
     connections?.divert(path, toStreamHandler(route, { ...context, ...streams }));
   }

@@ -7,6 +7,7 @@ import type { Logger } from "../observability/logger.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import { type CallInternals, callInternals } from "./grpc-internals.ts";
 import { tooSlow } from "./message-reader.ts";
+import type { SendWatch } from "./send-watch.ts";
 
 /** What arriving messages are held to. */
 export interface IntakeLimits {
@@ -16,6 +17,8 @@ export interface IntakeLimits {
   readonly memory: MemoryBudget;
   /** How long a message may take to come, in milliseconds. */
   readonly messageTimeoutMs: number;
+  /** Cuts who does not take the answers. */
+  readonly sends: SendWatch;
 }
 
 /** Methods of gRPC's own services, whose messages are a few names. */
@@ -31,7 +34,7 @@ const HEADER_BYTES = 5;
  * Changes nothing, and warns with the first call, if this grpc-js has no place for it.
  */
 export function createIntake(
-  { maxMessageBytes, memory, messageTimeoutMs }: IntakeLimits,
+  { maxMessageBytes, memory, messageTimeoutMs, sends }: IntakeLimits,
   log: Logger,
 ): ServerInterceptor {
   let hasWarned = false;
@@ -41,6 +44,7 @@ export function createIntake(
       const maxBytes = OWN_METHODS.test(path) ? Math.min(maxMessageBytes, MAX_OWN_MESSAGE_BYTES) : maxMessageBytes;
       const rules = { maxBytes, memory: memory.open(), messageTimeoutMs, isStream: requestStream };
       intakes.set(call.metadata, new MessageIntake(call, rules));
+      sends.watchWrites(call.stream);
     } else if (!hasWarned) {
       hasWarned = true;
       log.warn("gRPC messages are not counted: this version of @grpc/grpc-js has no place for our intake");
@@ -52,12 +56,16 @@ export function createIntake(
 /** By the metadata of their call, which handlers get. */
 const intakes = new WeakMap<Metadata, MessageIntake>();
 
-/**
- * The memory that the messages of a call hold, which whoever asks for it has to give back: the lengths of the messages, and
- * all of it at the end. Undefined where nothing is counted. The messages of a stream for which nobody asks are counted only
- * while they arrive.
- */
-export function takeMemoryShare(metadata: Metadata): MemoryShare | undefined {
+/** The memory of a call that goes through grpc-js, which its handler has to give back. */
+export interface CallMemory {
+  /** Holds the lengths of the messages that came. */
+  readonly share: MemoryShare;
+  /** Sets what is held to the length of an answer, and gives it back once the call has closed; throws `unavailable` where there is no room. */
+  holdUntilSent(bytes: number): void;
+}
+
+/** The memory of a call; undefined where nothing is counted. The messages of a stream for which no handler asks are counted only while they arrive. */
+export function takeCallMemory(metadata: Metadata): CallMemory | undefined {
   return intakes.get(metadata)?.handOver();
 }
 
@@ -69,13 +77,15 @@ interface IntakeRules {
   readonly isStream: boolean;
 }
 
-class MessageIntake {
+class MessageIntake implements CallMemory {
   readonly #call: CallInternals;
   readonly #rules: IntakeRules;
   /** The message that is not complete, its header included. */
   #pending = new ByteList();
   #neededBytes = HEADER_BYTES;
   #isHandedOver = false;
+  #isClosed = false;
+  #isSending = false;
   /** Runs while there is a message that is not complete, or a call that should have ended with it. */
   #timer: NodeJS.Timeout | undefined;
 
@@ -89,13 +99,27 @@ class MessageIntake {
     call.stream.once("end", () => clearTimeout(this.#timer));
     call.stream.once("close", () => {
       clearTimeout(this.#timer);
-      if (!this.#isHandedOver) rules.memory.release();
+      this.#isClosed = true;
+      if (!this.#isHandedOver || this.#isSending) rules.memory.release();
     });
   }
 
-  handOver(): MemoryShare {
+  handOver(): CallMemory {
     this.#isHandedOver = true;
+    return this;
+  }
+
+  get share(): MemoryShare {
     return this.#rules.memory;
+  }
+
+  holdUntilSent(bytes: number): void {
+    if (this.#isClosed) {
+      this.share.release();
+      return;
+    }
+    this.share.setTo(bytes);
+    this.#isSending = true;
   }
 
   /** Takes what arrived; returns the messages that are complete, with their headers. */

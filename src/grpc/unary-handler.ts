@@ -7,7 +7,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
 import { type FramedMessage, unframe } from "./framed-message.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
-import { takeMemoryShare } from "./message-intake.ts";
+import { takeCallMemory } from "./message-intake.ts";
 import { fromMetadata, toMetadata } from "./metadata-record.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { Nesting } from "./payload-start.ts";
@@ -55,7 +55,7 @@ export function toUnaryHandler(path: string, route: UnaryRoute, context: Handler
     runMethod(route.method, call)
       .then(({ message, metadata }) => {
         if (Object.keys(metadata).length > 0) call.sendMetadata(toMetadata(metadata));
-        respond(null, unframe(message));
+        respond(null, message);
       })
       .catch((reason: unknown) => {
         logFailure(reason, path, log);
@@ -65,20 +65,30 @@ export function toUnaryHandler(path: string, route: UnaryRoute, context: Handler
   };
 }
 
-async function runMethod(method: UnaryMethod, call: ByteCall): Promise<UnaryAnswer> {
+interface PlainAnswer {
+  readonly message: Buffer;
+  readonly metadata: UnaryAnswer["metadata"];
+}
+
+async function runMethod(method: UnaryMethod, call: ByteCall): Promise<PlainAnswer> {
   const source = new CancelSource();
   const deadline = deadlineOf(call);
   const abort = () => source.abort(abortReason(deadline));
   if (call.cancelled) abort();
   call.on("cancelled", abort);
-  const memory = takeMemoryShare(call.metadata);
+  const memory = takeCallMemory(call.metadata);
   try {
-    const info = toCallInfo({ metadata: fromMetadata(call.metadata), deadline }, source, memory);
-    return await method(call.request, info, () => call.getPeer());
+    const info = toCallInfo({ metadata: fromMetadata(call.metadata), deadline }, source, memory?.share);
+    const answer = await method(call.request, info, () => call.getPeer());
+    const message = unframe(answer.message);
+    memory?.holdUntilSent(message.length);
+    return { message, metadata: answer.metadata };
+  } catch (reason) {
+    memory?.share.release();
+    throw reason;
   } finally {
     // grpc-js says "cancelled" also at the end of a call that went well.
     call.off("cancelled", abort);
-    memory?.release();
   }
 }
 

@@ -3,12 +3,14 @@ import { CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import { readCallHeaders } from "./call-headers.ts";
+import type { FramedMessage } from "./framed-message.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import type { MessageClock } from "./message-clock.ts";
 import { isPooled, type MessagePool } from "./message-pool.ts";
 import { MessageReader, tooSlow } from "./message-reader.ts";
 import { toMetadata } from "./metadata-record.ts";
 import { receiveMessage } from "./receive-message.ts";
+import type { SendWatch } from "./send-watch.ts";
 import {
   abortReason,
   type HandlerContext,
@@ -31,6 +33,7 @@ export interface StreamContext extends HandlerContext {
   readonly messageTimeoutMs: number;
   /** Ends what takes longer. */
   readonly clock: MessageClock;
+  readonly sends: SendWatch;
 }
 
 /** Makes a method what answers calls on bare HTTP/2 streams: going through grpc-js takes a third of a small request's time. */
@@ -56,13 +59,20 @@ class UnaryStream {
   readonly #context: StreamContext;
   readonly #memory: MemoryShare;
   readonly #source = new CancelSource();
+  #deadline: number | undefined;
+  /** Set once there is an answer, or an error in its place. */
+  #endWatch: (() => void) | undefined;
+  #isClosed = false;
+  /** Whether memory is held for an answer until the stream closes. */
+  #isSending = false;
 
   constructor(stream: ServerHttp2Stream, context: StreamContext) {
     this.#stream = stream;
     this.#context = context;
     this.#memory = context.memory.open();
-    // What breaks a stream also closes it, and that is heard of.
+    // What breaks a stream also closes it, and that is handled below.
     stream.on("error", nothing);
+    stream.on("close", () => this.#close());
   }
 
   /** Reads the message, runs the method and answers; never throws. */
@@ -74,21 +84,23 @@ class UnaryStream {
     let timer: NodeJS.Timeout | undefined;
     try {
       const head = readCallHeaders(headers);
-      timer = this.#watch(head.deadline);
+      timer = this.#limitTime(head.deadline);
       const reader = new MessageReader({ maxBytes, memory: this.#memory, pool, nesting });
       const message = await receiveMessage(this.#stream, reader, this.#source);
       clock.delete(endSlow);
       const info = toCallInfo(head, this.#source, this.#memory);
-      this.#send(await method(message, info, () => peerOf(this.#stream)));
+      const answer = await method(message, info, () => peerOf(this.#stream));
+      const isRecycled = this.#memory.isWireOnly && isPooled(message.length);
+      this.#send(answer, heldBytes(answer.message, message, isRecycled));
       // Not before the answer is all sent, which may be made of the message's own bytes.
-      if (this.#memory.isWireOnly && isPooled(message.length)) this.#stream.once("finish", () => reader.recycle());
+      if (isRecycled) this.#stream.once("finish", () => reader.recycle());
     } catch (reason) {
       logFailure(reason, String(headers[":path"]), this.#context.log);
       this.#fail(reason);
     } finally {
       clock.delete(endSlow);
       clearTimeout(timer);
-      this.#memory.release();
+      if (!this.#isSending || this.#isClosed) this.#memory.release();
     }
   }
 
@@ -103,19 +115,29 @@ class UnaryStream {
     return headersSent || destroyed || closed;
   }
 
-  /** Aborts the signal when the client is gone or its deadline passes. */
-  #watch(deadline: number | undefined): NodeJS.Timeout | undefined {
-    this.#stream.on("close", () => {
-      if (!this.#stream.headersSent) this.#source.abort(abortReason(deadline));
-    });
+  /** Frees what the answer held; aborts the signal where the client left before there was one. */
+  #close(): void {
+    this.#isClosed = true;
+    this.#endWatch?.();
+    if (this.#isSending) this.#memory.release();
+    if (!this.#stream.headersSent) this.#source.abort(abortReason(this.#deadline));
+  }
+
+  /** Aborts the signal when the deadline passes. */
+  #limitTime(deadline: number | undefined): NodeJS.Timeout | undefined {
+    this.#deadline = deadline;
     if (deadline === undefined || deadline - Date.now() > MAX_TIMEOUT_MS) return undefined;
     const late = () => this.giveUp(new ServingError("deadline_exceeded", "Deadline exceeded"), abortReason(deadline));
     return setTimeout(late, deadline - Date.now());
   }
 
-  #send({ message, metadata }: UnaryAnswer): void {
+  /** Throws `unavailable` where there is no room for the bytes that are held until the answer is sent. */
+  #send({ message, metadata }: UnaryAnswer, bytes: number): void {
     if (this.#isOver) return;
+    this.#memory.setTo(bytes);
+    this.#isSending = true;
     const stream = this.#stream;
+    this.#endWatch = this.#context.sends.begin(stream, bytes);
     stream.respond(responseHeaders(metadata), WITH_TRAILERS);
     stream.on("wantTrailers", sendTrailers);
     if (message.length > 1) stream.cork();
@@ -129,10 +151,22 @@ class UnaryStream {
     if (this.#isOver) return;
     const { code, details } = toGrpcStatus(reason);
     const status = { "grpc-status": code, "grpc-message": encodeURI(details) };
+    this.#endWatch = this.#context.sends.begin(this.#stream, 0);
     this.#stream.respond({ ...RESPONSE_HEADERS, ...status }, TRAILERS_ALONE);
     // What the client still sends is passed over.
     this.#stream.resume();
   }
+}
+
+/** What stays in memory until an answer is sent: its pieces, and the request's message where they are made of it or it will be used again. */
+function heldBytes(pieces: FramedMessage, { buffer, length }: Uint8Array, isRecycled: boolean): number {
+  let isMessageHeld = isRecycled;
+  let bytes = 0;
+  for (const piece of pieces) {
+    if (piece.buffer === buffer) isMessageHeld = true;
+    else bytes += piece.length;
+  }
+  return isMessageHeld ? bytes + length : bytes;
 }
 
 function responseHeaders(metadata: UnaryAnswer["metadata"]): OutgoingHttpHeaders {

@@ -2,7 +2,7 @@ import { ServingError } from "../errors.ts";
 
 /**
  * Bytes that all requests of a server hold together, whatever wire they come over: each one's body from its first byte on,
- * what that is inflated to, and its inputs. One request alone is always let in.
+ * what that is inflated to, its inputs, its outputs, and its answer until that has been sent. One request alone is always let in.
  */
 export class MemoryBudget {
   readonly #maxBytes: number;
@@ -66,11 +66,25 @@ export class MemoryShare {
     if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
   }
 
+  /** Takes what is missing to `bytes`, or gives back what is above. */
+  setTo(bytes: number): void {
+    if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
+    else this.shrink(this.#bytes - bytes);
+  }
+
   /** Gives `bytes` back. */
   shrink(bytes: number): void {
     const given = Math.min(bytes, this.#bytes);
     this.#budget.add(-given);
     this.#bytes -= given;
+  }
+
+  /** A share of its own for `bytes` of these. */
+  split(bytes: number): MemoryShare {
+    const part = this.#budget.open();
+    part.#bytes = Math.min(bytes, this.#bytes);
+    this.#bytes -= part.#bytes;
+    return part;
   }
 
   /** Gives everything back. */

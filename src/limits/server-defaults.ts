@@ -18,6 +18,7 @@ export const SERVER_DEFAULTS = {
   /** As much again in flight beside the largest message as it takes itself. */
   maxQueueBytes: 2 * MAX_MESSAGE_BYTES,
   requestTimeoutMs: 0,
+  sendTimeoutMs: 60_000,
   /** Below the 30 s after which container platforms kill. */
   drainTimeoutMs: 25_000,
 } as const;

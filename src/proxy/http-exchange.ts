@@ -26,6 +26,9 @@ export class HttpExchange {
   readonly #memory: MemoryShare;
   readonly #response: ServerResponse;
   readonly #cancel = new CancelSource();
+  #isClosed = false;
+  /** Whether memory is held for an answer until the response closes. */
+  #isSending = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
     const { maxMessageBytes, memory } = limits;
@@ -36,6 +39,8 @@ export class HttpExchange {
     this.#memory = memory.open();
     // Heard once; "once" would only make a closure more.
     response.on("close", () => {
+      this.#isClosed = true;
+      if (this.#isSending) this.#memory.release();
       if (response.writableFinished) return;
       this.#cancel.abort(new DOMException("The client closed the connection.", "AbortError"));
     });
@@ -62,9 +67,19 @@ export class HttpExchange {
     buffers.give(body);
   }
 
-  /** Gives back what the request held; to be called at its end, whatever that is. */
+  /** Counts an answer of so many bytes in place of what the request held; throws `unavailable` where there is no room. */
+  holdAnswer(bytes: number): void {
+    this.#memory.setTo(bytes);
+  }
+
+  /** Holds on to what is counted until the answer has been sent. */
+  beginSending(): void {
+    this.#isSending = true;
+  }
+
+  /** Gives back what the request held, unless an answer is being sent; to be called at its end, whatever that is. */
   release(): void {
-    this.#memory.release();
+    if (!this.#isSending || this.#isClosed) this.#memory.release();
   }
 
   /** What every inference call takes from the request itself. */

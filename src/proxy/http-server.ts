@@ -10,6 +10,7 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import { errorBody, HttpError, sendError } from "./http-errors.ts";
 import type { HttpDependencies } from "./http-route.ts";
 import { createInferenceRouter } from "./inference-router.ts";
+import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
 
 /** Where and how to listen. */
@@ -21,6 +22,8 @@ export interface HttpServerOptions {
   readonly maxMessageBytes?: number;
   /** What all requests hold together, shared with other wires. Default: one of its own, of twice the largest body. */
   readonly memory?: MemoryBudget;
+  /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
+  readonly sendTimeoutMs?: number;
   /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
   readonly allowControl?: boolean;
   readonly log: Logger;
@@ -46,6 +49,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const route = createInferenceRouter(dependencies);
   const app = lazyApp(dependencies);
   const exchanges = new OpenExchanges();
+  const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   // Node's own answer to a missing Host would have no body.
   const server = createServer({ requireHostHeader: false });
   const refuse = (request: IncomingMessage, response: ServerResponse, error: HttpError) => {
@@ -56,6 +60,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     if (lacksHost(request)) refuse(request, response, new HttpError(400, "The request has no Host header."));
     else if (!route(request, response)) app(request, response);
   };
+  limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {

@@ -5,7 +5,7 @@ import { createTensorflowRoutes } from "../protocols/tensorflow-serving/http-rou
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
-import { sendAnswer } from "./send-answer.ts";
+import { answerBytes, sendAnswer } from "./send-answer.ts";
 
 /** Answers a request if it is for one of the inference protocols, and says whether it is. */
 export type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;
@@ -65,7 +65,10 @@ async function answer(handler: RouteHandler, pair: RequestPair, dependencies: Ht
   const { log } = dependencies;
   const exchange = new HttpExchange(request, response, dependencies);
   try {
-    sendAnswer(response, await handler(exchange), log);
+    const made = await handler(exchange);
+    exchange.holdAnswer(answerBytes(made));
+    exchange.beginSending();
+    sendAnswer(response, made, log);
   } catch (reason) {
     sendError(reason, { request, response, log });
   } finally {

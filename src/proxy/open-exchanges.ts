@@ -35,6 +35,12 @@ export class OpenExchanges {
     });
   }
 
+  /** Whether a request is under way on a connection. */
+  isBusy(socket: Socket): boolean {
+    for (const response of this.#responses) if (response.socket === socket) return true;
+    return false;
+  }
+
   /** Closes connections on which nothing is under way, the others after their answer. */
   drain(): void {
     this.#isDraining = true;

@@ -25,7 +25,7 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Lo
     if (isSendable(name, value)) response.setHeader(name, value);
     else log.warn("a hook's response header was left out", { header: name });
   }
-  const head = ["content-type", contentType, "content-length", String(lengthOf(answer))];
+  const head = ["content-type", contentType, "content-length", String(answerBytes(answer))];
   if (contentEncoding !== undefined) head.push("content-encoding", contentEncoding);
   response.writeHead(200, head);
   if (rest === undefined) {
@@ -36,7 +36,8 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Lo
   response.end();
 }
 
-function lengthOf({ body, rest }: HttpAnswer): number {
+/** Length of an answer's body. */
+export function answerBytes({ body, rest }: HttpAnswer): number {
   return rest === undefined ? body.length : rest.reduce((sum, part) => sum + part.length, body.length);
 }
 

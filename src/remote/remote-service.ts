@@ -73,6 +73,7 @@ async function inferTensors(client: Client, request: InferRequest, call: TensorC
   const spec = { model, signature, ...chosen, versionEncoding: call.versionEncoding };
   const message = encodePredictRequest({ spec, inputs: call.tensors, outputFilter: outputs }, "content");
   const answer = await callUnary(client, PREDICT_PATH, { message, request });
+  request.memory?.growTo(answer.message.length);
   const decoded = readAnswer(() => decodePredictResponse(answer.message, call.maxMessageBytes));
   return {
     ...resolved(request, decoded.spec),
@@ -83,6 +84,7 @@ async function inferTensors(client: Client, request: InferRequest, call: TensorC
 
 async function inferJson(client: Client, request: InferRequest, { json }: JsonPayload): Promise<InferResponse> {
   const answer = await callUnary(client, PREDICT_JSON_PATH, { message: encodePredictJson(json), request });
+  request.memory?.growTo(answer.message.length);
   const outputs = { kind: "json", json: readAnswer(() => decodePredictJson(answer.message)) } as const;
   return { ...resolved(request, {}), outputs, metadata: answer.metadata };
 }

@@ -13,6 +13,8 @@ export interface WireOptions {
   readonly maxMessageBytes: number;
   /** What the requests of both wires hold together. Default: each wire bounds its own. */
   readonly memory?: MemoryBudget;
+  /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. */
+  readonly sendTimeoutMs: number;
   readonly tensorContent: boolean;
   /** Whether clients of other machines may load and unload models, and change what is logged. */
   readonly allowControl: boolean;

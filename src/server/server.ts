@@ -60,6 +60,8 @@ export interface ServerOptions {
   readonly maxQueueBytes?: number;
   /** After which a request fails with `deadline_exceeded`, where its client sets no earlier deadline; 0 = never. Default 0. */
   readonly requestTimeoutMs?: number;
+  /** How long a client may take nothing of an answer before it is cut, in milliseconds; 0 = for ever. Default 60 s. */
+  readonly sendTimeoutMs?: number;
   /** How long {@link Server.close} waits for requests under way. Default 25 s. */
   readonly drainTimeoutMs?: number;
   /** Default: silent. */
@@ -153,9 +155,9 @@ function loadOptions(choices: Choices, remote: LazyRemote): LoadOptions {
 }
 
 function wireOptions(choices: Choices): WireOptions {
-  const { host, port, http, tensorContent, allowControl, maxMessageBytes, log } = choices;
+  const { host, port, http, tensorContent, allowControl, maxMessageBytes, sendTimeoutMs, log } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
-  return { host, port, ...httpPort, tensorContent, allowControl, maxMessageBytes, log };
+  return { host, port, ...httpPort, tensorContent, allowControl, maxMessageBytes, sendTimeoutMs, log };
 }
 
 interface ServerParts {

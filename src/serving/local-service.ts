@@ -92,6 +92,7 @@ export class LocalService implements InferenceService {
       memory.growTo(payloadBytes(inputs));
       const task = () => run({ info, inputs, outputs, metadata, signal, deadline, priority, queueTimeoutMs });
       const result = await this.admission.admit(info, task);
+      memory.growTo(payloadBytes(result.outputs));
       memory.isWireOnly = !hooksShareTensors;
       return { model: name, version, signature, ...result };
     } finally {

@@ -3,6 +3,7 @@ import { Server, type ServerInterceptingCallInterface } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
 import { callInternals, hasReceivePlace, receiveInto, serverInternals } from "../../src/grpc/grpc-internals.ts";
 import { createIntake } from "../../src/grpc/message-intake.ts";
+import { SendWatch } from "../../src/grpc/send-watch.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { openStream } from "./open-stream.ts";
 
@@ -21,7 +22,7 @@ it("of a call of another version are none; its messages are left to grpc-js, wit
   expect(callInternals(call)).toBeUndefined();
   const warnings: string[] = [];
   const log = { warn: (message: string) => void warnings.push(message) };
-  const limits = { maxMessageBytes: 1, memory: new MemoryBudget(1), messageTimeoutMs: 1 };
+  const limits = { maxMessageBytes: 1, memory: new MemoryBudget(1), messageTimeoutMs: 1, sends: new SendWatch(0) };
   const intercept = createIntake(limits, log as never);
   for (let calls = 0; calls < 2; calls++) expect(intercept({ path: "/a" } as never, call as never)).toBe(call);
   expect(warnings).toEqual([expect.stringContaining("@grpc/grpc-js")]);

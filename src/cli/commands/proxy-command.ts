@@ -18,7 +18,8 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);
-  const server = await createHttpServer(targets.toService(), { host, port: httpPort, maxMessageBytes, log });
+  const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };
+  const server = await createHttpServer(targets.toService(), { host, port: httpPort, ...limits, log });
   const close = async () => {
     await server.close(settings.drainTimeout * 1000);
     await targets.close();

@@ -43,6 +43,7 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
     maxQueue: settings.maxQueue,
     maxQueueBytes: settings.maxQueueBytes,
     requestTimeoutMs: settings.requestTimeout * 1000,
+    sendTimeoutMs: settings.sendTimeout * 1000,
   };
 }
 

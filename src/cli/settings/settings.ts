@@ -206,7 +206,7 @@ export const SETTINGS = {
     type: "bytes",
     placeholder: "SIZE",
     default: SERVER_DEFAULTS.maxQueueBytes,
-    help: "bytes that requests hold together at most: bodies as they come in, what they are inflated to, inputs; more are refused at once, but one request alone always gets in",
+    help: "bytes that requests hold together at most: bodies as they come in, what they are inflated to, inputs, outputs, answers until they are sent; more are refused at once, but one request alone always gets in",
     commands: SERVE,
   },
   requestTimeout: {
@@ -215,6 +215,13 @@ export const SETTINGS = {
     default: SERVER_DEFAULTS.requestTimeoutMs / 1000,
     help: "after which a request fails where its client sets no earlier deadline; 0 = never",
     commands: SERVE,
+  },
+  sendTimeout: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: SERVER_DEFAULTS.sendTimeoutMs / 1000,
+    help: "after which a client that takes nothing of its answer is cut; 0 = never",
+    commands: BOTH,
   },
   drainTimeout: {
     type: "seconds",

@@ -3,7 +3,8 @@ import type { handleBidiStreamingCall, ServerDuplexStream } from "@grpc/grpc-js"
 import { CancelSource } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
 import { toGrpcStatus } from "../../grpc/grpc-errors.ts";
-import { takeMemoryShare } from "../../grpc/message-intake.ts";
+import { STREAM_WINDOW_BYTES } from "../../grpc/http2-tuning.ts";
+import { takeCallMemory } from "../../grpc/message-intake.ts";
 import { fromMetadata } from "../../grpc/metadata-record.ts";
 import { abortReason, deadlineOf, type HandlerContext, logFailure, SHUTTING_DOWN } from "../../grpc/unary-handler.ts";
 import type { MemoryShare } from "../../limits/memory-budget.ts";
@@ -35,6 +36,8 @@ class InferStream {
   readonly #deadline: number | undefined;
   readonly #memory: MemoryShare | undefined;
   readonly #inFlight = new Set<CancelSource>();
+  /** Ends each wait for a message to leave. */
+  readonly #sendEnds = new Set<() => void>();
   #hasEnded = false;
   #isOver = false;
 
@@ -44,7 +47,7 @@ class InferStream {
     this.#options = options;
     this.#metadata = fromMetadata(stream.metadata);
     this.#deadline = deadlineOf(stream);
-    this.#memory = takeMemoryShare(stream.metadata);
+    this.#memory = takeCallMemory(stream.metadata)?.share;
   }
 
   start(): void {
@@ -58,30 +61,56 @@ class InferStream {
     this.#stream.on("close", () => {
       close();
       this.#memory?.release();
+      for (const end of this.#sendEnds) end();
     });
   }
 
   async #take(message: Buffer): Promise<void> {
     const source = new CancelSource();
+    // The message's own, until its answer has left.
+    const memory = this.#memory?.split(message.length);
     this.#inFlight.add(source);
-    if (this.#inFlight.size >= MAX_IN_FLIGHT) this.#stream.pause();
-    const answer = await this.#answer(message, source);
+    if (this.#inFlight.size >= MAX_IN_FLIGHT) this.#pause();
+    const answer = await this.#answer(message, source, memory);
     if (!this.#isOver) await this.#send(answer);
-    this.#memory?.shrink(message.length);
+    memory?.release();
     this.#inFlight.delete(source);
     if (this.#isOver) return;
-    if (this.#stream.isPaused()) this.#stream.resume();
+    this.#resume();
     this.#finishWhenDone();
   }
 
+  /** Stops reading; what the client may still send ahead is counted, since it waits in our memory. */
+  #pause(): void {
+    if (this.#stream.isPaused()) return;
+    this.#stream.pause();
+    try {
+      this.#memory?.grow(STREAM_WINDOW_BYTES);
+    } catch (reason) {
+      this.#fail(ServingError.from(reason));
+    }
+  }
+
+  #resume(): void {
+    if (!this.#stream.isPaused()) return;
+    this.#memory?.shrink(STREAM_WINDOW_BYTES);
+    this.#stream.resume();
+  }
+
   /** The message that answers, or the error that ends the stream for a client that asked for real statuses. */
-  async #answer(message: Buffer, signal: CancelSource): Promise<Buffer | ServingError> {
+  async #answer(
+    message: Buffer,
+    signal: CancelSource,
+    memory: MemoryShare | undefined,
+  ): Promise<Buffer | ServingError> {
     let id: string | undefined;
     try {
       const request = decodeInferRequest(message, this.#options.maxMessageBytes);
       id = request.id;
-      const call = { id: randomUUID(), metadata: this.#metadata, signal, deadline: this.#deadline };
-      return encodeStreamResponse(await inferKserve(this.#service, request, call), request);
+      const call = { id: randomUUID(), metadata: this.#metadata, signal, deadline: this.#deadline, memory };
+      const answer = encodeStreamResponse(await inferKserve(this.#service, request, call), request);
+      memory?.setTo(answer.length);
+      return answer;
     } catch (reason) {
       logFailure(reason, this.#stream.getPath(), this.#options.log);
       const error = ServingError.from(reason);
@@ -93,8 +122,18 @@ class InferStream {
 
   /** Resolves once the message has left: who does not read the answers gets no more of them made. */
   async #send(answer: Buffer | ServingError): Promise<void> {
-    if (answer instanceof ServingError) this.#fail(answer);
-    else await new Promise<void>((resolve) => this.#stream.write(answer, () => resolve()));
+    if (answer instanceof ServingError) {
+      this.#fail(answer);
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      // A stream that closes forgets what waits to be written.
+      this.#sendEnds.add(resolve);
+      this.#stream.write(answer, () => {
+        this.#sendEnds.delete(resolve);
+        resolve();
+      });
+    });
   }
 
   #fail(reason: ServingError): void {

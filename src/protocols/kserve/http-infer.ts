@@ -41,10 +41,7 @@ export async function answerInfer(
       : await readJson(path, { json: body.subarray(0, headerLength), binary: body.subarray(headerLength) }, context);
   if (header === undefined) exchange.recycle(body);
   const answer = await inferKserve(service, request, exchange.callInfo());
-  return compressAnswer(
-    toHttpAnswer(writeAnswer(answer, form), answer.metadata),
-    exchange.request.headers["accept-encoding"],
-  );
+  return compressAnswer(toHttpAnswer(writeAnswer(answer, form), answer.metadata), exchange);
 }
 
 /** Where the binary part is said to begin. */

@@ -33,6 +33,7 @@ describe("without flags", () => {
       maxQueue: 1024,
       maxQueueBytes: 536870912,
       requestTimeout: 0,
+      sendTimeout: 60,
       drainTimeout: 25,
       logLevel: "info",
       logFormat: "auto",
