@@ -1,4 +1,5 @@
 import type { WriteStream } from "node:tty";
+import { ServingError } from "../errors.ts";
 import { openLogFile } from "../observability/log-file.ts";
 import { LogFilter } from "../observability/log-filter.ts";
 import type { LogLevel } from "../observability/log-level.ts";
@@ -12,6 +13,7 @@ export interface ProgramLogOptions {
   /** `auto` = for people at a terminal, JSON elsewhere. */
   readonly logFormat: "auto" | "text" | "json";
   readonly logPath: string | undefined;
+  readonly accessLog: boolean;
 }
 
 /** The program's log. */
@@ -24,10 +26,11 @@ export interface ProgramLog {
   readonly terminal?: WriteStream;
 }
 
-/** Opens the log: standard output in the chosen form, and a file of JSON lines in addition. Throws `failed_precondition` for a file that cannot be opened. */
-export function openProgramLog({ logLevel, logFormat, logPath }: ProgramLogOptions): ProgramLog {
+/** Opens the log: standard output in the chosen form, and a file of JSON lines in addition. Throws `failed_precondition` for a file that cannot be opened, `invalid_argument` for a level that would leave the access log out. */
+export function openProgramLog({ logLevel, logFormat, logPath, accessLog }: ProgramLogOptions): ProgramLog {
   surviveOutputErrors();
   const filter = new LogFilter(logLevel);
+  if (accessLog && !filter.writes("info")) throw accessLogLeftOut(logLevel);
   const terminal = process.stdout.isTTY && logFormat !== "json" ? { terminal: process.stdout } : {};
   const isText = logFormat === "text" || (logFormat === "auto" && process.stdout.isTTY);
   const isVerbose = () => filter.writes("debug");
@@ -38,6 +41,11 @@ export function openProgramLog({ logLevel, logFormat, logPath }: ProgramLogOptio
   // Standard output may have been redirected to the same file.
   const log = file.isSameAs(STDOUT) ? fileLog : createOutputLogger([console, file], filter);
   return { log, fileLog, ...terminal };
+}
+
+function accessLogLeftOut(level: LogLevel): ServingError {
+  const message = `--access-log writes at level info, which --log-level ${level} leaves out; choose info or debug, or leave --access-log out.`;
+  return new ServingError("invalid_argument", message);
 }
 
 /** The file descriptor of standard output. */

@@ -5,6 +5,7 @@ import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
 import { cannotListen } from "../net/cannot-listen.ts";
+import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import { HealthService } from "../protocols/grpc-standard/health-service.ts";
 import { addReflection } from "../protocols/grpc-standard/reflection.ts";
@@ -38,6 +39,8 @@ export interface GrpcServerOptions {
   readonly tensorContent?: boolean;
   /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
   readonly allowControl?: boolean;
+  /** Whether the log has a line for each request. Default false. */
+  readonly accessLog?: boolean;
   readonly log: Logger;
 }
 
@@ -75,13 +78,14 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const sends = new SendWatch(options.sendTimeoutMs ?? SERVER_DEFAULTS.sendTimeoutMs);
   routeLibraryLog(log);
   const server = newServer({ maxMessageBytes, memory, messageTimeoutMs, sends }, log);
-  const connections = tuneHttp2(server);
+  const access = new AccessLog(log, options.accessLog === true);
+  const connections = tuneHttp2(server, access);
   if (connections === undefined)
     log.warn("gRPC is slower than it could be: this version of @grpc/grpc-js has no place for our HTTP/2 settings");
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
   const openCalls = new OpenCalls();
-  const context = { maxMessageBytes, log, openCalls, routes: new Map<string, UnaryRoute>() };
+  const context = { maxMessageBytes, log, access, openCalls, routes: new Map<string, UnaryRoute>() };
   addTensorflowService(server, service, { ...context, tensorContent });
   addKserveService(server, service, { ...context, allowControl });
   const clock = new MessageClock(messageTimeoutMs);

@@ -1,7 +1,9 @@
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Server } from "@grpc/grpc-js";
+import type { AccessLog } from "../observability/access-log.ts";
 import { isPlainCall } from "./call-headers.ts";
+import { keepRecord, openRecord } from "./call-records.ts";
 import { serverInternals } from "./grpc-internals.ts";
 import type { StreamHandler } from "./unary-stream.ts";
 
@@ -27,7 +29,7 @@ export interface Connections {
  * Widens the flow-control windows of a server that does not listen yet, and keeps track of its connections.
  * Undefined, and nothing changed, if this grpc-js has no place for it.
  */
-export function tuneHttp2(server: Server): Connections | undefined {
+export function tuneHttp2(server: Server, access: AccessLog): Connections | undefined {
   const internals = serverInternals(server);
   if (internals === undefined) return undefined;
   const { commonServerOptions: options, createHttp2Server: create } = internals;
@@ -36,7 +38,7 @@ export function tuneHttp2(server: Server): Connections | undefined {
   const handlers = new Map<string, StreamHandler>();
   internals.createHttp2Server = (credentials) => {
     const http2Server = create.call(internals, credentials);
-    divertStreams(http2Server, handlers);
+    divertStreams(http2Server, handlers, access);
     http2Server.on("session", (session: ServerHttp2Session) => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
     http2Server.on("connection", (socket: Socket) => {
       sockets.add(socket);
@@ -62,14 +64,18 @@ function cutOnceEnded(socket: Socket): void {
 }
 
 /** Gives the streams of plain calls to their handlers, where they have one; who listens to the server hears of the others only. */
-function divertStreams(server: Http2Server, handlers: ReadonlyMap<string, StreamHandler>): void {
+function divertStreams(server: Http2Server, handlers: ReadonlyMap<string, StreamHandler>, access: AccessLog): void {
   const emit = server.emit.bind(server) as (event: string | symbol, ...args: unknown[]) => boolean;
   server.emit = (event: string | symbol, ...args: unknown[]) => {
     if (event !== "stream") return emit(event, ...args);
     const [stream, headers] = args as [ServerHttp2Stream, IncomingHttpHeaders];
     const handler = isPlainCall(headers) ? handlers.get(headers[":path"] ?? "") : undefined;
-    if (handler === undefined) return emit(event, ...args);
-    handler(stream, headers);
+    const record = openRecord(stream, headers, access);
+    if (handler === undefined) {
+      keepRecord(stream, record);
+      return emit(event, ...args);
+    }
+    handler(stream, headers, record);
     return true;
   };
 }

@@ -4,6 +4,7 @@ import { ByteList } from "../limits/byte-list.ts";
 import { inflate, isCompression } from "../limits/inflate.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
+import { linkRecord } from "./call-records.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import { type CallInternals, callInternals } from "./grpc-internals.ts";
 import { tooSlow } from "./message-reader.ts";
@@ -45,6 +46,7 @@ export function createIntake(
       const rules = { maxBytes, memory: memory.open(), messageTimeoutMs, isStream: requestStream };
       intakes.set(call.metadata, new MessageIntake(call, rules));
       sends.watchWrites(call.stream);
+      linkRecord(call.metadata, call.stream);
     } else if (!hasWarned) {
       hasWarned = true;
       log.warn("gRPC messages are not counted: this version of @grpc/grpc-js has no place for our intake");

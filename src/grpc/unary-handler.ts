@@ -1,10 +1,12 @@
-import { randomUUID } from "node:crypto";
 import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
 import { CancelSource } from "../async/cancel-source.ts";
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import type { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
+import { recordOfCall } from "./call-records.ts";
 import { type FramedMessage, unframe } from "./framed-message.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
 import { takeCallMemory } from "./message-intake.ts";
@@ -13,7 +15,9 @@ import type { OpenCalls } from "./open-calls.ts";
 import type { Nesting } from "./payload-start.ts";
 
 /** What every call brings along beside its message. */
-type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory">;
+type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory"> & {
+  readonly record: RequestRecord;
+};
 
 /** A method over bytes: codecs are called inside it, so that a malformed message gets a status that says what is wrong. `peer` tells the client's address. */
 export type UnaryMethod = (message: Uint8Array, call: CallInfo, peer: () => string) => Promise<UnaryAnswer>;
@@ -38,6 +42,7 @@ export interface HandlerContext {
   /** What one request's tensors may take in memory. */
   readonly maxMessageBytes: number;
   readonly log: Logger;
+  readonly access: AccessLog;
   readonly openCalls: OpenCalls;
   /** Every unary method by its path, for who answers calls without grpc-js. */
   readonly routes: Map<string, UnaryRoute>;
@@ -52,13 +57,15 @@ export function toUnaryHandler(path: string, route: UnaryRoute, context: Handler
   routes.set(path, route);
   return (call, respond) => {
     const close = openCalls.add(() => respond(toGrpcStatus(SHUTTING_DOWN)));
-    runMethod(route.method, call)
+    const record = recordOfCall(call.metadata);
+    record.received(call.request.length);
+    runMethod(route.method, call, record)
       .then(({ message, metadata }) => {
         if (Object.keys(metadata).length > 0) call.sendMetadata(toMetadata(metadata));
         respond(null, message);
       })
       .catch((reason: unknown) => {
-        logFailure(reason, path, log);
+        logFailure(reason, { rpc: path, record }, log);
         respond(toGrpcStatus(reason));
       })
       .finally(close);
@@ -70,7 +77,7 @@ interface PlainAnswer {
   readonly metadata: UnaryAnswer["metadata"];
 }
 
-async function runMethod(method: UnaryMethod, call: ByteCall): Promise<PlainAnswer> {
+async function runMethod(method: UnaryMethod, call: ByteCall, record: RequestRecord): Promise<PlainAnswer> {
   const source = new CancelSource();
   const deadline = deadlineOf(call);
   const abort = () => source.abort(abortReason(deadline));
@@ -78,7 +85,7 @@ async function runMethod(method: UnaryMethod, call: ByteCall): Promise<PlainAnsw
   call.on("cancelled", abort);
   const memory = takeCallMemory(call.metadata);
   try {
-    const info = toCallInfo({ metadata: fromMetadata(call.metadata), deadline }, source, memory?.share);
+    const info = toCallInfo({ metadata: fromMetadata(call.metadata), deadline, record }, source, memory?.share);
     const answer = await method(call.request, info, () => call.getPeer());
     const message = unframe(answer.message);
     memory?.holdUntilSent(message.length);
@@ -101,12 +108,11 @@ export interface CallHead {
 
 /** What a method is told of a call. */
 export function toCallInfo(
-  { metadata, deadline }: CallHead,
+  { metadata, deadline, record }: CallHead & { readonly record: RequestRecord },
   signal: CancelSource,
   memory: MemoryShare | undefined,
 ): CallInfo {
-  const id = metadata["x-request-id"] ?? randomUUID();
-  return { id, metadata, signal, deadline, memory };
+  return { id: record.id, metadata, signal, deadline, memory, record };
 }
 
 /** When a call's client stops waiting, in milliseconds since the epoch; undefined if it waits for ever. */
@@ -128,10 +134,18 @@ export function abortReason(deadline: number | undefined): DOMException {
 /** Codes that are the server's fault, whose cause somebody should read. */
 const SERVER_FAULTS: readonly ErrorCode[] = ["internal", "unknown", "data_loss"];
 
+/** A call that failed. */
+export interface FailedCall {
+  readonly rpc: string;
+  readonly record: RequestRecord;
+}
+
 /** Writes a failed call to the log. */
-export function logFailure(reason: unknown, rpc: string, log: Logger): void {
+export function logFailure(reason: unknown, { rpc, record }: FailedCall, log: Logger): void {
   const { code, message, cause } = ServingError.from(reason);
-  if (SERVER_FAULTS.includes(code)) log.error("request failed", { rpc, code, err: reason });
-  else if (code === "unavailable" && cause !== undefined) log.warn("request failed", { rpc, code, err: reason });
-  else log.debug("request refused", { rpc, code, reason: message });
+  record.failedWith = code;
+  const about = () => ({ ...record.fields(), rpc, code });
+  if (SERVER_FAULTS.includes(code)) log.error("request failed", { ...about(), err: reason });
+  else if (code === "unavailable" && cause !== undefined) log.warn("request failed", { ...about(), err: reason });
+  else if (log.filter?.writes("debug") !== false) log.debug("request refused", { ...about(), reason: message });
 }

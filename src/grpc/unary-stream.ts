@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import { CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
 import { readCallHeaders } from "./call-headers.ts";
 import type { FramedMessage } from "./framed-message.ts";
 import { toGrpcStatus } from "./grpc-errors.ts";
@@ -22,7 +23,7 @@ import {
 } from "./unary-handler.ts";
 
 /** Answers a call on its HTTP/2 stream. */
-export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+export type StreamHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, record: RequestRecord) => void;
 
 /** What calls on streams need beside what all handlers share. */
 export interface StreamContext extends HandlerContext {
@@ -38,10 +39,10 @@ export interface StreamContext extends HandlerContext {
 
 /** Makes a method what answers calls on bare HTTP/2 streams: going through grpc-js takes a third of a small request's time. */
 export function toStreamHandler(route: UnaryRoute, context: StreamContext): StreamHandler {
-  return (stream, headers) => {
+  return (stream, headers, record) => {
     const call = new UnaryStream(stream, context);
     const close = context.openCalls.add(() => call.giveUp(SHUTTING_DOWN));
-    void call.run(route, headers).then(close);
+    void call.run(route, headers, record).then(close);
   };
 }
 
@@ -76,7 +77,7 @@ class UnaryStream {
   }
 
   /** Reads the message, runs the method and answers; never throws. */
-  async run({ method, nesting }: UnaryRoute, headers: IncomingHttpHeaders): Promise<void> {
+  async run({ method, nesting }: UnaryRoute, headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
     const { messageTimeoutMs, clock, maxMessageBytes: maxBytes, pool } = this.#context;
     // A client that sends a byte a minute would hold its memory for ever.
     const endSlow = () => this.giveUp(tooSlow(messageTimeoutMs));
@@ -88,14 +89,15 @@ class UnaryStream {
       const reader = new MessageReader({ maxBytes, memory: this.#memory, pool, nesting });
       const message = await receiveMessage(this.#stream, reader, this.#source);
       clock.delete(endSlow);
-      const info = toCallInfo(head, this.#source, this.#memory);
+      record.received(message.length);
+      const info = toCallInfo({ ...head, record }, this.#source, this.#memory);
       const answer = await method(message, info, () => peerOf(this.#stream));
       const isRecycled = this.#memory.isWireOnly && isPooled(message.length);
       this.#send(answer, heldBytes(answer.message, message, isRecycled));
       // Not before the answer is all sent, which may be made of the message's own bytes.
       if (isRecycled) this.#stream.once("finish", () => reader.recycle());
     } catch (reason) {
-      logFailure(reason, String(headers[":path"]), this.#context.log);
+      logFailure(reason, { rpc: String(headers[":path"]), record }, this.#context.log);
       this.#fail(reason);
     } finally {
       clock.delete(endSlow);

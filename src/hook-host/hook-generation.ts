@@ -169,7 +169,10 @@ export class HookGeneration {
     this.#ready.delete(worker);
     if (this.#isOver || reason === undefined) return;
     if (worker.hasAnswered) this.#crashBackoff.reset();
-    this.#parts.log.error(`a hook thread ended and is replaced: ${reason.message}`, { err: reason.cause ?? reason });
+    this.#parts.log.error(`a hook thread ended and is replaced: ${reason.message}`, {
+      requestIds: worker.lostRequestIds,
+      err: reason.cause ?? reason,
+    });
     this.#replaceLater(start, this.#crashBackoff);
   }
 

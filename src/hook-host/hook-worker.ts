@@ -52,6 +52,9 @@ export class HookWorker {
   readonly #declared = createDeferred<HookDeclaration>();
   readonly #ready = createDeferred<void>();
   readonly #startMark = new StartMark();
+  /** Ids of the requests that the thread works on. */
+  readonly #requestIds = new Set<string>();
+  #lostRequestIds: readonly string[] = [];
   #loans: HookLoans | undefined;
   #exchange: Exchange | undefined;
   #phase: ThreadPhase = "load";
@@ -157,7 +160,8 @@ export class HookWorker {
     // A busy thread may die before it begins the request: then another needs the inputs.
     const give = this.inFlight === 0;
     const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, give };
-    const answer = await this.#ask(question);
+    this.#requestIds.add(id);
+    const answer = await this.#ask(question).finally(() => this.#requestIds.delete(id));
     try {
       return readHookAnswer(inputs.kind, answer);
     } catch (reason) {
@@ -243,6 +247,11 @@ export class HookWorker {
     }
   }
 
+  /** Ids of the requests that the thread worked on when it ended. */
+  get lostRequestIds(): readonly string[] {
+    return this.#lostRequestIds;
+  }
+
   #enter(next: ThreadPhase, from: ThreadPhase): void {
     if (this.#phase !== from) throw new MalformedMessage(`it enters the phase ${next} from ${this.#phase}`);
     this.#phase = next;
@@ -250,6 +259,7 @@ export class HookWorker {
 
   /** What the thread posted last may still be on its way when it has ended. */
   #leave(): void {
+    this.#lostRequestIds = [...this.#requestIds];
     for (let last = receiveMessageOnPort(this.#control); last; last = receiveMessageOnPort(this.#control)) {
       this.#receive(last.message);
     }
@@ -292,7 +302,7 @@ export class HookWorker {
   #endStalled(stallMs: number): void {
     if (this.#closing) return;
     this.#failure = stallReason(this.#file, this.#phase, stallMs);
-    this.#log.error("a hook does not return; its thread is ended", { stallMs, inFlight: this.inFlight });
+    this.#log.error("a hook does not return; its thread is ended", { stallMs, requestIds: [...this.#requestIds] });
     void this.#worker.terminate();
   }
 

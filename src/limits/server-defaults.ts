@@ -5,6 +5,7 @@ export const SERVER_DEFAULTS = {
   name: "default",
   tensorContent: false,
   allowControl: false,
+  accessLog: false,
   /** Room for a batch of large images, far below what would hurt a machine. */
   maxMessageBytes: MAX_MESSAGE_BYTES,
   workers: 1,

@@ -32,6 +32,8 @@ export interface ModelCall extends Omit<PredictCall, "deadlineMs" | "outputs" | 
   readonly priority?: number | undefined;
   /** How long it may wait for its turn, in milliseconds; 0 (default) = as long as it takes. */
   readonly queueTimeoutMs?: number | undefined;
+  /** For the log; absent unless each run is logged. */
+  readonly requestId?: string | undefined;
 }
 
 /** The plain data of a handle. */

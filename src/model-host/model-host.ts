@@ -135,7 +135,10 @@ async function predict(model: Model, inputs: Tensors, call: ModelCall, { driver,
     if (call.signal.aborted) throw call.signal.reason;
     throw new ServingError("internal", `The ${driver} model failed: ${publicText(reason)}`, { cause: reason });
   } finally {
-    if (started !== undefined) log.trace("predict", { driver, ms: performance.now() - started });
+    if (started !== undefined) {
+      const ms = performance.now() - started;
+      log.trace("predict", { requestId: call.requestId, driver, ms });
+    }
   }
 }
 

@@ -13,7 +13,7 @@ export interface Logger {
   /** Events below it are not written. */
   readonly level: LogLevel;
   /** What is written, to be changed while the server runs; absent where that cannot be. */
-  readonly filter?: LogFilter;
+  readonly filter?: LogFilter | undefined;
   readonly trace: LogFunction;
   readonly debug: LogFunction;
   readonly info: LogFunction;

@@ -17,6 +17,8 @@ export interface CallScope {
   readonly priority?: number | undefined;
   /** How long a call may wait for its turn at a model, in milliseconds; 0 (default) = as long as it takes. */
   readonly queueTimeoutMs?: number | undefined;
+  /** For the log; absent unless each run of a model is logged. */
+  readonly requestId?: string | undefined;
 }
 
 /** A stage's model as hooks see it, bound to one request: its calls end with the request. */
@@ -60,9 +62,9 @@ export class BoundStage implements StageHandle {
       checkSignatureName(signature);
       checkOutputNames(options.outputs);
       const tensors = toTensors(inputs, dtypesOf(this.signatures[signature]?.inputs));
-      const { signal, deadline, priority, queueTimeoutMs } = this.#scope;
-      const { outputs } = options;
-      return await this.#model.predict(tensors, { signature, outputs, signal, deadline, priority, queueTimeoutMs });
+      const { signal, deadline, priority, queueTimeoutMs, requestId } = this.#scope;
+      const limits = { signal, deadline, priority, queueTimeoutMs };
+      return await this.#model.predict(tensors, { signature, outputs: options.outputs, ...limits, requestId });
     } catch (reason) {
       throw blameHook(reason, `A hook gave ${this.#place} what it does not take`);
     }

@@ -7,6 +7,7 @@ import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
 import { checkInputs } from "../model-host/check-inputs.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
+import { RequestLog } from "../observability/request-log.ts";
 import type { Signature } from "../signature/signature.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -142,7 +143,8 @@ export class Pipeline {
       // Without hooks nobody else holds these tensors; a hook may have kept them.
       const give = this.#parts.hooks === undefined;
       const { signal, deadline, priority, queueTimeoutMs } = request;
-      return await model.predict(inputs, { signature, outputs, give, signal, deadline, priority, queueTimeoutMs });
+      const limits = { signal, deadline, priority, queueTimeoutMs };
+      return await model.predict(inputs, { signature, outputs, give, ...limits, requestId: this.#tracedId(request) });
     } catch (reason) {
       throw giver === undefined
         ? reason
@@ -171,15 +173,22 @@ export class Pipeline {
   #context(request: PipelineRequest): HookContext {
     const { models, globalCtx, remote, log } = this.#parts;
     const { info, metadata, signal } = request;
+    const requestId = this.#tracedId(request);
+    const scope = requestId === undefined ? request : { ...request, requestId };
     return createContext({
-      drivers: models.map((model, index) => new BoundStage(model, request, this.#place(index))),
+      drivers: models.map((model, index) => new BoundStage(model, scope, this.#place(index))),
       globalCtx,
       metadata,
       request: info,
       signal,
-      log,
+      log: new RequestLog(log, info.id),
       remote: (address) => remoteHandle(remote, address, request),
     });
+  }
+
+  /** The id goes to the models where each of their runs is logged: it would cost small requests more than their own data. */
+  #tracedId({ info }: PipelineRequest): string | undefined {
+    return this.#parts.log.level === "trace" ? info.id : undefined;
   }
 
   #place(index: number): string {

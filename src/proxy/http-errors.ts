@@ -3,6 +3,7 @@ import type { ErrorRequestHandler } from "express";
 import { type ErrorCode, ServingError, STATUS } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { cutText } from "../text/cut-text.ts";
+import { RecordedRequest } from "./recorded-request.ts";
 
 /** How long a client that still sends gets to read why it is refused. */
 const LINGER_MS = 1000;
@@ -86,10 +87,13 @@ function endUnread(body: Buffer, request: IncomingMessage, response: ServerRespo
 
 function logFailure(reason: unknown, status: number, { request, log }: FailedRequest): void {
   const { method, url } = request;
+  const about = () => ({ ...RecordedRequest.recordOf(request).fields(), method, url, status });
   const error = reason instanceof HttpError ? undefined : ServingError.from(reason);
   if (error !== undefined && SERVER_FAULTS.includes(error.code)) {
-    log.error("request failed", { method, url, status, err: reason });
+    log.error("request failed", { ...about(), err: reason });
   } else if (error?.code === "unavailable" && error.cause !== undefined) {
-    log.warn("request failed", { method, url, status, err: reason });
-  } else log.debug("request refused", { method, url, status, reason: (reason as Error).message });
+    log.warn("request failed", { ...about(), err: reason });
+  } else if (log.filter?.writes("debug") !== false) {
+    log.debug("request refused", { ...about(), reason: (reason as Error).message });
+  }
 }

@@ -1,12 +1,13 @@
-import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import { DecodeBudget } from "../limits/decode-budget.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
 import { BodyBuffers } from "./body-buffers.ts";
 import { readBody } from "./read-body.ts";
+import { RecordedRequest } from "./recorded-request.ts";
 
 /** What a request is held to. */
 interface ExchangeLimits {
@@ -20,6 +21,8 @@ const buffers = new BodyBuffers();
 /** One HTTP request as handlers see it. */
 export class HttpExchange {
   readonly request: IncomingMessage;
+  /** What the log tells of it. */
+  readonly record: RequestRecord;
   /** What may be made of the body. */
   readonly budget: DecodeBudget;
   readonly #maxMessageBytes: number;
@@ -33,6 +36,7 @@ export class HttpExchange {
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
     const { maxMessageBytes, memory } = limits;
     this.request = request;
+    this.record = RecordedRequest.recordOf(request);
     this.budget = new DecodeBudget(maxMessageBytes);
     this.#response = response;
     this.#maxMessageBytes = maxMessageBytes;
@@ -53,13 +57,17 @@ export class HttpExchange {
   }
 
   /** The whole body, inflated; `alignedAt` = where numbers begin that are to be viewed in place. */
-  readBody(alignedAt = 0): Promise<Buffer> {
-    return readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, alignedAt });
+  async readBody(alignedAt = 0): Promise<Buffer> {
+    const body = await readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, alignedAt });
+    this.record.received(body.length);
+    return body;
   }
 
   /** The whole body, inflated, for who gives it to {@link recycle} once it is parsed. */
-  lendBody(): Promise<Buffer> {
-    return readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, buffers });
+  async lendBody(): Promise<Buffer> {
+    const body = await readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, buffers });
+    this.record.received(body.length);
+    return body;
   }
 
   /** Takes back a body of which nobody keeps a view: what it lies in serves for other bodies. */
@@ -83,17 +91,18 @@ export class HttpExchange {
   }
 
   /** What every inference call takes from the request itself. */
-  callInfo(): Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory"> {
+  callInfo(): Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory" | "record"> {
     const metadata = toMetadata(this.request);
-    const id = metadata["x-request-id"] || randomUUID();
+    const { record } = this;
+    const { id } = record;
     const timeoutMs = parseTimeout(metadata[TIMEOUT_HEADER]);
     const signal = this.#cancel;
     const memory = this.#memory;
-    if (timeoutMs === undefined) return { id, metadata, signal, memory };
+    if (timeoutMs === undefined) return { id, metadata, signal, memory, record };
     const expire = () => signal.abort(new DOMException("The request's deadline passed.", "TimeoutError"));
     const timer = setTimeout(expire, timeoutMs);
     this.#response.once("close", () => clearTimeout(timer));
-    return { id, metadata, signal, memory, deadline: Date.now() + timeoutMs };
+    return { id, metadata, signal, memory, record, deadline: Date.now() + timeoutMs };
   }
 }
 

@@ -5,6 +5,7 @@ import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
 import { cannotListen } from "../net/cannot-listen.ts";
+import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { errorBody, HttpError, sendError } from "./http-errors.ts";
@@ -12,6 +13,7 @@ import type { HttpDependencies } from "./http-route.ts";
 import { createInferenceRouter } from "./inference-router.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
+import { logRequests, RecordedRequest } from "./recorded-request.ts";
 
 /** Where and how to listen. */
 export interface HttpServerOptions {
@@ -26,6 +28,8 @@ export interface HttpServerOptions {
   readonly sendTimeoutMs?: number;
   /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
   readonly allowControl?: boolean;
+  /** Whether the log has a line for each request. Default false. */
+  readonly accessLog?: boolean;
   readonly log: Logger;
 }
 
@@ -51,7 +55,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const exchanges = new OpenExchanges();
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   // Node's own answer to a missing Host would have no body.
-  const server = createServer({ requireHostHeader: false });
+  const server = createServer({ requireHostHeader: false, IncomingMessage: RecordedRequest });
   const refuse = (request: IncomingMessage, response: ServerResponse, error: HttpError) => {
     sendError(error, { request, response, log });
   };
@@ -63,6 +67,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
   server.on("request", answer);
+  logRequests(server, new AccessLog(log, options.accessLog === true));
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     if (!(Number(request.headers["content-length"]) > maxMessageBytes)) response.writeContinue();
     answer(request, response);

@@ -51,9 +51,15 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
     statistics: async () => [],
     load: refuseControl,
     unload: refuseControl,
-    infer: (request) => {
-      if (request.inputs.kind === "json") return inferJson(client, request, request.inputs);
-      return inferTensors(client, request, { tensors: request.inputs.tensors, versionEncoding, maxMessageBytes });
+    infer: async (request) => {
+      const { inputs, record } = request;
+      record?.beginInference(request.model, request.version);
+      try {
+        if (inputs.kind === "json") return await inferJson(client, request, inputs);
+        return await inferTensors(client, request, { tensors: inputs.tensors, versionEncoding, maxMessageBytes });
+      } finally {
+        record?.endInference();
+      }
     },
     isReady: () => isConnected(client),
     onReadiness: (listener) => watchConnection(client, listener),

@@ -18,6 +18,8 @@ export interface WireOptions {
   readonly tensorContent: boolean;
   /** Whether clients of other machines may load and unload models, and change what is logged. */
   readonly allowControl: boolean;
+  /** Whether the log has a line for each request. */
+  readonly accessLog: boolean;
   readonly log: Logger;
 }
 

@@ -38,6 +38,8 @@ export interface ServerOptions {
   readonly tensorContent?: boolean;
   /** Whether clients of other machines may load and unload models, and change what is logged, by KServe's calls. Default false. */
   readonly allowControl?: boolean;
+  /** Whether the log has a line for each request: model, version, status, sizes and times. Default false. */
+  readonly accessLog?: boolean;
   /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
   readonly workers?: number;
   /** Copies of each model, each in a thread of its own. Default 1. */
@@ -155,9 +157,9 @@ function loadOptions(choices: Choices, remote: LazyRemote): LoadOptions {
 }
 
 function wireOptions(choices: Choices): WireOptions {
-  const { host, port, http, tensorContent, allowControl, maxMessageBytes, sendTimeoutMs, log } = choices;
+  const { host, port, http, tensorContent, allowControl, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
-  return { host, port, ...httpPort, tensorContent, allowControl, maxMessageBytes, sendTimeoutMs, log };
+  return { host, port, ...httpPort, tensorContent, allowControl, accessLog, maxMessageBytes, sendTimeoutMs, log };
 }
 
 interface ServerParts {

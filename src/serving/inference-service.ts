@@ -1,5 +1,6 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { ServableStatistics } from "./servable.ts";
@@ -83,6 +84,8 @@ export interface InferRequest extends ModelRef {
   readonly priority?: number | undefined;
   /** What the wire counted for the request's body already, and releases at its end; absent = nothing was counted. */
   readonly memory?: MemoryShare | undefined;
+  /** Where the log's facts about the request are noted; absent = nowhere. */
+  readonly record?: RequestRecord | undefined;
   /** How long it may wait for its turn at each model, in milliseconds; 0 (default) = as long as it takes. */
   readonly queueTimeoutMs?: number | undefined;
 }

@@ -83,6 +83,8 @@ export class LocalService implements InferenceService {
 
   async infer(request: InferRequest): Promise<InferResponse> {
     const { name, version, signatures, hooksShareTensors, run } = this.#catalog.resolve(request);
+    const { record } = request;
+    record?.beginInference(name, version);
     const signature = resolveSignature(request.signature, signatures);
     const info = { id: request.id, model: name, version, signature };
     const { inputs, outputs, metadata, priority, queueTimeoutMs } = request;
@@ -96,6 +98,7 @@ export class LocalService implements InferenceService {
       memory.isWireOnly = !hooksShareTensors;
       return { model: name, version, signature, ...result };
     } finally {
+      record?.endInference();
       clear();
       if (request.memory === undefined) memory.release();
     }

@@ -40,6 +40,10 @@ describe("a usage error ends with 2 and one line", () => {
       `--http-server-command is "front 'a"; expected a program with its arguments, every quote closed.`,
     ],
 
+    [
+      [...NULL, "--access-log", "--log-level", "warn"],
+      "--access-log writes at level info, which --log-level warn leaves",
+    ],
     [[...NULL, "-o", "device"], '-o is "device"; expected [STAGE:]KEY=VALUE'],
     [[...NULL, "-o", "2:a=b"], '-o is "2:a=b", but there is 1 stage'],
     [[...NULL, "-o", "a=b"], 'No driver has the option "a".'],

@@ -3,6 +3,8 @@ import { connect, type Http2Session, type Settings } from "node:http2";
 import { Server } from "@grpc/grpc-js";
 import { expect, it, onTestFinished } from "vitest";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES, tuneHttp2 } from "../../src/grpc/http2-tuning.ts";
+import { AccessLog } from "../../src/observability/access-log.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 it("lets a client send 1 MB ahead on a stream and 16 MB on a connection", async () => {
@@ -23,6 +25,6 @@ async function remoteWindow(session: Http2Session): Promise<number | undefined> 
 it("leaves a server alone that has no place for it", () => {
   const server = new Server();
   Object.assign(server, { createHttp2Server: undefined });
-  expect(tuneHttp2(server)).toBeUndefined();
+  expect(tuneHttp2(server, new AccessLog(createSilentLogger(), false))).toBeUndefined();
   server.forceShutdown();
 });

@@ -10,7 +10,7 @@ import { ProxyTargets } from "./proxy-targets.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
-  const { host, httpPort, maxMessageBytes, grpcAddress } = settings;
+  const { host, httpPort, maxMessageBytes, grpcAddress, accessLog } = settings;
   const programLog = openProgramLog(settings);
   const { log } = programLog;
   for (const warning of misspeltVariables(env)) log.warn(warning);
@@ -19,7 +19,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);
   const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };
-  const server = await createHttpServer(targets.toService(), { host, port: httpPort, ...limits, log });
+  const server = await createHttpServer(targets.toService(), { host, port: httpPort, ...limits, accessLog, log });
   const close = async () => {
     await server.close(settings.drainTimeout * 1000);
     await targets.close();

@@ -22,6 +22,7 @@ export async function toServerOptions({ settings, listed }: ParsedCommandLine<"s
     maxMessageBytes: settings.maxMessageBytes,
     tensorContent: settings.tensorContent,
     allowControl: settings.allowControl,
+    accessLog: settings.accessLog,
     drainTimeoutMs: settings.drainTimeout * 1000,
     ...hosting(settings),
     ...(settings.hooks !== undefined && { hooks: settings.hooks }),

@@ -239,6 +239,12 @@ export const SETTINGS = {
     help: "least important level that is logged",
     commands: BOTH,
   },
+  accessLog: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.accessLog,
+    help: "log a line for each request at level info, with its model, status, sizes and times; without it they are logged at level debug",
+    commands: BOTH,
+  },
   logFormat: {
     type: "choice",
     choices: ["auto", "text", "json"],

@@ -170,7 +170,9 @@ function jointCall(taken: readonly QueuedRun[]): ModelCall {
   const latest = Math.max(...taken.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY));
   const { signature, outputs } = first;
   const signal = new CancelSource();
-  return { signature, signal, ...(outputs && { outputs }), ...(Number.isFinite(latest) && { deadline: latest }) };
+  const deadline = Number.isFinite(latest) ? { deadline: latest } : {};
+  const ids = first.requestId === undefined ? {} : { requestId: taken.map(({ call }) => call.requestId).join(" ") };
+  return { signature, signal, ...(outputs && { outputs }), ...deadline, ...ids };
 }
 
 function padAlike(all: readonly Tensors[]): Tensors[] {

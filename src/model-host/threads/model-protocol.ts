@@ -15,15 +15,17 @@ export interface PredictMeta {
   readonly deadline?: number | undefined;
   readonly priority?: number | undefined;
   readonly queueTimeoutMs?: number | undefined;
+  readonly requestId?: string | undefined;
 }
 
 /** A call's meta; undefined for one that differs in nothing, since plain data costs as much as all else of a small record. */
 export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | undefined {
-  const { signature, outputs, deadline, priority = 0, queueTimeoutMs = 0 } = call;
-  const isPlain = outputs === undefined && deadline === undefined && priority === 0 && queueTimeoutMs === 0;
+  const { signature, outputs, deadline, priority = 0, queueTimeoutMs = 0, requestId } = call;
+  const isUnlimited = deadline === undefined && priority === 0 && queueTimeoutMs === 0;
+  const isPlain = outputs === undefined && isUnlimited && requestId === undefined;
   return isPlain && signature === defaultSignature
     ? undefined
-    : { signature, outputs, deadline, priority, queueTimeoutMs };
+    : { signature, outputs, deadline, priority, queueTimeoutMs, requestId };
 }
 
 /** The meta of {@link CALL}; its tensors are those of the arguments. */

@@ -31,12 +31,13 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   const { signature, version } = parsePath(url);
   const request = await readRequest(exchange);
   checkMimeType(request.outMimeType);
-  const { id, metadata, signal, memory, deadline } = exchange.callInfo();
+  const { id, metadata, signal, memory, record, deadline } = exchange.callInfo();
   const response = await service.infer({
     id,
     metadata,
     signal,
     memory,
+    record,
     deadline,
     model: "",
     version,

@@ -1,13 +1,14 @@
-import { randomUUID } from "node:crypto";
 import type { handleBidiStreamingCall, ServerDuplexStream } from "@grpc/grpc-js";
 import { CancelSource } from "../../async/cancel-source.ts";
-import { ServingError } from "../../errors.ts";
+import { ServingError, STATUS } from "../../errors.ts";
+import { recordOfCall } from "../../grpc/call-records.ts";
 import { toGrpcStatus } from "../../grpc/grpc-errors.ts";
 import { STREAM_WINDOW_BYTES } from "../../grpc/http2-tuning.ts";
 import { takeCallMemory } from "../../grpc/message-intake.ts";
 import { fromMetadata } from "../../grpc/metadata-record.ts";
 import { abortReason, deadlineOf, type HandlerContext, logFailure, SHUTTING_DOWN } from "../../grpc/unary-handler.ts";
 import type { MemoryShare } from "../../limits/memory-budget.ts";
+import { RequestRecord } from "../../observability/request-record.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { cutText } from "../../text/cut-text.ts";
 import { decodeInferRequest, encodeStreamError, encodeStreamResponse, requestIdOf } from "./grpc-codec.ts";
@@ -28,6 +29,13 @@ export function toInferStreamHandler(
   return (stream) => new InferStream(stream, service, options).start();
 }
 
+/** What belongs to one message of a stream. */
+interface MessageScope {
+  readonly signal: CancelSource;
+  readonly memory: MemoryShare | undefined;
+  readonly record: RequestRecord;
+}
+
 class InferStream {
   readonly #stream: Stream;
   readonly #service: InferenceService;
@@ -38,6 +46,7 @@ class InferStream {
   readonly #inFlight = new Set<CancelSource>();
   /** Ends each wait for a message to leave. */
   readonly #sendEnds = new Set<() => void>();
+  readonly #record: RequestRecord;
   #hasEnded = false;
   #isOver = false;
 
@@ -48,6 +57,8 @@ class InferStream {
     this.#metadata = fromMetadata(stream.metadata);
     this.#deadline = deadlineOf(stream);
     this.#memory = takeCallMemory(stream.metadata)?.share;
+    this.#record = recordOfCall(stream.metadata);
+    this.#record.messages = 0;
   }
 
   start(): void {
@@ -71,8 +82,10 @@ class InferStream {
     const memory = this.#memory?.split(message.length);
     this.#inFlight.add(source);
     if (this.#inFlight.size >= MAX_IN_FLIGHT) this.#pause();
-    const answer = await this.#answer(message, source, memory);
+    const record = this.#openRecord(message);
+    const answer = await this.#answer(message, { signal: source, memory, record });
     if (!this.#isOver) await this.#send(answer);
+    this.#logAccess(record, answer);
     memory?.release();
     this.#inFlight.delete(source);
     if (this.#isOver) return;
@@ -97,22 +110,40 @@ class InferStream {
     this.#stream.resume();
   }
 
+  /** That of one message: the stream has one of its own, whose id its messages have where they bring none. */
+  #openRecord(message: Buffer): RequestRecord {
+    const record = new RequestRecord(this.#metadata);
+    if (this.#options.access.isOn) record.startTiming();
+    record.received(message.length);
+    this.#record.messages = (this.#record.messages ?? 0) + 1;
+    return record;
+  }
+
+  #logAccess(record: RequestRecord, answer: Buffer | ServingError): void {
+    if (!record.isTimed) return;
+    if (!(answer instanceof ServingError)) record.wrote(answer.length);
+    const { failedWith } = record;
+    const status = failedWith === undefined ? 0 : STATUS[failedWith].grpc;
+    this.#options.access.write(record, {
+      protocol: "grpc",
+      path: this.#stream.getPath(),
+      status,
+      code: failedWith ?? "ok",
+    });
+  }
+
   /** The message that answers, or the error that ends the stream for a client that asked for real statuses. */
-  async #answer(
-    message: Buffer,
-    signal: CancelSource,
-    memory: MemoryShare | undefined,
-  ): Promise<Buffer | ServingError> {
+  async #answer(message: Buffer, { signal, memory, record }: MessageScope): Promise<Buffer | ServingError> {
     let id: string | undefined;
     try {
       const request = decodeInferRequest(message, this.#options.maxMessageBytes);
       id = request.id;
-      const call = { id: randomUUID(), metadata: this.#metadata, signal, deadline: this.#deadline, memory };
+      const call = { id: record.id, metadata: this.#metadata, signal, deadline: this.#deadline, memory, record };
       const answer = encodeStreamResponse(await inferKserve(this.#service, request, call), request);
       memory?.setTo(answer.length);
       return answer;
     } catch (reason) {
-      logFailure(reason, this.#stream.getPath(), this.#options.log);
+      logFailure(reason, { rpc: this.#stream.getPath(), record }, this.#options.log);
       const error = ServingError.from(reason);
       return this.#metadata[REAL_STATUS] === "true"
         ? error

@@ -30,6 +30,7 @@ export async function answerInfer(
   path: ModelPath,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
+  exchange.record.model = path.model;
   const header = exchange.request.headers[HEADER_LENGTH];
   const body = await (header === undefined ? exchange.lendBody() : exchange.readBody(alignmentOf(header)));
   const description = await describeModel(service, toModelRef(path.model, path.version));

@@ -46,7 +46,7 @@ export interface AnsweredOutput {
 }
 
 /** What a call has beside its message. */
-export type CallContext = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory">;
+export type CallContext = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory" | "record">;
 
 /** Runs one request: resolves the model, checks, infers, filters, classifies. Throws {@link ServingError} with Triton's texts. */
 export async function inferKserve(
@@ -54,6 +54,11 @@ export async function inferKserve(
   request: KserveRequest,
   call: CallContext,
 ): Promise<KserveAnswer> {
+  const { record } = call;
+  if (record !== undefined) {
+    record.model = request.model;
+    if (request.id !== "") record.id = request.id;
+  }
   const ref = toModelRef(request.model, request.version);
   const scheduling = readScheduling(request.parameters);
   const { model, signatures } = await describeModel(service, ref);
@@ -70,6 +75,7 @@ export async function inferKserve(
     signal,
     deadline,
     memory,
+    record,
     model: ref.model,
     version: ref.version,
     signature: scheduling.signature,

@@ -46,6 +46,7 @@ function predictMethod(service: InferenceService, options: TensorflowServiceOpti
   return async (message, call) => {
     const request = decodePredictRequest(message, options.maxMessageBytes);
     const { spec, inputs, outputFilter } = request;
+    call.record.model = spec.model;
     checkSignature(request, await service.describe(spec));
     const { model, version, signature, outputs, metadata } = await service.infer({
       id: call.id,
@@ -59,6 +60,7 @@ function predictMethod(service: InferenceService, options: TensorflowServiceOpti
       signal: call.signal,
       deadline: call.deadline,
       memory: call.memory,
+      record: call.record,
     });
     if (outputs.kind !== "tensors") throw wrongKind("tensors", outputs.kind);
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };

@@ -51,6 +51,7 @@ function percentDecode(text: string): string {
 }
 
 async function predict(service: InferenceService, ref: ModelRef, exchange: HttpExchange): Promise<HttpAnswer> {
+  exchange.record.model = ref.model;
   const bytes = await exchange.lendBody();
   const { budget } = exchange;
   const isLarge = bytes.length > LARGE_BYTES;
@@ -62,13 +63,14 @@ async function predict(service: InferenceService, ref: ModelRef, exchange: HttpE
   // A remote server that does not tell its signatures does not tell its version either.
   const { model, version, label }: ModelRef =
     signature === undefined ? ref : { model: servable.model, version: servable.version };
-  const { id, metadata, signal, memory, deadline } = exchange.callInfo();
+  const { id, metadata, signal, memory, record, deadline } = exchange.callInfo();
   // Not spread: an object made of two others has a hidden class of its own, which outlives the request.
   const answer = await service.infer({
     id,
     metadata,
     signal,
     memory,
+    record,
     deadline,
     model,
     version,

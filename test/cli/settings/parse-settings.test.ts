@@ -36,6 +36,7 @@ describe("without flags", () => {
       sendTimeout: 60,
       drainTimeout: 25,
       logLevel: "info",
+      accessLog: false,
       logFormat: "auto",
       logPath: undefined,
     });

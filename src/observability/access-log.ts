@@ -1,0 +1,61 @@
+import type { Logger } from "./logger.ts";
+import type { RequestRecord } from "./request-record.ts";
+
+/** How a request came and ended. */
+export interface RequestOutcome {
+  readonly protocol: "grpc" | "http";
+  /** HTTP's method; absent over gRPC. */
+  readonly method?: string | undefined;
+  /** The path without a query string, or gRPC's method. */
+  readonly path: string;
+  /** HTTP's status, or gRPC's number; with 499 or 1 for a client that left before its answer. */
+  readonly status: number;
+  /** Whether the connection ended before the answer was sent completely. */
+  readonly isCut?: boolean;
+  /** gRPC's status by its name in the table of errors, or `ok`. */
+  readonly code?: string;
+}
+
+/** Characters of a path that are logged. */
+const MAX_PATH = 200;
+
+/** Writes one line for each request: at level `info` where that was asked for, else at level `debug`. */
+export class AccessLog {
+  readonly #log: Logger;
+  readonly #isAskedFor: boolean;
+
+  constructor(log: Logger, isAskedFor: boolean) {
+    this.#log = log;
+    this.#isAskedFor = isAskedFor;
+  }
+
+  /** Whether requests that begin now are to be logged. */
+  get isOn(): boolean {
+    const level = this.#isAskedFor ? "info" : "debug";
+    const { filter } = this.#log;
+    return filter === undefined ? this.#isAskedFor : filter.writes(level);
+  }
+
+  /** Writes the line of a request that is over. Never a body, nor a query string. */
+  write(record: RequestRecord, { path, isCut, ...outcome }: RequestOutcome): void {
+    const { messages, requestBytes, responseBytes } = record;
+    const fields = {
+      ...record.fields(),
+      ...outcome,
+      path: withoutQuery(path).slice(0, MAX_PATH),
+      ...(isCut === true && { cut: true }),
+      ...(messages !== undefined && { messages }),
+      requestBytes,
+      responseBytes,
+      ...record.times(),
+    };
+    const message = messages === undefined ? "request" : "stream";
+    if (this.#isAskedFor) this.#log.info(message, fields);
+    else this.#log.debug(message, fields);
+  }
+}
+
+function withoutQuery(url: string): string {
+  const end = url.indexOf("?");
+  return end < 0 ? url : url.slice(0, end);
+}

@@ -1,0 +1,16 @@
+import { randomUUID } from "node:crypto";
+
+/** Names of the headers or metadata that carry a client's own id. */
+const ID_HEADER = "x-request-id";
+const TRACE_HEADER = "traceparent";
+
+/** W3C Trace Context: version, trace id, parent id, flags. */
+const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}/;
+
+/** The id of a request: `x-request-id`, else the trace id of `traceparent`, else a new one. Names are lower-case. */
+export function requestIdOf(metadata: Readonly<Record<string, unknown>>): string {
+  const { [ID_HEADER]: given, [TRACE_HEADER]: trace } = metadata;
+  if (typeof given === "string" && given !== "") return given;
+  const traceId = typeof trace === "string" ? TRACEPARENT.exec(trace)?.[1] : undefined;
+  return traceId ?? randomUUID();
+}

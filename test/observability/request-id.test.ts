@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { requestIdOf } from "../../src/observability/request-id.ts";
+
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
+const traceparent = `00-${TRACE}-00f067aa0ba902b7-01`;
+
+test("x-request-id comes first, then the trace id of traceparent", () => {
+  expect(requestIdOf({ "x-request-id": "mine", traceparent })).toBe("mine");
+  expect(requestIdOf({ traceparent })).toBe(TRACE);
+});
+
+test.each([[{}], [{ "x-request-id": "" }], [{ traceparent: "00-1234-5678-01" }], [{ "x-request-id": ["a", "b"] }]])(
+  "%j gets a new id",
+  (metadata) => {
+    expect(requestIdOf(metadata)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/);
+    expect(requestIdOf(metadata)).not.toBe(requestIdOf(metadata));
+  },
+);

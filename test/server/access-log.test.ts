@@ -1,0 +1,201 @@
+import { connect as connectHttp2 } from "node:http2";
+import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { ServerOptions } from "../../src/server/server.ts";
+import { connect } from "../grpc/byte-client.ts";
+import type { Plain } from "../grpc/judge.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { KserveClient } from "../protocols/kserve/kserve-judge.ts";
+import { RawClient } from "../proxy/raw-client.ts";
+
+const INPUT = { name: "x", datatype: "FP32", shape: [2] };
+const V2_JSON = JSON.stringify({ id: "v2-id", inputs: [{ ...INPUT, data: [1, 2] }] });
+const V2_MESSAGE = { model_name: "default", id: "", inputs: [{ ...INPUT, contents: { fp32_contents: [1, 2] } }] };
+const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
+const MS = expect.any(Number);
+const TIMES = { deserializationMs: MS, inferenceMs: MS, serializationMs: MS, totalMs: MS };
+
+async function start(options: Partial<ServerOptions> = { accessLog: true }, level: "info" | "debug" = "info") {
+  const { log, events, find } = createEventLog(level);
+  const server = await startServer({ models: [{ driver: "null" }], log, ...options });
+  const post = (path: string, body: string, headers: Record<string, string> = {}) =>
+    fetch(server.httpUrl + path, { method: "POST", body, headers });
+  return { server, events, find, post };
+}
+
+function kserve(address: string, options: object = {}): InstanceType<typeof KserveClient> {
+  const client = new KserveClient(address, credentials.createInsecure(), options);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+function infer(client: InstanceType<typeof KserveClient>, message: Plain, ids: Record<string, string> = {}) {
+  const metadata = Metadata.fromHttp2Headers(ids);
+  return new Promise<unknown>((resolve) => {
+    (client.ModelInfer as (...args: unknown[]) => void)(message, metadata, (error: unknown) => resolve(error));
+  });
+}
+
+describe("a request over HTTP has one line", () => {
+  test("TensorFlow Serving's, with the id of x-request-id", async () => {
+    const { post, find, events } = await start();
+    const body = '{"instances": [1, 2]}';
+    await post("/v1/models/default:predict", body, { "x-request-id": "mine" });
+    const { requestBytes, responseBytes, ...line } = await find({ requestId: "mine" });
+    expect(line).toEqual({
+      level: "info",
+      time: expect.any(String),
+      msg: "request",
+      requestId: "mine",
+      model: "default",
+      version: "1",
+      protocol: "http",
+      method: "POST",
+      path: "/v1/models/default:predict",
+      status: 200,
+      ...TIMES,
+    });
+    expect([requestBytes, Number(responseBytes) > 10]).toEqual([body.length, true]);
+    expect(events.filter(({ msg }) => msg === "request")).toHaveLength(1);
+  });
+
+  test("KServe V2's, with the id of its body", async () => {
+    const { post, find } = await start();
+    await post("/v2/models/default/infer", V2_JSON);
+    expect(await find({ requestId: "v2-id" })).toMatchObject({ model: "default", version: "1", status: 200, ...TIMES });
+  });
+
+  test("the original's, with the trace id of traceparent", async () => {
+    const { post, find } = await start();
+    await post("/serving-proxy", '{"x": 1}', { traceparent: `00-${TRACE_ID}-00f067aa0ba902b7-01` });
+    expect(await find({ requestId: TRACE_ID })).toMatchObject({ path: "/serving-proxy", model: "default", ...TIMES });
+  });
+
+  test.each([
+    ["an unknown model", "POST", "/v2/models/nosuch/infer", '{"inputs": []}', { status: 404, model: "nosuch" }],
+    ["malformed JSON", "POST", "/v1/models/default:predict", "{", { status: 400, model: "default" }],
+    ["no route, and no query string", "GET", "/nothing?key=secret", undefined, { status: 404, path: "/nothing" }],
+    ["no inference", "GET", "/v2/health/ready", undefined, { status: 200 }],
+    ["a method that is not possible", "GET", "/serving-proxy", undefined, { status: 405 }],
+  ])("with %s", async (_, method, path, body, expected) => {
+    const { server, find } = await start();
+    await fetch(server.httpUrl + path, { method, headers: { "x-request-id": "mine" }, ...(body && { body }) });
+    expect(await find({ requestId: "mine" })).toMatchObject({ msg: "request", method, totalMs: MS, ...expected });
+  });
+
+  test("whose client left before its answer, with status 499", async () => {
+    const { server, find } = await start();
+    const client = new RawClient(Number(new URL(server.httpUrl).port));
+    client.write("POST /serving-proxy HTTP/1.1\r\nHost: a\r\nX-Request-Id: gone\r\nContent-Length: 100\r\n\r\n{");
+    client.socket.once("connect", () => setImmediate(() => client.socket.resetAndDestroy()));
+    expect(await find({ requestId: "gone" })).toMatchObject({ status: 499 });
+  });
+
+  test("without a Host header", async () => {
+    const { server, find } = await start();
+    new RawClient(Number(new URL(server.httpUrl).port)).write("GET / HTTP/1.1\r\nX-Request-Id: mine\r\n\r\n");
+    expect(await find({ requestId: "mine" })).toMatchObject({ status: 400 });
+  });
+});
+
+describe("a request over gRPC has one line", () => {
+  const rpc = "/inference.GRPCInferenceService/ModelInfer";
+
+  test.each([
+    ["on a stream of our own", {}],
+    ["through grpc-js, compressed", { "grpc.default_compression_algorithm": 2 }],
+  ])("%s", async (_, options) => {
+    const { server, find, events } = await start();
+    const client = kserve(server.grpcAddress, options);
+    await infer(client, V2_MESSAGE, { "x-request-id": "mine" });
+    const line = await find({ requestId: "mine" });
+    expect(line).toMatchObject({ msg: "request", protocol: "grpc", path: rpc, status: 0, code: "ok", ...TIMES });
+    expect(line).toMatchObject({ model: "default", version: "1", requestBytes: MS, responseBytes: MS });
+    expect(Number(line.requestBytes) > 20 && Number(line.responseBytes) > 20).toBe(true);
+    expect(events.filter(({ msg }) => msg === "request")).toHaveLength(1);
+  });
+
+  test("with an unknown model, and the id of its message", async () => {
+    const { server, find } = await start();
+    await infer(kserve(server.grpcAddress), { ...V2_MESSAGE, model_name: "nosuch", id: "v2-id" });
+    expect(await find({ requestId: "v2-id" })).toMatchObject({ model: "nosuch", status: 5, code: "not_found" });
+  });
+
+  test("with an unknown method", async () => {
+    const { server, find } = await start();
+    const call = connect(server.grpcAddress).call("/nothing.Service/Call", Buffer.alloc(0));
+    await expect(call).rejects.toThrow();
+    expect(await find({ path: "/nothing.Service/Call" })).toMatchObject({ status: 12, code: "unimplemented" });
+  });
+
+  test("whose client left before its answer", async () => {
+    const { server, find } = await start();
+    const session = connectHttp2(`http://${server.grpcAddress}`);
+    onTestFinished(() => session.destroy());
+    const headers = { ":method": "POST", ":path": rpc, "content-type": "application/grpc", "x-request-id": "gone" };
+    const stream = session.request(headers);
+    stream.on("error", () => {});
+    stream.write("\0");
+    await new Promise((resolve) => session.ping(resolve));
+    stream.close(8);
+    expect(await find({ requestId: "gone" })).toMatchObject({ status: 1, code: "cancelled" });
+  });
+
+  test("and each message of a stream has its own", async () => {
+    const { server, find, events } = await start();
+    const stream = (kserve(server.grpcAddress).ModelStreamInfer as () => ClientDuplexStream<Plain, Plain>)();
+    for (const id of ["one", "two"]) stream.write({ ...V2_MESSAGE, id });
+    stream.write({ ...V2_MESSAGE, id: "three", model_name: "nosuch" });
+    stream.end();
+    for await (const _ of stream);
+    expect(await find({ msg: "stream" })).toMatchObject({ messages: 3, status: 0 });
+    expect(await find({ requestId: "one" })).toMatchObject({ msg: "request", status: 0, model: "default", ...TIMES });
+    expect(await find({ requestId: "three", msg: "request" })).toMatchObject({ status: 5, model: "nosuch" });
+    expect(events.filter(({ msg }) => msg === "request")).toHaveLength(3);
+  });
+});
+
+test("without --access-log the lines are there at level debug alone", async () => {
+  const quiet = await start({});
+  await quiet.post("/serving-proxy", "{}");
+  const verbose = await start({}, "debug");
+  await verbose.post("/serving-proxy", "{}", { "x-request-id": "mine" });
+  expect(await verbose.find({ requestId: "mine", msg: "request" })).toMatchObject({ level: "debug" });
+  expect(quiet.events.filter(({ msg }) => msg === "request")).toEqual([]);
+});
+
+test("no line has anything of a body", async () => {
+  const { post, find, events } = await start({ accessLog: true }, "info");
+  await post(
+    "/v2/models/default/infer",
+    '{"inputs": [{"name": "secret", "shape": [1], "datatype": "NONE", "data": [1]}]}',
+  );
+  await post("/serving-proxy", '{"secret": 1}');
+  await find({ path: "/serving-proxy" });
+  expect(JSON.stringify(events)).not.toContain("secret");
+});
+
+describe("what fails carries the request's id", () => {
+  const hooks = {
+    preprocess: (_: unknown, ctx: { log: { info(message: string): void } }) => {
+      const { info } = ctx.log;
+      info("from the hook");
+      throw new Error("broken");
+    },
+  };
+
+  test("in the lines of its hook and of its failure, over HTTP", async () => {
+    const { post, find } = await start({ hooks });
+    await post("/serving-proxy", "{}", { "x-request-id": "mine" });
+    expect(await find({ msg: "from the hook" })).toMatchObject({ requestId: "mine" });
+    expect(await find({ msg: "request failed" })).toMatchObject({ requestId: "mine", model: "default", version: "1" });
+  });
+
+  test("over gRPC", async () => {
+    const { server, find } = await start({ hooks });
+    await infer(kserve(server.grpcAddress), { ...V2_MESSAGE, id: "mine" });
+    expect(await find({ msg: "from the hook" })).toMatchObject({ requestId: "mine" });
+    expect(await find({ msg: "request failed" })).toMatchObject({ requestId: "mine", model: "default" });
+  });
+});
