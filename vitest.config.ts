@@ -14,8 +14,10 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     exclude: [...configDefaults.exclude, ...(process.env.CI === undefined ? [] : notForCi)],
-    testTimeout: 20_000,
+    // Room for a machine that does other work as well: the slowest tests take 10 s on one that does not.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     // Files wait for programs and threads that they start more than they compute.
     maxWorkers: "100%",
   },

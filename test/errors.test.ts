@@ -80,7 +80,7 @@ describe("what a client may see", () => {
   test("of a long text is its beginning, at the cost of its length", () => {
     const started = performance.now();
     const shown = publicText(new Error("/a".repeat(100_000)));
-    expect(performance.now() - started).toBeLessThan(1000);
+    expect(performance.now() - started).toBeLessThan(5000);
     expect(shown).toHaveLength(4097);
     expect(shown).toMatch(/^\/a\/a.*…$/);
   });
