@@ -16,6 +16,7 @@ import { createThreadLogger } from "../threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
 import type { WireRecord } from "../threads/wire-record.ts";
 import { watchExternalMemory } from "./external-memory.ts";
+import { guardProcess } from "./guard-process.ts";
 import {
   type HookCommand,
   type HookEvent,
@@ -30,17 +31,22 @@ import { type LoadMore, startHooks } from "./start-hooks.ts";
 
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
 
+/** As it is before user code may replace it. */
+const { exit } = process;
+
 /** Runs a hook thread: imports and checks the hooks, then, once the models are there, starts them and answers requests until told to close. */
 export async function runHookThread(data: HookThreadData, remote: RemoteClient): Promise<void> {
   const { control } = data;
-  const say = (event: HookEvent) => control.postMessage(event);
+  const port = toHostPort(control);
+  const say = (event: HookEvent) => port.post(event, []);
   const log = createThreadLogger(data.logged, (event) => say({ log: event }));
   keepAlive(data.heartbeat, log);
+  guardProcess();
   watchExternalMemory(data.memoryMb, () => {
     say({ exhausted: true });
-    process.exit();
+    exit();
   });
-  const parent = new ParentModels(control);
+  const parent = new ParentModels(control, say);
   const detach = data.inspect ? await inspect(log) : () => {};
   try {
     const hooks = validateHooks(toHooks(await importHooks(data, log), data.file), data.stageCount, data.file);
@@ -168,12 +174,12 @@ function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
 
 /** Asks the main thread for the models that hooks load themselves. */
 class ParentModels {
-  readonly #control: MessagePort;
+  readonly #say: (event: HookEvent) => void;
   readonly #waiting = new Map<number, (command: HookCommand) => void>();
   #lastId = 0;
 
-  constructor(control: MessagePort) {
-    this.#control = control;
+  constructor(control: MessagePort, say: (event: HookEvent) => void) {
+    this.#say = say;
     control.on("message", (command: HookCommand) => {
       if ("loadedModel" in command) this.#waiting.get(command.loadedModel.id)?.(command);
     });
@@ -182,14 +188,14 @@ class ParentModels {
   readonly load: LoadMore = async (driver, path, options) => {
     const id = ++this.#lastId;
     const answered = new Promise<HookCommand>((resolve) => this.#waiting.set(id, resolve));
-    this.#control.postMessage({ loadModel: { id, driver, path, options } } satisfies HookEvent);
+    this.#say({ loadModel: { id, driver, path, options } });
     const { loadedModel } = (await answered) as Extract<HookCommand, { readonly loadedModel: unknown }>;
     this.#waiting.delete(id);
     if (loadedModel.lines === undefined) throw fromWireError(loadedModel.failed as never);
     const handle = toHandle(loadedModel.lines);
     const close = async () => {
       await handle.close();
-      this.#control.postMessage({ closeModel: id } satisfies HookEvent);
+      this.#say({ closeModel: id });
     };
     return { ...handle, close };
   };

@@ -41,20 +41,33 @@ interface Wait {
 /** Fails when the request ends or the time is over before the promise settles; its hook goes on, but its request does not wait for it. */
 async function settle(pending: PromiseLike<unknown>, { place, signal, timeoutMs }: Wait): Promise<unknown> {
   let stop = () => {};
-  const ended = new Promise<never>((_, reject) => {
-    const abort = () => reject(signal.reason);
-    const timer = timeoutMs === 0 ? undefined : setTimeout(() => reject(tooLate(place, timeoutMs)), timeoutMs);
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort);
-    stop = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", abort);
-    };
-  });
   try {
-    return await Promise.race([pending, ended]);
+    return await new Promise((resolve, reject) => {
+      const abort = () => reject(signal.reason);
+      const timer = timeoutMs === 0 ? undefined : setTimeout(() => reject(tooLate(place, timeoutMs)), timeoutMs);
+      stop = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", abort);
+      };
+      if (signal.aborted) abort();
+      else signal.addEventListener("abort", abort);
+      void forward(pending, resolve, reject);
+    });
   } finally {
     stop();
+  }
+}
+
+/** Not by `then`, which a package may have replaced. */
+async function forward(
+  pending: PromiseLike<unknown>,
+  resolve: (value: unknown) => void,
+  reject: (reason: unknown) => void,
+): Promise<void> {
+  try {
+    resolve(await pending);
+  } catch (reason) {
+    reject(reason);
   }
 }
 

@@ -1,5 +1,8 @@
 import { LOG_LEVELS, type LogLevel } from "./log-level.ts";
 
+/** As they are before hooks, in whose threads this runs too, may replace them. */
+const { and, load, or } = Atomics;
+
 /** What a log writes: from a level on, or what another thread's filter writes at the moment. */
 export type Logged = LogLevel | SharedArrayBuffer;
 
@@ -20,13 +23,13 @@ export class LogFilter {
 
   /** Whether events of a level are written. */
   writes(level: LogLevel): boolean {
-    return (Atomics.load(this.#written, 0) & bitOf(level)) !== 0;
+    return (load(this.#written, 0) & bitOf(level)) !== 0;
   }
 
   /** Begins or ends to write the events of a level; it alone changes. */
   set(level: LogLevel, isWritten: boolean): void {
-    if (isWritten) Atomics.or(this.#written, 0, bitOf(level));
-    else Atomics.and(this.#written, 0, ~bitOf(level));
+    if (isWritten) or(this.#written, 0, bitOf(level));
+    else and(this.#written, 0, ~bitOf(level));
   }
 
   /** The least important level that is written; `silent` = none is. */

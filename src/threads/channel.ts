@@ -2,6 +2,7 @@ import { readFrame } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import type { HostPort } from "./host-port.ts";
 import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
+import { runSoon } from "./own-built-ins.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 /** When a channel posts what was sent: `soon` = with everything else of this turn of the event loop; `held` = when {@link Channel.flush} is called. */
@@ -38,7 +39,7 @@ export class Channel {
     if (this.#flushing === "held" || this.#scheduled) return;
     this.#scheduled = true;
     // Not a microtask: those run before the next record of the same turn is sent, and would post one frame each.
-    setImmediate(() => this.flush());
+    runSoon(() => this.flush());
   }
 
   /** Posts what was sent. */

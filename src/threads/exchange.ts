@@ -4,6 +4,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { Channel } from "./channel.ts";
 import type { HostPort } from "./host-port.ts";
 import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
+import { OwnMap, OwnSet } from "./own-built-ins.ts";
 import type { StartMark } from "./start-mark.ts";
 import { fromWireError, parseWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
@@ -39,9 +40,9 @@ export function wasNeverStarted(reason: unknown): boolean {
 /** The asking end of a line: questions go out, answers come back by id, and a dead line fails what was asked on it. */
 export class Exchange {
   readonly #channel: Channel;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new OwnMap<number, Waiting>();
   /** Questions that nobody waits for any more, but the other side still works on. */
-  readonly #cancelled = new Set<number>();
+  readonly #cancelled = new OwnSet<number>();
   readonly #whoIsGone: string;
   readonly #startMark: StartMark | undefined;
   readonly #idleListeners: (() => void)[] = [];

@@ -2,6 +2,7 @@ import { DTYPES, type DType, type NumericDType, numericLayout } from "../tensor/
 import { createTensors, elementCount, type Tensor } from "../tensor/tensor.ts";
 import { align, FRAME_HEADER_BYTES } from "./frame.ts";
 import { MalformedMessage } from "./malformed-message.ts";
+import { parseJson, subView } from "./own-built-ins.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 /**
@@ -131,7 +132,7 @@ class FrameReader {
 
 function parseMeta(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw new MalformedMessage("its plain data is not JSON", { cause });
   }
@@ -164,7 +165,7 @@ function split(content: Uint8Array, ends: readonly number[]): Uint8Array[] {
   let start = 0;
   const elements = ends.map((end) => {
     if (end < start || end > content.length) throw new MalformedMessage(`it has an element from ${start} to ${end}`);
-    const element = content.subarray(start, end);
+    const element = subView(content, start, end);
     start = end;
     return element;
   });

@@ -3,12 +3,13 @@ import { numericLayout } from "../tensor/dtype.ts";
 import { assertCarriable, elementCount, type Tensor, toBytes } from "../tensor/tensor.ts";
 import { isTransferred } from "../tensor/transfer.ts";
 import { align, DTYPE_INDEX, FRAME_HEADER_BYTES, type Frame, OWN_BUFFER_BYTES } from "./frame.ts";
+import { copyBuffer, copyView, OwnWeakSet, setView, subView, toJson } from "./own-built-ins.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 const FIRST_CAPACITY = 4096;
 
 /** Buffers that this thread has handed over, or is about to: none may go twice, on whatever channel. */
-const handedOver = new WeakSet<ArrayBufferLike>();
+const handedOver = new OwnWeakSet<ArrayBufferLike>();
 const encoder = new TextEncoder();
 
 /** Packs records into one frame. */
@@ -44,7 +45,7 @@ export class FrameWriter {
   }
 
   #record({ kind, id, meta, tensors }: WireRecord, give: boolean): void {
-    const metaText = meta === undefined ? "" : JSON.stringify(meta);
+    const metaText = meta === undefined ? "" : toJson(meta);
     this.#reserve(24 + 3 * metaText.length);
     const start = this.#position >> 2;
     this.#position += 16;
@@ -64,7 +65,7 @@ export class FrameWriter {
     this.#integers[0] = this.#records;
     this.#integers[1] = this.#position;
     // Cloned, so that the writer's memory serves the next frame.
-    const frame = this.#memory.slice(0, align(this.#position, 8));
+    const frame = copyBuffer(this.#memory, 0, align(this.#position, 8));
     const transfer = this.#buffers;
     this.#records = 0;
     this.#position = FRAME_HEADER_BYTES;
@@ -108,7 +109,7 @@ export class FrameWriter {
   /** Adds content as a buffer of its own; returns its place. */
   #own(content: Uint8Array, give: boolean): number {
     const given = give && ownsBuffer(content) && !handedOver.has(content.buffer);
-    const bytes = given ? content : content.slice();
+    const bytes = given ? content : copyView(content);
     this.#integer(bytes.byteOffset);
     handedOver.add(bytes.buffer);
     return this.#buffers.push(bytes.buffer as ArrayBuffer) - 1;
@@ -123,7 +124,7 @@ export class FrameWriter {
   #text(text: string): number {
     const start = this.#position;
     const written =
-      writeName(this.#bytes, text, start) ?? encoder.encodeInto(text, this.#bytes.subarray(start)).written;
+      writeName(this.#bytes, text, start) ?? encoder.encodeInto(text, subView(this.#bytes, start)).written;
     this.#position = align(start + written, 4);
     return written;
   }
@@ -132,7 +133,7 @@ export class FrameWriter {
     const needed = this.#position + size;
     if (needed <= this.#memory.byteLength) return;
     const grown = new ArrayBuffer(align(Math.max(needed, 2 * this.#memory.byteLength), 8));
-    new Uint8Array(grown).set(this.#bytes.subarray(0, this.#position));
+    setView(new Uint8Array(grown), subView(this.#bytes, 0, this.#position));
     this.#memory = grown;
     this.#integers = new Int32Array(grown);
     this.#bytes = new Uint8Array(grown);
@@ -156,7 +157,7 @@ function joined(elements: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(size);
   let position = 0;
   for (const element of elements) {
-    all.set(element, position);
+    setView(all, element, position);
     position += element.length;
   }
   return all;
@@ -173,7 +174,7 @@ function ownsBuffer({ buffer, byteLength }: Uint8Array): boolean {
 /** A call of `set` costs more than a short loop. */
 function copyInto(target: Uint8Array, content: Uint8Array, position: number): void {
   if (content.length > 128) {
-    target.set(content, position);
+    setView(target, content, position);
     return;
   }
   for (let index = 0; index < content.length; index++) target[position + index] = content[index] as number;

@@ -1,4 +1,5 @@
 import { DTYPES } from "../tensor/dtype.ts";
+import { OwnMap } from "./own-built-ins.ts";
 
 /**
  * One flush of a channel is one ArrayBuffer, read as 32-bit integers:
@@ -19,7 +20,7 @@ export const OWN_BUFFER_BYTES = 16 * 1024;
 export const FRAME_HEADER_BYTES = 8;
 
 /** Index of each dtype in a frame. */
-export const DTYPE_INDEX: ReadonlyMap<string, number> = new Map(DTYPES.map((dtype, index) => [dtype, index]));
+export const DTYPE_INDEX: ReadonlyMap<string, number> = new OwnMap(DTYPES.map((dtype, index) => [dtype, index]));
 
 /** `size` rounded up to a multiple of `unit`, a power of two. */
 export function align(size: number, unit: number): number {

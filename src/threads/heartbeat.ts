@@ -1,10 +1,12 @@
+import { atomicAdd, atomicLoad } from "./own-built-ins.ts";
+
 /** How often a thread shows that its event loop turns, in milliseconds. */
 const BEAT_MS = 100;
 
 /** Counts the turns of this thread's event loop where another thread can see them; the first at once. */
 export function startHeartbeat(memory: SharedArrayBuffer): void {
   const beats = new Int32Array(memory);
-  const beat = () => Atomics.add(beats, 0, 1);
+  const beat = () => atomicAdd(beats, 0, 1);
   beat();
   setInterval(beat, BEAT_MS).unref();
 }
@@ -24,7 +26,7 @@ export class HeartbeatWatch {
     let since = performance.now();
     const check = () => {
       const now = performance.now();
-      const count = Atomics.load(beats, 0);
+      const count = atomicLoad(beats, 0);
       const stalled = count > 0 && count === seen && now - since > stallMs;
       if (count !== seen || stalled) [seen, since] = [count, now];
       if (stalled) onStall();

@@ -1,4 +1,8 @@
-import type { MessagePort } from "node:worker_threads";
+import { MessagePort } from "node:worker_threads";
+
+/** As they are before user code may replace them. */
+const { postMessage, on, once, close } = MessagePort.prototype;
+const { apply } = Reflect;
 
 /**
  * How one host talks to another: a worker thread's message port today; a child process may follow where a native crash
@@ -18,13 +22,12 @@ export interface HostPort {
 export function toHostPort(port: MessagePort): HostPort {
   return {
     // An empty list costs as much to read as a small message.
-    post: (message, transfer) =>
-      transfer.length === 0 ? port.postMessage(message) : port.postMessage(message, transfer),
+    post: (message, transfer) => apply(postMessage, port, transfer.length === 0 ? [message] : [message, transfer]),
     onMessage: (listener) => {
-      port.on("message", listener);
-      port.on("messageerror", () => listener(undefined));
+      apply(on, port, ["message", listener]);
+      apply(on, port, ["messageerror", () => listener(undefined)]);
     },
-    onClose: (listener) => port.once("close", listener),
-    close: () => port.close(),
+    onClose: (listener) => apply(once, port, ["close", listener]),
+    close: () => apply(close, port, []),
   };
 }

@@ -4,6 +4,7 @@ import { Channel, type Flushing } from "./channel.ts";
 import { ANSWER, type Answer, CANCEL, FAILURE } from "./exchange.ts";
 import type { HostPort } from "./host-port.ts";
 import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
+import { OwnMap } from "./own-built-ins.ts";
 import type { StartMark } from "./start-mark.ts";
 import { toWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
@@ -28,7 +29,7 @@ export interface ResponderOptions {
 export class Responder {
   readonly #channel: Channel;
   readonly #options: ResponderOptions;
-  readonly #running = new Map<number, CancelSource>();
+  readonly #running = new OwnMap<number, CancelSource>();
 
   constructor(port: HostPort, options: ResponderOptions) {
     this.#options = options;

@@ -1,3 +1,5 @@
+import { atomicLoad, atomicStore } from "./own-built-ins.ts";
+
 /** Question ids have so many bits, and begin anew after them. */
 const ID_MASK = 0x3fffffff;
 
@@ -16,12 +18,12 @@ export class StartMark {
 
   /** To be called before anything is done for the question. */
   start(id: number): void {
-    Atomics.store(this.#lastId, 0, id);
+    atomicStore(this.#lastId, 0, id);
   }
 
   /** Whether a question that was asked was begun. */
   hasStarted(id: number): boolean {
-    const ahead = (id - Atomics.load(this.#lastId, 0)) & ID_MASK;
+    const ahead = (id - atomicLoad(this.#lastId, 0)) & ID_MASK;
     return ahead === 0 || ahead > ID_MASK / 2;
   }
 }

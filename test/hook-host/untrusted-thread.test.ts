@@ -70,3 +70,50 @@ test("what a hook posts to its parent port goes nowhere", async () => {
     }`);
   expect(await ask(servable, { x: 1 })).toEqual({ known: 0 });
 });
+
+describe("requests are answered though a hook replaces", () => {
+  test.each([
+    ["JSON", "JSON.parse = () => { throw new Error('parse') }; JSON.stringify = () => '{'"],
+    ["Atomics", "Object.assign(Atomics, { add: undefined, load: undefined, store: undefined })"],
+    [
+      "Map's methods",
+      "Map.prototype.get = Map.prototype.set = Map.prototype.delete = () => { throw new Error('map') }",
+    ],
+    [
+      "the methods of typed arrays",
+      "Object.assign(Object.getPrototypeOf(Uint8Array.prototype), { set: null, slice: null })",
+    ],
+    ["ArrayBuffer's slice", "ArrayBuffer.prototype.slice = () => new SharedArrayBuffer(8) as any"],
+    ["setImmediate", "globalThis.setImmediate = (() => {}) as any"],
+    ["a port's postMessage", "MessagePort.prototype.postMessage = () => {}"],
+    [
+      "process.exit and the streams",
+      "process.exit = (() => {}) as any; process.stdout.destroy(); process.stderr.end()",
+    ],
+  ])("%s", async (_, replacement) => {
+    const servable = await startHookThreads(`${replacement}; export const preprocess = ({ x }: any) => ({ y: x });`);
+    const x = Array.from({ length: 9000 }, (_, index) => index);
+    for (let time = 0; time < 3; time++) expect(await ask(servable, { x })).toEqual({ y: x });
+  });
+});
+
+test("a hook closes the files that it opened, and no others of the process", async () => {
+  const servable = await startHookThreads(`
+    import fs, { closeSync } from "node:fs";
+    import { promisify } from "node:util";
+    export async function preprocess() {
+      let closed = 0;
+      for (let descriptor = 0; descriptor < 200; descriptor++) {
+        try { closeSync(descriptor); closed++; } catch {}
+        await promisify(fs.close)(descriptor).then(() => closed++, () => {});
+      }
+      const own = [fs.openSync(import.meta.filename, "r"), await promisify(fs.open)(import.meta.filename, "r")];
+      closeSync(own[0]);
+      await promisify(fs.close)(own[1]);
+      const stream = fs.createReadStream(import.meta.filename);
+      for await (const _ of stream);
+      const ports = Object.getOwnPropertySymbols(process.stdout).filter((name) => String(name).includes("Port"));
+      return { closed, ports: ports.length, wasClosed: stream.closed || stream.destroyed };
+    }`);
+  expect(await ask(servable, { x: 1 })).toEqual({ closed: 0, ports: 0, wasClosed: true });
+});

@@ -1,0 +1,65 @@
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { Readable, Writable } from "node:stream";
+
+/**
+ * Takes from this thread what could end or confuse the whole process without native code: the standard streams, which carry a
+ * port of Node's own to the main thread, and closing file descriptors that others opened. To be called before user code is imported.
+ */
+export function guardProcess(): void {
+  const { stdout, stderr } = process;
+  replaceStream("stdout", forwardTo(stdout));
+  replaceStream("stderr", forwardTo(stderr));
+  replaceStream("stdin", Readable.from([]));
+  guardDescriptors();
+}
+
+function replaceStream(name: "stdin" | "stdout" | "stderr", stream: Readable | Writable): void {
+  Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true });
+}
+
+function forwardTo(stream: Writable): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (chunk, encoding, done) => void stream.write(chunk, encoding, done),
+  });
+}
+
+/** The main thread's sockets and files are the same process's: closed here, the next file or connection would take their number. */
+function guardDescriptors(): void {
+  const { open, openSync, close, closeSync } = fs;
+  const own = new Set<number>();
+  const guarded = {
+    open: (...args: unknown[]) => {
+      const done = args.at(-1);
+      if (typeof done !== "function") return Reflect.apply(open, fs, args);
+      const keep = (reason: unknown, descriptor: number) => {
+        if (reason === null) own.add(descriptor);
+        done(reason, descriptor);
+      };
+      return Reflect.apply(open, fs, [...args.slice(0, -1), keep]);
+    },
+    openSync: (...args: unknown[]) => {
+      const descriptor: number = Reflect.apply(openSync, fs, args);
+      own.add(descriptor);
+      return descriptor;
+    },
+    close: (descriptor: number, done?: (reason: Error | null) => void) => {
+      const isOwn = own.delete(descriptor);
+      if (isOwn || !Number.isInteger(descriptor))
+        return Reflect.apply(close, fs, done ? [descriptor, done] : [descriptor]);
+      process.nextTick(() => done?.(notOwn(descriptor)));
+    },
+    closeSync: (descriptor: number) => {
+      if (!own.delete(descriptor) && Number.isInteger(descriptor)) throw notOwn(descriptor);
+      closeSync(descriptor);
+    },
+  };
+  Object.assign(fs, guarded);
+  syncBuiltinESMExports();
+}
+
+function notOwn(fd: number): Error {
+  const message = `EBADF: file descriptor ${fd} was not opened by these hooks; expected one that fs.open gave`;
+  return Object.assign(new Error(message), { code: "EBADF", syscall: "close", errno: -9 });
+}

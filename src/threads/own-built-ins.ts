@@ -1,0 +1,36 @@
+/**
+ * The built-ins that the code of a hook thread needs for its messages, as they were when the thread started: user code that
+ * is imported later, and its packages, may replace those of the global objects.
+ */
+export const { parse: parseJson, stringify: toJson } = JSON;
+export const { add: atomicAdd, load: atomicLoad, store: atomicStore } = Atomics;
+export const { setImmediate: runSoon } = globalThis;
+
+const { bind, call } = Function.prototype;
+/** A method as a function that takes its object first. */
+const uncurryThis = bind.bind(call) as <This, Args extends readonly unknown[], Result>(
+  method: (this: This, ...args: Args) => Result,
+) => (self: This, ...args: Args) => Result;
+
+const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array<ArrayBuffer>;
+type View = Uint8Array<ArrayBufferLike>;
+
+export const copyBuffer = uncurryThis(ArrayBuffer.prototype.slice);
+export const copyView = uncurryThis(typedArray.slice) as (view: View) => Uint8Array<ArrayBuffer>;
+export const subView = uncurryThis(typedArray.subarray) as <V extends View>(view: V, from: number, to?: number) => V;
+export const setView = uncurryThis(typedArray.set) as (target: View, source: View, at?: number) => void;
+
+/** Gives a subclass methods of its own, which stay as they are when those of its parent are replaced. */
+function withOwnMethods<Class extends { readonly prototype: object }>(subclass: Class): Class {
+  const parent: object = Object.getPrototypeOf(subclass.prototype);
+  const { constructor: _, ...methods } = Object.getOwnPropertyDescriptors(parent) as Record<string, PropertyDescriptor>;
+  Object.defineProperties(subclass.prototype, methods);
+  return subclass;
+}
+
+/** A Map with methods of its own. */
+export const OwnMap = withOwnMethods(class OwnMap<Key, Value> extends Map<Key, Value> {});
+/** A Set with methods of its own. */
+export const OwnSet = withOwnMethods(class OwnSet<Value> extends Set<Value> {});
+/** A WeakSet with methods of its own. */
+export const OwnWeakSet = withOwnMethods(class OwnWeakSet<Value extends object> extends WeakSet<Value> {});
