@@ -18,6 +18,8 @@ export interface Driver<Options = unknown> {
   readonly placement?: "thread" | "inline";
   /** Whether `--model-path` may be left out. Default false. */
   readonly pathless?: boolean;
+  /** Whether numbers of other dtypes become those of its models' inputs where `-o convert_inputs=` does not say. Default false. */
+  readonly convertsInputs?: boolean;
   /** Whether it would load this path; lets `--driver` be left out. Looks at names only, never reads the model. */
   detect?(path: string): boolean;
   /** Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve. */

@@ -1,4 +1,5 @@
-import { type OptionTable, parseOptions, type RawOptions } from "../drivers/option-table.ts";
+import type { Driver } from "../drivers/driver.ts";
+import { type OptionSpec, type OptionTable, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
 import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./images/image-options.ts";
 import type { Batching } from "./queue/batch-policy.ts";
@@ -10,6 +11,7 @@ interface HostModelOptions extends RawImageOptions {
   allowed_batch_sizes?: string;
   pad_variable_length_inputs: boolean;
   flexible_batch_size: boolean;
+  convert_inputs?: boolean;
 }
 
 /** The `-o` keys that work with every driver, since the server and not the runtime does what they say. */
@@ -40,6 +42,10 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     default: false,
     help: "Lets a model with a fixed first dimension take multiples of it: it runs once per so many rows.",
   },
+  convert_inputs: {
+    type: "boolean",
+    help: "Whether numbers of other types become those of an input (uint8 for float32); left out, the openvino driver converts and the others refuse.",
+  },
   ...IMAGE_OPTIONS,
 };
 
@@ -48,20 +54,31 @@ export interface HostChoices {
   /** Absent = no batching. */
   readonly batching?: Batching;
   readonly flexibleBatch: boolean;
+  /** Whether numbers of other dtypes become those of the inputs. */
+  readonly convertInputs: boolean;
   /** How encoded pictures become inputs. */
   readonly images: ImageChoices;
 }
 
-/** Reads the host's own keys; throws `invalid_argument`. */
-export function parseHostOptions(raw: RawOptions): HostChoices {
-  const options = parseOptions(HOST_OPTIONS, raw);
-  const { max_batch_size: maxRows, flexible_batch_size: flexible } = options;
-  const images = parseImageOptions(options);
-  if (maxRows === 0) return { flexibleBatch: flexible, images };
+/** What of a driver decides how the host reads its own keys. */
+type HostedDriver = Pick<Driver, "options" | "convertsInputs">;
+
+/** Reads the host's own keys, but not those that the driver reads in its place; throws `invalid_argument`. */
+export function parseHostOptions(raw: RawOptions, driver: HostedDriver = { options: {} }): HostChoices {
+  const options = parseOptions(HOST_OPTIONS, withoutReplaced(raw, driver.options));
+  const { max_batch_size: maxRows, flexible_batch_size: flexibleBatch } = options;
+  const convertInputs = options.convert_inputs ?? driver.convertsInputs ?? false;
+  const choices = { flexibleBatch, convertInputs, images: parseImageOptions(options) };
+  if (maxRows === 0) return choices;
   const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
   const lingerMs = options.batch_timeout_us / 1000;
   const batching = { maxRows, lingerMs, allowedRows, padVariableLength: options.pad_variable_length_inputs };
-  return { batching, flexibleBatch: flexible, images };
+  return { batching, ...choices };
+}
+
+function withoutReplaced(raw: RawOptions, table: OptionTable): RawOptions {
+  const specs = table as Readonly<Record<string, OptionSpec>>;
+  return Object.fromEntries(Object.entries(raw).filter(([key]) => specs[key]?.replacesHost !== true));
 }
 
 function parseAllowed(text: string, maxRows: number): number[] {

@@ -7,6 +7,7 @@ import type { Logger } from "../observability/logger.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
+import { convertNumbers, markConversion } from "./convert-numbers.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { type DrawInputs, decodeImageInputs, hasImages } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
@@ -33,7 +34,7 @@ export interface LoadSource {
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
   const { driver, path, draw = decodeImageInputs } = source;
   const started = performance.now();
-  const choices = parseHostOptions(expandAliases(driver.options, source.options));
+  const choices = parseHostOptions(expandAliases(driver.options, source.options), driver);
   const model = await openModel(source, choices, log);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
@@ -80,12 +81,14 @@ interface HostFacts {
 
 function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const { draw, choices } = facts;
-  const { batching, images } = choices;
+  const { batching, images, convertInputs } = choices;
+  const signatures = withImageLayouts(model.signatures, images);
   const run = (inputs: Tensors, call: ModelCall) => predict(model, inputs, call, facts);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
   const queue = new RunQueue(policy, model.concurrency ?? 1);
   const push = async (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
-    const checked = checkInputs(inputs, specs, { shapes: model.checksShapes !== true });
+    const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;
+    const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });
     if (batching !== undefined) rowsOf(checked);
     try {
       return await queue.push(checked, call);
@@ -100,7 +103,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     driver: facts.driver,
     path: facts.path,
     loadMs: facts.loadMs,
-    signatures: withImageLayouts(model.signatures, images),
+    signatures: convertInputs ? markConversion(signatures) : signatures,
     defaultSignature: defaultSignatureName(model.signatures),
     hookArgs: model.hookArgs ?? {},
     echoes: model.echoes ?? false,

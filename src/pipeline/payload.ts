@@ -1,9 +1,11 @@
 import { publicText, ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
+import type { TensorSpec } from "../signature/signature.ts";
+import { numericLayout } from "../tensor/dtype.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
-import { byteSize, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { byteSize, elementCount, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
 export type Payload = TensorPayload | JsonPayload;
@@ -26,6 +28,18 @@ export function payloadBytes(payload: Payload): number {
   if (payload.kind === "json") return payload.json.byteLength;
   let bytes = 0;
   for (const name in payload.tensors) bytes += byteSize(payload.tensors[name] as Tensor);
+  return bytes;
+}
+
+/** What the numbers of a payload that are converted for the model's inputs weigh in addition. */
+export function convertedBytes(payload: Payload, specs: readonly TensorSpec[] = []): number {
+  if (payload.kind === "json") return 0;
+  let bytes = 0;
+  for (const { name, dtype, convertsNumbers } of specs) {
+    const came = payload.tensors[name];
+    if (convertsNumbers !== true || came === undefined || came.dtype === dtype || came.dtype === "bytes") continue;
+    if (dtype !== "bytes") bytes += elementCount(came.shape) * numericLayout(dtype).bytes;
+  }
   return bytes;
 }
 

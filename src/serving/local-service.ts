@@ -2,7 +2,7 @@ import { ServingError } from "../errors.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { limitTime } from "../limits/time-limit.ts";
 import type { Logger } from "../observability/logger.ts";
-import { payloadBytes } from "../pipeline/payload.ts";
+import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { Admission } from "./admission.ts";
 import type { Catalog } from "./catalog.ts";
@@ -91,7 +91,7 @@ export class LocalService implements InferenceService {
     const { clear, signal, deadline } = limitTime(request, this.#requestTimeoutMs);
     const memory = request.memory ?? this.memory.open();
     try {
-      memory.growTo(payloadBytes(inputs));
+      memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signatures[signature]?.inputs));
       const task = () => run({ info, inputs, outputs, metadata, signal, deadline, priority, queueTimeoutMs });
       const result = await this.admission.admit(info, task);
       memory.growTo(payloadBytes(result.outputs));

@@ -28,8 +28,10 @@ export interface TensorSpec {
   readonly default?: Tensor;
   /** What the runtime itself calls it, where that is another name: `serving_default_x:0` of a TensorFlow graph. */
   readonly nativeName?: string;
-  /** How the pictures that an input takes lie in its tensor; the server says so, no driver. */
+  /** How the images that an input takes lie in its tensor; a driver sets it only where one of its own options decides. */
   readonly imageLayout?: "NHWC" | "NCHW";
+  /** Whether numbers of other dtypes are converted to the input's; the server sets it. */
+  readonly convertsNumbers?: true;
   /** What the classes of an output are called, by index. */
   readonly labels?: readonly string[];
 }

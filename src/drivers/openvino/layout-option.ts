@@ -3,15 +3,22 @@ import type { OpenvinoOptions } from "./openvino-options.ts";
 import { parseByInput } from "./parse-by-input.ts";
 import { cannotTake, invalidOption } from "./refused.ts";
 
-/** Lets clients send inputs with their axes in another order than the model has them, as the option says; throws `invalid_argument` for what cannot be read or does not fit. */
-export function applyLayouts(network: Network, { layout }: OpenvinoOptions): void {
-  if (layout === undefined) return;
+/**
+ * Lets clients send inputs with their axes in another order than the model has them, as the option says; throws `invalid_argument`
+ * for what cannot be read or does not fit. Returns the orders in which clients send, by the inputs' places.
+ */
+export function applyLayouts(network: Network, { layout }: OpenvinoOptions): ReadonlyMap<number, string> {
+  if (layout === undefined) return new Map();
   const text = layout.trim();
-  const texts = parseByInput(network, { name: "layout", text, example: "NHWC:NCHW" }) ?? forOnlyInput(network, text);
+  const texts = parseByInput(network, { name: "layout", text, example: "NHWC:NCHW" }) ?? forWholeModel(network, text);
   // One layout alone says what the axes are, and changes nothing.
   const changed = [...texts].filter(([, each]) => each.includes(":"));
   const changes = new Map(changed.map(([place, each]) => [place, parseChange(each)]));
-  if (changes.size === 0) return;
+  if (changes.size > 0) change(network, changes, text);
+  return new Map(Array.from(texts, ([place, each]) => [place, each.toUpperCase().split(":", 1)[0] as string]));
+}
+
+function change(network: Network, changes: ReadonlyMap<number, LayoutChange>, text: string): void {
   try {
     network.changeLayouts(changes);
   } catch (cause) {
@@ -19,8 +26,13 @@ export function applyLayouts(network: Network, { layout }: OpenvinoOptions): voi
   }
 }
 
-function forOnlyInput({ inputs }: Network, text: string): Map<number, string> {
+/** One layout alone holds for each input of so many axes; a change has to say which input it is for. */
+function forWholeModel({ inputs }: Network, text: string): Map<number, string> {
   if (inputs.length === 1) return new Map([[0, text]]);
+  if (!text.includes(":")) {
+    const places = [...inputs.keys()].filter((place) => inputs[place]?.shape?.length === text.length);
+    return new Map(places.map((place) => [place, text]));
+  }
   const names = inputs.map(({ name }) => name).join(", ");
   throw invalidOption(
     `Option "layout" is "${text}", but the model has several inputs (${names}): give {"NAME": "NHWC:NCHW"}.`,

@@ -43,10 +43,10 @@ async function load(
   const network = await core.readNetwork({ path: source.path, weights: source.weights?.path }, device);
   const undo: (() => unknown)[] = [() => network.release()];
   try {
-    applyLayouts(network, options);
+    const layouts = applyLayouts(network, options);
     const anyShape = applyShapes(network, options);
     const mapping = readMappingConfig(source.folder);
-    const ports = bindPorts(network, { mapping, inputs: options.inputs, outputs: options.outputs, anyShape });
+    const ports = bindPorts(network, { mapping, layouts, inputs: options.inputs, outputs: options.outputs, anyShape });
     // Other formats may have loops too, but their files are not looked into.
     const hasBoundedRuns = source.ir?.hasLoops === false;
     const compile = async () => createPool(await network.compile({ hasBoundedRuns }), source, { options, log });

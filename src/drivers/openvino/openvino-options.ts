@@ -52,7 +52,8 @@ export const OPENVINO_OPTIONS: OptionTable<OpenvinoOptions> = {
   },
   layout: {
     type: "string",
-    help: 'The order of an input\'s axes, as clients send it and as the model takes it: NHWC:NCHW, or {"image": "NHWC:NCHW"} by name; one alone changes nothing.',
+    replacesHost: true,
+    help: 'The order of an input\'s axes, as clients send it and as the model takes it: NHWC:NCHW, or {"image": "NHWC:NCHW"} by name; one alone says where the channels of images are, and changes nothing.',
   },
   batch_size: {
     type: "string",

@@ -19,6 +19,7 @@ const OLDEST_TESTED = 2026;
 export default defineDriver<OpenvinoOptions>({
   name: "openvino",
   options: OPENVINO_OPTIONS,
+  convertsInputs: true,
   detect: (path) => /\.xml$/i.test(path),
   load: async (path, options, host) => {
     // Before the runtime, so that a wrong path is told as such where neither is there.

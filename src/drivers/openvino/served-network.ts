@@ -1,5 +1,7 @@
 import { ServingError } from "../../errors.ts";
+import { isConvertible } from "../../signature/is-convertible.ts";
 import type { Signature } from "../../signature/signature.ts";
+import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
@@ -62,10 +64,12 @@ export class ServedNetwork {
     for (const name of Object.keys(values)) checkName("input", name, inputs);
     for (const name of outputs ?? []) checkName("output", name, known);
     const dtypes = new Map(inputs.map(({ name, dtype }) => [name, dtype]));
-    return this.run(
-      toTensors(values, (name) => dtypes.get(name)),
-      { outputs },
-    );
+    const tensors = toTensors(values, (name) => dtypes.get(name));
+    for (const { name, dtype } of inputs) {
+      const came = tensors[name];
+      if (came !== undefined && isConvertible(came.dtype, dtype)) tensors[name] = convertTensor(came, dtype);
+    }
+    return this.run(tensors, { outputs });
   }
 
   close(): Promise<void> {

@@ -15,6 +15,8 @@ export interface ServedPort {
 /** What decides which inputs and outputs are served, and how they are called. */
 export interface PortChoice {
   readonly mapping: MappingConfig;
+  /** The orders of axes in which clients send inputs, by their places, where an option says. */
+  readonly layouts?: ReadonlyMap<number, string>;
   /** Names separated by commas. */
   readonly inputs?: string | undefined;
   readonly outputs?: string | undefined;
@@ -39,7 +41,10 @@ export function bindPorts(network: Network, choice: PortChoice): Readonly<Record
   const bind = (role: PortRole) =>
     Array.from(names[role], ([place, name]) => ({
       place,
-      spec: toSpec(role, name, { port: network[role][place] as Port, ...choice }),
+      spec: {
+        ...toSpec(role, name, { port: network[role][place] as Port, ...choice }),
+        ...(role === "inputs" && imageLayoutOf(choice.layouts?.get(place))),
+      },
     }));
   return { inputs: bind("inputs").sort((a, b) => a.place - b.place), outputs: bind("outputs") };
 }
@@ -92,6 +97,11 @@ function unknownName(
   throw refused(
     `${who} names "${name}", but the model has no such ${TITLES[role].toLowerCase()}.${didYouMean(name, known)} It has ${known.join(", ")}.`,
   );
+}
+
+/** The order of the axes, where it is one of those that images have. */
+function imageLayoutOf(layout: string | undefined): Pick<TensorSpec, "imageLayout"> {
+  return layout === "NHWC" || layout === "NCHW" ? { imageLayout: layout } : {};
 }
 
 function toSpec(

@@ -59,6 +59,6 @@ function startThread(log: Logger): DrawingThread {
 }
 
 /** Defaults are tensors, which a record's plain data cannot carry; a picture that came needs none. */
-function toPlainSpec({ name, dtype, shape }: TensorSpec): TensorSpec {
-  return { name, dtype, ...(shape && { shape }) };
+function toPlainSpec({ name, dtype, shape, imageLayout }: TensorSpec): TensorSpec {
+  return { name, dtype, ...(shape && { shape }), ...(imageLayout && { imageLayout }) };
 }

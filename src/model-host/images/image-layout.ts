@@ -21,11 +21,14 @@ export interface TargetSize {
 
 const CHANNEL_COUNTS: readonly Dimension[] = [1, 3, 4];
 
-/** Which dimension of an input of rank 4 is which: as the option says, else the one of 1, 3 or 4 holds the channels, the last one first. */
-export function imageLayout({ shape }: TensorSpec, { layout }: Pick<ImageChoices, "layout">): ImageLayout {
+/** Which dimension of an input of rank 4 is which: as the option or the driver says, else the one of 1, 3 or 4 holds the channels, the last one first. */
+export function imageLayout(
+  { shape, imageLayout: known }: TensorSpec,
+  { layout }: Pick<ImageChoices, "layout">,
+): ImageLayout {
   const [batch, second, third, last] = shape as readonly [Dimension, Dimension, Dimension, Dimension];
   const isFirst = CHANNEL_COUNTS.includes(second) && !CHANNEL_COUNTS.includes(last);
-  const order = layout ?? (isFirst ? "NCHW" : "NHWC");
+  const order = layout ?? known ?? (isFirst ? "NCHW" : "NHWC");
   if (order === "NCHW") return { order, batch, channels: second, height: third, width: last };
   return { order, batch, height: second, width: third, channels: last };
 }

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { fitsShape } from "../../signature/fits-shape.ts";
+import { isConvertible } from "../../signature/is-convertible.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { takesPictures } from "../../signature/takes-pictures.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
@@ -61,7 +62,8 @@ function countText(specs: readonly TensorSpec[]): string {
 
 function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: TensorSpec): void {
   const { name } = spec;
-  if (dtype !== spec.dtype) {
+  const isConverted = spec.convertsNumbers === true && isConvertible(dtype, spec.dtype);
+  if (dtype !== spec.dtype && !isConverted) {
     const [came, expected] = [datatypeOf(dtype)?.name, datatypeOf(spec.dtype)?.name ?? spec.dtype];
     throw requestError(
       request.id,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { encodeImage } from "../../../src/media/encode-image.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { startKserving } from "../../cli/start-kserving.ts";
 import { connect } from "../../grpc/byte-client.ts";
@@ -126,3 +127,49 @@ describe.skipIf(missing !== undefined)(
     });
   },
 );
+
+describe.skipIf(missing !== undefined)(
+  "a model of NCHW that is served as NHWC, as OpenVINO's documents start it",
+  () => {
+    const serve = (options: Record<string, string>) =>
+      startServer({ name: "fixed", models: [{ driver: "openvino", path: openvinoModel("fixed") }], options });
+
+    async function ask(httpUrl: string, input: object): Promise<{ data: number[]; shape: number[] }> {
+      const body = JSON.stringify({ inputs: [{ name: "x", ...input }] });
+      const response = await fetch(`${httpUrl}/v2/models/fixed/infer`, { method: "POST", body });
+      const { outputs, error } = JSON.parse(await response.text());
+      return outputs?.[0] ?? error;
+    }
+
+    it("says so in its metadata, and takes raw NHWC numbers and images", async () => {
+      const [plain, { httpUrl }] = [await serve({}), await serve({ layout: "NHWC:NCHW" })];
+      const described = JSON.parse(await (await fetch(`${httpUrl}/v2/models/fixed`)).text());
+      expect(described.inputs).toEqual([{ name: "x", datatype: "FP32", shape: [1, 4, 4, 3] }]);
+      const config = JSON.parse(await (await fetch(`${httpUrl}/v2/models/fixed/config`)).text());
+      expect(config.input[0].format).toBe("FORMAT_NHWC");
+      const colours = [10, 20, 30];
+      const pixels = Array.from({ length: 48 }, (_, index) => colours[index % 3] as number);
+      const planes = colours.flatMap((colour) => new Array<number>(16).fill(colour));
+      const expected = await ask(plain.httpUrl, { datatype: "FP32", shape: [1, 3, 4, 4], data: planes });
+      expect(expected.shape).toEqual([1, 2, 4, 4]);
+      for (const datatype of ["FP32", "UINT8"]) {
+        expect(await ask(httpUrl, { datatype, shape: [1, 4, 4, 3], data: pixels })).toEqual(expected);
+      }
+      const image = await solidPng(4, colours.toReversed() as [number, number, number]);
+      const sent = { datatype: "BYTES", shape: [1], data: [{ b64: image.toString("base64") }] };
+      expect(await ask(httpUrl, sent)).toEqual(expected);
+    });
+
+    it("takes images for NCHW where that is all that the option says", async () => {
+      const { httpUrl } = await serve({ layout: "nchw" });
+      const config = JSON.parse(await (await fetch(`${httpUrl}/v2/models/fixed/config`)).text());
+      expect(config.input[0]).toMatchObject({ format: "FORMAT_NCHW", dims: [1, 3, 4, 4] });
+    });
+  },
+);
+
+/** A PNG of one colour, red, green and blue. */
+function solidPng(size: number, [r, g, b]: readonly [number, number, number]): Promise<Buffer> {
+  const pixels = Uint8Array.from({ length: size * size * 3 }, (_, index) => [r, g, b][index % 3] as number);
+  return encodeImage(createTensor("uint8", [size, size, 3], pixels), { format: "png" });
+}

@@ -1,0 +1,51 @@
+import { ServingError } from "../errors.ts";
+import { type DType, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
+import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
+import { integerRange } from "./integer-range.ts";
+import { createTensor, type Tensor } from "./tensor.ts";
+
+type Value = number | bigint;
+
+/**
+ * The tensor with its numbers as another dtype, neither of them complex or `bytes`. Floats are rounded to the nearest; an integer
+ * dtype takes only what it holds exactly: throws `invalid_argument`, naming the element, for a fraction and for what is out of range.
+ */
+export function convertTensor(tensor: Tensor, dtype: DType): Tensor {
+  if (tensor.dtype === dtype) return tensor;
+  const [from, to] = [tensor.dtype as NumericDType, dtype as NumericDType];
+  const values = toValues(from, tensor.data as TensorData<NumericDType>);
+  const data = new (numericLayout(to).array)(values.length);
+  const toElement = elementWriter(to);
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as Value;
+    const element = toElement(value);
+    if (element === undefined) throw notHeld(value, index, to);
+    data[index] = element;
+  }
+  return createTensor(to, tensor.shape, data as TensorData<typeof to>);
+}
+
+function toValues(dtype: NumericDType, data: TensorData<NumericDType>): ArrayLike<Value> {
+  if (dtype === "float16") return Float32Array.from(data as Uint16Array, fromFloat16);
+  if (dtype === "bfloat16") return Float32Array.from(data as Uint16Array, fromBfloat16);
+  return data;
+}
+
+/** What makes a value an element of a dtype; it gives undefined for one that the dtype does not hold. */
+function elementWriter(dtype: NumericDType): (value: Value) => Value | undefined {
+  if (dtype === "float16") return (value) => toFloat16(Number(value));
+  if (dtype === "bfloat16") return (value) => toBfloat16(Number(value));
+  const range = dtype === "bool" ? ([0, 2] as const) : integerRange(dtype);
+  if (range === undefined) return Number;
+  const [first, end] = range;
+  const isHeld = (value: Value) =>
+    value >= first && value < end && (typeof value === "bigint" || Number.isInteger(value));
+  const toElement = /64$/.test(dtype) ? BigInt : Number;
+  return (value) => (isHeld(value) ? toElement(value) : undefined);
+}
+
+function notHeld(value: Value, index: number, dtype: DType): ServingError {
+  const isFraction = typeof value === "number" && !Number.isInteger(value);
+  const why = isFraction ? "is not an integer" : "is out of its range";
+  return new ServingError("invalid_argument", `Element ${index}, ${value}, cannot become ${dtype}: it ${why}.`);
+}
