@@ -5,6 +5,7 @@ import { titleOf } from "../../runtimes/registry.ts";
 import { removeRuntime } from "../../runtimes/remove-runtime.ts";
 import { toRuntimesTable } from "../../runtimes/runtimes-table.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
+import { refuseRepeats } from "../settings/refuse-repeats.ts";
 import { type InstallFlags, installCommand, rootOf } from "./runtimes-install.ts";
 
 const EPILOGUE = `
@@ -59,6 +60,7 @@ export function createRuntimesCommand(): Command {
     .description("delete an installed runtime")
     .option("--dir <dir>", "runtimes folder to remove it from")
     .action(remove);
+  for (const each of command.commands) refuseRepeats(each, () => false);
   return command;
 }
 

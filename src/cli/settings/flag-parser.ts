@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { readVersion } from "../../version.ts";
 import type { SettingsCommand } from "../command-names.ts";
+import { refuseRepeats } from "./refuse-repeats.ts";
 import { flagOf, type Setting, settingsOf } from "./settings.ts";
 
 const DESCRIPTIONS: Readonly<Record<SettingsCommand, string>> = {
@@ -50,7 +51,10 @@ export function createFlagParser(name: SettingsCommand, onListed: (flag: ListedF
     .allowExcessArguments()
     .configureOutput({ outputError: () => {} })
     .exitOverride();
-  for (const [key, setting] of settingsOf(name)) command.addOption(toOption(flagOf(key), setting, onListed));
+  const settings = settingsOf(name);
+  for (const [key, setting] of settings) command.addOption(toOption(flagOf(key), setting, onListed));
+  const lists = settings.filter(([, { type }]) => type === "list").map(([key]) => flagOf(key));
+  refuseRepeats(command, ({ long }) => lists.includes(long ?? ""));
   return command;
 }
 

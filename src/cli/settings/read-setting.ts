@@ -12,7 +12,7 @@ export interface GivenText {
   readonly text: string;
 }
 
-/** Reads one setting's text; throws `invalid_argument` naming the source, what came and what is expected. */
+/** Reads one setting's text; choices, true and false in upper or lower case. Throws `invalid_argument` naming the source, what came and what is expected. */
 export function readSetting(setting: Setting, given: GivenText): string | number | boolean | readonly string[] {
   const { text } = given;
   switch (setting.type) {
@@ -28,9 +28,10 @@ export function readSetting(setting: Setting, given: GivenText): string | number
     case "boolean":
       return BOOLEANS.get(text.toLowerCase()) ?? refuse(given, "true or false");
     case "choice":
-      return setting.choices.includes(text)
-        ? text
-        : refuse(given, `one of ${setting.choices.join(", ")}`, didYouMean(text, setting.choices));
+      return (
+        setting.choices.find((choice) => choice.toLowerCase() === text.toLowerCase()) ??
+        refuse(given, `one of ${setting.choices.join(", ")}`, didYouMean(text, setting.choices))
+      );
     case "port":
       return /^\d+$/.test(text) && Number(text) <= 65535
         ? Number(text)

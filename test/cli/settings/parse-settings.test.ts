@@ -150,6 +150,11 @@ describe("the environment", () => {
     expect(() => serve([], { LOG_LEVEL: "loud" })).toThrow('LOG_LEVEL is "loud"; expected one of trace, debug,');
   });
 
+  test("is read in upper or lower case, as flags are", () => {
+    const { settings } = serve(["--log-format", "JSON"], { LOG_LEVEL: "DEBUG", KSERVING_HTTP_ENABLE: "YES" });
+    expect(settings).toMatchObject({ logFormat: "json", logLevel: "debug", httpEnable: true });
+  });
+
   test("of the other command is not looked at", () => {
     expect(() => proxy([], { KSERVING_PORT: "abc" })).not.toThrow();
   });
@@ -195,6 +200,9 @@ describe("what cannot be meant", () => {
     ["a boolean that is none", ["--http-enable", "maybe"], '--http-enable is "maybe"; expected true or false.'],
     ["a host with a scheme", ["--host", "http://x"], '--host is "http://x"; expected an IP address or a name'],
     ["a host with a port", ["--host", "localhost:80"], '--host is "localhost:80"'],
+    ["a name twice", ["--name", "a", "--name", "b"], '--name is given "a" and "b"; it takes one value, give it once.'],
+    ["a port twice", ["--port", "1", "--port=1"], '--port is given "1" twice'],
+    ["a boolean twice", ["--http-enable", "--http-enable=false"], '--http-enable is given "true" and "false"'],
     ["an empty text", ["--name="], '--name is ""; expected a text that is not empty.'],
     ["a misspelt command", ["srve"], 'There is no command "srve". Did you mean "serve"?'],
     ["a file without its flag", ["model.onnx"], 'Unexpected argument "model.onnx"; a command comes first'],
