@@ -19,6 +19,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from tensorflow.lite.tools import flatbuffer_utils
 from tensorflow_cases import case, run_makers
 
 ROOT = Path(__file__).resolve().parent.parent / "test" / "fixtures" / "tensorflow-formats"
@@ -256,6 +257,13 @@ def converted(setup=None):
     return register
 
 
+def without_rank(content):
+    model = flatbuffer_utils.read_model_from_bytearray(bytearray(content))
+    for tensor in model.subgraphs[0].tensors:
+        tensor.hasRank = False
+    return bytes(flatbuffer_utils.convert_object_to_bytearray(model))
+
+
 def write_tflite(name, folder):
     make, setup = TFLITE[name]
     keras.utils.set_random_seed(3)
@@ -264,6 +272,8 @@ def write_tflite(name, folder):
     if setup:
         setup(converter, random)
     content = converter.convert()
+    if name == "lite_unknown_rank":
+        content = without_rank(content)
     (folder / "model.tflite").write_bytes(content)
     if rows is None:
         return None
@@ -369,6 +379,40 @@ def lite_choice():
 @converted()
 def lite_open_width():
     return from_function(lambda x: {"y": x * 2.0}, x=([1, None], tf.float32)), None
+
+
+@converted()
+def lite_computed_shape():
+    """The exporter leaves the number of rows to the model, which computes the shape of its output."""
+    layers = [keras.Input((4,), name="x"), keras.layers.Dense(4), keras.layers.Reshape((2, 2))]
+    return from_keras(keras.Sequential(layers)), None
+
+
+@converted()
+def lite_passed_on():
+    return from_function(lambda x: {"same": x, "double": x * 2.0}, x=([1, 4], tf.float32)), None
+
+
+@converted()
+def lite_half_rows():
+    return from_function(lambda x: {"y": x[::2] * 2.0}, x=([None, 4], tf.float32)), None
+
+
+@converted()
+def lite_one_row():
+    """Takes any number of rows by its signature, and can compute one."""
+    return from_function(lambda x: {"y": tf.reshape(x, [1, 2, 2]) + 1.0}, x=([None, 4], tf.float32)), 1
+
+
+@converted(lambda converter, random: setattr(converter, "allow_custom_ops", True))
+def lite_custom_operator():
+    return from_function(lambda x: {"y": tf.raw_ops.Betainc(a=x, b=x, x=x)}, x=([1, 4], tf.float32)), None
+
+
+@converted()
+def lite_unknown_rank():
+    """Converters of old leave `has_rank` out."""
+    return lite_two_inputs()
 
 
 @converted(select_ops)

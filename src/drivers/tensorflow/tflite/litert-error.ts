@@ -1,21 +1,27 @@
-import { publicText, reasonText, ServingError } from "../../../errors.ts";
-import type { StartedLiteRt } from "./litert.ts";
+import { publicText, ServingError } from "../../../errors.ts";
+import { LiteRtFailure } from "./litert-failure.ts";
 
 /** The error for a model that LiteRT does not load or cannot run: `failed_precondition` with LiteRT's own words. */
-export function toLoadError(reason: unknown, runtime: StartedLiteRt, path: string): ServingError {
+export function toLoadError(reason: unknown, path: string): ServingError {
   if (reason instanceof ServingError) return reason;
-  const message = `LiteRT cannot load the model "${path}": ${explain(reason, runtime)}`;
+  const advice = "Serve the SavedModel that it was made from, or try --driver openvino.";
+  const message = `LiteRT cannot load the model "${path}": ${sentence(reason)} ${advice}`;
   return new ServingError("failed_precondition", message, { cause: reason });
 }
 
 /** The error for a failed run. */
-export function toRunError(reason: unknown, runtime: StartedLiteRt): ServingError {
+export function toRunError(reason: unknown): ServingError {
   if (reason instanceof ServingError) return reason;
-  return new ServingError("internal", `LiteRT failed: ${explain(reason, runtime)}`, { cause: reason });
+  return new ServingError("internal", `LiteRT failed: ${sentence(reason)}`, { cause: reason });
 }
 
-/** The exception only names a place in LiteRT's sources; what went wrong was written before. */
-function explain(reason: unknown, { takeMessages }: StartedLiteRt): string {
-  const errors = takeMessages().flatMap((line) => /^ERROR: (?:\[[\w.]+:\d+\] )?(.*)/.exec(line)?.[1] ?? []);
-  return publicText(errors[0] ?? reasonText(reason));
+/** The error for a number of rows with which a model that runs with others does not: it is the client's. */
+export function toRowsError(reason: unknown, rows: number): unknown {
+  if (!(reason instanceof LiteRtFailure && reason.isStructural) || rows === 1) return reason;
+  const message = `The model does not take ${rows} rows at once: ${sentence(reason)} Send them one by one.`;
+  return new ServingError("invalid_argument", message, { cause: reason });
+}
+
+function sentence(reason: unknown): string {
+  return publicText(reason).replace(/\.?$/, ".");
 }

@@ -3,6 +3,7 @@ import type { Signature, TensorSpec } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors, toBytes, viewBytes } from "../../../tensor/tensor.ts";
 import { dtypeOfElementType, nameOfElementType } from "./element-types.ts";
 import type { StartedLiteRt } from "./litert.ts";
+import { failing } from "./litert-failure.ts";
 import type { CompiledModel, Freeable, LoadedModel, NativeList, TensorBuffer, TensorType } from "./litert-module.ts";
 
 /** Inputs and outputs of one signature, in LiteRT's order. */
@@ -16,6 +17,8 @@ export class LiteRtModel {
   readonly #model: LoadedModel;
   readonly #compiled: CompiledModel;
   readonly #address: number;
+  /** The signatures whose outputs LiteRT is known to write. */
+  readonly #proven = new Set<string>();
 
   /** Takes over the model at an address of LiteRT's memory. */
   constructor(runtime: StartedLiteRt, parts: { model: LoadedModel; compiled: CompiledModel; address: number }) {
@@ -26,8 +29,18 @@ export class LiteRtModel {
     this.signatures = readSignatures(parts.model);
   }
 
-  /** Runs a signature on its inputs and gives all its outputs; blocks the thread. Throws LiteRT's exceptions. */
+  /**
+   * Runs a signature on its inputs and gives all its outputs; blocks the thread. Throws {@link LiteRtFailure}.
+   * The first run is made twice: LiteRT does not write an output whose memory it has moved, and says so only when that output is used again.
+   */
   async run(key: string, inputs: Tensors): Promise<Tensors> {
+    if (!this.#proven.has(key)) await this.#run(key, inputs);
+    const outputs = await this.#run(key, inputs);
+    this.#proven.add(key);
+    return outputs;
+  }
+
+  async #run(key: string, inputs: Tensors): Promise<Tensors> {
     const signature = this.signatures.get(key) as FullSignature;
     const index = [...this.signatures.keys()].indexOf(key);
     const buffers: TensorBuffer[] = [];
@@ -35,13 +48,13 @@ export class LiteRtModel {
       for (const [place, { name }] of signature.inputs.entries()) {
         buffers.push(this.#toBuffer(this.#model.getInputTensorType(index, place), inputs[name] as Tensor));
       }
-      const results = await this.#compiled.run(index, buffers);
+      const results = await failing(this.#runtime, () => this.#compiled.run(index, buffers));
       buffers.push(...results);
       return createTensors(
         signature.outputs.map((spec, place) => [spec.name, this.#fromBuffer(spec, results[place] as TensorBuffer)]),
       );
     } finally {
-      for (const buffer of buffers) buffer.delete();
+      for (const buffer of buffers) this.#free(buffer);
     }
   }
 
@@ -65,6 +78,15 @@ export class LiteRtModel {
     });
   }
 
+  /** Cleared, so that what is never written shows nothing of another request. */
+  #free(buffer: TensorBuffer): void {
+    const { module } = this.#runtime;
+    const address = buffer.lock(module.LiteRtTensorBufferLockMode.WRITE);
+    module.HEAPU8.fill(0, address, address + buffer.packedSize());
+    buffer.unlock();
+    buffer.delete();
+  }
+
   #fromBuffer({ dtype, shape }: TensorSpec, buffer: TensorBuffer): Tensor {
     const { module } = this.#runtime;
     const address = buffer.lock(module.LiteRtTensorBufferLockMode.READ);
@@ -75,30 +97,31 @@ export class LiteRtModel {
 }
 
 /** The signatures of a model that is not compiled: -1 where a size is open. Throws as {@link compileModel} does. */
-export function readModelSignatures(
-  { module, environment }: StartedLiteRt,
+export async function readModelSignatures(
+  runtime: StartedLiteRt,
   bytes: Uint8Array,
-): ReadonlyMap<string, FullSignature> {
+): Promise<ReadonlyMap<string, FullSignature>> {
+  const { module, environment } = runtime;
   const address = module._malloc(bytes.byteLength);
   try {
     module.HEAPU8.set(bytes, address);
-    const model = module.loadModel(environment, address, bytes.byteLength);
+    const model = await failing(runtime, () => module.loadModel(environment, address, bytes.byteLength));
     return freeing(model, () => readSignatures(model));
   } finally {
     module._free(address);
   }
 }
 
-/** Compiles a model. Throws LiteRT's exceptions, and `failed_precondition` for a tensor that cannot be carried. */
+/** Compiles a model. Throws {@link LiteRtFailure}, and `failed_precondition` for a tensor that cannot be carried. */
 export async function compileModel(runtime: StartedLiteRt, bytes: Uint8Array): Promise<LiteRtModel> {
   const { module, environment } = runtime;
   const address = module._malloc(bytes.byteLength);
   const freed: Freeable[] = [{ delete: () => module._free(address) }];
   try {
     module.HEAPU8.set(bytes, address);
-    const model = module.loadModel(environment, address, bytes.byteLength);
+    const model = await failing(runtime, () => module.loadModel(environment, address, bytes.byteLength));
     freed.unshift(model);
-    const compiled = await module.compileModel(environment, model, { accelerator: "wasm" });
+    const compiled = await failing(runtime, () => module.compileModel(environment, model, { accelerator: "wasm" }));
     freed.unshift(compiled);
     return new LiteRtModel(runtime, { model, compiled, address });
   } catch (reason) {

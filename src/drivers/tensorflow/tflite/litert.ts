@@ -10,8 +10,11 @@ import type { Freeable, LiteRtModule } from "./litert-module.ts";
 export interface StartedLiteRt {
   readonly module: LiteRtModule;
   readonly environment: Freeable;
-  /** What LiteRT has written since it was asked last; the reason of a failure is there, not in the exception. */
-  takeMessages(): readonly string[];
+  /**
+   * The errors that LiteRT has written since it was asked last, the first ones, without the place in its sources. They are results:
+   * it resolves runs that failed, and its exceptions only name a place.
+   */
+  takeErrors(): readonly string[];
 }
 
 /** The types of Node declare no WebAssembly. */
@@ -22,8 +25,9 @@ interface WebAssemblyApi {
 
 const { WebAssembly } = globalThis as unknown as { WebAssembly: WebAssemblyApi };
 
-/** Most of what LiteRT writes is of no interest, and nobody takes it. */
-const MAX_MESSAGES = 20;
+/** The first errors have the reason; those that follow say what failed because of it. */
+const MAX_ERRORS = 20;
+const ERROR_LINE = /^ERROR: (?:\[[\w.]+:\d+\] )?(.*)/;
 
 type Factory = (options: object) => Promise<LiteRtModule>;
 type Find = (specifier: string) => string;
@@ -41,10 +45,10 @@ export function startLiteRt(): Promise<StartedLiteRt> {
 
 /** The same with another way to find the package's files. */
 export async function startLiteRtFrom(find: Find): Promise<StartedLiteRt> {
-  const messages: string[] = [];
+  const errors: string[] = [];
   const print = (line: string) => {
-    messages.push(line);
-    if (messages.length > MAX_MESSAGES) messages.shift();
+    const [, error] = ERROR_LINE.exec(line) ?? [];
+    if (error !== undefined && errors.length < MAX_ERRORS) errors.push(error);
   };
   const { factory, program } = await loadFirst(find);
   const instantiateWasm = (imports: object, done: (instance: object, program: object) => void) => {
@@ -53,7 +57,7 @@ export async function startLiteRtFrom(find: Find): Promise<StartedLiteRt> {
   };
   const module = await factory({ print, printErr: print, instantiateWasm });
   const environment = module.LiteRtEnvironment.create(null);
-  return { module, environment, takeMessages: () => messages.splice(0) };
+  return { module, environment, takeErrors: () => errors.splice(0) };
 }
 
 /** The build for relaxed SIMD instructions, and the one for machines and versions of Node that lack them. */

@@ -1,7 +1,10 @@
 import { ServingError } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
-import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
+import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
+import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { StartedLiteRt } from "./litert.ts";
+import { toRowsError } from "./litert-error.ts";
+import { LiteRtFailure } from "./litert-failure.ts";
 import { compileModel, type FullSignature, type LiteRtModel, readModelSignatures } from "./litert-model.ts";
 import { type TfliteFile, withRows } from "./tflite-file.ts";
 
@@ -25,27 +28,75 @@ export class RowModels {
     this.signatures = signatures;
   }
 
-  /** Compiles a model for one row. Throws LiteRT's exceptions, and `failed_precondition` for a model of which more than the rows is open. */
+  /** Compiles a model for one row and tries it. Throws {@link LiteRtFailure}, and `failed_precondition` for a model whose outputs LiteRT would not write. */
   static async load(runtime: StartedLiteRt, file: TfliteFile): Promise<RowModels> {
-    const signatures = readModelSignatures(runtime, file.bytes);
+    refusePassedOn(file);
+    const signatures = withMeantShapes(await readModelSignatures(runtime, file.bytes), file);
     for (const signature of signatures.values()) checkOpenSizes(signature, file);
     const models = new RowModels(runtime, file, signatures);
-    await models.#modelFor(1);
-    return models;
+    try {
+      await models.#try();
+      await models.#modelFor(1);
+      return models;
+    } catch (reason) {
+      models.close();
+      throw reason;
+    }
   }
 
-  /** Runs a signature and gives the outputs named, or all; blocks the thread. Throws LiteRT's exceptions, and `invalid_argument` for rows that do not agree. */
+  /** Runs a signature and gives the outputs named, or all; blocks the thread. Throws {@link LiteRtFailure}, and `invalid_argument` for rows that do not agree or that the model cannot compute. */
   async run(key: string, inputs: Tensors, wanted: readonly string[] | undefined): Promise<Tensors> {
     const signature = this.signatures.get(key) as FullSignature;
-    const model = await this.#modelFor(rowsOf(signature.inputs, inputs));
-    const results = Object.entries(await model.run(key, inputs));
+    const rows = rowsOf(signature.inputs, inputs);
+    const results = Object.entries(await this.#run(key, inputs, rows));
     return createTensors(results.filter(([name]) => wanted?.includes(name) ?? true));
+  }
+
+  async #run(key: string, inputs: Tensors, rows: number): Promise<Tensors> {
+    try {
+      return await (await this.#modelFor(rows)).run(key, inputs);
+    } catch (reason) {
+      this.#forget(rows);
+      throw toRowsError(reason, rows);
+    }
+  }
+
+  /** Runs each signature on zeros, which a loop might never leave. What is wrong with those values says nothing of others. */
+  async #try(): Promise<void> {
+    if (this.#file.hasLoops) return;
+    for (const [key, { inputs, outputs }] of this.signatures) {
+      if (outputs.some(isOpen)) await this.#tryRows(key, inputs);
+      await this.#run(key, zerosFor(inputs, 1), 1).catch(unlessOfValues);
+    }
+    // What it keeps is not to begin with what the trial left.
+    if (this.#file.hasState) this.close();
+  }
+
+  /** Claims outputs of one row for inputs of two, which must fail: with fewer rows than the inputs, part of an output would not be written. */
+  async #tryRows(key: string, inputs: readonly TensorSpec[]): Promise<void> {
+    const model = await compileModel(this.runtime, withRows(this.#file, 2, 1));
+    try {
+      await model.run(key, zerosFor(inputs, 2));
+    } catch (reason) {
+      if (reason instanceof LiteRtFailure && reason.isStructural) return;
+      throw reason;
+    } finally {
+      model.close();
+    }
+    throw refused(
+      "An output of the .tflite model has fewer rows than its inputs, which LiteRT's JavaScript API does not tell; serve the SavedModel that it was made from.",
+    );
   }
 
   /** Frees all that is compiled. */
   close(): void {
     for (const model of this.#models.values()) model.close();
     this.#models.clear();
+  }
+
+  #forget(rows: number): void {
+    this.#models.get(rows)?.close();
+    this.#models.delete(rows);
   }
 
   /** The last used is the last in the map. */
@@ -60,6 +111,41 @@ export class RowModels {
     }
     return found;
   }
+}
+
+/** LiteRT gives an output the memory that the input was to have. */
+function refusePassedOn({ passedOn }: TfliteFile): void {
+  if (passedOn.length === 0) return;
+  const what = `The .tflite model gives back an input unchanged as "${passedOn[0]}", and LiteRT loses that input's values`;
+  throw refused(`${what}; convert the model without that output, or serve the SavedModel that it was made from.`);
+}
+
+function withMeantShapes(
+  signatures: ReadonlyMap<string, FullSignature>,
+  { shapes }: TfliteFile,
+): ReadonlyMap<string, FullSignature> {
+  const change = (specs: readonly TensorSpec[], index: number) =>
+    specs.map((spec) => ({ ...spec, shape: shapes[index]?.get(spec.name) ?? spec.shape ?? [] }));
+  return new Map(
+    [...signatures].map(([key, { inputs, outputs }], index) => [
+      key,
+      { inputs: change(inputs, index), outputs: change(outputs, index) },
+    ]),
+  );
+}
+
+function zerosFor(specs: readonly TensorSpec[], rows: number): Tensors {
+  return createTensors(specs.map((spec) => [spec.name, zeros(spec, rows)]));
+}
+
+function zeros({ dtype, shape = [] }: TensorSpec, rows: number): Tensor {
+  const sizes = (shape as readonly number[]).map((size) => (size === -1 ? rows : size));
+  const { array, slots } = numericLayout(dtype as NumericDType);
+  return createTensor(dtype, sizes, new array(elementCount(sizes) * slots) as never);
+}
+
+function unlessOfValues(reason: unknown): void {
+  if (!(reason instanceof LiteRtFailure) || reason.isStructural) throw reason;
 }
 
 function checkOpenSizes({ inputs, outputs }: FullSignature, { hasDataDependentSizes }: TfliteFile): void {

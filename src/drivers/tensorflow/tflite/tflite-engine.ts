@@ -16,7 +16,7 @@ const engine: TensorflowEngine = {
     refuseSelectOps(file, path);
     const runtime = await startLiteRt();
     const models = await RowModels.load(runtime, file).catch((reason: unknown) => {
-      throw toLoadError(reason, runtime, path);
+      throw toLoadError(reason, path);
     });
     return createTfliteModel(models, chooseSignature(models, model_signature));
   },
@@ -56,7 +56,7 @@ function createTfliteModel(models: RowModels, chosen: string): Model {
       try {
         return await models.run(key, inputs, outputs);
       } catch (reason) {
-        throw toRunError(reason, models.runtime);
+        throw toRunError(reason);
       }
     },
     close: async () => models.close(),

@@ -9,46 +9,119 @@ export interface TfliteFile {
   readonly customOperators: readonly string[];
   /** Whether the size of some tensor depends on the values of another. */
   readonly hasDataDependentSizes: boolean;
+  /** Whether it has loops, which need not end with every input. */
+  readonly hasLoops: boolean;
+  /** Whether it keeps values from one run to the next. */
+  readonly hasState: boolean;
+  /** Names of tensors that a signature takes and gives back unchanged. */
+  readonly passedOn: readonly string[];
+  /** For each signature, by name: the shapes of inputs and outputs as the converter meant them, -1 for an open size. */
+  readonly shapes: readonly ReadonlyMap<string, readonly number[]>[];
 }
 
 // Field numbers and codes: https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/mlir/lite/schema/schema.fbs
-const MODEL = { operatorCodes: 1, subgraphs: 2 };
+const MODEL = { operatorCodes: 1, subgraphs: 2, signatures: 7 };
 const OPERATOR_CODE = { deprecatedCode: 0, customName: 1, code: 3 };
 const SUBGRAPH = { tensors: 0, inputs: 1, outputs: 2 };
-const TENSOR = { shape: 0, shapeSignature: 7 };
+const TENSOR = { shape: 0, name: 3, isVariable: 5, shapeSignature: 7 };
+const SIGNATURE = { inputs: 0, outputs: 1, subgraph: 4 };
+const NAMED_TENSOR = { name: 0, tensor: 1 };
 const CUSTOM = 32;
 /** UNIQUE and WHERE: their results have as many elements as values say. */
 const DATA_DEPENDENT = [103, 109];
+const WHILE = 119;
+/** CALL_ONCE, VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE. */
+const STATEFUL = [129, 142, 143, 144];
 
 /** Reads a .tflite file; throws `failed_precondition` for one that is damaged or cut short. */
 export function readTfliteFile(path: string): TfliteFile {
   const bytes = readFileSync(path);
   try {
-    const codes = FlatbufferTable.root(viewOf(bytes)).tables(MODEL.operatorCodes);
-    const builtins = codes.map((code) =>
-      Math.max(code.byte(OPERATOR_CODE.deprecatedCode), code.int(OPERATOR_CODE.code)),
-    );
-    return {
-      bytes,
-      customOperators: codes
-        .filter((_, index) => builtins[index] === CUSTOM)
-        .map((code) => code.text(OPERATOR_CODE.customName)),
-      hasDataDependentSizes: builtins.some((code) => DATA_DEPENDENT.includes(code)),
-    };
+    return describeModel(bytes);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     throw new ServingError("failed_precondition", `The model file "${path}" is damaged or cut short.`, { cause });
   }
 }
 
-/** A copy of a model that takes and gives as many rows as said wherever it leaves the first dimension open. */
-export function withRows({ bytes }: TfliteFile, rows: number): Buffer {
+function describeModel(bytes: Buffer): TfliteFile {
+  const model = FlatbufferTable.root(viewOf(bytes));
+  const codes = model.tables(MODEL.operatorCodes);
+  const builtins = codes.map((code) => Math.max(code.byte(OPERATOR_CODE.deprecatedCode), code.int(OPERATOR_CODE.code)));
+  const has = (operators: readonly number[]) => builtins.some((code) => operators.includes(code));
+  const tensors = model.tables(MODEL.subgraphs).flatMap((subgraph) => subgraph.tables(SUBGRAPH.tensors));
+  const ends = endsOf(model);
+  return {
+    bytes,
+    customOperators: codes
+      .filter((_, index) => builtins[index] === CUSTOM)
+      .map((code) => code.text(OPERATOR_CODE.customName)),
+    hasDataDependentSizes: has(DATA_DEPENDENT),
+    hasLoops: has([WHILE]),
+    hasState: has(STATEFUL) || tensors.some((tensor) => tensor.byte(TENSOR.isVariable) !== 0),
+    passedOn: ends.flatMap(({ inputs, outputs }) =>
+      outputs.filter(({ index }) => inputs.some((input) => input.index === index)).map(({ name }) => name),
+    ),
+    shapes: ends.map(
+      ({ inputs, outputs }) => new Map([...inputs, ...outputs].map(({ name, tensor }) => [name, meantShape(tensor)])),
+    ),
+  };
+}
+
+/** A tensor that a signature takes or gives. */
+interface End {
+  readonly name: string;
+  readonly index: number;
+  readonly tensor: FlatbufferTable;
+}
+
+/** What each signature takes and gives; the first graph, by the names of its tensors, where an older converter wrote no signatures. */
+function endsOf(model: FlatbufferTable): { readonly inputs: readonly End[]; readonly outputs: readonly End[] }[] {
+  const graphs = model.tables(MODEL.subgraphs);
+  const [first] = graphs;
+  const signatures = model.tables(MODEL.signatures);
+  if (signatures.length === 0 && first !== undefined) {
+    const tensors = first.tables(SUBGRAPH.tensors);
+    const read = (field: number) =>
+      first
+        .ints(field)
+        .map((index) => ({ ...tensorAt(tensors, index), name: tensorAt(tensors, index).tensor.text(TENSOR.name) }));
+    return [{ inputs: read(SUBGRAPH.inputs), outputs: read(SUBGRAPH.outputs) }];
+  }
+  return signatures.map((signature) => {
+    const tensors = graphs[signature.int(SIGNATURE.subgraph)]?.tables(SUBGRAPH.tensors) ?? [];
+    const read = (field: number) =>
+      signature
+        .tables(field)
+        .map((end) => ({ ...tensorAt(tensors, end.int(NAMED_TENSOR.tensor)), name: end.text(NAMED_TENSOR.name) }));
+    return { inputs: read(SIGNATURE.inputs), outputs: read(SIGNATURE.outputs) };
+  });
+}
+
+function tensorAt(tensors: readonly FlatbufferTable[], index: number) {
+  const tensor = tensors[index];
+  if (tensor === undefined) throw new RangeError(`no tensor ${index}`);
+  return { index, tensor };
+}
+
+/** Converters of old write the open sizes without saying that the rank is known, and LiteRT then takes the shape for a fixed one. */
+function meantShape(tensor: FlatbufferTable): readonly number[] {
+  const shape = tensor.ints(TENSOR.shape);
+  const signature = tensor.ints(TENSOR.shapeSignature);
+  return signature.length === shape.length ? signature : shape;
+}
+
+/** A copy of a model that takes as many rows, and claims to give as many, as said wherever it leaves the first dimension open. */
+export function withRows({ bytes }: TfliteFile, rows: number, given = rows): Buffer {
   const copy = Buffer.from(bytes);
   const view = viewOf(copy);
   for (const subgraph of FlatbufferTable.root(view).tables(MODEL.subgraphs)) {
     const tensors = subgraph.tables(SUBGRAPH.tensors);
-    const ends = [...subgraph.ints(SUBGRAPH.inputs), ...subgraph.ints(SUBGRAPH.outputs)];
-    for (const tensor of ends.flatMap((index) => tensors[index] ?? [])) setRows(view, tensor, rows);
+    const change = (field: number, count: number) => {
+      for (const tensor of subgraph.ints(field).flatMap((index) => tensors[index] ?? [])) setRows(view, tensor, count);
+    };
+    change(SUBGRAPH.inputs, rows);
+    change(SUBGRAPH.outputs, given);
   }
   return copy;
 }

@@ -67,6 +67,27 @@ describe("the tflite engine", () => {
     await expect(predict(model, inputs)).rejects.toMatchObject(expected);
   });
 
+  it("refuses a number of rows that the model cannot compute, and goes on", async () => {
+    const model = await loadTensorflow(formatModel("lite_one_row/model.tflite"));
+    const { inputs, outputs } = formatCase("lite_one_row/model.tflite");
+    const three = createTensor("float32", [3, 4], new Float32Array(12));
+    for (let time = 0; time < 2; time++) {
+      await expect(predict(model, { x: three })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("The model does not take 3 rows at once: "),
+      });
+      expect((await predict(model, inputs)).y?.data).toEqual(outputs.y?.data);
+    }
+  });
+
+  it("takes any number of rows where the converter did not say that the rank is known", async () => {
+    const { signatures } = await loadTensorflow(formatModel("lite_unknown_rank/model.tflite"));
+    expect(signatures[DEFAULT_SIGNATURE]?.inputs?.map(({ shape }) => shape)).toEqual([
+      [-1, 3],
+      [-1, 3],
+    ]);
+  });
+
   it("leaves no global variable behind", async () => {
     const before = Object.getOwnPropertyNames(globalThis);
     await loadTensorflow(formatModel("lite_loop/model.tflite"));
@@ -83,6 +104,10 @@ describe("what the tflite engine refuses", () => {
       "lite_select_ops",
       "operators that TFLite leaves to TensorFlow: MatrixDeterminant. Convert it with TFLITE_BUILTINS",
     ],
+    ["lite_custom_operator", "Encountered unresolved custom op: Betainc. Serve the SavedModel that it was made from"],
+    ["lite_computed_shape", "the shape of an output is computed while the model runs."],
+    ["lite_passed_on", 'gives back an input unchanged as "same"'],
+    ["lite_half_rows", "An output of the .tflite model has fewer rows than its inputs"],
   ])("a model such as %s", async (name, message) => {
     await expectRefusal(formatModel(`${name}/model.tflite`), message);
   });
