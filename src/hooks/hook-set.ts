@@ -25,6 +25,8 @@ const MEMBERS: readonly string[] = [...FUNCTIONS, ...SLOTS, ...DATA];
 export function toHooks(exports: Readonly<Record<string, unknown>>, file: string): Hooks {
   const { default: whole } = exports;
   if (typeof whole === "object" && whole !== null) return whole as Hooks;
+  const named = Object.keys(exports).some((name) => MEMBERS.includes(name));
+  if (whole !== undefined && !named) throw invalid(`${file}: ${wrongDefault(whole)}`);
   for (const name of Object.keys(exports)) {
     const meant = MEMBERS.includes(name) ? undefined : nearest(name, MEMBERS);
     // A module may export helpers of its own, but not under a hook's misspelt name.
@@ -32,6 +34,22 @@ export function toHooks(exports: Readonly<Record<string, unknown>>, file: string
       throw invalid(`${file} exports "${name}". Did you mean "${meant}"?`);
   }
   return exports as Hooks;
+}
+
+/** What a default export is that is no object of hooks, and the right form. `module.exports` of CommonJS is a default export too. */
+function wrongDefault(whole: unknown): string {
+  const what =
+    typeof whole === "function" ? `a ${isClass(whole) ? "class" : "function"}${nameOf(whole)}` : kindOf(whole);
+  const member = typeof whole === "function" && MEMBERS.includes(whole.name) ? whole.name : "preprocess";
+  return `its default export (or module.exports) is ${what}; expected an object of hooks: export default { ${member}: (inputs, ctx, args) => inputs }; or the function under its own name: export function ${member}(inputs, ctx, args) { return inputs; }`;
+}
+
+function isClass(value: object): boolean {
+  return /^class\b/.test(Function.prototype.toString.call(value));
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name === "" || name === "default" || name.endsWith("_default") ? "" : ` (${name})`;
 }
 
 /** Checks hooks against the number of models; throws `failed_precondition` naming the member, what came and what is expected. */

@@ -14,6 +14,7 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
 import { ServableSlot } from "../serving/servable-slot.ts";
 import type { TensorSpec } from "../signature/signature.ts";
+import { checkServerOptions } from "./check-server-options.ts";
 import { openWires, prepareWires, type WireOptions, type Wires } from "./open-wires.ts";
 
 /** What to serve, and where. */
@@ -109,6 +110,7 @@ export interface StageSummary {
 export async function createServer(options: ServerOptions): Promise<Server> {
   // Read by ONNX Runtime when its library loads, which then sends nothing and writes nothing to the user's home.
   process.env.ORT_DISABLE_TELEMETRY ??= "1";
+  checkServerOptions(options);
   const choices = withDefaults(options);
   const remote = new LazyRemote();
   const { name, models, hooks, options: raw, maxQueue, maxQueueBytes, requestTimeoutMs, drainTimeoutMs } = choices;

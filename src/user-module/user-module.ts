@@ -92,9 +92,20 @@ export async function importCompiled(url: string, path: string): Promise<Exports
 
 async function findEntry(path: string): Promise<string> {
   const entry = resolve(path);
-  const problem = await problemOf(entry);
+  const problem = (await problemOf(entry)) ?? languageProblem(entry);
   if (problem === undefined) return entry;
-  throw new ServingError("failed_precondition", `${path} ${problem}; expected a TypeScript or JavaScript file.`);
+  throw new ServingError(
+    "failed_precondition",
+    `${path} ${problem}; expected a TypeScript or JavaScript file (.ts, .mts, .cts, .js, .mjs, .cjs).`,
+  );
+}
+
+/** What is wrong with a file by its name. */
+function languageProblem(file: string): string | undefined {
+  const ending = extname(file);
+  if (/^\.[cm]?[jt]sx?$/.test(ending)) return undefined;
+  if (ending === ".py") return "is Python, which is not run here";
+  return ending === "" ? "has no ending that tells its language" : `ends in ${ending}`;
 }
 
 /** Only opening a file tells whether it may be read. */

@@ -150,7 +150,7 @@ describe("what does not load says where", () => {
 
   test("a file that is not there, and a folder", async () => {
     await expect(load({}, "hooks.ts")).rejects.toThrow(
-      /hooks\.ts does not exist; expected a TypeScript or JavaScript file\.$/,
+      /hooks\.ts does not exist; expected a TypeScript or JavaScript file \(/,
     );
     await expect(load({ "hooks.ts/x": "" }, "hooks.ts")).rejects.toThrow(/hooks\.ts is a folder; expected/);
     await expect(load({ "hooks.ts": "" }, "hooks.ts/x.ts")).rejects.toThrow(

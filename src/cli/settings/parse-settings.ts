@@ -4,6 +4,7 @@ import type { SettingsCommand } from "../command-names.ts";
 import { unexpectedArgument } from "../unexpected-argument.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
 import { createFlagParser, type ListedFlag } from "./flag-parser.ts";
+import { foreignFlagHint } from "./foreign-flags.ts";
 import { readSetting } from "./read-setting.ts";
 import { flagOf, type Setting, type SettingName, type Settings, settingsOf } from "./settings.ts";
 
@@ -65,7 +66,10 @@ function parseArguments(
   try {
     command.parse(argv, { from: "user" });
   } catch (reason) {
-    throw toUsageError(reason, `${command.name()} --help lists the flags`);
+    throw (
+      (name === "serve" ? foreignFlag(reason) : undefined) ??
+      toUsageError(reason, `${command.name()} --help lists the flags`)
+    );
   }
   const [unexpected] = command.args;
   if (unexpected === undefined) return command.opts();
@@ -73,6 +77,18 @@ function parseArguments(
   throw new ServingError(
     "invalid_argument",
     `${command.name()} takes flags alone, not "${unexpected}"; ${command.name()} --help lists them.`,
+  );
+}
+
+/** The error for a flag that another server has, with what to write here; commander would suggest what happens to be spelt alike. */
+function foreignFlag(reason: unknown): ServingError | undefined {
+  const [, argument] = reason instanceof CommanderError ? (/unknown option '([^']+)'/.exec(reason.message) ?? []) : [];
+  const hint = argument === undefined ? undefined : foreignFlagHint(argument);
+  if (argument === undefined || hint === undefined) return undefined;
+  const [flag] = argument.split("=", 1);
+  return new ServingError(
+    "invalid_argument",
+    `There is no flag ${flag} here: ${hint}. kserving --help lists the flags.`,
   );
 }
 

@@ -189,7 +189,7 @@ describe("--grpc-address", () => {
 describe("what cannot be meant", () => {
   test.each([
     ["an unknown flag", ["--model-pth", "x"], "unknown option '--model-pth' (Did you mean --model-path?)"],
-    ["a flag of the other command", ["--grpc-address", "x"], "unknown option '--grpc-address'"],
+    ["a flag of the other command", ["--grpc-address", "x"], "kserving proxy --grpc-address HOST:PORT"],
     ["a flag without its value", ["--port"], "option '--port <PORT>' argument missing"],
     ["a port that is too large", ["--port", "65536"], '--port is "65536"; expected an integer from 0 to 65535'],
     ["a negative port", ["--port=-1"], '--port is "-1"'],

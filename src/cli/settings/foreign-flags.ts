@@ -1,0 +1,93 @@
+import { flagOf, SETTINGS, type SettingName } from "./settings.ts";
+
+const METRICS = "metrics are not served yet; KServe V2's statistics (GET /v2/models/NAME/stats) have counts and times";
+const TLS = "connections are not encrypted; let a proxy in front of the server do that";
+const ONE_NAME =
+  "one process serves one name yet; write --model-path PATH --name NAME for each model in a process of its own";
+
+/** Flags of other servers in kebab-case without their dashes, and what to write here. `--x` in the text is a flag of ours. */
+const HINTS: Readonly<Record<string, string>> = {
+  // TensorFlow Serving: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc
+  "model-name": "write --name NAME",
+  "rest-api-port": "write --http-port PORT",
+  "rest-api-timeout-in-ms": "write --request-timeout SECONDS",
+  "model-base-path": "write --model-path PATH, of the model's folder or of one version in it (PATH/1)",
+  "model-config-file": ONE_NAME,
+  "enable-batching": "write -o max_batch_size=ROWS",
+  "batching-parameters-file": "write -o max_batch_size=ROWS -o batch_timeout_us=TIME -o allowed_batch_sizes=LIST",
+  "platform-config-file": "write the options of the driver as -o KEY=VALUE; for ConfigProto -o session_config=TEXT",
+  "monitoring-config-file": METRICS,
+  "ssl-config-file": TLS,
+  "file-system-poll-wait-seconds":
+    "new versions are not looked for while the server runs; restart it, or load the model again by KServe V2's calls",
+  "tensorflow-intra-op-parallelism": "write -o intra_op_threads=COUNT",
+  "tensorflow-inter-op-parallelism": "write -o inter_op_threads=COUNT",
+  "tensorflow-session-parallelism": "write --threads COUNT",
+  "per-process-gpu-memory-fraction": "write -o gpu_memory_fraction=SHARE",
+  "saved-model-tags": "write -o tags=LIST",
+  "use-tflite-model": "leave it out; a .tflite file is told by its name",
+  "enable-model-warmup": "leave it out; what a SavedModel brings for its warm-up is run",
+  // OpenVINO Model Server: https://docs.openvino.ai/2026/model-server/ovms_docs_parameters.html
+  "rest-port": "write --http-port PORT",
+  "rest-bind-address": "write --host ADDRESS, for gRPC and HTTP alike",
+  "grpc-bind-address": "write --host ADDRESS, for gRPC and HTTP alike",
+  "target-device": "write -o device=CPU",
+  "plugin-config": "write -o plugin_config=JSON",
+  "batch-size": "write -o batch_size=COUNT with the openvino driver, else -o max_batch_size=ROWS",
+  shape: "write -o shape=SHAPE",
+  layout: "write -o layout=LAYOUT",
+  "cache-dir": "write -o cache_dir=FOLDER",
+  "cpu-extension": "write -o extension=FILE",
+  nireq: "leave it out; as many requests run side by side as the device has streams (-o num_streams=COUNT)",
+  "config-path": ONE_NAME,
+  "model-version-policy": "write --model-path PATH with the folder of the version to serve",
+  "metrics-enable": METRICS,
+  stateful: "leave it out; a stateful model is told by its file, and -o state=reset begins anew with each request",
+  "grpc-workers": "leave it out; one process serves all connections",
+  "rest-workers": "leave it out; one process serves all connections",
+  // Triton: https://github.com/triton-inference-server/server/blob/main/src/command_line_parser.cc
+  "model-repository": "write --model-path PATH of one model's file or folder; a repository is not read yet",
+  "model-store": "write --model-path PATH of one model's file or folder; a repository is not read yet",
+  "grpc-port": "write --port PORT",
+  "http-address": "write --host ADDRESS, for gRPC and HTTP alike",
+  "grpc-address":
+    "write --host ADDRESS and --port PORT; for a server elsewhere: kserving proxy --grpc-address HOST:PORT",
+  "allow-http": "write --http-enable",
+  "allow-grpc": "leave it out; gRPC is always served",
+  "allow-metrics": METRICS,
+  "metrics-port": METRICS,
+  "model-control-mode": "write --allow-control to let clients load and unload the model",
+  "load-model": "write --model-path PATH",
+  "strict-model-config": "leave it out; what a model takes is read from its file",
+  "backend-config": "write -o KEY=VALUE",
+  "log-verbose": "write --log-level debug",
+  "log-file": "write --log-path FILE",
+  "exit-timeout-secs": "write --drain-timeout SECONDS",
+  // KServe's and MLServer's servers, TorchServe, and what people try first
+  http: "write --http-enable, or --http-port PORT",
+  rest: "write --http-enable, or --http-port PORT",
+  grpc: "leave it out; gRPC is always served, at --port PORT",
+  model: "write --model-path PATH",
+  models: "write --model-path PATH for each",
+  "model-dir": "write --model-path PATH",
+  "model-uri": "write --model-path PATH; nothing is downloaded",
+  "http-host": "write --host ADDRESS, for gRPC and HTTP alike",
+  address: "write --host ADDRESS",
+  bind: "write --host ADDRESS",
+  device: "write -o device=CPU",
+  config: "settings are flags, or environment variables: KSERVING_MODEL_PATH=PATH",
+  hook: "write --hooks FILE",
+  options: "write -o KEY=VALUE",
+  backend: "write --driver NAME",
+  runtime: "write --driver NAME",
+  verbose: "write --log-level debug",
+  debug: "write --log-level debug",
+};
+
+/** What to write in place of a flag of another server, as the rest of a sentence; undefined for a flag that no server that we know has. */
+export function foreignFlagHint(argument: string): string | undefined {
+  const name = (argument.split("=", 1)[0] as string).replace(/^-+/, "").replaceAll("_", "-").toLowerCase();
+  if (Object.hasOwn(HINTS, name)) return HINTS[name];
+  const own = (Object.keys(SETTINGS) as SettingName[]).map(flagOf).find((flag) => flag === `--${name}`);
+  return own === undefined || own === argument ? undefined : `write ${own}`;
+}
