@@ -1,10 +1,12 @@
 import type { Metadata } from "sharp";
 import { reasonText, ServingError } from "../errors.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
-import { ACCEPTED_FORMATS, EXPECTED_FORMATS } from "./image-format.ts";
+import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, targetSize } from "./image-size.ts";
 import { type ImageTensor, readImage } from "./image-tensor.ts";
+import { isFormat } from "./is-format.ts";
 import { loadSharp } from "./load-sharp.ts";
+import { missingPixels } from "./missing-pixels.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
 
 /** How to decode. */
@@ -41,11 +43,16 @@ function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
   throw new ServingError("invalid_argument", `${came}; ${EXPECTED_FORMATS}, as a bytes tensor of one element.`);
 }
 
+/** The header, of a format that the first bytes told, not of whatever the library takes the rest for. */
 async function readMetadata(bytes: Uint8Array): Promise<Metadata> {
+  const format = imageFormat(bytes);
+  if (format === undefined) throw notAnImage(bytes);
+  const missing = missingPixels(bytes, format);
+  if (missing !== undefined) refuseDamaged(new Error(missing));
   const sharp = await loadSharp();
   try {
     const metadata = await sharp(bytes, { limitInputPixels: false }).metadata();
-    if (Object.hasOwn(ACCEPTED_FORMATS, metadata.format)) return metadata;
+    if (isFormat(metadata, format)) return metadata;
   } catch (cause) {
     throw notAnImage(bytes, cause);
   }

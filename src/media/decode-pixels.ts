@@ -2,8 +2,10 @@ import type { Metadata } from "sharp";
 import { reasonText, ServingError } from "../errors.ts";
 import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, type Size } from "./image-size.ts";
+import { isFormat } from "./is-format.ts";
 import { readJpegHeader } from "./jpeg-header.ts";
 import { loadSharp } from "./load-sharp.ts";
+import { missingPixels } from "./missing-pixels.ts";
 
 /** Decoded pixels as the file holds them: channels next to one another, rows from the top. */
 export interface Pixels {
@@ -67,11 +69,15 @@ interface PixelForm {
 
 /** What is known without decoding a pixel. */
 async function readHeader(bytes: Uint8Array): Promise<PixelForm> {
-  const jpeg = imageFormat(bytes) === "jpeg" ? readJpegHeader(bytes) : undefined;
+  const format = imageFormat(bytes);
+  if (format === undefined) throw new Error("Input buffer contains unsupported image format");
+  const missing = missingPixels(bytes, format);
+  if (missing !== undefined) throw new Error(missing);
+  const jpeg = format === "jpeg" ? readJpegHeader(bytes) : undefined;
   if (jpeg !== undefined) return { ...jpeg, space: jpeg.channels === 1 ? "b-w" : "srgb", depth: "uchar" };
   const sharp = await loadSharp();
   const metadata = await sharp(bytes, { limitInputPixels: false }).metadata();
-  if (metadata.format === "svg") throw new Error("SVG is a program, not pixels");
+  if (!isFormat(metadata, format)) throw new Error("its first bytes are of another format than the rest");
   return { width: metadata.width, height: metadata.height, ...formOf(metadata) };
 }
 

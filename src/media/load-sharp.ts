@@ -7,7 +7,12 @@ let loading: Promise<Sharp> | undefined;
 /** Imports sharp on first use: a thread whose hooks touch no image starts in half the time without it. Each further import() would still cost as much as a small picture. */
 export function loadSharp(): Promise<Sharp> {
   loading ??= import("sharp").then(
-    ({ default: sharp }) => sharp,
+    ({ default: sharp }) => {
+      // Requests have nothing in common that a cache could hold, and images are decoded side by side already.
+      sharp.cache(false);
+      sharp.concurrency(1);
+      return sharp;
+    },
     (reason) => {
       throw lostPackage(reason) ?? reason;
     },
