@@ -11,7 +11,7 @@ interface Layer {
 export const OWNED_PACKAGES = ["@grpc/**", "express", "busboy", "onnxruntime-node", "sharp", "koffi"] as const;
 
 const BASICS = ["text", "async", "observability", "tensor", "signature"];
-const TRANSPORT = [...BASICS, "net", "limits", "codecs", "serving"];
+const TRANSPORT = [...BASICS, "net", "limits", "access", "codecs", "serving"];
 
 /**
  * Which folder of src/ may import which, from the lowest layer to the highest. `npm run layers` writes it into the linter's
@@ -23,6 +23,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "net", mayImport: [] },
   { folder: "observability", mayImport: ["text"] },
   { folder: "limits", mayImport: ["async"] },
+  { folder: "access", mayImport: [] },
   { folder: "user-module", mayImport: ["text", "observability"] },
   { folder: "tensor", mayImport: ["text"] },
   { folder: "signature", mayImport: ["tensor"] },

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
+import { AccessPolicy } from "../access/access-policy.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
@@ -37,8 +38,8 @@ export interface GrpcServerOptions {
   readonly sendTimeoutMs?: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
-  /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
-  readonly allowControl?: boolean;
+  /** Who may do what. Default: no client may change the server. */
+  readonly policy?: AccessPolicy;
   /** Whether the log has a line for each request. Default false. */
   readonly accessLog?: boolean;
   readonly log: Logger;
@@ -71,7 +72,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
     host,
     log,
     tensorContent = false,
-    allowControl = false,
+    policy = new AccessPolicy(),
     maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes,
   } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
@@ -85,9 +86,9 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
   const openCalls = new OpenCalls();
-  const context = { maxMessageBytes, log, access, openCalls, routes: new Map<string, UnaryRoute>() };
+  const context = { maxMessageBytes, log, access, policy, openCalls, routes: new Map<string, UnaryRoute>() };
   addTensorflowService(server, service, { ...context, tensorContent });
-  addKserveService(server, service, { ...context, allowControl });
+  addKserveService(server, service, context);
   const clock = new MessageClock(messageTimeoutMs);
   const streams = { memory, messageTimeoutMs, clock, sends, pool: new MessagePool() };
   for (const [path, route] of context.routes) {

@@ -1,4 +1,6 @@
 import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
+import type { AccessPolicy } from "../access/access-policy.ts";
+import type { CallKind } from "../access/caller.ts";
 import { CancelSource } from "../async/cancel-source.ts";
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
@@ -19,12 +21,19 @@ type CallInfo = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "
   readonly record: RequestRecord;
 };
 
-/** A method over bytes: codecs are called inside it, so that a malformed message gets a status that says what is wrong. `peer` tells the client's address. */
-export type UnaryMethod = (message: Uint8Array, call: CallInfo, peer: () => string) => Promise<UnaryAnswer>;
+/** A method over bytes: codecs are called inside it, so that a malformed message gets a status that says what is wrong. `assertMay` throws unless the client may do what only some messages of a method do. */
+export type UnaryMethod = (
+  message: Uint8Array,
+  call: CallInfo,
+  assertMay: (kind: CallKind) => void,
+) => Promise<UnaryAnswer>;
 
-/** A method, and at which depths the large values of its messages lie; without, they have none. */
+/** A method of a service. */
 export interface UnaryRoute {
+  /** Decides who may call it. */
+  readonly kind: CallKind;
   readonly method: UnaryMethod;
+  /** At which depths the large values of its messages lie; absent = they have none. */
   readonly nesting?: Nesting;
 }
 
@@ -44,6 +53,7 @@ export interface HandlerContext {
   readonly log: Logger;
   readonly access: AccessLog;
   readonly openCalls: OpenCalls;
+  readonly policy: AccessPolicy;
   /** Every unary method by its path, for who answers calls without grpc-js. */
   readonly routes: Map<string, UnaryRoute>;
 }
@@ -53,13 +63,13 @@ export const SHUTTING_DOWN = new ServingError("unavailable", "The server is shut
 
 /** Makes a method what grpc-js calls, signal, deadline and metadata in, metadata and status out, and adds it to the methods. */
 export function toUnaryHandler(path: string, route: UnaryRoute, context: HandlerContext): ByteHandler {
-  const { log, openCalls, routes } = context;
+  const { log, openCalls, routes, policy } = context;
   routes.set(path, route);
   return (call, respond) => {
     const close = openCalls.add(() => respond(toGrpcStatus(SHUTTING_DOWN)));
     const record = recordOfCall(call.metadata);
     record.received(call.request.length);
-    runMethod(route.method, call, record)
+    runMethod(route, call, { record, policy })
       .then(({ message, metadata }) => {
         if (Object.keys(metadata).length > 0) call.sendMetadata(toMetadata(metadata));
         respond(null, message);
@@ -77,7 +87,16 @@ interface PlainAnswer {
   readonly metadata: UnaryAnswer["metadata"];
 }
 
-async function runMethod(method: UnaryMethod, call: ByteCall, record: RequestRecord): Promise<PlainAnswer> {
+interface CallRules {
+  readonly record: RequestRecord;
+  readonly policy: AccessPolicy;
+}
+
+async function runMethod(
+  { kind, method }: UnaryRoute,
+  call: ByteCall,
+  { record, policy }: CallRules,
+): Promise<PlainAnswer> {
   const source = new CancelSource();
   const deadline = deadlineOf(call);
   const abort = () => source.abort(abortReason(deadline));
@@ -85,8 +104,11 @@ async function runMethod(method: UnaryMethod, call: ByteCall, record: RequestRec
   call.on("cancelled", abort);
   const memory = takeCallMemory(call.metadata);
   try {
-    const info = toCallInfo({ metadata: fromMetadata(call.metadata), deadline, record }, source, memory?.share);
-    const answer = await method(call.request, info, () => call.getPeer());
+    const metadata = fromMetadata(call.metadata);
+    const caller = { address: call.getPeer(), host: call.getHost(), headers: metadata };
+    policy.check(kind, caller);
+    const info = toCallInfo({ metadata, deadline, record }, source, memory?.share);
+    const answer = await method(call.request, info, (asked) => policy.check(asked, caller));
     const message = unframe(answer.message);
     memory?.holdUntilSent(message.length);
     return { message, metadata: answer.metadata };

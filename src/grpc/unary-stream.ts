@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Caller } from "../access/caller.ts";
 import { CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
@@ -77,21 +78,22 @@ class UnaryStream {
   }
 
   /** Reads the message, runs the method and answers; never throws. */
-  async run({ method, nesting }: UnaryRoute, headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
-    const { messageTimeoutMs, clock, maxMessageBytes: maxBytes, pool } = this.#context;
+  async run({ kind, method, nesting }: UnaryRoute, headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
+    const { messageTimeoutMs, clock, maxMessageBytes: maxBytes, pool, policy } = this.#context;
     // A client that sends a byte a minute would hold its memory for ever.
     const endSlow = () => this.giveUp(tooSlow(messageTimeoutMs));
     clock.add(endSlow);
     let timer: NodeJS.Timeout | undefined;
     try {
       const head = readCallHeaders(headers);
+      if (kind !== "inference") policy.check(kind, callerOf(this.#stream, headers));
       timer = this.#limitTime(head.deadline);
       const reader = new MessageReader({ maxBytes, memory: this.#memory, pool, nesting });
       const message = await receiveMessage(this.#stream, reader, this.#source);
       clock.delete(endSlow);
       record.received(message.length);
       const info = toCallInfo({ ...head, record }, this.#source, this.#memory);
-      const answer = await method(message, info, () => peerOf(this.#stream));
+      const answer = await method(message, info, (asked) => policy.check(asked, callerOf(this.#stream, headers)));
       const isRecycled = this.#memory.isWireOnly && isPooled(message.length);
       this.#send(answer, heldBytes(answer.message, message, isRecycled));
       // Not before the answer is all sent, which may be made of the message's own bytes.
@@ -180,9 +182,8 @@ function sendTrailers(this: ServerHttp2Stream): void {
   this.sendTrailers(OK_TRAILERS);
 }
 
-function peerOf({ session }: ServerHttp2Stream): string {
-  const { remoteAddress = "unknown", remotePort } = session?.socket ?? {};
-  return remotePort === undefined ? remoteAddress : `${remoteAddress}:${remotePort}`;
+function callerOf({ session }: ServerHttp2Stream, headers: IncomingHttpHeaders): Caller {
+  return { address: session?.socket?.remoteAddress ?? "", host: headers[":authority"] ?? headers.host, headers };
 }
 
 function nothing(): void {}

@@ -1,3 +1,5 @@
+import type { AccessPolicy } from "../access/access-policy.ts";
+import type { CallKind } from "../access/caller.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -10,13 +12,20 @@ export interface HttpDependencies {
   readonly maxMessageBytes: number;
   /** What all requests hold together. */
   readonly memory: MemoryBudget;
-  /** Whether clients of other machines may load and unload models, and change what is logged. */
-  readonly allowControl: boolean;
+  /** Who may do what. */
+  readonly policy: AccessPolicy;
   readonly log: Logger;
 }
 
-/** A protocol's routes: a handler for the requests that are its own, undefined for all others. */
-export type HttpRoutes = (method: string, url: string) => RouteHandler | undefined;
+/** A protocol's routes: one for each request that is its own, undefined for all others. */
+export type HttpRoutes = (method: string, url: string) => HttpRoute | undefined;
+
+/** What answers a request. */
+export interface HttpRoute {
+  /** Decides who may send it. */
+  readonly kind: CallKind;
+  readonly answer: RouteHandler;
+}
 
 /** Answers one request; throws instead of answering with an error. */
 export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { AccessPolicy } from "../access/access-policy.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
@@ -26,8 +27,8 @@ export interface HttpServerOptions {
   readonly memory?: MemoryBudget;
   /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
   readonly sendTimeoutMs?: number;
-  /** Whether clients of other machines may load and unload models, and change what is logged. Default false. */
-  readonly allowControl?: boolean;
+  /** Who may do what. Default: no client may change the server, and no page of another origin may use it. */
+  readonly policy?: AccessPolicy;
   /** Whether the log has a line for each request. Default false. */
   readonly accessLog?: boolean;
   readonly log: Logger;
@@ -48,8 +49,8 @@ export interface HttpServer {
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
   const { host, log, maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes) } = options;
-  const { allowControl = false } = options;
-  const dependencies = { service, maxMessageBytes, memory, allowControl, log };
+  const { policy = new AccessPolicy() } = options;
+  const dependencies = { service, maxMessageBytes, memory, policy, log };
   const route = createInferenceRouter(dependencies);
   const app = lazyApp(dependencies);
   const exchanges = new OpenExchanges();

@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Caller } from "../access/caller.ts";
 import { createKibernetikaRoutes } from "../protocols/kibernetika/http-routes.ts";
 import { createKserveRoutes } from "../protocols/kserve/http-routes.ts";
 import { createTensorflowRoutes } from "../protocols/tensorflow-serving/http-routes.ts";
+import { answerPreflight, isPreflight, permitOrigin } from "./cors.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
-import type { HttpDependencies, RouteHandler } from "./http-route.ts";
+import type { HttpDependencies, HttpRoute } from "./http-route.ts";
 import { answerBytes, sendAnswer } from "./send-answer.ts";
 
 /** Answers a request if it is for one of the inference protocols, and says whether it is. */
@@ -22,17 +24,26 @@ export function createInferenceRouter(dependencies: HttpDependencies): Inference
   ];
   const find = (method: string, url: string) => {
     for (const routes of protocols) {
-      const handler = routes(method, url);
-      if (handler !== undefined) return handler;
+      const route = routes(method, url);
+      if (route !== undefined) return route;
     }
     return undefined;
   };
-  const posts = rememberHandlers((url) => find("POST", url));
+  const posts = rememberRoutes((url) => find("POST", url));
   return (request, response) => {
     const { method = "", url = "" } = request;
-    const handler = method === "POST" ? posts(url) : find(method, url);
-    if (handler === undefined) return false;
-    void answer(handler, { request, response }, dependencies);
+    const isAsked = isPreflight(request);
+    const asked = isAsked ? String(request.headers["access-control-request-method"]) : method;
+    const route = asked === "POST" ? posts(url) : find(asked, url);
+    const pair = { request, response };
+    const isPermitted = route?.kind !== "control" && permitOrigin(pair, dependencies.policy);
+    if (isAsked && isPermitted) {
+      answerPreflight(pair);
+      return true;
+    }
+    const answered = isAsked ? find(method, url) : route;
+    if (answered === undefined) return false;
+    void answer(answered, pair, dependencies);
     return true;
   };
 }
@@ -41,17 +52,17 @@ export function createInferenceRouter(dependencies: HttpDependencies): Inference
 const MAX_URLS = 256;
 const MAX_URL_LENGTH = 256;
 
-/** Finds each URL's handler once: clients send the same few all the time. */
-function rememberHandlers(find: (url: string) => RouteHandler | undefined): typeof find {
-  const known = new Map<string, RouteHandler>();
+/** Finds each URL's route once: clients send the same few all the time. */
+function rememberRoutes(find: (url: string) => HttpRoute | undefined): typeof find {
+  const known = new Map<string, HttpRoute>();
   return (url) => {
     const remembered = known.get(url);
     if (remembered !== undefined) return remembered;
-    const handler = find(url);
-    if (handler === undefined || url.length > MAX_URL_LENGTH) return handler;
+    const route = find(url);
+    if (route === undefined || url.length > MAX_URL_LENGTH) return route;
     if (known.size === MAX_URLS) known.clear();
-    known.set(url, handler);
-    return handler;
+    known.set(url, route);
+    return route;
   };
 }
 
@@ -60,12 +71,13 @@ interface RequestPair {
   readonly response: ServerResponse;
 }
 
-async function answer(handler: RouteHandler, pair: RequestPair, dependencies: HttpDependencies): Promise<void> {
+async function answer(route: HttpRoute, pair: RequestPair, dependencies: HttpDependencies): Promise<void> {
   const { request, response } = pair;
-  const { log } = dependencies;
+  const { log, policy } = dependencies;
   const exchange = new HttpExchange(request, response, dependencies);
   try {
-    const made = await handler(exchange);
+    policy.check(route.kind, callerOf(request));
+    const made = await route.answer(exchange);
     exchange.holdAnswer(answerBytes(made));
     exchange.beginSending();
     sendAnswer(response, made, log);
@@ -74,4 +86,9 @@ async function answer(handler: RouteHandler, pair: RequestPair, dependencies: Ht
   } finally {
     exchange.release();
   }
+}
+
+function callerOf({ socket, headers, httpVersion }: IncomingMessage): Caller {
+  const { remoteAddress: address = "" } = socket;
+  return { address, host: headers.host, headers, isHttp10: httpVersion === "1.0" };
 }

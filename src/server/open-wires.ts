@@ -1,3 +1,4 @@
+import type { AccessPolicy } from "../access/access-policy.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -16,8 +17,8 @@ export interface WireOptions {
   /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. */
   readonly sendTimeoutMs: number;
   readonly tensorContent: boolean;
-  /** Whether clients of other machines may load and unload models, and change what is logged. */
-  readonly allowControl: boolean;
+  /** Who may do what. */
+  readonly policy: AccessPolicy;
   /** Whether the log has a line for each request. */
   readonly accessLog: boolean;
   readonly log: Logger;

@@ -1,3 +1,5 @@
+import { AccessPolicy } from "../access/access-policy.ts";
+import type { ControlAccess } from "../access/control-access.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
@@ -37,8 +39,10 @@ export interface ServerOptions {
   readonly maxMessageBytes?: number;
   /** Whether TensorFlow Serving answers carry raw `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
-  /** Whether clients of other machines may load and unload models, and change what is logged, by KServe's calls. Default false. */
-  readonly allowControl?: boolean;
+  /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
+  readonly allowControl?: ControlAccess;
+  /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
+  readonly corsOrigins?: readonly string[];
   /** Whether the log has a line for each request: model, version, status, sizes and times. Default false. */
   readonly accessLog?: boolean;
   /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
@@ -115,7 +119,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   const remote = new LazyRemote();
   const { name, models, hooks, options: raw, maxQueue, maxQueueBytes, requestTimeoutMs, drainTimeoutMs } = choices;
   const source = { name, version: 1n, models, options: raw, ...(hooks !== undefined && { hooks }) };
-  prepareWires(wireOptions(choices));
+  const wires = wireOptions(choices);
+  prepareWires(wires);
   const loaded = await loadServable(source, loadOptions(choices, remote));
   const load = async () => (await loadServable(source, loadOptions(choices, remote))).servable;
   const slot = new ServableSlot(source, load, loaded.servable);
@@ -132,8 +137,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
     await remote.close();
   };
   try {
-    const wires = await openWires(service, { ...wireOptions(choices), memory: service.memory });
-    return toServer({ wires, service, slot, models: loaded.models, closeModels, drainTimeoutMs });
+    const opened = await openWires(service, { ...wires, memory: service.memory });
+    return toServer({ wires: opened, service, slot, models: loaded.models, closeModels, drainTimeoutMs });
   } catch (reason) {
     await closeModels();
     throw reason;
@@ -159,9 +164,10 @@ function loadOptions(choices: Choices, remote: LazyRemote): LoadOptions {
 }
 
 function wireOptions(choices: Choices): WireOptions {
-  const { host, port, http, tensorContent, allowControl, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
+  const { host, port, http, tensorContent, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
-  return { host, port, ...httpPort, tensorContent, allowControl, accessLog, maxMessageBytes, sendTimeoutMs, log };
+  const policy = new AccessPolicy(choices);
+  return { host, port, ...httpPort, tensorContent, policy, accessLog, maxMessageBytes, sendTimeoutMs, log };
 }
 
 interface ServerParts {

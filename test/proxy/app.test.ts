@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createApp } from "../../src/proxy/app.ts";
@@ -9,7 +10,7 @@ import { ScriptedService } from "../grpc/scripted-service.ts";
 describe("createApp", () => {
   test("serves all routes wherever it is mounted, and listens nowhere itself", async () => {
     const [service, log, memory] = [new ScriptedService(), createSilentLogger(), new MemoryBudget(2000)];
-    const app = createApp({ service, maxMessageBytes: 1000, memory, allowControl: false, log });
+    const app = createApp({ service, maxMessageBytes: 1000, memory, policy: new AccessPolicy(), log });
     const server = createServer(app).listen(0, "127.0.0.1");
     onTestFinished(() => {
       server.close();

@@ -1,7 +1,9 @@
+import { AccessPolicy } from "../../access/access-policy.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
+import { openAccessNotice } from "../announcer/open-access-notice.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
@@ -18,14 +20,24 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);
+  const policy = new AccessPolicy({ allowControl: settings.allowControl, corsOrigins: settings.corsOrigin });
   const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };
-  const server = await createHttpServer(targets.toService(), { host, port: httpPort, ...limits, accessLog, log });
+  const server = await createHttpServer(targets.toService(), {
+    host,
+    port: httpPort,
+    ...limits,
+    policy,
+    accessLog,
+    log,
+  });
   const close = async () => {
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
   };
   const stopped = runUntilSignal({ inFlight: () => targets.inFlight(), close }, announcer);
   releaseSignals();
+  const notice = openAccessNotice(host, settings.allowControl);
+  if (notice !== undefined) log.info(notice);
   announcer.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
   await stopped;
 }

@@ -6,6 +6,7 @@ import { toReachableAddress } from "../addresses/reachable-address.ts";
 import type { ReadyFacts } from "../announcer/announcer.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
 import { exampleRequest } from "../announcer/example-request.ts";
+import { openAccessNotice } from "../announcer/open-access-notice.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
 import { reloadHooksOnDemand } from "../lifecycle/reload-hooks-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
@@ -35,6 +36,8 @@ export async function serve(commandLine: ParsedCommandLine<"serve">, env: Enviro
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) => log.error("a hook left a promise to itself, and it was rejected", { err }));
+  const notice = openAccessNotice(settings.host, settings.allowControl);
+  if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.
   announcer.ready(facts);
   returnMemory();

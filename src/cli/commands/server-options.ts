@@ -23,6 +23,7 @@ export async function toServerOptions({ settings, listed }: ParsedCommandLine<"s
     tensorContent: settings.tensorContent,
     allowControl: settings.allowControl,
     accessLog: settings.accessLog,
+    corsOrigins: settings.corsOrigin,
     drainTimeoutMs: settings.drainTimeout * 1000,
     ...hosting(settings),
     ...(settings.hooks !== undefined && { hooks: settings.hooks }),

@@ -63,6 +63,9 @@ function toOption(flag: string, setting: Setting, onListed: (flag: ListedFlag) =
   const flags = short === undefined ? flag : `${short}, ${flag}`;
   // A value is optional for booleans, so that --http-enable=false can overrule the environment.
   if (type === "boolean") return new Option(`${flags} [BOOL]`, describe(setting)).preset("true");
+  if (type === "choice" && setting.bare !== undefined) {
+    return new Option(`${flags} ${placeholder}`, describe(setting)).preset(setting.bare);
+  }
   const option = new Option(`${flags} <${placeholder}>`, describe(setting));
   if (type !== "list") return option;
   return option.argParser((value: string, earlier: readonly string[] = []) => {

@@ -28,10 +28,7 @@ export function readSetting(setting: Setting, given: GivenText): string | number
     case "boolean":
       return BOOLEANS.get(text.toLowerCase()) ?? refuse(given, "true or false");
     case "choice":
-      return (
-        setting.choices.find((choice) => choice.toLowerCase() === text.toLowerCase()) ??
-        refuse(given, `one of ${setting.choices.join(", ")}`, didYouMean(text, setting.choices))
-      );
+      return readChoice(setting, given);
     case "port":
       return /^\d+$/.test(text) && Number(text) <= 65535
         ? Number(text)
@@ -51,6 +48,15 @@ export function readSetting(setting: Setting, given: GivenText): string | number
     case "list":
       return splitList(text, setting.separator);
   }
+}
+
+function readChoice(setting: Setting & { type: "choice" }, given: GivenText): string {
+  const { choices, bare } = setting;
+  const { text } = given;
+  const isOn = bare === undefined ? undefined : BOOLEANS.get(text.toLowerCase());
+  if (bare !== undefined && isOn !== undefined) return isOn ? bare : setting.default;
+  const choice = choices.find((one) => one.toLowerCase() === text.toLowerCase());
+  return choice ?? refuse(given, `one of ${choices.join(", ")}`, didYouMean(text, choices));
 }
 
 function isAddress(text: string): boolean {

@@ -1,3 +1,4 @@
+import { CONTROL_ACCESS } from "../../access/control-access.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { LOG_LEVELS } from "../../observability/log-level.ts";
@@ -21,7 +22,8 @@ export type Setting = {
   | { readonly type: "host" | "address"; readonly default: string }
   /** `onWith`: a setting that switches this one on where it is given and this one is not. */
   | { readonly type: "boolean"; readonly default: boolean; readonly onWith?: string }
-  | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string }
+  /** `bare`: the choice that the flag alone, or a true, stands for; a false stands for the default. */
+  | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string; readonly bare?: string }
   /** `port`: 0 to 65535. `bytes`: with an optional unit. `seconds`: may have decimals. `count`: an integer from `min` on. */
   | { readonly type: "port" | "bytes" | "seconds"; readonly default: number }
   | { readonly type: "count"; readonly min: number; readonly default?: number }
@@ -125,10 +127,20 @@ export const SETTINGS = {
     commands: SERVE,
   },
   allowControl: {
-    type: "boolean",
+    type: "choice",
+    choices: CONTROL_ACCESS,
+    bare: "all",
+    placeholder: "[CLIENTS]",
     default: SERVER_DEFAULTS.allowControl,
-    help: "let clients of other machines load and unload the model, and change what is logged, by KServe V2's calls",
-    commands: SERVE,
+    help: "clients that may load and unload the model, and change what is logged: none, programs on this machine, or all, which is meant where none are named",
+    commands: BOTH,
+  },
+  corsOrigin: {
+    type: "list",
+    separator: ",",
+    placeholder: "ORIGIN",
+    help: "origin whose web pages may run models, such as https://app.example.com, or * for all; repeatable",
+    commands: BOTH,
   },
   workers: {
     type: "count",

@@ -2,7 +2,7 @@ import { LARGE_BYTES } from "../../codecs/json/json-reader.ts";
 import { ServingError } from "../../errors.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoute, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { checkMimeType, toKibernetikaAnswer } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseLargeKibernetikaJson } from "./http-codec.ts";
@@ -17,14 +17,20 @@ const INT64_MAX = 2n ** 63n - 1n;
 /** The original tool's proxy: `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and `POST /serving-proxy`. */
 export function createKibernetikaRoutes({ service }: HttpDependencies): HttpRoutes {
   return (method, url) => {
-    if (PREDICT.test(url)) return method === "POST" ? (exchange) => predict(service, url, exchange) : refuseMethod;
-    if (PREDICT_JSON.test(url)) return method === "POST" ? (exchange) => predictJson(service, exchange) : refuseMethod;
-    return undefined;
+    const isPredict = PREDICT.test(url);
+    if (!isPredict && !PREDICT_JSON.test(url)) return undefined;
+    if (method !== "POST") return REFUSAL;
+    const answer: RouteHandler = (exchange) =>
+      isPredict ? predict(service, url, exchange) : predictJson(service, exchange);
+    return { kind: "inference", answer };
   };
 }
 
-const refuseMethod: RouteHandler = async ({ request }) => {
-  throw new HttpError(405, `${request.method} is not possible here; send POST.`, { allow: "POST" });
+const REFUSAL: HttpRoute = {
+  kind: "read",
+  answer: async ({ request }) => {
+    throw new HttpError(405, `${request.method} is not possible here; send POST.`, { allow: "POST" });
+  },
 };
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {

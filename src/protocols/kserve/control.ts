@@ -2,26 +2,6 @@ import { ServingError } from "../../errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Parameters } from "./parameters.ts";
 
-/** Who may change the server. */
-export interface ControlPolicy {
-  /** Whether every client may (`--allow-control`), instead of those on this machine. */
-  readonly allowControl: boolean;
-}
-
-/** Throws `permission_denied` for a client at `address` that may not change the server. */
-export function assertControl(address: string, { allowControl }: ControlPolicy): void {
-  if (allowControl || isLoopback(address)) return;
-  throw new ServingError(
-    "permission_denied",
-    "This call changes the server, which clients of other machines may do only where it runs with --allow-control.",
-  );
-}
-
-/** Whether an address (`127.0.0.1`, `::1`, with or without a port) is this machine's own. */
-function isLoopback(address: string): boolean {
-  return /^(?:::ffff:)?127\.|^\[?::1(?:\]|$)/.test(address);
-}
-
 /** Loads a model anew (the model_repository extension); its files come from the command line, so parameters are refused. */
 export async function reloadModel(service: InferenceService, model: string, parameters: Parameters): Promise<void> {
   const [name] = parameters.keys();

@@ -1,10 +1,11 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { CallKind } from "../../access/caller.ts";
 import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { UnaryMethod } from "../../grpc/unary-handler.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
-import { assertControl, type ControlPolicy, reloadModel, unloadModel } from "./control.ts";
+import { reloadModel, unloadModel } from "./control.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { modelConfig } from "./model-config.ts";
 import { modelMetadata } from "./model-metadata.ts";
@@ -17,13 +18,13 @@ import { assertAllRegions, noSharedMemory, type SharedMemoryKind } from "./share
 import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
 
 /** What calls need. */
-export interface AdminContext extends ControlPolicy {
+export interface AdminContext {
   readonly service: InferenceService;
   readonly log: Pick<Logger, "level" | "filter" | "info">;
 }
 
-/** What a call answers, in protobuf's JSON form; `peer` is the client's address. */
-type AdminCall = (request: JsonObject, context: AdminContext, peer: () => string) => Promise<unknown>;
+/** What a call answers, in protobuf's JSON form; `assertMay` throws unless the client may do what only some requests do. */
+type AdminCall = (request: JsonObject, context: AdminContext, assertMay: (kind: CallKind) => void) => Promise<unknown>;
 
 /** Every call beside inference, by name; the messages of a call are named after it. */
 const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
@@ -35,26 +36,24 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   ModelConfig: async (request, { service }) => ({ config: modelConfig(await find(request, service)) }),
   ModelStatistics: async (request, { service }) => ({ model_stats: await modelStatistics(service, toRef(request)) }),
   RepositoryIndex: async ({ ready }, { service }) => ({ models: repositoryIndex(service, ready === true) }),
-  RepositoryModelLoad: async ({ model_name: model, parameters }, context, peer) => {
-    assertControl(peer(), context);
+  RepositoryModelLoad: async ({ model_name: model, parameters }, context) => {
     await reloadModel(context.service, String(model), new Map(Object.entries(parameters as JsonObject)) as Parameters);
     return {};
   },
-  RepositoryModelUnload: async ({ model_name: model }, context, peer) => {
-    assertControl(peer(), context);
+  RepositoryModelUnload: async ({ model_name: model }, context) => {
     await unloadModel(context.service, String(model));
     return {};
   },
-  TraceSetting: async ({ settings, model_name: model }, context, peer) => {
+  TraceSetting: async ({ settings, model_name: model }, context, assertMay) => {
     const changes = new Map(Object.entries(settings as JsonObject));
-    if (changes.size > 0) assertControl(peer(), context);
+    if (changes.size > 0) assertMay("control");
     if (model !== "") await describeModel(context.service, toModelRef(String(model), ""));
     changeTracing(mapEntries(changes, (setting) => (setting as { value: string[] }).value));
     return { settings: mapValues(TRACE_SETTINGS, (value) => ({ value })) };
   },
-  LogSettings: async ({ settings }, context, peer) => {
+  LogSettings: async ({ settings }, context, assertMay) => {
     const changes = new Map(Object.entries(settings as JsonObject));
-    if (changes.size > 0) assertControl(peer(), context);
+    if (changes.size > 0) assertMay("control");
     changeLogging(
       context.log,
       mapEntries(changes, (setting) => Object.values(setting as JsonObject)[0]),
@@ -69,15 +68,23 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   CudaSharedMemoryUnregister: async () => ({}),
 };
 
+/** Calls that change the server whatever they say. */
+const CONTROL_CALLS: ReadonlySet<string> = new Set(["RepositoryModelLoad", "RepositoryModelUnload"]);
+
+/** The kind of a call beside inference. */
+export function adminKind(name: string): CallKind {
+  return CONTROL_CALLS.has(name) ? "control" : "read";
+}
+
 /** Their names. */
 export const ADMIN_CALL_NAMES: readonly string[] = Object.keys(ADMIN_CALLS);
 
 /** A call beside inference as a method over bytes; what reads its messages is loaded with the first one. */
 export function adminMethod(name: string, context: AdminContext): UnaryMethod {
   const call = ADMIN_CALLS[name] as AdminCall;
-  return async (message, _call, peer) => {
+  return async (message, _call, assertMay) => {
     const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
-    const answer = await call(decodeMessage(`inference.${name}Request`, message), context, peer);
+    const answer = await call(decodeMessage(`inference.${name}Request`, message), context, assertMay);
     return { message: frameBytes(encodeAs(`inference.${name}Response`, answer as JsonValue)), metadata: {} };
   };
 }

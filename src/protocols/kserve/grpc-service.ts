@@ -3,8 +3,7 @@ import { byteMethod } from "../../grpc/byte-method.ts";
 import { frameParts } from "../../grpc/framed-message.ts";
 import { type HandlerContext, toUnaryHandler, type UnaryMethod } from "../../grpc/unary-handler.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import type { ControlPolicy } from "./control.ts";
-import { ADMIN_CALL_NAMES, adminMethod } from "./grpc-admin.ts";
+import { ADMIN_CALL_NAMES, adminKind, adminMethod } from "./grpc-admin.ts";
 import { decodeInferRequest, INFER_NESTING, inferResponseParts } from "./grpc-codec.ts";
 import { toInferStreamHandler } from "./grpc-stream.ts";
 import { inferKserve } from "./infer-kserve.ts";
@@ -12,11 +11,8 @@ import { inferKserve } from "./infer-kserve.ts";
 /** The service of KServe V2 (the Open Inference Protocol), as Triton and OpenVINO Model Server serve it too. */
 const KSERVE_SERVICE = "inference.GRPCInferenceService";
 
-/** How the service answers. */
-export type KserveServiceOptions = HandlerContext & ControlPolicy;
-
 /** Adds inference.GRPCInferenceService to a server. */
-export function addKserveService(server: Server, service: InferenceService, options: KserveServiceOptions): void {
+export function addKserveService(server: Server, service: InferenceService, options: HandlerContext): void {
   const context = { ...options, service };
   const pathOf = (name: string) => `/${KSERVE_SERVICE}/${name}`;
   const admin = ADMIN_CALL_NAMES.map((name) => [name, byteMethod(pathOf(name))] as const);
@@ -28,13 +24,14 @@ export function addKserveService(server: Server, service: InferenceService, opti
   const implementation: UntypedServiceImplementation = {
     ModelInfer: toUnaryHandler(
       pathOf("ModelInfer"),
-      { method: inferMethod(service, options), nesting: INFER_NESTING },
+      { kind: "inference", method: inferMethod(service, options), nesting: INFER_NESTING },
       options,
     ),
     ModelStreamInfer: toInferStreamHandler(service, options),
   };
   for (const [name] of admin) {
-    implementation[name] = toUnaryHandler(pathOf(name), { method: adminMethod(name, context) }, options);
+    const route = { kind: adminKind(name), method: adminMethod(name, context) };
+    implementation[name] = toUnaryHandler(pathOf(name), route, options);
   }
   server.addService(definition, implementation);
 }

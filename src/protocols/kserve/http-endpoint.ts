@@ -1,3 +1,4 @@
+import type { CallKind } from "../../access/caller.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies } from "../../proxy/http-route.ts";
 import type { EndpointSchemas } from "./openapi-schemas.ts";
@@ -14,6 +15,8 @@ export interface KserveCall extends HttpDependencies {
 /** One endpoint of the protocol. */
 export interface KserveEndpoint {
   readonly method: "GET" | "POST";
+  /** Decides who may send it. */
+  readonly kind: CallKind;
   /** With `{name}`, `{version}` and `{region}`. */
   readonly path: string;
   /** What it does, for the OpenAPI document. */

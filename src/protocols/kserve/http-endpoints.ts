@@ -4,7 +4,7 @@ import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { ServableDescription } from "../../serving/inference-service.ts";
-import { assertControl, reloadModel, unloadModel } from "./control.ts";
+import { reloadModel, unloadModel } from "./control.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { answerInfer } from "./http-infer.ts";
 import { parseKserveObject, toParameters } from "./http-request.ts";
@@ -36,6 +36,7 @@ import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
 const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   {
     method: "GET",
+    kind: "read",
     path: "",
     summary: "Describe a model",
     schemas: MODEL_SCHEMAS,
@@ -43,6 +44,7 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
+    kind: "read",
     path: "/ready",
     summary: "Tell whether a model is ready",
     schemas: MODEL_READY_SCHEMAS,
@@ -54,18 +56,21 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "POST",
+    kind: "inference",
     path: "/infer",
     summary: "Run a model",
     answer: (call) => answerInfer(call.service, call, call.exchange),
   },
   {
     method: "GET",
+    kind: "read",
     path: "/config",
     summary: "Get a model's configuration",
     answer: async (call) => toJson(modelConfig(await find(call))),
   },
   {
     method: "GET",
+    kind: "read",
     path: "/stats",
     summary: "Get a model's statistics",
     answer: async ({ service, model, version }) =>
@@ -73,6 +78,7 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
+    kind: "read",
     path: "/trace/setting",
     summary: "Get a model's trace settings",
     schemas: TRACE_SCHEMAS,
@@ -80,6 +86,7 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "POST",
+    kind: "control",
     path: "/trace/setting",
     summary: "Change a model's trace settings",
     schemas: TRACE_SCHEMAS,
@@ -91,6 +98,7 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
 export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   {
     method: "GET",
+    kind: "read",
     path: "/v2",
     summary: "Describe the server",
     schemas: SERVER_SCHEMAS,
@@ -98,12 +106,14 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
+    kind: "read",
     path: "/v2/openapi.json",
     summary: "Get this document",
     answer: async ({ service }) => toJson(await openApiDocument(KSERVE_ENDPOINTS, service)),
   },
   {
     method: "GET",
+    kind: "read",
     path: "/v2/health/live",
     summary: "Tell whether the server lives",
     schemas: LIVE_SCHEMAS,
@@ -111,6 +121,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
+    kind: "read",
     path: "/v2/health/ready",
     summary: "Tell whether the server is ready",
     schemas: READY_SCHEMAS,
@@ -121,6 +132,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
+    kind: "read",
     path: "/v2/models",
     summary: "List the models",
     schemas: MODELS_SCHEMAS,
@@ -128,6 +140,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
+    kind: "read",
     path: "/v2/models/stats",
     summary: "Get the statistics of all models",
     answer: async ({ service }) => toJson({ model_stats: await modelStatistics(service, { model: "" }) }),
@@ -137,6 +150,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   ),
   {
     method: "POST",
+    kind: "read",
     path: "/v2/repository/index",
     summary: "List all versions and their states",
     schemas: INDEX_SCHEMAS,
@@ -144,30 +158,33 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "POST",
+    kind: "control",
     path: "/v2/repository/models/{name}/load",
     isEmpty: true,
     summary: "Load a model anew",
     schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
-      const { parameters } = await readControl(call);
+      const { parameters } = await readObject(call.exchange);
       await reloadModel(call.service, call.model, toParameters(parameters));
       return EMPTY;
     },
   },
   {
     method: "POST",
+    kind: "control",
     path: "/v2/repository/models/{name}/unload",
     isEmpty: true,
     summary: "Unload a model",
     schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
-      await readControl(call);
+      await readObject(call.exchange);
       await unloadModel(call.service, call.model);
       return EMPTY;
     },
   },
   {
     method: "GET",
+    kind: "read",
     path: "/v2/logging",
     summary: "Get the log settings",
     schemas: LOG_SCHEMAS,
@@ -175,17 +192,19 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "POST",
+    kind: "control",
     path: "/v2/logging",
     summary: "Change the log settings",
     schemas: LOG_SCHEMAS,
     answer: async (call) => {
-      const changes = Object.entries(await readControl(call)).filter(([, value]) => value !== null);
+      const changes = Object.entries(await readObject(call.exchange)).filter(([, value]) => value !== null);
       changeLogging(call.log, toParameters(Object.fromEntries(changes)));
       return toJson(logSettings(call.log));
     },
   },
   {
     method: "GET",
+    kind: "read",
     path: "/v2/trace/setting",
     summary: "Get the trace settings",
     schemas: TRACE_SCHEMAS,
@@ -193,6 +212,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "POST",
+    kind: "control",
     path: "/v2/trace/setting",
     summary: "Change the trace settings",
     schemas: TRACE_SCHEMAS,
@@ -211,7 +231,7 @@ async function answerTracing(call: KserveCall): Promise<HttpAnswer> {
 }
 
 async function answerNewTracing(call: KserveCall): Promise<HttpAnswer> {
-  const changes = Object.entries(await readControl(call));
+  const changes = Object.entries(await readObject(call.exchange));
   const answer = await answerTracing(call);
   changeTracing(new Map(changes.map(([name, value]) => [name, toTexts(name, value)])));
   return answer;
@@ -229,11 +249,6 @@ function toTexts(name: string, value: JsonValue): readonly string[] {
 async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
   const { ready = false } = await readObject(exchange);
   return toJson(repositoryIndex(service, readBoolean(toParameters({ ready }), "ready") === true));
-}
-
-async function readControl({ exchange, allowControl }: KserveCall): Promise<JsonObject> {
-  assertControl(exchange.request.socket.remoteAddress ?? "", { allowControl });
-  return readObject(exchange);
 }
 
 /** A body that may be left out. */

@@ -1,5 +1,5 @@
 import { HttpError } from "../../proxy/http-errors.ts";
-import type { HttpDependencies, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
+import type { HttpDependencies, HttpRoute, HttpRoutes } from "../../proxy/http-route.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { KSERVE_ENDPOINTS } from "./http-endpoints.ts";
 
@@ -16,7 +16,7 @@ export function createKserveRoutes(dependencies: HttpDependencies): HttpRoutes {
       const groups = pattern.exec(path)?.groups;
       if (groups === undefined) continue;
       isKnown = true;
-      if (endpoint.method === method) return toHandler(endpoint, groups, dependencies);
+      if (endpoint.method === method) return toRoute(endpoint, groups, dependencies);
     }
     return refuse(isKnown ? new HttpError(405, "Method Not Allowed") : new HttpError(404, "Not Found"));
   };
@@ -30,19 +30,20 @@ function toPattern(path: string): RegExp {
   return new RegExp(`^(?<_>)${pattern}/?$`);
 }
 
-function toHandler(
-  { answer }: KserveEndpoint,
+function toRoute(
+  { kind, answer }: KserveEndpoint,
   { name = "", version = "", region = "" }: Record<string, string>,
   dependencies: HttpDependencies,
-): RouteHandler {
+): HttpRoute {
   const target = { model: decode(name), version, region: decode(region) };
-  return (exchange) => answer({ ...dependencies, ...target, exchange });
+  return { kind, answer: (exchange) => answer({ ...dependencies, ...target, exchange }) };
 }
 
-function refuse(reason: Error): RouteHandler {
-  return async () => {
+function refuse(reason: Error): HttpRoute {
+  const answer = async () => {
     throw reason;
   };
+  return { kind: "read", answer };
 }
 
 /** Names are percent-encoded by clients; one that is not stays as it is. */

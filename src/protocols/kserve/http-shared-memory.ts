@@ -10,6 +10,7 @@ function endpointsOf(kind: SharedMemoryKind, prefix: string): readonly KserveEnd
   return [
     {
       method: "GET",
+      kind: "read",
       path: `${prefix}/status`,
       summary: `List regions of ${kind} shared memory`,
       schemas: { answer: { type: "array", maxItems: 0 } },
@@ -20,6 +21,7 @@ function endpointsOf(kind: SharedMemoryKind, prefix: string): readonly KserveEnd
     },
     {
       method: "POST",
+      kind: "read",
       path: `${prefix}/unregister`,
       isEmpty: true,
       summary: `Unregister regions of ${kind} shared memory`,
@@ -27,6 +29,7 @@ function endpointsOf(kind: SharedMemoryKind, prefix: string): readonly KserveEnd
     },
     {
       method: "POST",
+      kind: "read",
       path: `${prefix}/register`,
       isEmpty: true,
       summary: `Register a region of ${kind} shared memory, which is refused`,

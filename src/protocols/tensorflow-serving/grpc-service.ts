@@ -34,10 +34,10 @@ export function addTensorflowService(
   server.addService(definition, {
     Predict: toUnaryHandler(
       PREDICT_PATH,
-      { method: predictMethod(service, options), nesting: PREDICT_NESTING },
+      { kind: "inference", method: predictMethod(service, options), nesting: PREDICT_NESTING },
       options,
     ),
-    PredictJSON: toUnaryHandler(PREDICT_JSON_PATH, { method: predictJsonMethod(service) }, options),
+    PredictJSON: toUnaryHandler(PREDICT_JSON_PATH, { kind: "inference", method: predictJsonMethod(service) }, options),
   });
 }
 

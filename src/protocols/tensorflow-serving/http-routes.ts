@@ -1,7 +1,7 @@
 import { LARGE_BYTES } from "../../codecs/json/json-reader.ts";
 import { ServingError } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { HttpAnswer, HttpDependencies, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoute, HttpRoutes } from "../../proxy/http-route.ts";
 import type { InferenceService, InferResponse, ModelRef } from "../../serving/inference-service.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { findSignature, parseLargePredictBody, parsePredictBody, readInputs } from "./http-request.ts";
@@ -18,17 +18,18 @@ const INT64_MAX = 2n ** 63n - 1n;
 export function createTensorflowRoutes({ service }: HttpDependencies): HttpRoutes {
   return (method, url) => {
     if (!PREFIX.test(url)) return undefined;
-    if (method === "OPTIONS") return preflight;
+    if (method === "OPTIONS") return { kind: "read", answer: preflight };
     const match = method === "POST" && url.endsWith(VERB) ? PREDICT.exec(url) : null;
     if (match === null) return malformed(method, url);
-    return (exchange) => predict(service, toRef(match), exchange);
+    return { kind: "inference", answer: (exchange) => predict(service, toRef(match), exchange) };
   };
 }
 
-function malformed(method: string, url: string): RouteHandler {
-  return async () => {
+function malformed(method: string, url: string): HttpRoute {
+  const answer = async () => {
     throw new ServingError("invalid_argument", `Malformed request: ${method} ${url}`);
   };
+  return { kind: "read", answer };
 }
 
 async function preflight({ request }: HttpExchange): Promise<HttpAnswer> {

@@ -18,7 +18,7 @@ interface Answer {
 
 /** Sends requests to a server of its own. */
 export async function connect(models: { driver: string; path?: string }[]) {
-  const { httpUrl } = await startServer({ models });
+  const { httpUrl } = await startServer({ models, allowControl: "local" });
   return async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const response = await fetch(httpUrl + path, init);
     const bytes = Buffer.from(await response.arrayBuffer());

@@ -23,6 +23,7 @@ async function start(level: LogLevel = "info") {
   const server = await startServer({
     models: [{ driver: "null" }],
     hooks: join(folder, "hooks.ts"),
+    allowControl: "local",
     log: createLogger({ path, level }),
   });
   const send = async (url: string, body?: string) => {
@@ -122,7 +123,7 @@ describe("log settings", () => {
   });
 
   it("are refused where the log is another program's", async () => {
-    const { httpUrl } = await startServer({ models: [{ driver: "null" }] });
+    const { httpUrl } = await startServer({ models: [{ driver: "null" }], allowControl: "local" });
     const response = await fetch(`${httpUrl}/v2/logging`, { method: "POST", body: '{"log_info":true}' });
     expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("no log of its own")]);
   });

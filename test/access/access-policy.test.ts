@@ -1,0 +1,139 @@
+import { hostname, networkInterfaces } from "node:os";
+import { describe, expect, it } from "vitest";
+import { AccessPolicy } from "../../src/access/access-policy.ts";
+import type { Caller } from "../../src/access/caller.ts";
+
+const LOCAL: Caller = { address: "127.0.0.1", host: "localhost:9001", headers: {} };
+const REMOTE: Caller = { address: "10.0.0.7:5123", host: "models.internal:9001", headers: {} };
+
+function refusal(message: string) {
+  return expect.objectContaining({ code: "permission_denied", message: expect.stringContaining(message) });
+}
+
+describe("calls that change the server", () => {
+  it("are off unless they are asked for", () => {
+    for (const caller of [LOCAL, REMOTE]) {
+      expect(() => new AccessPolicy().check("control", caller)).toThrow(refusal("--allow-control=local"));
+      new AccessPolicy({ allowControl: "all" }).check("control", caller);
+    }
+  });
+
+  const [own] = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+
+  it.each([
+    ["127.0.0.1", "127.0.0.1:9001"],
+    ["127.0.0.1:5000", "localhost"],
+    ["127.8.9.1", "LOCALHOST.:9001"],
+    ["::1", "[::1]:9001"],
+    ["[::1]:5000", "kserving.localhost:9000"],
+    ["::ffff:127.0.0.1", hostname()],
+    ["127.0.0.1", own?.address.includes(":") ? `[${own.address}]` : (own?.address ?? "127.0.0.1")],
+  ])("may come from %s for %s, where they are open to this machine", (address, host) => {
+    new AccessPolicy({ allowControl: "local" }).check("control", { ...LOCAL, address, host });
+  });
+
+  it.each(["10.0.0.1:127", "192.168.127.1", "fe80::1", "[fe80::1]:80", "", "1270.0.0.1"])(
+    "may not come from %s, where they are open to this machine",
+    (address) => {
+      const policy = new AccessPolicy({ allowControl: "local" });
+      expect(() => policy.check("control", { ...LOCAL, address })).toThrow(refusal("--allow-control=all"));
+    },
+  );
+
+  it.each([
+    "attacker.example:9001",
+    "localhost.attacker.example",
+    "127.0.0.1.nip.io",
+    "8.8.8.8",
+    "",
+    "a@localhost",
+    undefined,
+  ])("may not be for the host %s, where they are open to this machine", (host) => {
+    const policy = new AccessPolicy({ allowControl: "local" });
+    expect(() => policy.check("control", { ...LOCAL, host })).toThrow(refusal("not an address or name"));
+  });
+
+  it.each([
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "x-envoy-external-address",
+    "cf-ray",
+  ])("may not come through a proxy, which %s tells, where they are open to this machine", (name) => {
+    const caller = { ...LOCAL, headers: { [name]: "x" } };
+    expect(() => new AccessPolicy({ allowControl: "local" }).check("control", caller)).toThrow(refusal(name));
+    new AccessPolicy({ allowControl: "all" }).check("control", caller);
+  });
+
+  it("may not come in HTTP/1.0, where they are open to this machine", () => {
+    const policy = new AccessPolicy({ allowControl: "local" });
+    expect(() => policy.check("control", { ...LOCAL, isHttp10: true })).toThrow(refusal("HTTP/1.0"));
+  });
+
+  it.each([
+    { origin: "https://attacker.example" },
+    { origin: "null" },
+    { origin: "http://localhost:9001" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+  ])("are never open to web pages: %o", (headers) => {
+    for (const allowControl of ["local", "all"] as const) {
+      const policy = new AccessPolicy({ allowControl, corsOrigins: ["*"] });
+      expect(() => policy.check("control", { ...LOCAL, headers })).toThrow(refusal("web pages"));
+    }
+  });
+});
+
+describe("inference", () => {
+  it.each([
+    {},
+    { "sec-fetch-site": "none" },
+    { origin: "http://localhost:9001" },
+    { origin: "https://app.example.com", "sec-fetch-site": "same-origin" },
+  ])("is open to programs, and to pages of the same origin: %o", (headers) => {
+    new AccessPolicy().check("inference", { ...LOCAL, headers });
+  });
+
+  it.each([
+    { origin: "http://localhost:3000" },
+    { origin: "https://localhost" },
+    { origin: "null" },
+    { origin: "file://" },
+    { origin: "" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+  ])("is not open to pages of other origins: %o", (headers) => {
+    expect(() => new AccessPolicy().check("inference", { ...LOCAL, headers })).toThrow(refusal("--cors-origin"));
+    const others = new AccessPolicy({ corsOrigins: ["https://app.example.com"] });
+    expect(() => others.check("inference", { ...LOCAL, headers })).toThrow(refusal("--cors-origin"));
+  });
+
+  it("is open to pages of the origins that are named, or of all", () => {
+    const headers = { origin: "https://app.example.com", "sec-fetch-site": "cross-site" };
+    new AccessPolicy({ corsOrigins: ["https://app.example.com"] }).check("inference", { ...REMOTE, headers });
+    new AccessPolicy({ corsOrigins: ["*"] }).check("inference", { ...REMOTE, headers });
+  });
+
+  it("of a port that a scheme implies has the same origin without it", () => {
+    const policy = new AccessPolicy();
+    policy.check("inference", { ...LOCAL, host: "a.example:443", headers: { origin: "https://a.example" } });
+    policy.check("inference", { ...LOCAL, host: "a.example", headers: { origin: "https://a.example" } });
+    const other = { ...LOCAL, host: "a.example:443", headers: { origin: "http://a.example" } };
+    expect(() => policy.check("inference", other)).toThrow(refusal("http://a.example"));
+  });
+});
+
+it("what only tells something is open to all", () => {
+  new AccessPolicy().check("read", { ...REMOTE, headers: { origin: "https://attacker.example" } });
+});
+
+it.each(["app.example.com", "https://app.example.com/", "https://app.example.com:443", "https://", "", "**"])(
+  "an origin that no browser sends is refused: %s",
+  (origin) => {
+    expect(() => new AccessPolicy({ corsOrigins: [origin] })).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("--cors-origin") }),
+    );
+  },
+);
