@@ -27,19 +27,30 @@ export {
   type StageHandle,
 } from "./hooks/hooks.ts";
 export { type CropBox, cropImage } from "./media/crop-image.ts";
+export { type CropQuadOptions, cropQuad } from "./media/crop-quad.ts";
 export { type DecodeOptions, decodeImage } from "./media/decode-image.ts";
 export { drawBoxes, type LabelledBox } from "./media/draw-boxes.ts";
 export { type EncodeOptions, encodeImage } from "./media/encode-image.ts";
 export type { ImageTensor } from "./media/image-tensor.ts";
+export { type Edges, type Letterbox, type LetterboxOptions, letterboxOf } from "./media/letterbox.ts";
+export type { Point } from "./media/projection-between.ts";
 export { type ResizeOptions, resizeImage } from "./media/resize-image.ts";
+export { boxCorners, minAreaBox, type RotatedBox } from "./media/rotated-box.ts";
+export { type ModelInputOptions, toModelInput } from "./model-host/images/to-model-input.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
 export type { ModelOptions } from "./repository/choose-stages.ts";
 export type { Server, ServerOptions } from "./server/server.ts";
+export { argmax } from "./tensor/argmax.ts";
+export { type CtcOptions, type CtcSequence, ctcGreedyDecode } from "./tensor/ctc-greedy-decode.ts";
 export type { DType, TensorData } from "./tensor/dtype.ts";
 export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
 export { toNested } from "./tensor/nested.ts";
+export { nonMaxSuppression, type SuppressionOptions } from "./tensor/non-max-suppression.ts";
 export type { PlainValue, Values } from "./tensor/plain-value.ts";
+export { softmax } from "./tensor/softmax.ts";
 export { createTensor, type Tensor, type Tensors } from "./tensor/tensor.ts";
+export { type TensorOfOptions, tensorOf } from "./tensor/tensor-of.ts";
+export { type TopK, topK } from "./tensor/top-k.ts";
 export { transfer } from "./tensor/transfer.ts";
 
 /**

@@ -157,4 +157,10 @@ export function defineHooks<State extends object = AnyState, Inputs = Tensors>(
   return hooks;
 }
 
+export { argmax } from "../tensor/argmax.ts";
+export { ctcGreedyDecode } from "../tensor/ctc-greedy-decode.ts";
+export { nonMaxSuppression } from "../tensor/non-max-suppression.ts";
+export { softmax } from "../tensor/softmax.ts";
+export { tensorOf } from "../tensor/tensor-of.ts";
+export { topK } from "../tensor/top-k.ts";
 export type { Tensor, TensorSpec, Tensors, Values };

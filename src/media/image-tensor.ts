@@ -10,11 +10,16 @@ export type ImageTensor = Tensor<"uint8">;
 export type Channels = 1 | 3 | 4;
 const CHANNELS: readonly number[] = [1, 3, 4];
 
+/** Whether a tensor is an image. */
+export function isPixels({ dtype, shape }: Tensor): boolean {
+  const [height = 0, width = 0, channels = 0] = shape;
+  return dtype === "uint8" && shape.length === 3 && CHANNELS.includes(channels) && height > 0 && width > 0;
+}
+
 /** Height, width and channels of an image; throws `invalid_argument` for a tensor that is none. */
 export function imageShape(image: Tensor): { height: number; width: number; channels: Channels } {
   const [height = 0, width = 0, channels = 0] = image.shape;
-  const isImage = image.dtype === "uint8" && image.shape.length === 3 && CHANNELS.includes(channels);
-  if (!isImage || height === 0 || width === 0) {
+  if (!isPixels(image)) {
     throw new ServingError(
       "invalid_argument",
       `Tensor ${image.dtype} [${image.shape}] is not an image; expected uint8 [height, width, channels] with 1, 3 or 4 channels.`,

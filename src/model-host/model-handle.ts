@@ -28,6 +28,8 @@ export interface ModelCall extends Omit<PredictCall, "deadlineMs" | "outputs" | 
   readonly deadline?: number | undefined;
   /** Whether the inputs are of no further use to the caller, so that large ones may be handed over instead of copied. */
   readonly give?: boolean;
+  /** Whether a hook gave the inputs, and they may hold an image's pixels or a single encoded picture for an input of numbers. */
+  readonly fromHook?: boolean | undefined;
   /** 1 = highest; 0 (default) = none, after all others. */
   readonly priority?: number | undefined;
   /** How long it may wait for its turn, in milliseconds; 0 (default) = as long as it takes. */

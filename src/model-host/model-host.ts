@@ -113,8 +113,9 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const signature = signatureOf(model, call.signature);
       checkOutputs(call.outputs, signature);
       const { inputs: specs = [] } = signature;
-      if (!hasImages(inputs, specs)) return await push(inputs, signature, call);
-      const drawn = draw(inputs, specs, images).then((decoded) => push(decoded, signature, call));
+      const choice = call.fromHook === true ? { ...images, fromHook: true } : images;
+      if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
+      const drawn = draw(inputs, specs, choice).then((decoded) => push(decoded, signature, call));
       drawing.add(drawn);
       return drawn.finally(() => drawing.delete(drawn));
     },

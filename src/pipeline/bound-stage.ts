@@ -2,6 +2,7 @@ import type { CancelSignal } from "../async/cancel-source.ts";
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { HookArgs, PredictOptions, StageHandle } from "../hooks/hooks.ts";
 import { kindOf } from "../hooks/kind-of.ts";
+import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { DType } from "../tensor/dtype.ts";
@@ -63,7 +64,7 @@ export class BoundStage implements StageHandle {
       checkOutputNames(options.outputs);
       const tensors = toTensors(inputs, dtypesOf(this.signatures[signature]?.inputs));
       const { signal, deadline, priority, queueTimeoutMs, requestId } = this.#scope;
-      const limits = { signal, deadline, priority, queueTimeoutMs };
+      const limits = { signal, deadline, priority, queueTimeoutMs, ...(mayHoldImages(tensors) && { fromHook: true }) };
       return await this.#model.predict(tensors, { signature, outputs: options.outputs, ...limits, requestId });
     } catch (reason) {
       throw blameHook(reason, `A hook gave ${this.#place} what it does not take`);

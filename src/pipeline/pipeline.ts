@@ -5,16 +5,18 @@ import type { HookSet } from "../hooks/hook-set.ts";
 import type { Hook, HookContext, RequestInfo } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
 import { checkInputs } from "../model-host/check-inputs.ts";
+import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { RequestLog } from "../observability/request-log.ts";
-import type { Signature } from "../signature/signature.ts";
+import type { Signature, TensorSpec } from "../signature/signature.ts";
+import { takesPictures } from "../signature/takes-pictures.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { BoundStage, blameHook, type CallScope, dtypesOf } from "./bound-stage.ts";
 import { openPayload, type Payload, sealPayload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
-import { hookEdges, pipelineSignatures } from "./signatures.ts";
+import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
 import { takeSkip } from "./skip.ts";
 import { assertOutputs, pickOutputs } from "./wanted-outputs.ts";
 
@@ -143,7 +145,8 @@ export class Pipeline {
       // Without hooks nobody else holds these tensors; a hook may have kept them.
       const give = this.#parts.hooks === undefined;
       const { signal, deadline, priority, queueTimeoutMs } = request;
-      const limits = { signal, deadline, priority, queueTimeoutMs };
+      const fromHook = giver !== undefined && mayHoldImages(inputs);
+      const limits = { signal, deadline, priority, queueTimeoutMs, ...(fromHook && { fromHook }) };
       return await model.predict(inputs, { signature, outputs, give, ...limits, requestId: this.#tracedId(request) });
     } catch (reason) {
       throw giver === undefined
@@ -158,10 +161,16 @@ export class Pipeline {
   }
 
   /** Inputs that hooks declare are checked before any hook runs. */
-  #checkDeclared(values: Values, { inputs }: PipelineRequest): Values {
+  #checkDeclared(values: Values, request: PipelineRequest): Values {
     const declared = this.#parts.hooks?.inputs;
-    if (declared === undefined || inputs.kind === "json") return values;
-    return checkInputs(values as Tensors, declared);
+    if (declared === undefined || request.inputs.kind === "json") return values;
+    return checkInputs(values as Tensors, withPictures(declared, values as Tensors, this.#firstInputs(request)));
+  }
+
+  /** What the first model takes, by the signature that the request asks for. */
+  #firstInputs(request: PipelineRequest): readonly TensorSpec[] | undefined {
+    const [model] = this.#parts.models;
+    return model?.signatures[this.#stageSignature(model, request)]?.inputs;
   }
 
   #seal(step: Step, request: PipelineRequest, ctx: HookContext | undefined): PipelineResult {
@@ -194,6 +203,17 @@ export class Pipeline {
   #place(index: number): string {
     return this.#parts.models.length === 1 ? "the model" : `model ${index + 1}`;
   }
+}
+
+/** Declared inputs as the model has them take encoded pictures too: such an input then is one of bytes. */
+function withPictures(
+  declared: readonly TensorSpec[],
+  values: Tensors,
+  inputs: readonly TensorSpec[] = [],
+): readonly TensorSpec[] {
+  const isPicture = (spec: TensorSpec) =>
+    values[spec.name]?.dtype === "bytes" && takesPictures(spec) && inputs.some((input) => isSameInput(spec, input));
+  return declared.map((spec) => (isPicture(spec) ? { name: spec.name, dtype: "bytes" } : spec));
 }
 
 /** The signature was the client's choice: only what the model says of the values is a hook's fault. */

@@ -59,9 +59,23 @@ function chainSignature(models: readonly SignedModel[], hooks: HookEdges | undef
 function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   if (hooks === undefined) return model;
   return {
-    ...pick("inputs", hooks.inputs ?? (hooks.changesInputs ? undefined : model.inputs)),
+    ...pick(
+      "inputs",
+      hooks.inputs?.map((spec) => withModelFacts(spec, model)) ?? (hooks.changesInputs ? undefined : model.inputs),
+    ),
     ...pick("outputs", hooks.outputs ?? (hooks.changesOutputs ? undefined : model.outputs)),
   };
+}
+
+/** An input that is declared as the model has it is the model's: it takes pictures as that does. */
+function withModelFacts(spec: TensorSpec, { inputs = [] }: Signature): TensorSpec {
+  return { ...inputs.find((input) => isSameInput(spec, input)), ...spec };
+}
+
+/** Whether two inputs have the same name, dtype and shape. */
+export function isSameInput(one: TensorSpec, other: TensorSpec): boolean {
+  const isAlike = one.name === other.name && one.dtype === other.dtype;
+  return isAlike && JSON.stringify(one.shape) === JSON.stringify(other.shape);
 }
 
 function pick(side: keyof Signature, specs: readonly TensorSpec[] | undefined): Signature {

@@ -11,6 +11,8 @@ export interface ModelFile {
   readonly outputs: readonly DeclaredValue[];
   /** Names of the constants; an input of such a name has a value of its own. */
   readonly initializers: ReadonlySet<string>;
+  /** What the exporter wrote about the model, such as its labels. */
+  readonly metadata: Readonly<Record<string, string>>;
 }
 
 /** One input or output as the file declares it. */
@@ -28,7 +30,8 @@ export interface DeclaredValue {
 const HEAD_BYTES = 512;
 
 // Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
-const MODEL = { graph: 7 };
+const MODEL = { graph: 7, metadata: 14 };
+const ENTRY = { key: 1, value: 2 };
 const GRAPH = { initializer: 5, input: 11, output: 12 };
 const INITIALIZER = { name: 8 };
 const VALUE = { name: 1, type: 2 };
@@ -98,13 +101,19 @@ function modelsIn(folder: string): string {
 }
 
 function readModel(file: ProtobufFile, size: number): ModelFile {
+  let graph: ReturnType<typeof readGraph> | undefined;
+  const metadata: Record<string, string> = Object.create(null);
   for (const field of file.fields(0, size)) {
-    if (field.number === MODEL.graph && field.wireType === 2) return readGraph(file, field);
+    if (field.wireType !== 2) continue;
+    if (field.number === MODEL.graph) graph ??= readGraph(file, field);
+    if (field.number === MODEL.metadata)
+      metadata[readName(file, field, ENTRY.key)] = readName(file, field, ENTRY.value);
   }
-  throw new ProtobufError("The message has no graph.");
+  if (graph === undefined) throw new ProtobufError("The message has no graph.");
+  return { ...graph, metadata };
 }
 
-function readGraph(file: ProtobufFile, graph: ProtobufField): ModelFile {
+function readGraph(file: ProtobufFile, graph: ProtobufField): Omit<ModelFile, "metadata"> {
   const inputs: DeclaredValue[] = [];
   const outputs: DeclaredValue[] = [];
   const initializers = new Set<string>();

@@ -36,7 +36,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
     hookArgs: {
-      session: createSessionHandle(session, inputs, outputs),
+      session: createSessionHandle(session, { inputs, outputs, metadata: file?.metadata ?? {} }),
       model_inputs: toShapes(inputs),
       model_outputs: outputs.map(({ name }) => name),
     },

@@ -10,21 +10,27 @@ import type { OnnxSession } from "./onnx-session.ts";
 export interface SessionHandle {
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
+  /** The model file's `metadata_props` (ONNX Runtime's custom_metadata_map), as its exporter wrote them; empty for `.ort` files. */
+  readonly metadata: Readonly<Record<string, string>>;
   /** Runs the model; plain values become tensors of the dtype that the input has. Gives the outputs named, or all. */
   run(feeds: Values, fetches?: readonly string[]): Promise<Tensors>;
 }
 
+/** What is known of a session's model. */
+interface SessionFacts {
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
 /** The handle of a session whose inputs and outputs are known. */
-export function createSessionHandle(
-  session: OnnxSession,
-  inputs: readonly TensorSpec[],
-  outputs: readonly TensorSpec[],
-): SessionHandle {
+export function createSessionHandle(session: OnnxSession, { inputs, outputs, metadata }: SessionFacts): SessionHandle {
   const inputNames = inputs.map(({ name }) => name);
   const outputNames = outputs.map(({ name }) => name);
   return {
     inputNames,
     outputNames,
+    metadata,
     run: async (feeds, fetches) => {
       for (const name of Object.keys(feeds)) checkName("input", name, inputNames);
       for (const name of fetches ?? []) checkName("output", name, outputNames);

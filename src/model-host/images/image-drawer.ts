@@ -23,7 +23,7 @@ export class ImageDrawer {
 
   /** What decodeImageInputs gives; throws what that throws, and `unavailable` when the thread ended meanwhile. */
   async draw(inputs: Tensors, specs: readonly TensorSpec[], choices: ImageChoices): Promise<Tensors> {
-    const asked = specs.filter((spec) => isImage(inputs[spec.name], spec));
+    const asked = specs.filter((spec) => isImage(inputs[spec.name], spec, choices));
     const pictures = createTensors(Object.entries(inputs).filter(([key]) => asked.some(({ name }) => name === key)));
     const meta = { specs: asked.map(toPlainSpec), choices } satisfies DrawMeta;
     const { tensors } = await this.#open().exchange.ask({ kind: DRAW, meta, tensors: pictures });

@@ -2,12 +2,13 @@ import { ServingError } from "../../errors.ts";
 import { type DecodePixelsOptions, decodePixels, type Pixels } from "../../media/decode-pixels.ts";
 import { imageFormat } from "../../media/image-format.ts";
 import { checkPixels, type Size } from "../../media/image-size.ts";
+import { type ImageTensor, imageShape, isPixels } from "../../media/image-tensor.ts";
 import { fitsDimension } from "../../signature/fits-shape.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { takesPictures } from "../../signature/takes-pictures.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { drawImages } from "./draw-images.ts";
-import { imageLayout, targetSize } from "./image-layout.ts";
+import { type ImageLayout, imageLayout, targetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
 
 /** Pixels that all pictures of one input may have together, as they come and as the model gets them: that is 300 MB as RGB, 1.2 GB as floats. */
@@ -31,23 +32,55 @@ export async function decodeImageInputs(
   const decoded = createTensors(Object.entries(inputs));
   for (const spec of specs) {
     const tensor = inputs[spec.name];
-    if (isImage(tensor, spec)) decoded[spec.name] = await decodeInput(tensor, spec, choices);
+    if (isImage(tensor, spec, choices)) decoded[spec.name] = await decodeInput(tensor, spec, choices);
   }
   return decoded;
 }
 
 /** Whether there is anything for {@link decodeImageInputs} to do. */
-export function hasImages(inputs: Tensors, specs: readonly TensorSpec[]): boolean {
-  return specs.some((spec) => isImage(inputs[spec.name], spec));
+export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], choices: ImageChoices): boolean {
+  return specs.some((spec) => isImage(inputs[spec.name], spec, choices));
 }
 
-/** Whether a tensor holds pictures for an input that takes numbers. */
-export function isImage(tensor: Tensor | undefined, spec: TensorSpec): tensor is Tensor<"bytes"> {
-  return tensor?.dtype === "bytes" && takesPictures(spec);
+/** Encoded pictures, or the pixels of one. */
+type Pictures = Tensor<"bytes"> | ImageTensor;
+
+/** Whether a tensor holds pictures for an input that takes numbers: encoded ones, and what `decodeImage` returned where a hook gives it. */
+export function isImage(
+  tensor: Tensor | undefined,
+  spec: TensorSpec,
+  { fromHook = false }: Pick<ImageChoices, "fromHook">,
+): tensor is Pictures {
+  if (tensor === undefined || !takesPictures(spec)) return false;
+  return tensor.dtype === "bytes" || (fromHook && isPixels(tensor));
 }
 
-async function decodeInput({ shape, data }: Tensor<"bytes">, spec: TensorSpec, choices: ImageChoices): Promise<Tensor> {
-  if (shape.length !== 1) {
+async function decodeInput(tensor: Pictures, spec: TensorSpec, choices: ImageChoices): Promise<Tensor> {
+  const layout = imageLayout(spec, choices);
+  const pictures =
+    tensor.dtype === "bytes"
+      ? await decodeBytes(tensor, layout, spec, choices)
+      : [{ ...imageShape(tensor), data: tensor.data }];
+  checkBatch(pictures.length, layout, spec);
+  const size = targetSize(pictures, layout, spec);
+  checkPixels(`The input ${spec.name}`, { width: size.width, height: size.height * pictures.length }, MAX_PIXELS);
+  return drawImages({ spec, layout, size, pictures, choices });
+}
+
+function checkBatch(count: number, { batch }: ImageLayout, spec: TensorSpec): void {
+  if (fitsDimension(count, batch)) return;
+  throw refused("Invalid input batch size", `Expected: ${JSON.stringify(batch)}; Actual: ${count}`, spec);
+}
+
+/** A client sends a list of pictures; what a hook returns as a Buffer has rank 0. */
+async function decodeBytes(
+  { shape, data }: Tensor<"bytes">,
+  layout: ImageLayout,
+  spec: TensorSpec,
+  choices: ImageChoices,
+): Promise<Pixels[]> {
+  const isOne = choices.fromHook === true && shape.length === 0;
+  if (shape.length !== 1 && !isOne) {
     throw refused(
       "Invalid number of shape dimensions",
       `Expected number of input shape dimensions: 1; Actual: ${shape.length}`,
@@ -55,18 +88,8 @@ async function decodeInput({ shape, data }: Tensor<"bytes">, spec: TensorSpec, c
     );
   }
   if (data.length === 0) throw refused("Invalid input batch size", "Expected: 1 or more; Actual: 0", spec);
-  const layout = imageLayout(spec, choices);
-  if (!fitsDimension(data.length, layout.batch)) {
-    throw refused(
-      "Invalid input batch size",
-      `Expected: ${JSON.stringify(layout.batch)}; Actual: ${data.length}`,
-      spec,
-    );
-  }
-  const pictures = await decodeAll(data, spec, choices);
-  const size = targetSize(pictures, layout, spec);
-  checkPixels(`The input ${spec.name}`, { width: size.width, height: size.height * pictures.length }, MAX_PIXELS);
-  return drawImages({ spec, layout, size, pictures, choices });
+  checkBatch(data.length, layout, spec);
+  return decodeAll(data, spec, choices);
 }
 
 /** A few at a time, so that a request of many pictures takes no more memory than its share. */

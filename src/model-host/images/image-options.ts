@@ -56,6 +56,8 @@ export interface ImageChoices {
   readonly mean: readonly number[];
   /** Likewise; empty = 1. */
   readonly scale: readonly number[];
+  /** Whether pixels and a single encoded picture count too, as hooks give them: see isImage. Default false. */
+  readonly fromHook?: boolean;
 }
 
 /** Reads the texts among the options; throws `invalid_argument` for what is no list of numbers, and for a scale of 0. */

@@ -11,10 +11,12 @@ export function checkModelRequest({ kind, meta }: WireRecord): void {
   else if (kind !== STATISTICS) throw new MalformedMessage(`it has kind ${kind}, which no model answers`);
 }
 
-function checkPredict({ signature, outputs, ...numbers }: Unchecked<PredictMeta>): void {
+function checkPredict({ signature, fromHook, requestId, outputs, ...numbers }: Unchecked<PredictMeta>): void {
   const { deadline, priority, queueTimeoutMs } = numbers;
   const isValid =
     (signature === undefined || typeof signature === "string") &&
+    (fromHook === undefined || typeof fromHook === "boolean") &&
+    (requestId === undefined || typeof requestId === "string") &&
     (outputs === undefined || (Array.isArray(outputs) && outputs.every((name) => typeof name === "string"))) &&
     [deadline, priority, queueTimeoutMs].every((value) => value === undefined || Number.isFinite(value));
   if (!isValid) throw new MalformedMessage("it has a predict whose signature, outputs or times are not valid");

@@ -11,6 +11,7 @@ export const STATISTICS = FIRST_QUESTION + 2;
 /** The meta of {@link PREDICT}: what differs from a predict of the default signature without any wish. */
 export interface PredictMeta {
   readonly signature?: string;
+  readonly fromHook?: boolean | undefined;
   readonly outputs?: readonly string[] | undefined;
   readonly deadline?: number | undefined;
   readonly priority?: number | undefined;
@@ -20,12 +21,12 @@ export interface PredictMeta {
 
 /** A call's meta; undefined for one that differs in nothing, since plain data costs as much as all else of a small record. */
 export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | undefined {
-  const { signature, outputs, deadline, priority = 0, queueTimeoutMs = 0, requestId } = call;
+  const { signature, fromHook, outputs, deadline, priority = 0, queueTimeoutMs = 0, requestId } = call;
   const isUnlimited = deadline === undefined && priority === 0 && queueTimeoutMs === 0;
-  const isPlain = outputs === undefined && isUnlimited && requestId === undefined;
+  const isPlain = fromHook === undefined && outputs === undefined && isUnlimited && requestId === undefined;
   return isPlain && signature === defaultSignature
     ? undefined
-    : { signature, outputs, deadline, priority, queueTimeoutMs, requestId };
+    : { signature, fromHook, outputs, deadline, priority, queueTimeoutMs, requestId };
 }
 
 /** The meta of {@link CALL}; its tensors are those of the arguments. */

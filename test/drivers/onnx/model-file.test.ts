@@ -1,4 +1,4 @@
-import { symlinkSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { encodeModel } from "../../../scripts/onnx-writer.ts";
 import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
@@ -11,7 +11,25 @@ describe("readModelFile", () => {
       inputs: [{ name: "x", kind: "tensor", elementType: 1, hasShape: true }],
       outputs: [{ name: "rows", kind: "sequence", elementType: 0, hasShape: false }],
       initializers: new Set(),
+      metadata: {},
     });
+  });
+
+  it("reads the metadata behind the graph, whatever their names", () => {
+    const text = (field: number, value: string) => [field, value.length, ...Buffer.from(value, "latin1")];
+    const entry = (key: string, value: string) => {
+      const content = [...text(0x0a, key), ...text(0x12, value)];
+      return [0x72, content.length, ...content];
+    };
+    const model = readFileSync(modelPath("scalar.onnx"));
+    const tail = Buffer.from([...entry("labels", "cat,dog"), ...entry("__proto__", "x"), ...entry("empty", "")]);
+    const folder = tempFolder({ "labelled.onnx": Buffer.concat([model, tail]) });
+    const entries = Object.entries(readModelFile(`${folder}/labelled.onnx`)?.metadata ?? {});
+    expect(entries).toEqual([
+      ["labels", "cat,dog"],
+      ["__proto__", "x"],
+      ["empty", ""],
+    ]);
   });
 
   it("tells a scalar from an unknown rank", () => {

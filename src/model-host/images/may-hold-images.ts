@@ -1,0 +1,12 @@
+import { isPixels } from "../../media/image-tensor.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+
+/** Whether a hook's values may hold a picture that only its origin tells from other tensors: an image's pixels, or one encoded picture of rank 0. */
+export function mayHoldImages(tensors: Tensors): boolean {
+  for (const name in tensors) {
+    const tensor = tensors[name];
+    if (tensor === undefined) continue;
+    if (isPixels(tensor) || (tensor.dtype === "bytes" && tensor.shape.length === 0)) return true;
+  }
+  return false;
+}
