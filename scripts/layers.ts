@@ -11,7 +11,7 @@ interface Layer {
 export const OWNED_PACKAGES = ["@grpc/**", "express", "busboy", "onnxruntime-node", "sharp", "koffi"] as const;
 
 const BASICS = ["text", "async", "observability", "tensor", "signature"];
-const TRANSPORT = [...BASICS, "net", "limits", "access", "codecs", "serving"];
+const TRANSPORT = [...BASICS, "net", "limits", "access", "codecs", "codec-host", "serving"];
 
 /**
  * Which folder of src/ may import which, from the lowest layer to the highest. `npm run layers` writes it into the linter's
@@ -29,6 +29,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "signature", mayImport: ["tensor"] },
   { folder: "codecs", mayImport: ["text", "tensor", "limits"] },
   { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
+  { folder: "codec-host", mayImport: ["text", "async", "tensor", "threads"] },
   { folder: "native", mayImport: ["text", "observability"], packages: ["koffi"] },
   {
     folder: "runtimes",
@@ -43,7 +44,10 @@ export const LAYERS: readonly Layer[] = [
   { folder: "media", mayImport: ["text", "tensor"], packages: ["sharp"] },
   { folder: "hooks", mayImport: [...BASICS, "user-module", "media", "drivers"] },
   { folder: "model-host", mayImport: [...BASICS, "user-module", "media", "threads", "drivers"] },
-  { folder: "pipeline", mayImport: [...BASICS, "user-module", "media", "threads", "drivers", "hooks", "model-host"] },
+  {
+    folder: "pipeline",
+    mayImport: [...BASICS, "user-module", "media", "threads", "codec-host", "drivers", "hooks", "model-host"],
+  },
   {
     folder: "hook-host",
     mayImport: [...BASICS, "user-module", "media", "threads", "drivers", "hooks", "model-host", "pipeline"],

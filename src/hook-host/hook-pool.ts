@@ -4,7 +4,8 @@ import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
-import { elementCount } from "../tensor/tensor.ts";
+import { isGone, packedOf } from "../tensor/packed-bytes.ts";
+import { elementCount, type Tensor } from "../tensor/tensor.ts";
 import { wasNeverStarted } from "../threads/exchange.ts";
 import { FairQueue } from "./fair-queue.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
@@ -176,7 +177,13 @@ function queueKind({ info, inputs }: PipelineRequest): string {
 /** Whether no input was handed over to a thread. */
 function isWhole(payload: Payload): boolean {
   if (payload.kind === "json") return payload.json.length > 0;
-  return Object.values(payload.tensors).every(({ shape, data }) => data.length > 0 || elementCount(shape) === 0);
+  return Object.values(payload.tensors).every(isTensorWhole);
+}
+
+function isTensorWhole(tensor: Tensor): boolean {
+  const packed = packedOf(tensor);
+  if (packed !== undefined) return !isGone(packed);
+  return tensor.data.length > 0 || elementCount(tensor.shape) === 0;
 }
 
 function closedError(): ServingError {

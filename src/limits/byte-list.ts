@@ -31,12 +31,6 @@ export class ByteList {
     this.#lead = leadTo(alignedAt);
   }
 
-  /** Gathers in a buffer that is there already, as long as it is large enough. */
-  use(buffer: Uint8Array): void {
-    this.#bytes = buffer;
-    this.#isOwned = true;
-  }
-
   append(block: Uint8Array): void {
     if (this.#length === 0 && !this.#isOwned) {
       this.#bytes = block;

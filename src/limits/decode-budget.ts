@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
 
-/** Inputs that one request may have: far above what models take, far below what would keep the server busy by number alone. */
+/** Inputs that one request may have, and outputs that it may ask for: far above what models take, far below what would keep the server busy by number alone. */
 export const MAX_INPUTS = 4096;
 
 /**
@@ -11,6 +11,7 @@ export class DecodeBudget {
   readonly limitBytes: number;
   #left: number;
   #inputs = 0;
+  #outputs = 0;
 
   /** `limitBytes` bounds what is decoded, beside what views the message. */
   constructor(limitBytes: number) {
@@ -37,10 +38,19 @@ export class DecodeBudget {
   /** Counts inputs; throws `invalid_argument` beyond {@link MAX_INPUTS}. */
   countInputs(count: number): void {
     this.#inputs += count;
-    if (this.#inputs <= MAX_INPUTS) return;
-    throw new ServingError(
-      "invalid_argument",
-      `The request has more than ${MAX_INPUTS} inputs; send fewer, or larger ones.`,
-    );
+    if (this.#inputs > MAX_INPUTS) throw tooMany("inputs");
   }
+
+  /** Counts outputs that are asked for, likewise. */
+  countOutputs(count: number): void {
+    this.#outputs += count;
+    if (this.#outputs > MAX_INPUTS) throw tooMany("outputs");
+  }
+}
+
+function tooMany(what: string): ServingError {
+  return new ServingError(
+    "invalid_argument",
+    `The request has more than ${MAX_INPUTS} ${what}; send fewer, or larger ones.`,
+  );
 }

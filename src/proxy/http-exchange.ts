@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CancelSource } from "../async/cancel-source.ts";
+import { codecs } from "../codec-host/codecs.ts";
+import type { Job } from "../codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
+import type { MayTransfer } from "../codec-host/move-views.ts";
 import { ServingError } from "../errors.ts";
-import { DecodeBudget } from "../limits/decode-budget.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { InferRequest } from "../serving/inference-service.ts";
-import { BodyBuffers } from "./body-buffers.ts";
 import { readBody } from "./read-body.ts";
 import { RecordedRequest } from "./recorded-request.ts";
 
@@ -15,17 +17,13 @@ interface ExchangeLimits {
   readonly memory: MemoryBudget;
 }
 
-/** Those of all requests to the process. */
-const buffers = new BodyBuffers();
-
 /** One HTTP request as handlers see it. */
 export class HttpExchange {
   readonly request: IncomingMessage;
   /** What the log tells of it. */
   readonly record: RequestRecord;
-  /** What may be made of the body. */
-  readonly budget: DecodeBudget;
-  readonly #maxMessageBytes: number;
+  /** The most that the body may be, and what is made of it. */
+  readonly maxMessageBytes: number;
   readonly #memory: MemoryShare;
   readonly #response: ServerResponse;
   readonly #cancel = new CancelSource();
@@ -37,9 +35,8 @@ export class HttpExchange {
     const { maxMessageBytes, memory } = limits;
     this.request = request;
     this.record = RecordedRequest.recordOf(request);
-    this.budget = new DecodeBudget(maxMessageBytes);
     this.#response = response;
-    this.#maxMessageBytes = maxMessageBytes;
+    this.maxMessageBytes = maxMessageBytes;
     this.#memory = memory.open();
     // Heard once; "once" would only make a closure more.
     response.on("close", () => {
@@ -57,22 +54,28 @@ export class HttpExchange {
   }
 
   /** The whole body, inflated; `alignedAt` = where numbers begin that are to be viewed in place. */
-  async readBody(alignedAt = 0): Promise<Buffer> {
-    const body = await readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, alignedAt });
-    this.record.received(body.length);
-    return body;
+  readBody(alignedAt = 0): Promise<Buffer> {
+    return this.#read(this.maxMessageBytes, alignedAt);
   }
 
-  /** The whole body, inflated, for who gives it to {@link recycle} once it is parsed. */
-  async lendBody(): Promise<Buffer> {
-    const body = await readBody(this.request, { maxBytes: this.#maxMessageBytes, memory: this.#memory, buffers });
-    this.record.received(body.length);
-    return body;
+  /** The body of a request that has little to say, such as one that changes settings: more than 64 KB are refused. */
+  readSmallBody(): Promise<Buffer> {
+    return this.#read(Math.min(LARGE_MESSAGE_BYTES, this.maxMessageBytes), 0);
   }
 
-  /** Takes back a body of which nobody keeps a view: what it lies in serves for other bodies. */
-  recycle(body: Buffer): void {
-    buffers.give(body);
+  /** Decodes a large body in a codec thread, to which its memory is transferred. */
+  decode<Args extends readonly unknown[], Result>(
+    job: Job<Args, Result>,
+    args: Args,
+    body: Uint8Array,
+  ): Promise<Result> {
+    const scratchBytes = Math.min(MAX_GROWTH * body.length, this.maxMessageBytes);
+    return this.#run(job, args, new Set([body.buffer]), scratchBytes);
+  }
+
+  /** Encodes a large answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
+  encode<Args extends readonly unknown[], Result>(job: Job<Args, Result>, args: Args): Promise<Result> {
+    return this.#run(job, args, this.#memory.isWireOnly ? "owned" : NOTHING, 0);
   }
 
   /** Counts an answer of so many bytes in place of what the request held; throws `unavailable` where there is no room. */
@@ -104,7 +107,26 @@ export class HttpExchange {
     this.#response.once("close", () => clearTimeout(timer));
     return { id, metadata, signal, memory, record, deadline: Date.now() + timeoutMs };
   }
+
+  async #read(maxBytes: number, alignedAt: number): Promise<Buffer> {
+    const body = await readBody(this.request, { maxBytes, memory: this.#memory, alignedAt });
+    this.record.received(body.length);
+    return body;
+  }
+
+  #run<Args extends readonly unknown[], Result>(
+    job: Job<Args, Result>,
+    args: Args,
+    transfer: MayTransfer,
+    scratchBytes: number,
+  ): Promise<Result> {
+    return codecs.run(job, args, { transfer, signal: this.#cancel, memory: this.#memory, scratchBytes });
+  }
 }
+
+/** What objects take at most of what they are made of: `[],` is three bytes, the list 64. */
+const MAX_GROWTH = 32;
+const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
 
 /** How long a client waits, in milliseconds; HTTP has no word of its own for what gRPC calls a deadline. */
 const TIMEOUT_HEADER = "x-request-timeout-ms";

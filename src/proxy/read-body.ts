@@ -3,7 +3,6 @@ import { ServingError } from "../errors.ts";
 import { ByteList } from "../limits/byte-list.ts";
 import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/inflate.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
-import type { BodyBuffers } from "./body-buffers.ts";
 import { HttpError } from "./http-errors.ts";
 
 /** What bodies are held to. */
@@ -14,8 +13,6 @@ export interface BodyLimits {
   readonly memory: MemoryShare;
   /** Where numbers begin that are to be viewed in place. */
   readonly alignedAt?: number;
-  /** Where to look for a buffer, for a body that will be given back to them. */
-  readonly buffers?: BodyBuffers | undefined;
 }
 
 /**
@@ -42,15 +39,13 @@ function parseCompression(encoding: string): Compression | undefined {
   throw new HttpError(415, `Content-Encoding "${encoding}" is not supported; send ${known}, or no encoding.`);
 }
 
-function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0, buffers }: BodyLimits): Promise<Buffer> {
+function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const length = Number(request.headers["content-length"] ?? 0);
     if (length > maxBytes) throw tooLarge(maxBytes);
     memory.check(length);
     const body = new ByteList();
     body.expect(length, alignedAt);
-    const room = buffers?.take(length);
-    if (room !== undefined) body.use(room);
     const add = (chunk: Buffer) => {
       try {
         if (body.length + chunk.length > maxBytes) throw tooLarge(maxBytes);

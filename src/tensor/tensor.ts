@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { type DType, isDType, type NumericData, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
+import { packedOf } from "./packed-bytes.ts";
 import { isPlainList } from "./plain-list.ts";
 
 /**
@@ -68,7 +69,7 @@ export function assertCarriable(shape: readonly number[], name: string): void {
 /** Bytes of the tensor's data; for `bytes` the sum over its elements. */
 export function byteSize(tensor: Tensor): number {
   if (tensor.dtype !== "bytes") return tensor.data.byteLength;
-  return tensor.data.reduce((sum, element) => sum + element.byteLength, 0);
+  return packedOf(tensor)?.byteLength ?? tensor.data.reduce((sum, element) => sum + element.byteLength, 0);
 }
 
 /** Views raw little-endian bytes as a tensor's data: in place when the address is aligned, else one copy. The length must fit whole elements. */

@@ -1,3 +1,4 @@
+import { packedOf } from "./packed-bytes.ts";
 import type { Tensor } from "./tensor.ts";
 
 const given = new WeakSet<object>();
@@ -7,11 +8,16 @@ const given = new WeakSet<object>();
  * afterwards. Worth it for large tensors that a hook made and does not look at again.
  */
 export function transfer(tensor: Tensor): Tensor {
-  given.add(tensor.data);
+  given.add(contentOf(tensor));
   return tensor;
 }
 
 /** Whether a tensor was given away. */
 export function isTransferred(tensor: Tensor): boolean {
-  return given.has(tensor.data);
+  return given.has(contentOf(tensor));
+}
+
+/** Elements that are packed stay so. */
+function contentOf(tensor: Tensor): object {
+  return packedOf(tensor) ?? tensor.data;
 }

@@ -1,8 +1,10 @@
 import { DTYPES, type DType, type NumericDType, numericLayout } from "../tensor/dtype.ts";
+import { packBytes } from "../tensor/packed-bytes.ts";
+import { createPackedTensor } from "../tensor/packed-tensor.ts";
 import { createTensors, elementCount, type Tensor } from "../tensor/tensor.ts";
 import { align, FRAME_HEADER_BYTES } from "./frame.ts";
 import { MalformedMessage } from "./malformed-message.ts";
-import { parseJson, subView } from "./own-built-ins.ts";
+import { parseJson } from "./own-built-ins.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 /**
@@ -30,6 +32,8 @@ function splitMessage(message: unknown): readonly [ArrayBuffer, readonly ArrayBu
   return [memory, buffers];
 }
 
+/** Bytes of an element's start and end. */
+const RANGE_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT;
 /** Bytes that each record, and each tensor, takes at least. */
 const MIN_ENTRY_BYTES = 16;
 
@@ -77,13 +81,22 @@ class FrameReader {
     const dtype = dtypeAt(packed >> 8);
     const shape = this.#list(packed & 0xff);
     const elements = countElements(shape);
-    const ends = dtype === "bytes" ? this.#list(this.#count(elements, 4, "elements")) : [];
+    if (dtype !== "bytes") {
+      return [name, { dtype, shape, data: view(dtype, this.#content(contentBytes, place), elements) } as Tensor];
+    }
+    const ranges = this.#ranges(elements);
     const content = this.#content(contentBytes, place);
-    const data = dtype === "bytes" ? split(content, ends) : view(dtype, content, elements);
-    return [name, { dtype, shape, data } as Tensor];
+    checkRanges(ranges, content.length);
+    return [name, createPackedTensor(shape, packBytes(content, ranges))];
   }
 
-  /** Each buffer belongs to one tensor, in the order of the tensors. */
+  #ranges(elements: number): Uint32Array {
+    const { buffer, byteOffset, byteLength } = this.#content(RANGE_BYTES * elements, this.#integer());
+    if (byteOffset % Uint32Array.BYTES_PER_ELEMENT !== 0) throw new MalformedMessage("its ranges are not aligned");
+    return new Uint32Array(buffer, byteOffset, byteLength / Uint32Array.BYTES_PER_ELEMENT);
+  }
+
+  /** Buffers come in the order of the tensors; several of those may lie in one. */
   #content(size: number, place: number): Uint8Array {
     if (place === -1) {
       const start = align(this.#position, 8);
@@ -91,8 +104,8 @@ class FrameReader {
       return new Uint8Array(this.#memory.buffer, start, size);
     }
     const buffer = this.#buffers[place];
-    if (buffer === undefined || place !== this.#usedBuffers) throw new MalformedMessage(`it has no buffer ${place}`);
-    this.#usedBuffers++;
+    if (buffer === undefined || place > this.#usedBuffers) throw new MalformedMessage(`it has no buffer ${place}`);
+    if (place === this.#usedBuffers) this.#usedBuffers++;
     const start = this.#integer();
     this.#skip(start, size, buffer.byteLength);
     return new Uint8Array(buffer, start, size);
@@ -161,14 +174,9 @@ function view(dtype: NumericDType, { buffer, byteOffset, byteLength }: Uint8Arra
   return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT);
 }
 
-function split(content: Uint8Array, ends: readonly number[]): Uint8Array[] {
-  let start = 0;
-  const elements = ends.map((end) => {
-    if (end < start || end > content.length) throw new MalformedMessage(`it has an element from ${start} to ${end}`);
-    const element = subView(content, start, end);
-    start = end;
-    return element;
-  });
-  if (start !== content.length) throw new MalformedMessage("it has bytes that no element uses");
-  return elements;
+function checkRanges(ranges: Uint32Array, contentBytes: number): void {
+  for (let at = 0; at < ranges.length; at += 2) {
+    const [start, end] = [ranges[at] as number, ranges[at + 1] as number];
+    if (start > end || end > contentBytes) throw new MalformedMessage(`it has an element from ${start} to ${end}`);
+  }
 }

@@ -1,9 +1,12 @@
 import { ServingError } from "../errors.ts";
-import { numericLayout } from "../tensor/dtype.ts";
-import { assertCarriable, elementCount, type Tensor, toBytes } from "../tensor/tensor.ts";
+import { type NumericData, numericLayout } from "../tensor/dtype.ts";
+import { isGone, packedOf } from "../tensor/packed-bytes.ts";
+import { assertCarriable, elementCount, type Tensor, type Tensors, toBytes } from "../tensor/tensor.ts";
 import { isTransferred } from "../tensor/transfer.ts";
+import { BufferCoverage } from "./buffer-coverage.ts";
 import { align, DTYPE_INDEX, FRAME_HEADER_BYTES, type Frame, OWN_BUFFER_BYTES } from "./frame.ts";
-import { copyBuffer, copyView, OwnWeakSet, setView, subView, toJson } from "./own-built-ins.ts";
+import { copyBuffer, copyView, OwnMap, OwnWeakSet, setView, subView, toJson } from "./own-built-ins.ts";
+import { packElements } from "./pack-elements.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 const FIRST_CAPACITY = 4096;
@@ -11,6 +14,12 @@ const FIRST_CAPACITY = 4096;
 /** Buffers that this thread has handed over, or is about to: none may go twice, on whatever channel. */
 const handedOver = new OwnWeakSet<ArrayBufferLike>();
 const encoder = new TextEncoder();
+
+/** Whether the tensors of a record may be transferred, and which they are. */
+interface Ownership {
+  readonly give: boolean;
+  readonly all: Tensors;
+}
 
 /** Packs records into one frame. */
 export class FrameWriter {
@@ -20,6 +29,10 @@ export class FrameWriter {
   #position = FRAME_HEADER_BYTES;
   #records = 0;
   #buffers: ArrayBuffer[] = [];
+  /** What the tensors of the record at hand cover of their buffers; made for the first that may be transferred. */
+  #coverage: BufferCoverage | undefined;
+  /** Where in {@link #buffers} those lie that were transferred for the record at hand. */
+  readonly #transferred = new OwnMap<ArrayBufferLike, number>();
 
   /** Whether nothing was written since the last {@link take}. */
   get isEmpty(): boolean {
@@ -40,6 +53,9 @@ export class FrameWriter {
       this.#position = start;
       for (const buffer of this.#buffers.splice(bufferCount)) handedOver.delete(buffer);
       throw reason;
+    } finally {
+      this.#coverage = undefined;
+      if (this.#transferred.size > 0) this.#transferred.clear();
     }
     this.#records++;
   }
@@ -54,7 +70,7 @@ export class FrameWriter {
     this.#integers[start + 2] = this.#text(metaText);
     let count = 0;
     for (const name in tensors) {
-      this.#tensor(name, tensors[name] as Tensor, give);
+      this.#tensor(name, tensors[name] as Tensor, { give, all: tensors });
       count++;
     }
     this.#integers[start + 3] = count;
@@ -73,32 +89,39 @@ export class FrameWriter {
     return transfer.length === 0 ? { frame, transfer } : { frame: [frame, ...transfer], transfer };
   }
 
-  #tensor(name: string, tensor: Tensor, give: boolean): void {
+  #tensor(name: string, tensor: Tensor, ownership: Ownership): void {
     const { dtype, shape } = tensor;
-    const elements = tensor.dtype === "bytes" ? tensor.data : [];
     checkTensor(name, tensor);
-    const content = tensor.dtype === "bytes" ? joined(tensor.data) : toBytes(tensor.data);
-    this.#reserve(
-      32 + 3 * name.length + 4 * (shape.length + elements.length) + Math.min(content.length, OWN_BUFFER_BYTES),
-    );
+    const kept = packedOf(tensor);
+    const packed = kept ?? (tensor.dtype === "bytes" ? packElements(tensor.data) : undefined);
+    const content = packed?.content ?? toBytes(tensor.data as NumericData);
+    const ranges = packed && toBytes(packed.ranges);
+    const inlineBytes = inlineSize(content) + (ranges === undefined ? 0 : 8 + inlineSize(ranges));
+    this.#reserve(40 + 3 * name.length + 4 * shape.length + inlineBytes);
     const start = this.#position >> 2;
     this.#position += 16;
     this.#integers[start] = this.#text(name);
     this.#integers[start + 1] = ((DTYPE_INDEX.get(dtype) as number) << 8) | shape.length;
     this.#integers[start + 2] = content.length;
     for (const size of shape) this.#integer(size);
-    let end = 0;
-    for (const element of elements) {
-      end += element.length;
-      this.#integer(end);
-    }
-    this.#integers[start + 3] =
-      content.length < OWN_BUFFER_BYTES
-        ? this.#inline(content)
-        : this.#own(content, give || tensor.dtype === "bytes" || isTransferred(tensor));
+    // What was packed here is nobody else's, unless it is a single element where it lay.
+    const isOwn = packed !== undefined && kept === undefined && packed.ranges.length !== 2;
+    const give = ownership.give || isOwn || isTransferred(tensor);
+    if (ranges !== undefined) this.#ranges(ranges, { give, all: ownership.all });
+    this.#integers[start + 3] = this.#content(content, { give, all: ownership.all });
   }
 
-  /** Writes content into the frame; returns its place. */
+  #ranges(ranges: Uint8Array, ownership: Ownership): void {
+    const place = this.#position >> 2;
+    this.#position += 4;
+    this.#integers[place] = this.#content(ranges, ownership);
+  }
+
+  /** Writes content into the frame, or adds it as a buffer; returns its place. */
+  #content(content: Uint8Array, ownership: Ownership): number {
+    return content.length < OWN_BUFFER_BYTES ? this.#inline(content) : this.#own(content, ownership);
+  }
+
   #inline(content: Uint8Array): number {
     this.#position = align(this.#position, 8);
     copyInto(this.#bytes, content, this.#position);
@@ -106,13 +129,25 @@ export class FrameWriter {
     return -1;
   }
 
-  /** Adds content as a buffer of its own; returns its place. */
-  #own(content: Uint8Array, give: boolean): number {
-    const given = give && ownsBuffer(content) && !handedOver.has(content.buffer);
-    const bytes = given ? content : copyView(content);
+  #own(content: Uint8Array, { give, all }: Ownership): number {
+    const { buffer } = content;
+    const place = this.#transferred.get(buffer);
+    const isShared = place !== undefined;
+    const mayGive = give && (isShared || (!handedOver.has(buffer) && this.#isOwned(content, all)));
+    const bytes = mayGive ? content : copyView(content);
     this.#integer(bytes.byteOffset);
+    if (mayGive && isShared) return place;
     handedOver.add(bytes.buffer);
-    return this.#buffers.push(bytes.buffer as ArrayBuffer) - 1;
+    const added = this.#buffers.push(bytes.buffer as ArrayBuffer) - 1;
+    if (mayGive) this.#transferred.set(buffer, added);
+    return added;
+  }
+
+  /** Whether nobody but the record's own tensors looks at the buffer of one of them. */
+  #isOwned(content: Uint8Array, all: Tensors): boolean {
+    if (isAlone(content)) return true;
+    this.#coverage ??= new BufferCoverage(all);
+    return this.#coverage.isWhole(content.buffer);
   }
 
   #integer(value: number): void {
@@ -151,23 +186,15 @@ function writeName(target: Uint8Array, text: string, start: number): number | un
   return text.length;
 }
 
-/** All elements of a `bytes` tensor behind each other, in a buffer that nobody else has. */
-function joined(elements: readonly Uint8Array[]): Uint8Array {
-  const size = elements.reduce((sum, element) => sum + element.length, 0);
-  const all = new Uint8Array(size);
-  let position = 0;
-  for (const element of elements) {
-    setView(all, element, position);
-    position += element.length;
-  }
-  return all;
+function inlineSize({ length }: Uint8Array): number {
+  return length < OWN_BUFFER_BYTES ? length : 4;
 }
 
 /** What a buffer may hold beside a content that owns it, in bytes: the rest of the message that brought it. */
 const MAX_SLACK_BYTES = 1024;
 
-/** A buffer that is pooled, or carries much beside this content, is never handed over: its other views would lose it. */
-function ownsBuffer({ buffer, byteLength }: Uint8Array): boolean {
+/** A buffer that is pooled, or carries much beside this content, is not transferred for its sake: its other views would lose it. */
+function isAlone({ buffer, byteLength }: Uint8Array): boolean {
   return buffer instanceof ArrayBuffer && buffer.byteLength - byteLength <= MAX_SLACK_BYTES;
 }
 
@@ -181,13 +208,18 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
 }
 
 /** A tensor that was handed over before, or was none to begin with, must not spoil a frame. */
-function checkTensor(name: string, { dtype, shape, data }: Tensor): void {
+function checkTensor(name: string, tensor: Tensor): void {
+  const { dtype, shape } = tensor;
   assertCarriable(shape, name);
   const slots = dtype === "bytes" ? 1 : numericLayout(dtype).slots;
-  if (data.length === elementCount(shape) * slots) return;
-  const why = data.length === 0 ? "; was it given away with transfer()?" : "";
-  throw new ServingError(
-    "internal",
-    `${name} has ${data.length} values, but its shape [${shape}] claims others${why}.`,
-  );
+  const length = lengthOf(tensor);
+  if (length === elementCount(shape) * slots) return;
+  const why = length === 0 ? "; was it given away with transfer()?" : "";
+  throw new ServingError("internal", `${name} has ${length} values, but its shape [${shape}] claims others${why}.`);
+}
+
+function lengthOf(tensor: Tensor): number {
+  const packed = packedOf(tensor);
+  if (packed === undefined) return tensor.data.length;
+  return isGone(packed) ? 0 : packed.ranges.length / 2;
 }

@@ -6,10 +6,11 @@ import { OwnMap } from "./own-built-ins.ts";
  *
  *     [records, bytes used] then per record
  *     [kind, id, meta bytes, tensors] meta as UTF-8 JSON, then per tensor
- *     [name bytes, dtype << 8 | rank, content bytes, place] name as UTF-8, dims, for `bytes` the end offset of each element, content
+ *     [name bytes, dtype << 8 | rank, content bytes, place] name as UTF-8, dims, for `bytes` [place] and the start and end of each element in the content, content
  *
  * Everything starts at a multiple of 4, inline content at a multiple of 8, so that it can be viewed in place.
- * `place` is -1 for inline content; else the content is `buffers[place]`, and one more integer says where it starts there.
+ * `place` is -1 for inline content; else the content lies in `buffers[place]`, and one more integer says where it starts there.
+ * Several contents of a record may lie in one buffer.
  */
 export type Frame = ArrayBuffer | readonly [frame: ArrayBuffer, ...buffers: ArrayBuffer[]];
 

@@ -1,7 +1,6 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
-import { DecodeBudget } from "../../src/limits/decode-budget.ts";
 import { type Compression, inflate } from "../../src/limits/inflate.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { parseKibernetikaJson } from "../../src/protocols/kibernetika/http-codec.ts";
@@ -39,7 +38,7 @@ export function bodyDecoders(): Decoder[] {
     {
       name: "the original's JSON",
       samples: [Buffer.from(json)],
-      decode: (bytes) => parseKibernetikaJson(bytes, new DecodeBudget(MAX_BYTES)),
+      decode: (bytes) => parseKibernetikaJson(bytes, MAX_BYTES),
     },
     inflateDecoder("gzip", gzipSync(text)),
     inflateDecoder("deflate", deflateSync(text)),
@@ -48,12 +47,7 @@ export function bodyDecoders(): Decoder[] {
 }
 
 function formDecoder(name: string, sample: Buffer, type: string): Decoder {
-  const headers = { "content-type": type };
-  return {
-    name,
-    samples: [sample],
-    decode: (bytes) => parseKibernetikaForm(bytes, headers, new DecodeBudget(MAX_BYTES)),
-  };
+  return { name, samples: [sample], decode: (bytes) => parseKibernetikaForm(bytes, type, MAX_BYTES) };
 }
 
 function inflateDecoder(how: Compression, sample: Buffer): Decoder {

@@ -125,7 +125,7 @@ describe("readBody", () => {
       if (!client.socket.write(pieces)) await once(client.socket, "drain");
     }
     client.write("0\r\n\r\n");
-    expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(await client.received(/\}$/)).toMatch(/^HTTP\/1\.1 404 /);
     expect((await fetch(`${url}/health`)).status).toBe(200);
   });
 

@@ -112,6 +112,25 @@ describe("a large tensor", () => {
     expect(given.data).toHaveLength(0);
   });
 
+  test("that shares its buffer with another of the record, and nobody else, is transferred with it", async () => {
+    const { left, next } = linked();
+    const buffer = new ArrayBuffer(400_000);
+    const halves = [0, 200_000].map((offset) =>
+      createTensor("int8", [200_000], new Int8Array(buffer, offset, 200_000)),
+    );
+    halves[1]?.data.fill(2 as never);
+    left.send(
+      { kind: 0, id: 0, tensors: createTensors(halves.map((half, index) => [`${index}`, half])) },
+      { give: true },
+    );
+    const arrived = Object.values((await next()).tensors ?? {});
+    expect(arrived.map(({ data }) => [data.length, data[199_999]])).toEqual([
+      [200_000, 0],
+      [200_000, 2],
+    ]);
+    expect(buffer.byteLength).toBe(0);
+  });
+
   test("given twice, or as a part of a larger buffer, arrives whole", async () => {
     const { left, next } = linked();
     const twice = large();

@@ -1,3 +1,4 @@
+import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import type { DType, NumericData, NumericDType } from "../../tensor/dtype.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { toBfloat16, toFloat16 } from "../../tensor/float16.ts";
@@ -12,7 +13,7 @@ export type IntegerRule = "literals" | "values";
 export class ElementBuffer {
   readonly dtype: DType;
   readonly #rule: IntegerRule;
-  readonly #bytes: Uint8Array[] = [];
+  #bytes: BytesBuilder | undefined;
   #data: NumericData;
   #length = 0;
 
@@ -25,7 +26,7 @@ export class ElementBuffer {
 
   /** How many elements there are. */
   get length(): number {
-    return this.dtype === "bytes" ? this.#bytes.length : this.#length;
+    return this.dtype === "bytes" ? (this.#bytes?.count ?? 0) : this.#length;
   }
 
   /** Appends numbers up to the first that the dtype does not take; returns how many it took. */
@@ -37,11 +38,12 @@ export class ElementBuffer {
     return taken;
   }
 
-  /** Appends one element that is no number; says whether the dtype takes it. */
-  append(element: boolean | Uint8Array): boolean {
+  /** Appends one element that is not a number, a text as UTF-8; says whether the dtype takes it. */
+  append(element: boolean | string | Uint8Array): boolean {
     if (this.dtype !== (typeof element === "boolean" ? "bool" : "bytes")) return false;
     if (typeof element !== "boolean") {
-      this.#bytes.push(element);
+      this.#bytes ??= new BytesBuilder();
+      this.#bytes.append(element);
       return true;
     }
     this.#reserve(1);
@@ -60,7 +62,7 @@ export class ElementBuffer {
 
   /** The tensor of all elements; its buffer holds nothing else. */
   finish(shape: readonly number[]): Tensor {
-    if (this.dtype === "bytes") return createTensor("bytes", shape, this.#bytes);
+    if (this.dtype === "bytes") return this.#bytes?.finish(shape) ?? createTensor("bytes", shape, []);
     const data = this.#length === this.#data.length ? this.#data : this.#data.slice(0, this.#length);
     return createTensor(this.dtype as NumericDType, shape, data as never);
   }

@@ -14,13 +14,10 @@ export class JsonCursor {
   /** Length of the text without an appended NUL. */
   readonly end: number;
   pos = 0;
-  /** Where the reader means to let others have a turn. */
-  pauseAt: number;
 
   constructor(text: Uint8Array) {
     const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
     this.end = bytes.length;
-    this.pauseAt = this.end + 1;
     this.bytes = STOPS.has(bytes[bytes.length - 1] ?? NUL) ? bytes : Buffer.concat([bytes, Buffer.of(NUL)]);
   }
 

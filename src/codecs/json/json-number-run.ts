@@ -11,7 +11,7 @@ const NINE = 0x39;
 /** Moves the number at the cursor to the store, and those that follow it as long as only commas come between, up to the cursor's pause. */
 export function readNumberRun(cursor: JsonCursor, store: NumberStore, lenient: boolean): void {
   do readNumber(cursor, store, lenient);
-  while (cursor.pos < cursor.pauseAt && skipToNumber(cursor));
+  while (skipToNumber(cursor));
 }
 
 /** Moves over a comma to the number behind it; stays where it is if something else follows. */

@@ -49,42 +49,7 @@ export interface JsonReaderOptions {
  */
 export function parseJson(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions = {}): JsonValue {
   const reader = new JsonReader(text, budget, options);
-  reader.readOn(text.length + 1);
-  return reader.finish();
-}
-
-/** Texts up to this size are better parsed at once, which keeps others waiting for some ten milliseconds, but costs a quarter less than pausing. */
-export const LARGE_BYTES = 4 * 1024 * 1024;
-/** What is read in a turn of the event loop, in bytes: three milliseconds' worth. */
-const TURN_BYTES = 1024 * 1024;
-
-/** What {@link parseJsonInTurns} takes beside the rest. */
-interface TurnOptions extends JsonReaderOptions {
-  /** Bytes to read in each turn. Default 1 MB. */
-  readonly turnBytes?: number;
-}
-
-/** Settles when all texts are parsed that came before. */
-let earlier: Promise<unknown> = Promise.resolve();
-
-/**
- * The same for a text of any size: others have their turns of the event loop in between. Such texts are parsed one after the
- * other; together each would be ready as late as the last, and more memory would be held at once.
- */
-export function parseJsonInTurns(text: Uint8Array, budget: DecodeBudget, options?: TurnOptions): Promise<JsonValue> {
-  const parsed = earlier.then(() => readInTurns(text, budget, options));
-  earlier = parsed.catch(() => {});
-  return parsed;
-}
-
-async function readInTurns(
-  text: Uint8Array,
-  budget: DecodeBudget,
-  { turnBytes = TURN_BYTES, ...options }: TurnOptions = {},
-): Promise<JsonValue> {
-  const reader = new JsonReader(text, budget, options);
-  while (!reader.readOn(turnBytes)) await new Promise(setImmediate);
-  return reader.finish();
+  return reader.read();
 }
 
 const oneMoreValue = () => "one more value";
@@ -100,7 +65,6 @@ class JsonReader {
   #spare: ArrayFrame | undefined;
   readonly #budget: DecodeBudget;
   #root: JsonValue = null;
-  #hasBegun = false;
 
   constructor(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions) {
     this.#cursor = new JsonCursor(text);
@@ -111,30 +75,25 @@ class JsonReader {
     this.#numbers = new NumberStore(Math.min(numbers, MAX_INITIAL_NUMBERS) | 0, budget);
   }
 
-  /** Reads about so many bytes more; says whether the value is complete. */
-  readOn(bytes: number): boolean {
-    const cursor = this.#cursor;
-    cursor.pauseAt = cursor.pos + bytes;
-    if (!this.#hasBegun) this.#begin();
+  /** The whole value. */
+  read(): JsonValue {
+    this.#begin();
     for (let frame = this.#open.at(-1); frame !== undefined; frame = this.#open.at(-1)) {
-      if (cursor.pos >= cursor.pauseAt) return false;
       if (frame instanceof ArrayFrame) this.#readElement(frame);
       else this.#readMember(frame);
     }
-    return true;
+    return this.#finish();
   }
 
   #begin(): void {
     const cursor = this.#cursor;
-    this.#hasBegun = true;
     cursor.skipByteOrderMark();
     cursor.skipSpace();
     if (!this.#atValue()) throw cursor.error("The document is empty.");
     this.#readValue();
   }
 
-  /** The value, once it is complete. */
-  finish(): JsonValue {
+  #finish(): JsonValue {
     const cursor = this.#cursor;
     cursor.skipSpace();
     if (this.#ignoreTrailing || cursor.pos === cursor.end) return this.#root;
@@ -180,7 +139,7 @@ class JsonReader {
       const before = numbers.length;
       readNumberRun(cursor, numbers, lenient);
       frame.countNumbers(numbers.length - before);
-    } while (cursor.pos < cursor.pauseAt && this.#skipToRow(frame));
+    } while (this.#skipToRow(frame));
   }
 
   /** Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays regular. */

@@ -9,8 +9,8 @@ export interface TensorDialect {
   readonly integers: IntegerRule;
   /** Whether null stands for NaN in a float tensor. */
   readonly nullIsNaN: boolean;
-  /** The bytes that a string element means. */
-  readonly text: (text: string) => Uint8Array;
+  /** The bytes that a string element means; a text stands for its UTF-8. */
+  readonly text: (text: string) => string | Uint8Array;
   /** The bytes that an object element means; throws for what is not an encoded element. */
   readonly object: (object: JsonObject) => Uint8Array;
   /** The error for a value that does not fit. */

@@ -1,6 +1,8 @@
 import { ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { integerRange } from "../../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 
 /** A form field that is an input. */
@@ -17,29 +19,45 @@ const WHOLE_TEXTS: ReadonlySet<string> = new Set(["string", "byte", "bytes"]);
 /** Files of these are one element without dimensions. */
 const SCALAR_FILES: ReadonlySet<string> = new Set(["string", "byte"]);
 
-/** What an element takes while it is still a text. */
-const TEXT_BYTES = 64;
+/** What an element takes at most, be it a number or a packed text, in a block that may grow. */
+const ELEMENT_BYTES = 16;
 
 /** The texts of a field, one for each time it was sent, as a tensor of rank 1. */
 export function textsToTensor(texts: readonly string[], field: FormField, budget: DecodeBudget): Tensor {
-  const elements = WHOLE_TEXTS.has(field.type) ? texts : splitTexts(texts, field, budget);
-  if (field.dtype === "bytes") {
-    const data = elements.map((element) => Buffer.from(element));
-    return createTensor("bytes", [data.length], data);
-  }
-  const data = new (numericLayout(field.dtype).array)(elements.length);
-  for (const [index, element] of elements.entries()) data[index] = parseElement(element.trim(), field) as never;
-  return createTensor(field.dtype, [data.length], data as never);
+  const isWhole = WHOLE_TEXTS.has(field.type);
+  const count = isWhole ? texts.length : countElements(texts);
+  budget.spend(count * ELEMENT_BYTES, () => `field "${field.field}"`);
+  if (field.dtype === "bytes") return toBytesTensor(isWhole ? texts : elementsOf(texts), count);
+  const data = new (numericLayout(field.dtype).array)(count);
+  let index = 0;
+  for (const element of elementsOf(texts)) data[index++] = parseElement(element.trim(), field) as never;
+  return createTensor(field.dtype, [count], data as never);
 }
 
-/** Counts before it splits, since a comma is one byte and a text is many. */
-function splitTexts(texts: readonly string[], { field }: FormField, budget: DecodeBudget): readonly string[] {
+function toBytesTensor(elements: Iterable<string>, count: number): Tensor {
+  const builder = new BytesBuilder();
+  for (const element of elements) builder.append(element);
+  return builder.finish([count]);
+}
+
+function countElements(texts: readonly string[]): number {
   let count = texts.length;
   for (const text of texts) {
     for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", comma + 1)) count++;
   }
-  budget.spend(count * TEXT_BYTES, () => `field "${field}"`);
-  return texts.flatMap((text) => text.split(","));
+  return count;
+}
+
+/** One after the other: a list of them would take many times their bytes. */
+function* elementsOf(texts: readonly string[]): Generator<string> {
+  for (const text of texts) {
+    let start = 0;
+    for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", start)) {
+      yield text.slice(start, comma);
+      start = comma + 1;
+    }
+    yield text.slice(start);
+  }
 }
 
 /** The files of a field as a tensor; each byte is an element where the type is numeric. */
@@ -75,6 +93,8 @@ const BOOLEANS: ReadonlyMap<string, number> = new Map([
 const INFINITY = /^([+-]?)inf(?:inity)?$/i;
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const INTEGER = /^[+-]?\d{1,20}$/;
+/** Integers of so many characters are numbers exactly. */
+const MAX_SAFE_LENGTH = 15;
 
 function parseElement(text: string, { field, dtype }: FormField): number | bigint {
   const value = dtype === "bool" ? BOOLEANS.get(text.toLowerCase()) : parseNumber(text, dtype);
@@ -85,8 +105,10 @@ function parseElement(text: string, { field, dtype }: FormField): number | bigin
 function parseNumber(text: string, dtype: DType): number | bigint | undefined {
   if (dtype === "float32" || dtype === "float64") return parseFloating(text);
   if (!INTEGER.test(text)) return undefined;
-  const integer = BigInt(text.replace(/^\+/, ""));
   const { bytes } = numericLayout(dtype as NumericDType);
+  const range = text.length <= MAX_SAFE_LENGTH && bytes < 8 ? integerRange(dtype) : undefined;
+  if (range !== undefined) return Number(text) >= range[0] && Number(text) < range[1] ? Number(text) : undefined;
+  const integer = BigInt(text.replace(/^\+/, ""));
   const wrapped = dtype.startsWith("u") ? BigInt.asUintN(8 * bytes, integer) : BigInt.asIntN(8 * bytes, integer);
   if (wrapped !== integer) return undefined;
   return bytes === 8 ? integer : Number(integer);

@@ -1,11 +1,13 @@
 import { isUtf8 } from "node:buffer";
+import { defineJob } from "../../codec-host/job.ts";
+import { isLargeText } from "../../codec-host/large-message.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { ServingError } from "../../errors.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
 
 const JSON_TYPE = "application/json";
@@ -20,16 +22,19 @@ export function checkMimeType(outMimeType: string): void {
   throw refusal(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
 }
 
+type Answered = Pick<InferResponse, "outputs" | "metadata" | "contentType">;
+type Wanted = Pick<KibernetikaRequest, "outFilter" | "outMimeType">;
+
 /**
  * The answer to a predict request: a JSON object with a value for each output, or the only output's bytes under the media
  * type that a hook chose, else the client.
  */
-export function toKibernetikaAnswer(response: InferResponse, request: KibernetikaRequest): HttpAnswer {
+export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAnswer {
   const outputs = filterOutputs(tensorsOf(response), request.outFilter);
-  const { metadata: headers, contentType } = response;
+  const { metadata: headers } = response;
   const bytes = onlyBytes(outputs);
   const isRawAsked = request.outMimeType !== "" && request.outMimeType !== JSON_TYPE;
-  const type = contentType ?? (isRawAsked ? request.outMimeType : undefined);
+  const type = response.contentType ?? (isRawAsked ? request.outMimeType : undefined);
   if (bytes !== undefined && type !== undefined) {
     return { contentType: withCharset(type), body: bytes, headers: { ...headers, ...RAW_HEADERS } };
   }
@@ -37,7 +42,16 @@ export function toKibernetikaAnswer(response: InferResponse, request: Kibernetik
   return { contentType: JSON_TYPE, body: writeOutputs(outputs), headers };
 }
 
-function tensorsOf({ outputs }: InferResponse): Tensors {
+/** {@link toKibernetikaAnswer} for a codec thread. */
+export const toKibernetikaAnswerJob = defineJob(import.meta.url, "toKibernetikaAnswerJob", toKibernetikaAnswer);
+
+/** Whether writing an answer is work for a codec thread; a single value may be sent as it is. */
+export function isLargeAnswer(response: Answered, request: Wanted): boolean {
+  const outputs = filterOutputs(tensorsOf(response), request.outFilter);
+  return onlyBytes(outputs) === undefined && isLargeText(outputs.map(([, tensor]) => tensor));
+}
+
+function tensorsOf({ outputs }: Answered): Tensors {
   if (outputs.kind === "tensors") return outputs.tensors;
   throw new ServingError("internal", "The service answered a request of kind tensors with json.");
 }
@@ -56,8 +70,8 @@ function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
 function onlyBytes(outputs: Entries): Uint8Array | undefined {
   const [first, ...others] = outputs;
   if (first === undefined || others.length > 0) return undefined;
-  const [, { dtype, data }] = first;
-  return dtype === "bytes" && data.length === 1 ? (data[0] as Uint8Array) : undefined;
+  const [, tensor] = first;
+  return tensor.dtype === "bytes" && elementCount(tensor.shape) === 1 ? tensor.data[0] : undefined;
 }
 
 function withCharset(type: string): string {

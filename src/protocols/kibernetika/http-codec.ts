@@ -1,5 +1,6 @@
+import { defineJob } from "../../codec-host/job.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
-import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "../../codecs/json/json-reader.ts";
+import { type JsonReaderOptions, parseJson } from "../../codecs/json/json-reader.ts";
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import {
   isJsonList,
@@ -9,7 +10,7 @@ import {
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
 import { ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { dtypeOfName, dtypeOfNumber } from "./dtype.ts";
@@ -24,15 +25,14 @@ export interface KibernetikaRequest {
   readonly outMimeType: string;
 }
 
-/** Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. */
-export function parseKibernetikaJson(body: Uint8Array, budget: DecodeBudget): KibernetikaRequest {
+/** Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. `maxBytes` bounds what is made of it. */
+export function parseKibernetikaJson(body: Uint8Array, maxBytes: number): KibernetikaRequest {
+  const budget = new DecodeBudget(maxBytes);
   return toRequest(parseJson(body, budget, JSON_OPTIONS), budget);
 }
 
-/** The same for a body so large that others should have their turns meanwhile. */
-export async function parseLargeKibernetikaJson(body: Uint8Array, budget: DecodeBudget): Promise<KibernetikaRequest> {
-  return toRequest(await parseJsonInTurns(body, budget, JSON_OPTIONS), budget);
-}
+/** {@link parseKibernetikaJson} for a codec thread. */
+export const parseKibernetikaJsonJob = defineJob(import.meta.url, "parseKibernetikaJsonJob", parseKibernetikaJson);
 
 const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
 

@@ -1,7 +1,7 @@
-import type { IncomingHttpHeaders } from "node:http";
 import busboy from "busboy";
+import { defineJob } from "../../codec-host/job.ts";
 import { publicText, ServingError } from "../../errors.ts";
-import { type DecodeBudget, MAX_INPUTS } from "../../limits/decode-budget.ts";
+import { DecodeBudget, MAX_INPUTS } from "../../limits/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { dtypeOfName } from "./dtype.ts";
@@ -30,13 +30,17 @@ export const FORM_TYPES = [
 /** One of {@link FORM_TYPES}. */
 type FormType = (typeof FORM_TYPES)[number];
 
-/** Parses a form whose fields are called TYPE_NAME, with `out_filter` or `out_filters` and `out_mime_type` beside them. */
+/**
+ * Parses a form whose fields are called TYPE_NAME, with `out_filter` or `out_filters` and `out_mime_type` in addition.
+ * `contentType` is the header, which has the boundary; `maxBytes` bounds what is made of the body.
+ */
 export async function parseKibernetikaForm(
-  body: Buffer,
-  headers: IncomingHttpHeaders,
-  budget: DecodeBudget,
+  body: Uint8Array,
+  contentType: string,
+  maxBytes: number,
 ): Promise<KibernetikaRequest> {
-  const { texts, files } = await splitForm(body, headers);
+  const budget = new DecodeBudget(maxBytes);
+  const { texts, files } = await splitForm(body, contentType);
   const inputs = new Map<string, Tensor>();
   const add = (field: string, name: string, tensor: Tensor) => {
     if (inputs.has(name)) throw refusal(`Field "${field}" is a second value for input "${name}".`);
@@ -55,6 +59,9 @@ export async function parseKibernetikaForm(
   const outFilter = filter.flatMap((names) => names.split(",")).filter((name) => name !== "");
   return { inputs: createTensors(inputs), outFilter, outMimeType: texts.get("out_mime_type")?.[0] ?? "" };
 }
+
+/** {@link parseKibernetikaForm} for a codec thread. */
+export const parseKibernetikaFormJob = defineJob(import.meta.url, "parseKibernetikaFormJob", parseKibernetikaForm);
 
 interface Target {
   readonly type: FormType;
@@ -76,7 +83,7 @@ interface Form {
   readonly files: ReadonlyMap<string, readonly Buffer[]>;
 }
 
-function splitForm(body: Buffer, headers: IncomingHttpHeaders): Promise<Form> {
+function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
   const texts = new Map<string, string[]>();
   const files = new Map<string, Buffer[]>();
   return new Promise((resolve, reject) => {
@@ -85,7 +92,7 @@ function splitForm(body: Buffer, headers: IncomingHttpHeaders): Promise<Form> {
     };
     try {
       const limits = { fieldNameSize: body.length, fieldSize: body.length, parts: MAX_INPUTS + 1 };
-      const parser = busboy({ headers, limits, defParamCharset: "utf8" });
+      const parser = busboy({ headers: { "content-type": contentType }, limits, defParamCharset: "utf8" });
       // A part without a name comes with undefined, whatever the types say.
       parser.on("field", (name: string | undefined, value) => append(texts, name ?? "", value));
       parser.on("file", (name: string | undefined, stream) => {
@@ -99,7 +106,7 @@ function splitForm(body: Buffer, headers: IncomingHttpHeaders): Promise<Form> {
       );
       parser.on("error", fail);
       parser.on("close", () => resolve({ texts, files }));
-      parser.end(body);
+      parser.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
     } catch (reason) {
       fail(reason);
     }

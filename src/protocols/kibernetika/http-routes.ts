@@ -1,12 +1,12 @@
-import { LARGE_BYTES } from "../../codecs/json/json-reader.ts";
+import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { checkMimeType, toKibernetikaAnswer } from "./http-answer.ts";
-import { type KibernetikaRequest, parseKibernetikaJson, parseLargeKibernetikaJson } from "./http-codec.ts";
-import { parseKibernetikaForm } from "./http-multipart.ts";
+import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toKibernetikaAnswerJob } from "./http-answer.ts";
+import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
+import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 
 const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
 const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
@@ -35,9 +35,9 @@ const REFUSAL: HttpRoute = {
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
   const { signature, version } = parsePath(url);
+  const { id, metadata, signal, memory, record, deadline } = exchange.callInfo();
   const request = await readRequest(exchange);
   checkMimeType(request.outMimeType);
-  const { id, metadata, signal, memory, record, deadline } = exchange.callInfo();
   const response = await service.infer({
     id,
     metadata,
@@ -51,22 +51,32 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
     inputs: { kind: "tensors", tensors: request.inputs },
     outputs: request.outFilter.length > 0 ? request.outFilter : undefined,
   });
-  return toKibernetikaAnswer(response, request);
+  if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);
+  const { outFilter, outMimeType } = request;
+  const { outputs, metadata: headers, contentType } = response;
+  return exchange.encode(toKibernetikaAnswerJob, [
+    { outputs, metadata: headers, ...(contentType !== undefined && { contentType }) },
+    { outFilter, outMimeType },
+  ]);
 }
 
 async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> {
-  const { mediaType } = exchange;
-  if (mediaType === "multipart/form-data") {
-    return parseKibernetikaForm(await exchange.readBody(), exchange.request.headers, exchange.budget);
+  const { mediaType, maxMessageBytes, request } = exchange;
+  const isForm = mediaType === "multipart/form-data";
+  if (!isForm && !JSON_TYPES.has(mediaType) && !/[/+]json$/.test(mediaType)) throw unsupportedType(mediaType);
+  const body = await exchange.readBody();
+  const isLarge = body.length > LARGE_MESSAGE_BYTES;
+  if (!isForm) {
+    if (!isLarge) return parseKibernetikaJson(body, maxMessageBytes);
+    return exchange.decode(parseKibernetikaJsonJob, [body, maxMessageBytes], body);
   }
-  if (JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType)) {
-    const bytes = await exchange.lendBody();
-    const parse = bytes.length > LARGE_BYTES ? parseLargeKibernetikaJson : parseKibernetikaJson;
-    const request = await parse(bytes, exchange.budget);
-    exchange.recycle(bytes);
-    return request;
-  }
-  throw new HttpError(
+  const type = request.headers["content-type"] ?? "";
+  if (!isLarge) return parseKibernetikaForm(body, type, maxMessageBytes);
+  return exchange.decode(parseKibernetikaFormJob, [body, type, maxMessageBytes], body);
+}
+
+function unsupportedType(mediaType: string): HttpError {
+  return new HttpError(
     415,
     `Content-Type "${mediaType}" is not supported; send application/json or multipart/form-data.`,
   );

@@ -20,10 +20,10 @@ export function createKibernetikaDialect(input: string): TensorDialect {
  * The bytes of a string: decoded where the whole of it is standard base64 with its padding (line breaks aside), else its
  * UTF-8. So did the original, whose clients encode every string; the price is that a text such as `test` is decoded too.
  */
-function toBytes(text: string): Uint8Array {
+function toBytes(text: string): string | Uint8Array {
   const packed = text.replace(/[\r\n]+/g, "");
   const decoded = packed.length % 4 === 0 && !/\s/.test(packed) ? decodeBase64(packed) : undefined;
-  return decoded ?? Buffer.from(text);
+  return decoded ?? text;
 }
 
 function decodeObject(input: string, object: JsonObject): Uint8Array {

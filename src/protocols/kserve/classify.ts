@@ -1,62 +1,50 @@
+import { defineJob } from "../../codec-host/job.ts";
 import { ServingError } from "../../errors.ts";
-import { fromBfloat16, fromFloat16 } from "../../tensor/float16.ts";
-import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { BytesBuilder } from "../../tensor/bytes-builder.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { greatest, valueAt } from "./greatest.ts";
 
 /** How many classes a client wants of an output, and what they are called. */
-interface Output {
+export interface ClassifiedOutput {
   readonly name: string;
+  readonly count: number;
   /** One text for each class; absent = none are known. */
   readonly labels?: readonly string[] | undefined;
 }
 
-const encoder = new TextEncoder();
+/** What one class takes while its text is made, in bytes. */
+const CLASS_BYTES = 128;
 
 /**
  * The greatest `count` values of each row as `"value:index"` or `"value:index:label"`, greatest first: shape [batch, count],
- * or [count] for rank 1 (the classification extension). Throws `invalid_argument` for an output without numbers.
+ * or [count] for rank 1 (the classification extension). Throws `invalid_argument` for an output without numbers, and for
+ * more classes than `maxBytes` hold.
  */
-export function classify(tensor: Tensor, count: number, output: Output): Tensor<"bytes"> {
+export function classify(tensor: Tensor, output: ClassifiedOutput, maxBytes: number): Tensor<"bytes"> {
   const { shape } = tensor;
+  const { name, count, labels } = output;
   if (tensor.dtype === "bytes" || tensor.dtype.startsWith("complex") || shape.length === 0) {
     throw new ServingError(
       "invalid_argument",
-      `class result not available for output '${output.name}' of datatype ${tensor.dtype} and shape [${shape}]; it needs numbers in at least one dimension`,
+      `class result not available for output '${name}' of datatype ${tensor.dtype} and shape [${shape}]; it needs numbers in at least one dimension`,
     );
   }
   const rows = shape.length === 1 ? 1 : (shape[0] as number);
   const width = rows === 0 ? 0 : tensor.data.length / rows;
   const kept = Math.min(count, width);
-  const data = Array.from({ length: rows }, (_, row) =>
-    topOf(tensor, { start: row * width, width, kept }).map((index) =>
-      encoder.encode(describe(tensor, row * width + index, { index, labels: output.labels })),
-    ),
-  ).flat();
-  return createTensor("bytes", shape.length === 1 ? [kept] : [rows, kept], data);
+  new DecodeBudget(maxBytes).spend(rows * kept * CLASS_BYTES, () => `${rows * kept} classes of output '${name}'`);
+  const classes = new BytesBuilder();
+  for (let start = 0; start < rows * width; start += width) {
+    for (const index of greatest(tensor, { start, width, kept })) {
+      classes.append(describe(tensor, start + index, { index, labels }));
+    }
+  }
+  return classes.finish(shape.length === 1 ? [kept] : [rows, kept]);
 }
 
-interface Row {
-  readonly start: number;
-  readonly width: number;
-  readonly kept: number;
-}
-
-/** The indices within a row of its greatest values, greatest first; equal ones in their order, NaN last. */
-function topOf(tensor: Tensor, { start, width, kept }: Row): number[] {
-  const order = Uint32Array.from({ length: width }, (_, index) => index);
-  const compare = (a: number, b: number) => {
-    const [first, second] = [valueAt(tensor, start + a), valueAt(tensor, start + b)];
-    if (first > second) return -1;
-    if (second > first) return 1;
-    return Number(Number.isNaN(first)) - Number(Number.isNaN(second)) || a - b;
-  };
-  return [...order.sort(compare).subarray(0, kept)];
-}
-
-function valueAt({ dtype, data }: Tensor, index: number): number | bigint {
-  const value = data[index] as number | bigint;
-  if (dtype === "float16") return fromFloat16(value as number);
-  return dtype === "bfloat16" ? fromBfloat16(value as number) : value;
-}
+/** {@link classify} for a codec thread. */
+export const classifyJob = defineJob(import.meta.url, "classifyJob", classify);
 
 interface ClassName {
   readonly index: number;

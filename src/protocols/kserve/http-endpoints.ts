@@ -1,5 +1,6 @@
 import { isJsonList, type JsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
 import { ServingError } from "../../errors.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
@@ -253,8 +254,8 @@ async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswe
 
 /** A body that may be left out. */
 async function readObject(exchange: HttpExchange): Promise<JsonObject> {
-  const body = await exchange.readBody();
-  return body.length === 0 ? {} : parseKserveObject(body, exchange.budget);
+  const body = await exchange.readSmallBody();
+  return body.length === 0 ? {} : parseKserveObject(body, new DecodeBudget(exchange.maxMessageBytes));
 }
 
 /** What changes the server answers with its status alone. */

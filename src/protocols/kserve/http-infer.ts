@@ -1,18 +1,17 @@
-import { LARGE_BYTES } from "../../codecs/json/json-reader.ts";
+import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { compressAnswer } from "../../proxy/compress-answer.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
-import { toInputs } from "./http-inputs.ts";
+import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
 import { toRawInput } from "./http-raw-request.ts";
-import { parseKserveBody, parseLargeKserveBody } from "./http-request.ts";
-import { type AnswerForm, type KserveBodyParts, readForm, writeAnswer } from "./http-response.ts";
-import { inferKserve, type KserveRequest } from "./infer-kserve.ts";
+import { type AnswerForm, isLargeJson, type KserveBodyParts, writeAnswer, writeAnswerJob } from "./http-response.ts";
+import { inferKserve } from "./infer-kserve.ts";
 import { defaultSignature } from "./model-metadata.ts";
 import { describeModel, toModelRef } from "./model-ref.ts";
 import { NO_PARAMETERS } from "./parameters.ts";
-import type { InputContext } from "./raw-tensor.ts";
 
 /** Which model a URL names. */
 export interface ModelPath {
@@ -32,21 +31,38 @@ export async function answerInfer(
 ): Promise<HttpAnswer> {
   exchange.record.model = path.model;
   const header = exchange.request.headers[HEADER_LENGTH];
-  const body = await (header === undefined ? exchange.lendBody() : exchange.readBody(alignmentOf(header)));
+  const body = await exchange.readBody(alignmentOf(header));
+  const call = exchange.callInfo();
   const description = await describeModel(service, toModelRef(path.model, path.version));
-  const context = { model: path.model, budget: exchange.budget };
   const headerLength = readHeaderLength(header, body.length);
   const { request, form } =
     headerLength === 0 && body.length > 0
-      ? readRaw(description, path, { body, context })
-      : await readJson(path, { json: body.subarray(0, headerLength), binary: body.subarray(headerLength) }, context);
-  if (header === undefined) exchange.recycle(body);
-  const answer = await inferKserve(service, request, exchange.callInfo());
-  return compressAnswer(toHttpAnswer(writeAnswer(answer, form), answer.metadata), exchange);
+      ? readRaw(description, path, { body, maxBytes: exchange.maxMessageBytes })
+      : await decode({ body, headerLength, path }, exchange);
+  const answer = await inferKserve(service, request, call);
+  const parts = isLargeJson(answer, form)
+    ? await exchange.encode(writeAnswerJob, [answer, form])
+    : writeAnswer(answer, form);
+  return compressAnswer(toHttpAnswer(parts, answer.metadata), exchange);
+}
+
+interface JsonBody {
+  readonly body: Uint8Array;
+  readonly headerLength: number;
+  readonly path: ModelPath;
+}
+
+/** A small JSON part is parsed here: the large rest is seldom more than numbers to be viewed. */
+function decode({ body, headerLength, path }: JsonBody, exchange: HttpExchange): DecodedInfer | Promise<DecodedInfer> {
+  const { model, version } = path;
+  const options = { model, version, headerLength, maxBytes: exchange.maxMessageBytes };
+  const isSmall = headerLength <= LARGE_MESSAGE_BYTES;
+  const decoded = isSmall ? decodeInfer(body, { ...options, isInline: true }) : undefined;
+  return decoded ?? exchange.decode(decodeInferJob, [body, options], body);
 }
 
 /** Where the binary part is said to begin. */
-function alignmentOf(header: string | string[]): number {
+function alignmentOf(header: string | string[] | undefined): number {
   return /^\d{1,9}$/.test(String(header)) ? Number(header) : 0;
 }
 
@@ -64,45 +80,18 @@ function readHeaderLength(text: string | string[] | undefined, bodyLength: numbe
   throw invalid(`inference header size should be in range (0, ${bodyLength}), got: ${text.trim().slice(0, 40)}`);
 }
 
-interface ReadRequest {
-  readonly request: KserveRequest;
-  readonly form: AnswerForm;
-}
-
-const NOTHING = new Uint8Array(0);
-
-interface SplitBody {
-  readonly json: Uint8Array;
-  readonly binary: Uint8Array;
-}
-
-async function readJson(
-  { model, version }: ModelPath,
-  { json, binary }: SplitBody,
-  context: InputContext,
-): Promise<ReadRequest> {
-  const parse = json.length > LARGE_BYTES ? parseLargeKserveBody : parseKserveBody;
-  const { id, parameters, inputs, outputs } = await parse(json, context.budget);
-  // Where there is no binary part, no input may be a view of the JSON's buffer, be it an empty one.
-  const tensors = toInputs(inputs, binary.length > 0 ? binary : NOTHING, { ...context, id });
-  return {
-    request: { model, version, id, parameters, inputs: tensors, outputs },
-    form: readForm(parameters, outputs),
-  };
-}
-
 interface RawBody {
   readonly body: Uint8Array;
-  readonly context: InputContext;
+  readonly maxBytes: number;
 }
 
 function readRaw(
   description: ServableDescription,
   { model, version }: ModelPath,
-  { body, context }: RawBody,
-): ReadRequest {
+  { body, maxBytes }: RawBody,
+): DecodedInfer {
   const { inputs } = defaultSignature(description);
-  const input = toRawInput(inputs, body, context);
+  const input = toRawInput(inputs, body, { model, budget: new DecodeBudget(maxBytes) });
   const request = { model, version, id: "", parameters: NO_PARAMETERS, inputs: [input], outputs: [] };
   return { request, form: RAW_FORM };
 }

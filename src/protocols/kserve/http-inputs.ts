@@ -2,7 +2,8 @@ import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { ServingError } from "../../errors.ts";
 import { imageFormat } from "../../media/image-format.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
-import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { reshape } from "../../tensor/packed-tensor.ts";
+import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import type { JsonInput } from "./http-request.ts";
 import { createKserveDialect } from "./json-dialect.ts";
 import { readUnsigned, refuseSharedMemory } from "./parameters.ts";
@@ -45,7 +46,7 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
   const dtype = dtypeOfInput(input, context.model);
   const count = elementsOf(input, context.model);
   const tensor = toJsonTensor(data, dtype, createKserveDialect(name));
-  if (tensor.data.length === count) return createTensor(dtype, shape, tensor.data as never);
+  if (elementCount(tensor.shape) === count) return reshape(tensor, shape);
   throw invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
 }
 

@@ -1,5 +1,5 @@
 import { dumpJson } from "../../codecs/json/json-dump.ts";
-import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "../../codecs/json/json-reader.ts";
+import { type JsonReaderOptions, parseJson } from "../../codecs/json/json-reader.ts";
 import {
   isJsonList,
   isJsonObject,
@@ -34,19 +34,12 @@ export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveB
   return toKserveBody(parseKserveObject(text, budget), budget);
 }
 
-/** The same for a text of any size, which lets others have their turns. */
-export async function parseLargeKserveBody(text: Uint8Array, budget: DecodeBudget): Promise<KserveBody> {
-  const root = await parseJsonInTurns(text, budget, JSON_OPTIONS).catch((reason) => {
-    throw inTritonsWords(reason);
-  });
-  return toKserveBody(toRoot(root), budget);
-}
-
 function toKserveBody(body: JsonObject, budget: DecodeBudget): KserveBody {
   const { id = "", parameters, outputs: listed = [], ...root } = body;
   if (typeof id !== "string") throw unable("id", `it is ${dumpJson(id)}; expected a string`);
   const [inputs, outputs] = [toList("inputs", root.inputs), toList("outputs", listed)];
   budget.countInputs(inputs.length);
+  budget.countOutputs(outputs.length);
   return {
     id,
     parameters: toParameters(parameters),

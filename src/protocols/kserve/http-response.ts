@@ -1,7 +1,10 @@
 import { isUtf8 } from "node:buffer";
+import { defineJob } from "../../codec-host/job.ts";
+import { isLargeText, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
-import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { reshape } from "../../tensor/packed-tensor.ts";
+import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import type { AnsweredOutput, KserveAnswer, RequestedOutput } from "./infer-kserve.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
 import { rawSize, toRaw } from "./raw-tensor.ts";
@@ -17,7 +20,7 @@ export interface AnswerForm {
 
 /** A body: JSON, followed by the outputs that were wanted as bytes. */
 export interface KserveBodyParts {
-  readonly json: Buffer;
+  readonly json: Uint8Array;
   readonly binary: readonly Uint8Array[];
 }
 
@@ -35,7 +38,7 @@ const BYTES_PER_ELEMENT = 8;
 
 /** Writes an answer; an empty output is never binary, as in Triton. */
 export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyParts {
-  const elements = answer.outputs.reduce((sum, { tensor }) => sum + tensor.data.length, 0);
+  const elements = answer.outputs.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0);
   const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
   const binary: Uint8Array[] = [];
   writer.ascii("{");
@@ -45,12 +48,24 @@ export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyP
   writer.ascii('"outputs":[');
   for (const [index, output] of answer.outputs.entries()) {
     if (index > 0) writer.ascii(",");
-    const asBytes = output.tensor.data.length > 0 && wantsBytes(output, form);
+    const asBytes = elementCount(output.tensor.shape) > 0 && wantsBytes(output, form);
     if (asBytes) binary.push(toRaw(output.tensor));
     writeOutput(writer, output, { asBytes, isStrict: form.isStrict });
   }
   writer.ascii("]}");
   return { json: writer.finish(), binary };
+}
+
+/** {@link writeAnswer} for a codec thread. */
+export const writeAnswerJob = defineJob(import.meta.url, "writeAnswerJob", writeAnswer);
+
+/** Whether writing an answer is work for a codec thread: numbers that go as bytes are none. */
+export function isLargeJson({ outputs }: KserveAnswer, form: AnswerForm): boolean {
+  const isText = (output: AnsweredOutput) => !wantsBytes(output, form);
+  const hasManyBytes = outputs.some(
+    ({ tensor }) => tensor.dtype === "bytes" && elementCount(tensor.shape) > MANY_ELEMENTS,
+  );
+  return hasManyBytes || isLargeText(outputs.filter(isText).map(({ tensor }) => tensor));
 }
 
 function wantsBytes({ name }: AnsweredOutput, { isBinary, outputs }: AnswerForm): boolean {
@@ -85,8 +100,7 @@ function writeOutput(writer: JsonWriter, { name, datatype, tensor }: AnsweredOut
 
 /** Values are one list whatever the shape, as Triton writes them. */
 function flat(tensor: Tensor): Tensor {
-  const count = tensor.dtype.startsWith("complex") ? tensor.data.length / 2 : tensor.data.length;
-  return createTensor(tensor.dtype, [count], tensor.data as never);
+  return reshape(tensor, [elementCount(tensor.shape)]);
 }
 
 const LENIENT: TensorStyle = { separator: ",", bytes: writeBytes };

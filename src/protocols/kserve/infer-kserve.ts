@@ -1,9 +1,12 @@
+import type { JobOptions } from "../../codec-host/codec-pool.ts";
+import { codecs } from "../../codec-host/codecs.ts";
+import { MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, InferRequest } from "../../serving/inference-service.ts";
 import { defaultSignatureName, type Signature } from "../../signature/signature.ts";
-import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { checkRequest } from "./check-request.ts";
-import { classify } from "./classify.ts";
+import { type ClassifiedOutput, classify, classifyJob } from "./classify.ts";
 import { datatypeOf } from "./datatype.ts";
 import { describeModel, toModelRef } from "./model-ref.ts";
 import { type Parameters, readScheduling, readUnsigned, refuseSharedMemory } from "./parameters.ts";
@@ -85,7 +88,7 @@ export async function inferKserve(
     outputs: wanted.length > 0 ? wanted : undefined,
   });
   if (answer.outputs.kind !== "tensors") throw new ServingError("internal", "The service answered tensors with JSON.");
-  const outputs = answered(answer.outputs.tensors, request.outputs, signature);
+  const outputs = await answered(answer.outputs.tensors, request.outputs, { signature, call });
   return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
 }
 
@@ -106,22 +109,42 @@ function chooseSignature(signatures: Readonly<Record<string, Signature>>, name: 
 }
 
 /** In the order that the client asked for, else the signature's, else as they came. */
-function answered(
+async function answered(
   tensors: Tensors,
   requested: readonly RequestedOutput[],
-  signature: Signature | undefined,
-): AnsweredOutput[] {
-  if (requested.length > 0) {
-    return requested.map(({ name, parameters }) => {
-      const count = readUnsigned(parameters, "classification") ?? 0;
-      const labels = signature?.outputs?.find((spec) => spec.name === name)?.labels;
-      const tensor = tensors[name] ?? missing(name);
-      return toOutput(name, count === 0 ? tensor : classify(tensor, count, { name, labels }));
-    });
+  { signature, call }: Answering,
+): Promise<AnsweredOutput[]> {
+  if (requested.length === 0) {
+    const order = signature?.outputs?.map(({ name }) => name) ?? [];
+    const names = Object.keys(tensors).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+    return names.map((name) => toOutput(name, tensors[name] as Tensor));
   }
-  const order = signature?.outputs?.map(({ name }) => name) ?? [];
-  const names = Object.keys(tensors).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
-  return names.map((name) => toOutput(name, tensors[name] as Tensor));
+  const outputs: AnsweredOutput[] = [];
+  for (const { name, parameters } of requested) {
+    const count = readUnsigned(parameters, "classification") ?? 0;
+    const labels = signature?.outputs?.find((spec) => spec.name === name)?.labels;
+    const tensor = tensors[name] ?? missing(name);
+    const transfer = requested.length === 1 && call.memory?.isWireOnly === true ? "owned" : NOTHING;
+    const value = count === 0 ? tensor : await classified(tensor, { name, count, labels }, { ...call, transfer });
+    outputs.push(toOutput(name, value));
+  }
+  return outputs;
+}
+
+interface Answering {
+  readonly signature: Signature | undefined;
+  readonly call: CallContext;
+}
+
+/** What the texts of one output's classes may take: half of what all requests may hold by default. */
+const MAX_CLASS_BYTES = 256 * 1024 * 1024;
+
+const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
+
+async function classified(tensor: Tensor, output: ClassifiedOutput, options: JobOptions): Promise<Tensor> {
+  if (elementCount(tensor.shape) <= MANY_ELEMENTS) return classify(tensor, output, MAX_CLASS_BYTES);
+  const { transfer, signal, memory } = options;
+  return codecs.run(classifyJob, [tensor, output, MAX_CLASS_BYTES], { transfer, signal, memory });
 }
 
 function missing(name: string): never {

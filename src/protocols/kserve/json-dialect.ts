@@ -10,7 +10,7 @@ export function createKserveDialect(input: string): TensorDialect {
   return {
     integers: "values",
     nullIsNaN: true,
-    text: (text) => Buffer.from(text),
+    text: (text) => text,
     object: (object) => decodeObject(input, object),
     refuse: (misfit) =>
       new ServingError("invalid_argument", `Unable to parse 'data' of input '${input}': ${describe(misfit)}`),

@@ -1,10 +1,11 @@
+import { defineJob } from "../../codec-host/job.ts";
 import { inferDType } from "../../codecs/json/json-dtype.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
-import { type JsonReaderOptions, parseJson, parseJsonInTurns } from "../../codecs/json/json-reader.ts";
+import { type JsonReaderOptions, parseJson } from "../../codecs/json/json-reader.ts";
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listLength } from "../../codecs/json/json-value.ts";
 import { ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { ServableDescription } from "../../serving/inference-service.ts";
 import { defaultSignatureName, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
@@ -29,11 +30,6 @@ export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): Predic
   return toPredictBody(parseJson(body, budget, JSON_OPTIONS), budget);
 }
 
-/** The same for a body so large that others should have their turns meanwhile. */
-export async function parseLargePredictBody(body: Uint8Array, budget: DecodeBudget): Promise<PredictBody> {
-  return toPredictBody(await parseJsonInTurns(body, budget, JSON_OPTIONS), budget);
-}
-
 function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {
   if (!isJsonObject(root)) throw refusal(`JSON Value: ${dumpJson(root)} Is not object`);
   const { signature_name: signature = "" } = root;
@@ -41,8 +37,10 @@ function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {
   throw refusal(`JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`);
 }
 
+type Described = Pick<ServableDescription, "signatures">;
+
 /** The signature that a request names; undefined where the service does not tell its signatures. */
-export function findSignature(name: string, { signatures }: ServableDescription): Signature | undefined {
+export function findSignature(name: string, { signatures }: Described): Signature | undefined {
   const wanted = name === "" ? defaultSignatureName(signatures) : name;
   if (Object.hasOwn(signatures, wanted)) return signatures[wanted];
   if (Object.keys(signatures).length === 0) return undefined;
@@ -57,6 +55,26 @@ export interface PredictInputs {
   readonly format: PredictFormat;
   readonly inputs: Tensors;
 }
+
+/** A predict request. */
+export interface PredictMessage extends PredictInputs {
+  /** As the client named it; empty = the default. */
+  readonly signature: string;
+}
+
+/** Decodes the body of a predict request for a servable with these signatures. `maxBytes` bounds what is made of it. */
+function decodePredict(body: Uint8Array, signatures: Described["signatures"], maxBytes: number): PredictMessage {
+  return readPredictBody(parsePredictBody(body, new DecodeBudget(maxBytes)), signatures);
+}
+
+/** The request that a body stands for whose JSON was parsed. */
+export function readPredictBody(parsed: PredictBody, signatures: Described["signatures"]): PredictMessage {
+  const signature = findSignature(parsed.signature, { signatures });
+  return { signature: parsed.signature, ...readInputs(parsed, signature?.inputs) };
+}
+
+/** {@link decodePredict} for a codec thread. */
+export const decodePredictJob = defineJob(import.meta.url, "decodePredictJob", decodePredict);
 
 /** Reads the tensors; without `specs` their names and dtypes are what the JSON says. */
 export function readInputs(body: PredictBody, specs: readonly TensorSpec[] | undefined): PredictInputs {

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { defineJob } from "../../codec-host/job.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { rowWriter, type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { ServingError } from "../../errors.ts";
@@ -14,7 +15,7 @@ const BYTES_PER_ELEMENT = 8;
  * The answer to a predict request, as TensorFlow Serving writes it: `predictions` for a row request, `outputs` for a
  * column request; one output alone goes without its name. Throws `invalid_argument` for outputs that have no rows.
  */
-export function writePredictions(outputs: Tensors, format: PredictFormat): Buffer {
+export function writePredictions(outputs: Tensors, format: PredictFormat): Uint8Array {
   const entries = Object.entries(outputs);
   let elements = 0;
   for (const [, { data }] of entries) elements += data.length;
@@ -23,6 +24,9 @@ export function writePredictions(outputs: Tensors, format: PredictFormat): Buffe
   else writeColumns(writer, entries);
   return writer.finish();
 }
+
+/** {@link writePredictions} for a codec thread. */
+export const writePredictionsJob = defineJob(import.meta.url, "writePredictionsJob", writePredictions);
 
 type Entries = readonly (readonly [name: string, tensor: Tensor])[];
 

@@ -1,11 +1,24 @@
-import { LARGE_BYTES } from "../../codecs/json/json-reader.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute, HttpRoutes } from "../../proxy/http-route.ts";
-import type { InferenceService, InferResponse, ModelRef } from "../../serving/inference-service.ts";
+import type {
+  InferenceService,
+  InferResponse,
+  ModelRef,
+  ServableDescription,
+} from "../../serving/inference-service.ts";
+import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { findSignature, parseLargePredictBody, parsePredictBody, readInputs } from "./http-request.ts";
-import { writePredictions } from "./http-response.ts";
+import {
+  decodePredictJob,
+  findSignature,
+  type PredictMessage,
+  parsePredictBody,
+  readPredictBody,
+} from "./http-request.ts";
+import { writePredictions, writePredictionsJob } from "./http-response.ts";
 
 const PREFIX = /^\/v1\//i;
 /** The whole URL, query string included: `/v1/models/NAME[/versions/V | /labels/L]:predict`. */
@@ -53,18 +66,20 @@ function percentDecode(text: string): string {
 
 async function predict(service: InferenceService, ref: ModelRef, exchange: HttpExchange): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
-  const bytes = await exchange.lendBody();
-  const { budget } = exchange;
-  const isLarge = bytes.length > LARGE_BYTES;
-  const body = isLarge ? await parseLargePredictBody(bytes, budget) : parsePredictBody(bytes, budget);
-  exchange.recycle(bytes);
+  const request = await exchange.readBody();
+  const { id, metadata, signal, memory, record, deadline } = exchange.callInfo();
+  // JSON that is faulty is told before a model that is not there, as in the original; a large body is parsed when all is known.
+  const isLarge = request.length > LARGE_MESSAGE_BYTES;
+  const parsed = isLarge ? undefined : parsePredictBody(request, new DecodeBudget(exchange.maxMessageBytes));
   const servable = await service.describe(ref);
-  const signature = findSignature(body.signature, servable);
-  const { format, inputs } = readInputs(body, signature?.inputs);
+  const { signatures } = servable;
+  const message =
+    parsed === undefined ? await decodeLarge(request, signatures, exchange) : readPredictBody(parsed, signatures);
+  const { format, inputs, signature: signatureName } = message;
+  const signature = findSignature(signatureName, servable);
   // A remote server that does not tell its signatures does not tell its version either.
   const { model, version, label }: ModelRef =
     signature === undefined ? ref : { model: servable.model, version: servable.version };
-  const { id, metadata, signal, memory, record, deadline } = exchange.callInfo();
   // Not spread: an object made of two others has a hidden class of its own, which outlives the request.
   const answer = await service.infer({
     id,
@@ -76,14 +91,26 @@ async function predict(service: InferenceService, ref: ModelRef, exchange: HttpE
     model,
     version,
     label,
-    signature: body.signature,
+    signature: signatureName,
     inputs: { kind: "tensors", tensors: inputs },
   });
   const outputs = tensorsOf(answer);
   if (signature?.outputs !== undefined && Object.keys(outputs).length === 0) {
     throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
   }
-  return toAnswer(writePredictions(outputs, format), answer.metadata);
+  const body = isLargeText(Object.values(outputs))
+    ? await exchange.encode(writePredictionsJob, [outputs, format])
+    : writePredictions(outputs, format);
+  return toAnswer(body, answer.metadata);
+}
+
+function decodeLarge(
+  body: Uint8Array,
+  signatures: ServableDescription["signatures"],
+  exchange: HttpExchange,
+): Promise<PredictMessage> {
+  const { maxMessageBytes } = exchange;
+  return exchange.decode(decodePredictJob, [body, toPlainSignatures(signatures), maxMessageBytes], body);
 }
 
 function tensorsOf({ outputs }: InferResponse): Tensors {

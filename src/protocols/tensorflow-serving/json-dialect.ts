@@ -29,7 +29,7 @@ const TYPE_NAMES: Partial<Record<DType, string>> = {
 export const tensorflowDialect: TensorDialect = {
   integers: "literals",
   nullIsNaN: false,
-  text: (text) => Buffer.from(text),
+  text: (text) => text,
   object: decodeObject,
   refuse: (misfit) => {
     const isComplex = misfit.kind === "type" && misfit.dtype.startsWith("complex");

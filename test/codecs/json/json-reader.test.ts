@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseJson, parseJsonInTurns } from "../../../src/codecs/json/json-reader.ts";
+import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { JsonNumbers, type JsonValue } from "../../../src/codecs/json/json-value.ts";
 import { DecodeBudget } from "../../../src/limits/decode-budget.ts";
 import { Random } from "../../grpc/random.ts";
@@ -22,36 +22,6 @@ function errorOf(text: string, options = {}): string {
   }
   return "no error";
 }
-
-describe("parseJsonInTurns", () => {
-  test("gives what parseJson gives, wherever it pauses", async () => {
-    const random = new Random(2);
-    for (let round = 0; round < 300; round++) {
-      const text = `[[${randomJson(random)},[[1, 2],[3,4], [5,6]],[7 , 8,9]], ${randomJson(random)}]`;
-      const turns = parseJsonInTurns(Buffer.from(text), ampleBudget(), { turnBytes: 1 + random.below(9) });
-      expect(toPlain(await turns), text).toEqual(JSON.parse(text));
-    }
-  });
-
-  test("refuses every beginning of a document as parseJson does", async () => {
-    const text = '{"a": [[1, 2.5], [-3e2, 4]], "b": ["c", null, {"d": true}]}';
-    for (let length = 0; length < text.length; length++) {
-      const start = text.slice(0, length);
-      const turns = parseJsonInTurns(Buffer.from(start), ampleBudget(), { turnBytes: 1 });
-      await expect(turns, start).rejects.toThrow(errorOf(start));
-    }
-  });
-
-  test("keeps rows together in one block of numbers, and lets others have their turns", async () => {
-    const rows = Array.from({ length: 1000 }, (_, index) => [index, index + 0.5]);
-    let turns = 0;
-    const count = setInterval(() => turns++, 0);
-    const value = await parseJsonInTurns(Buffer.from(JSON.stringify(rows)), ampleBudget(), { turnBytes: 16 });
-    clearInterval(count);
-    expect(value).toMatchObject({ shape: [1000, 2], size: 2000 });
-    expect(turns).toBeGreaterThan(0);
-  });
-});
 
 describe("parseJson", () => {
   test("agrees with JSON.parse on random documents", () => {

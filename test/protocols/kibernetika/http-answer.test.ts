@@ -21,7 +21,7 @@ function answer(outputs: Record<string, Tensor>, choice: Choice = {}) {
     metadata: { "x-hook": "1" },
     ...(contentType !== undefined && { contentType }),
   };
-  return toKibernetikaAnswer(response, { inputs: createTensors(), outFilter, outMimeType });
+  return toKibernetikaAnswer(response, { outFilter, outMimeType });
 }
 
 function bytes(shape: readonly number[], ...elements: readonly Uint8Array[]): Tensor {
@@ -153,7 +153,7 @@ describe("toKibernetikaAnswer", () => {
       outputs: { kind: "json", json: PNG },
       metadata: {},
     } as const;
-    expect(() => toKibernetikaAnswer(response, { inputs: {}, outFilter: [], outMimeType: "" })).toThrow(
+    expect(() => toKibernetikaAnswer(response, { outFilter: [], outMimeType: "" })).toThrow(
       expect.objectContaining({ code: "internal" }),
     );
   });

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { parseKibernetikaJson } from "../../../src/protocols/kibernetika/http-codec.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
-import { ampleBudget } from "../../proxy/ample-budget.ts";
 
 function parse(text: string) {
-  return parseKibernetikaJson(Buffer.from(text), ampleBudget());
+  return parseKibernetikaJson(Buffer.from(text), 256 * 1024 * 1024);
 }
 
 function input(dtype: string, data: string) {

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { FORM_TYPES, parseKibernetikaForm } from "../../../src/protocols/kibernetika/http-multipart.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
-import { ampleBudget } from "../../proxy/ample-budget.ts";
+
+const MAX_BYTES = 256 * 1024 * 1024;
 
 /** The form as an HTTP client would send it. */
 async function encode(form: FormData) {
   const response = new Response(form);
   const body = Buffer.from(await response.arrayBuffer());
-  return { body, headers: { "content-type": response.headers.get("content-type") ?? "" } };
+  return { body, type: response.headers.get("content-type") ?? "" };
 }
 
 async function parse(...fields: readonly (readonly [name: string, value: string | Uint8Array])[]) {
@@ -16,8 +17,8 @@ async function parse(...fields: readonly (readonly [name: string, value: string 
     if (typeof value === "string") form.append(name, value);
     else form.append(name, new Blob([Buffer.from(value)]), "file.bin");
   }
-  const { body, headers } = await encode(form);
-  const { inputs, ...rest } = await parseKibernetikaForm(body, headers, ampleBudget());
+  const { body, type } = await encode(form);
+  const { inputs, ...rest } = await parseKibernetikaForm(body, type, MAX_BYTES);
   const entries = Object.entries(inputs).map(([name, tensor]) => [name, comparable(tensor)]);
   return { inputs: Object.fromEntries(entries), ...rest };
 }
@@ -71,9 +72,9 @@ describe("parseKibernetikaForm", () => {
   test("ignores a text without a name, and refuses a file without one", async () => {
     const part = (disposition: string) =>
       Buffer.from(`--b\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n1\r\n--b--\r\n`);
-    const headers = { "content-type": "multipart/form-data; boundary=b" };
-    expect((await parseKibernetikaForm(part('x="float_x"'), headers, ampleBudget())).inputs).toEqual({});
-    await expect(parseKibernetikaForm(part('filename="f"'), headers, ampleBudget())).rejects.toThrow(
+    const type = "multipart/form-data; boundary=b";
+    expect((await parseKibernetikaForm(part('x="float_x"'), type, MAX_BYTES)).inputs).toEqual({});
+    await expect(parseKibernetikaForm(part('filename="f"'), type, MAX_BYTES)).rejects.toThrow(
       'File field "" is not called TYPE_NAME',
     );
   });
@@ -97,18 +98,14 @@ describe("parseKibernetikaForm", () => {
   test("refuses a body that is no form, that ends early, or whose boundary is not named", async () => {
     const form = new FormData();
     form.append("float_x", "1");
-    const { body, headers } = await encode(form);
+    const { body, type } = await encode(form);
     const refused = expect.objectContaining({
       code: "invalid_argument",
       message: expect.stringContaining("The form cannot be read"),
     });
-    await expect(parseKibernetikaForm(body.subarray(0, body.length - 30), headers, ampleBudget())).rejects.toEqual(
-      refused,
-    );
-    await expect(parseKibernetikaForm(Buffer.from("junk"), headers, ampleBudget())).rejects.toEqual(refused);
-    await expect(parseKibernetikaForm(Buffer.alloc(0), headers, ampleBudget())).rejects.toEqual(refused);
-    await expect(parseKibernetikaForm(body, { "content-type": "multipart/form-data" }, ampleBudget())).rejects.toEqual(
-      refused,
-    );
+    await expect(parseKibernetikaForm(body.subarray(0, body.length - 30), type, MAX_BYTES)).rejects.toEqual(refused);
+    await expect(parseKibernetikaForm(Buffer.from("junk"), type, MAX_BYTES)).rejects.toEqual(refused);
+    await expect(parseKibernetikaForm(Buffer.alloc(0), type, MAX_BYTES)).rejects.toEqual(refused);
+    await expect(parseKibernetikaForm(body, "multipart/form-data", MAX_BYTES)).rejects.toEqual(refused);
   });
 });

@@ -2,12 +2,13 @@ import { describe, expect, it } from "vitest";
 import { classify } from "../../../src/protocols/kserve/classify.ts";
 import { toBfloat16, toFloat16 } from "../../../src/tensor/float16.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+import { Random } from "../../grpc/random.ts";
 
 const floats = (shape: number[], ...values: number[]) => createTensor("float32", shape, Float32Array.from(values));
 
 /** The shape and the texts of a tensor's greatest values. */
 function classes(tensor: Tensor, count: number, labels?: readonly string[]) {
-  const { shape, data } = classify(tensor, count, { name: "y", labels });
+  const { shape, data } = classify(tensor, { name: "y", count, labels }, 1_000_000);
   return [shape, data.map((element) => Buffer.from(element).toString())];
 }
 
@@ -66,3 +67,26 @@ describe("the greatest values of an output", () => {
     );
   });
 });
+
+it("keeps what sorting all values would give, whatever their order, equal ones and NaN among them", () => {
+  const random = new Random(5);
+  for (let round = 0; round < 200; round++) {
+    const values = Float32Array.from({ length: random.below(40) }, () =>
+      random.below(9) === 0 ? Number.NaN : random.below(12),
+    );
+    const sorted = [...values.keys()].sort((a, b) => compare(values[a] as number, values[b] as number) || a - b);
+    const count = random.below(45);
+    const { data } = classify(createTensor("float32", [values.length], values), { name: "y", count }, 1_000_000);
+    const indices = data.map((each) => Number(Buffer.from(each).toString().split(":")[1]));
+    expect(indices).toEqual(sorted.slice(0, count));
+  }
+});
+
+it("refuses more classes than there is memory for", () => {
+  const tensor = createTensor("int8", [1000, 1], new Int8Array(1000));
+  expect(() => classify(tensor, { name: "y", count: 1 }, 100_000)).toThrow(/1000 classes of output 'y' takes/);
+});
+
+function compare(a: number, b: number): number {
+  return Number(Number.isNaN(a)) - Number(Number.isNaN(b)) || b - a || 0;
+}

@@ -1,0 +1,162 @@
+import { availableParallelism } from "node:os";
+import type { CancelSignal } from "../async/cancel-source.ts";
+import { CodecWorker } from "./codec-worker.ts";
+import type { Job } from "./job.ts";
+import { fromJobMessage, toJobMessage } from "./job-message.ts";
+import type { MayTransfer } from "./move-views.ts";
+
+/** Where what a job makes is counted. */
+interface JobMemory {
+  /** Throws unless there is room for so many bytes now. */
+  check(bytes: number): void;
+  grow(bytes: number): void;
+  shrink(bytes: number): void;
+}
+
+/** How a job is done. */
+export interface JobOptions {
+  /** Buffers of the arguments that the caller has no further use for. */
+  readonly transfer: MayTransfer;
+  /** Ends the job when it aborts: it leaves the queue, or its thread is terminated. */
+  readonly signal?: CancelSignal | undefined;
+  /** Counts `scratchBytes` while the job runs. */
+  readonly memory?: JobMemory | undefined;
+  /** What the job may make at most, in bytes. While others run, it waits until there is room for that. */
+  readonly scratchBytes?: number;
+}
+
+/** What a pool is limited by. */
+interface CodecPoolOptions {
+  /** Threads at most. Default: one less than there are cores, 4 at most. */
+  readonly maxThreads?: number;
+  /** How long a thread without work is kept, in milliseconds. Default 30 s. */
+  readonly idleMs?: number;
+}
+
+const MAX_THREADS = 4;
+const IDLE_MS = 30_000;
+/** How long a job may go on that nobody waits for, in milliseconds: starting another thread costs about as much. */
+const GRACE_MS = 50;
+
+interface Task {
+  readonly job: Job<readonly unknown[], unknown>;
+  readonly args: readonly unknown[];
+  readonly options: JobOptions;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * Threads that decode and encode large messages, so that the main thread never stops for one. They are started when there
+ * is work, do one job each at a time, in the order of arrival, and end after a while without work.
+ */
+export class CodecPool {
+  readonly #maxThreads: number;
+  readonly #idleMs: number;
+  readonly #idle = new Map<CodecWorker, NodeJS.Timeout>();
+  readonly #running = new Map<Task, CodecWorker>();
+  readonly #queue: Task[] = [];
+
+  constructor({ maxThreads = defaultThreads(), idleMs = IDLE_MS }: CodecPoolOptions = {}) {
+    this.#maxThreads = maxThreads;
+    this.#idleMs = idleMs;
+  }
+
+  /**
+   * Does a job in a thread. Rejects with what it throws; with the signal's reason when that aborts; with
+   * `resource_exhausted` when it takes more memory than a thread may have, and `unavailable` when its thread ended otherwise.
+   */
+  run<Args extends readonly unknown[], Result>(
+    job: Job<Args, Result>,
+    args: Args,
+    options: JobOptions,
+  ): Promise<Result> {
+    const { signal } = options;
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const task = { job, args, options, resolve, reject } as unknown as Task;
+      signal?.addEventListener("abort", () => this.#cancel(task), { once: true });
+      this.#queue.push(task);
+      this.#startNext();
+    });
+  }
+
+  /** Ends the threads that have no work. */
+  close(): void {
+    for (const worker of this.#idle.keys()) this.#endIdle(worker);
+  }
+
+  #startNext(): void {
+    for (let next = this.#queue[0]; next !== undefined && this.#hasRoom(next); next = this.#queue[0]) {
+      this.#queue.shift();
+      void this.#do(next);
+    }
+  }
+
+  /** A job alone is always done, as a request alone is always let in. */
+  #hasRoom({ options }: Task): boolean {
+    return this.#running.size === 0 || (this.#running.size < this.#maxThreads && fits(options));
+  }
+
+  async #do(task: Task): Promise<void> {
+    const { job, args, options, resolve, reject } = task;
+    const { memory, transfer, scratchBytes = 0 } = options;
+    const isCounted = fits(options);
+    const worker = this.#takeWorker();
+    this.#running.set(task, worker);
+    try {
+      if (isCounted) memory?.grow(scratchBytes);
+      const message = toJobMessage(args, transfer);
+      const command = { module: job.module, name: job.name, args: message.message };
+      resolve(fromJobMessage(await worker.run(command, message.transfer)));
+    } catch (reason) {
+      reject(reason);
+    }
+    if (isCounted) memory?.shrink(scratchBytes);
+    this.#running.delete(task);
+    this.#keep(worker);
+    this.#startNext();
+  }
+
+  #cancel(task: Task): void {
+    const place = this.#queue.indexOf(task);
+    if (place >= 0) this.#queue.splice(place, 1);
+    task.reject(task.options.signal?.reason);
+    if (this.#running.has(task)) setTimeout(() => this.#running.get(task)?.end(), GRACE_MS);
+  }
+
+  #takeWorker(): CodecWorker {
+    for (const [worker, timer] of this.#idle) {
+      clearTimeout(timer);
+      this.#idle.delete(worker);
+      if (!worker.isOver) return worker;
+    }
+    return new CodecWorker();
+  }
+
+  #keep(worker: CodecWorker): void {
+    if (worker.isOver) return;
+    const timer = setTimeout(() => this.#endIdle(worker), this.#idleMs);
+    timer.unref();
+    this.#idle.set(worker, timer);
+  }
+
+  #endIdle(worker: CodecWorker): void {
+    clearTimeout(this.#idle.get(worker));
+    this.#idle.delete(worker);
+    worker.end();
+  }
+}
+
+function defaultThreads(): number {
+  return Math.min(Math.max(availableParallelism() - 1, 1), MAX_THREADS);
+}
+
+function fits({ memory, scratchBytes = 0 }: JobOptions): boolean {
+  try {
+    memory?.check(scratchBytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,79 @@
+import { Worker } from "node:worker_threads";
+import { createDeferred, type Deferred } from "../async/deferred.ts";
+import { ServingError } from "../errors.ts";
+import { threadEntry } from "../threads/thread-entry.ts";
+import { fromWireError } from "../threads/wire-error.ts";
+import type { CodecCommand, CodecEvent } from "./codec-thread.ts";
+import type { JobMessage } from "./job-message.ts";
+
+/**
+ * What a thread's objects may take, in megabytes: budgets keep what is made of the largest message below half of it. Much of
+ * it is new at once, which costs less time in a large young generation.
+ */
+const LIMITS = { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 64 };
+
+/** One codec thread as the main thread sees it. Idle, it does not keep the process alive. */
+export class CodecWorker {
+  readonly #worker = new Worker(threadEntry("codec-host/codec-thread-entry"), {
+    resourceLimits: LIMITS,
+    name: "codec",
+  });
+  #job: Deferred<JobMessage> | undefined;
+  #isOver = false;
+
+  constructor() {
+    this.#worker.unref();
+    this.#worker.on("message", (event: CodecEvent) => this.#settle(event));
+    this.#worker.on("error", (cause: NodeJS.ErrnoException) => this.#fail(endedBy(cause)));
+    this.#worker.on("exit", () =>
+      this.#fail(
+        new ServingError("unavailable", "The thread that reads large messages ended; send the request again."),
+      ),
+    );
+  }
+
+  /** Whether the thread can do jobs no more. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Does a job; one at a time. Rejects with what it throws, or with why the thread ended. */
+  async run(command: CodecCommand, transfer: ArrayBuffer[]): Promise<JobMessage> {
+    const job = createDeferred<JobMessage>();
+    this.#job = job;
+    this.#worker.ref();
+    try {
+      this.#worker.postMessage(command, transfer);
+      return await job.promise;
+    } finally {
+      this.#job = undefined;
+      this.#worker.unref();
+    }
+  }
+
+  /** Ends the thread at once, whatever it does: it runs our JavaScript and nothing else. */
+  end(): void {
+    this.#isOver = true;
+    void this.#worker.terminate();
+  }
+
+  #settle(event: CodecEvent): void {
+    if ("result" in event) this.#job?.resolve(event.result);
+    else this.#job?.reject(fromWireError(event.failed));
+  }
+
+  #fail(reason: ServingError): void {
+    this.#isOver = true;
+    this.#job?.reject(reason);
+  }
+}
+
+function endedBy(cause: NodeJS.ErrnoException): ServingError {
+  if (cause.code === "ERR_WORKER_OUT_OF_MEMORY") {
+    const message = `The message needs more than ${LIMITS.maxOldGenerationSizeMb} MB of memory to be read or written; send a smaller one.`;
+    return new ServingError("resource_exhausted", message, { cause });
+  }
+  return new ServingError("internal", "The thread that reads large messages failed; the server's log has the cause.", {
+    cause,
+  });
+}

@@ -1,0 +1,62 @@
+import { defineJob } from "../../codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { toInputs } from "./http-inputs.ts";
+import { type JsonInput, type KserveBody, parseKserveBody } from "./http-request.ts";
+import { type AnswerForm, readForm } from "./http-response.ts";
+import type { KserveRequest } from "./infer-kserve.ts";
+
+/** An infer request, and how its client wants the answer. */
+export interface DecodedInfer {
+  readonly request: KserveRequest;
+  readonly form: AnswerForm;
+}
+
+/** How a body is decoded. */
+export interface DecodeInferOptions {
+  readonly model: string;
+  readonly version: string;
+  /** Bytes of JSON at the start of the body. */
+  readonly headerLength: number;
+  /** Bounds what is made of the body. */
+  readonly maxBytes: number;
+  /** Whether this is the main thread, which leaves to others what takes long. */
+  readonly isInline?: boolean;
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** Decodes the body of an infer request: JSON, followed by a binary part or not; undefined where that is not for the main thread. */
+export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer | undefined {
+  const { model, version, headerLength, maxBytes, isInline = false } = options;
+  const budget = new DecodeBudget(maxBytes);
+  const parsed = parseKserveBody(body.subarray(0, headerLength), budget);
+  const { id, parameters, outputs } = parsed;
+  const binary = body.subarray(headerLength);
+  if (isInline && isHeavy(parsed, binary)) return undefined;
+  // Where there is no binary part, no input may be a view of the JSON's buffer, be it an empty one.
+  const inputs = toInputs(parsed.inputs, binary.length > 0 ? binary : NOTHING, { model, id, budget });
+  return { request: { model, version, id, parameters, inputs, outputs }, form: readForm(parameters, outputs) };
+}
+
+/** {@link decodeInfer} for a codec thread, whatever it takes. */
+export const decodeInferJob = defineJob(import.meta.url, "decodeInferJob", decodeLargeInfer);
+
+function decodeLargeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer {
+  return decodeInfer(body, { ...options, isInline: false }) as DecodedInfer;
+}
+
+/** A copy of so many bytes takes a few milliseconds. */
+const LARGE_COPY_BYTES = 16 * 1024 * 1024;
+
+/** Whether a binary part has many elements to be found, or numbers that cannot be viewed where they lie. */
+function isHeavy({ inputs }: KserveBody, binary: Uint8Array): boolean {
+  if (binary.length <= LARGE_MESSAGE_BYTES) return false;
+  const isBinary = ({ data }: JsonInput) => data === undefined;
+  if (inputs.some((input) => isBinary(input) && input.datatype === "BYTES" && !hasFewElements(input))) return true;
+  return binary.length > LARGE_COPY_BYTES && inputs.filter(isBinary).length > 1;
+}
+
+function hasFewElements({ shape }: JsonInput): boolean {
+  return shape.reduce((product, size) => product * size, 1) <= MANY_ELEMENTS;
+}

@@ -1,0 +1,20 @@
+import { createTensor } from "../tensor/tensor.ts";
+import type { Signature, TensorSpec } from "./signature.ts";
+
+/** Stands for a default, whose values may be many. */
+const SOME_DEFAULT = createTensor("uint8", [0], new Uint8Array(0));
+
+/** What decoding a message needs of signatures, as plain data for another thread: no values, no labels. */
+export function toPlainSignatures(
+  signatures: Readonly<Record<string, Signature>>,
+): Readonly<Record<string, Signature>> {
+  return Object.fromEntries(Object.entries(signatures).map(([name, signature]) => [name, toPlainSignature(signature)]));
+}
+
+function toPlainSignature({ inputs, outputs }: Signature): Signature {
+  return { ...(inputs && { inputs: inputs.map(toPlainSpec) }), ...(outputs && { outputs: outputs.map(toPlainSpec) }) };
+}
+
+function toPlainSpec({ name, dtype, shape, default: value }: TensorSpec): TensorSpec {
+  return { name, dtype, ...(shape && { shape: [...shape] }), ...(value && { default: SOME_DEFAULT }) };
+}

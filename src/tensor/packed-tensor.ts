@@ -1,0 +1,48 @@
+import { ServingError } from "../errors.ts";
+import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
+import { createTensor, elementCount, type Tensor } from "./tensor.ts";
+
+/** So few elements are unpacked at once: a getter costs more than they do. */
+const FEW_ELEMENTS = 16;
+
+/**
+ * A `bytes` tensor whose elements stay packed until `data` is read, which makes a view for each of them, once. Throws
+ * `invalid_argument` unless there are as many elements as `shape` claims.
+ */
+export function createPackedTensor(shape: readonly number[], packed: PackedBytes): Tensor<"bytes"> {
+  const count = packed.ranges.length / 2;
+  if (elementCount(shape) !== count) {
+    throw new ServingError(
+      "invalid_argument",
+      `A bytes tensor of shape [${shape}] has ${elementCount(shape)} values, but ${count} were given.`,
+    );
+  }
+  if (count <= FEW_ELEMENTS) return { dtype: "bytes", shape, data: unpack(packed) };
+  const tensor = { dtype: "bytes", shape } as unknown as Tensor<"bytes">;
+  const get = () => {
+    const data = unpack(packed);
+    Object.defineProperty(tensor, "data", { value: data, enumerable: true, writable: true });
+    // A hook may change what it got.
+    setPacked(tensor, undefined);
+    return data;
+  };
+  // Own and enumerable, so that a hook may spread the tensor.
+  Object.defineProperty(tensor, "data", { get, enumerable: true, configurable: true });
+  setPacked(tensor, packed);
+  return tensor;
+}
+
+/** The same elements in another shape, packed if they were; throws `invalid_argument` unless the shape claims as many. */
+export function reshape(tensor: Tensor, shape: readonly number[]): Tensor {
+  const packed = packedOf(tensor);
+  if (packed !== undefined) return createPackedTensor(shape, packed);
+  return createTensor(tensor.dtype, shape, tensor.data as never);
+}
+
+function unpack(packed: PackedBytes): Uint8Array[] {
+  const { content, ranges } = packed;
+  if (isGone(packed)) return [];
+  const elements: Uint8Array[] = [];
+  for (let at = 0; at < ranges.length; at += 2) elements.push(content.subarray(ranges[at], ranges[at + 1]));
+  return elements;
+}

@@ -1,0 +1,35 @@
+import { packedOf } from "../tensor/packed-bytes.ts";
+import type { Tensor, Tensors } from "../tensor/tensor.ts";
+import { OwnMap } from "./own-built-ins.ts";
+
+/** What a buffer may hold beside the tensors that view it: an eighth, such as the heads of a message that brought them. */
+const MAX_SLACK_PART = 1 / 8;
+
+/** How much of each buffer the tensors of one record view, who are all that there is to look at it when they nearly fill it. */
+export class BufferCoverage {
+  /** By buffer: the length of what begins at each place. */
+  readonly #views = new OwnMap<ArrayBufferLike, Map<number, number>>();
+
+  constructor(tensors: Tensors) {
+    for (const name in tensors) this.#count(tensors[name] as Tensor);
+  }
+
+  /** Whether the tensors are the buffer's only contents, so that it may be transferred with them. */
+  isWhole(buffer: ArrayBufferLike): boolean {
+    let covered = 0;
+    for (const bytes of this.#views.get(buffer)?.values() ?? []) covered += bytes;
+    return buffer instanceof ArrayBuffer && buffer.byteLength - covered <= MAX_SLACK_PART * buffer.byteLength;
+  }
+
+  #count(tensor: Tensor): void {
+    const packed = packedOf(tensor);
+    if (packed !== undefined) this.#add(packed.content);
+    else if (tensor.dtype !== "bytes") this.#add(tensor.data);
+  }
+
+  /** A tensor under two names counts once. */
+  #add({ buffer, byteOffset, byteLength }: ArrayBufferView): void {
+    const views = this.#views.get(buffer) ?? new OwnMap<number, number>();
+    this.#views.set(buffer, views.set(byteOffset, byteLength));
+  }
+}

@@ -1,0 +1,23 @@
+import type { PackedBytes } from "../tensor/packed-bytes.ts";
+import { setView } from "./own-built-ins.ts";
+
+/** The elements of a `bytes` tensor behind each other in a block of their own; a single one stays where it is. */
+export function packElements(elements: readonly Uint8Array[]): PackedBytes {
+  const [first] = elements;
+  if (first !== undefined && elements.length === 1) {
+    return { content: first, ranges: Uint32Array.of(0, first.length), byteLength: first.length };
+  }
+  let byteLength = 0;
+  for (let index = 0; index < elements.length; index++) byteLength += (elements[index] as Uint8Array).length;
+  const content = new Uint8Array(byteLength);
+  const ranges = new Uint32Array(2 * elements.length);
+  let position = 0;
+  for (let index = 0; index < elements.length; index++) {
+    const element = elements[index] as Uint8Array;
+    setView(content, element, position);
+    ranges[2 * index] = position;
+    position += element.length;
+    ranges[2 * index + 1] = position;
+  }
+  return { content, ranges, byteLength };
+}
