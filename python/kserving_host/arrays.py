@@ -83,5 +83,8 @@ def _to_text(name, element):
     if isinstance(element, bytes):
         return element
     if isinstance(element, str):
-        return element.encode()
+        try:
+            return element.encode()
+        except UnicodeEncodeError as error:
+            raise HostError("internal", f'The model\'s output "{name}" has text that UTF-8 cannot carry: {error}.') from error
     raise HostError("internal", f'Output "{name}" has a {type(element).__name__} among its elements; expected strings.')

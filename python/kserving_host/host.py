@@ -92,8 +92,17 @@ class Host:
             os._exit(0)
         try:
             self._frames.write(question, header, tensors)
-        except HostError as failure:
-            self._frames.write(question, {"error": _detail(failure)}, {})
+        except OSError:
+            raise
+        except Exception as error:
+            self._frames.write(question, {"error": _detail(self._to_fault(error))}, {})
+
+    def _to_fault(self, error):
+        """The failure of an answer that cannot be written: whatever was raised, the caller had no part in it."""
+        failure = self._to_failure(error)
+        if isinstance(error, HostError) or failure.code != "invalid_argument":
+            return failure
+        return HostError("internal", f"The model gave what cannot be sent: {one_line(error)}", failure.detail)
 
 
 def _detail(failure):

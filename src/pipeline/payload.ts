@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { publicText, ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { TensorSpec } from "../signature/signature.ts";
@@ -100,6 +101,11 @@ function tooManyValues(bytes: number): ServingError {
   );
 }
 
+function tooLong(bytes: number, cause: unknown): ServingError {
+  const message = `The body has ${bytes} bytes; JSON text may have ${constants.MAX_STRING_LENGTH} characters at most. Send large values as tensors, by Predict.`;
+  return new ServingError("invalid_argument", message, { cause });
+}
+
 const EMPTY_LIST = /\[\s*\]/;
 
 function parseJson(json: Uint8Array): unknown {
@@ -110,6 +116,7 @@ function parseJson(json: Uint8Array): unknown {
     if (EMPTY_LIST.test(text)) markPlainLists(value);
     return value;
   } catch (reason) {
+    if (json.length > constants.MAX_STRING_LENGTH) throw tooLong(json.length, reason);
     throw new ServingError("invalid_argument", `The body is not JSON: ${publicText(reason)}`, { cause: reason });
   }
 }

@@ -1,3 +1,4 @@
+import { constants } from "node:buffer";
 import { ServingError } from "../errors.ts";
 import { isPlainObject } from "./is-plain-object.ts";
 import { type Element, toNested } from "./nested.ts";
@@ -10,16 +11,29 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * (JSON has no word for them), bytes are their text when they are UTF-8 and base64 else, what has a `toJSON` is what that returns (a Date its ISO 8601 text).
  * Throws `invalid_argument` for a tensor whose data does not fill its shape, and, naming the place, for what JSON would leave nothing of:
  * promises, functions, symbols, and instances of classes without members, such as a Map; also for what contains itself.
+ * Throws `out_of_range` where the text would be longer than a string can be.
  */
 export function toJsonText(value: unknown): string {
   try {
     return textOf(value, []);
   } catch (reason) {
+    if (isTooLong(reason)) throw tooLong(reason);
     if (!(reason instanceof RangeError)) throw reason;
     throw new ServingError("invalid_argument", "The value contains itself, or is nested too deeply.", {
       cause: reason,
     });
   }
+}
+
+/** V8 says so of strings that it joins, Node of bytes that become one. */
+function isTooLong(reason: unknown): boolean {
+  if (!(reason instanceof Error)) return false;
+  return reason.message === "Invalid string length" || (reason as NodeJS.ErrnoException).code === "ERR_STRING_TOO_LONG";
+}
+
+function tooLong(cause: unknown): ServingError {
+  const message = `The values take more than the ${constants.MAX_STRING_LENGTH} characters that JSON text may have; send and ask for them as tensors.`;
+  return new ServingError("out_of_range", message, { cause });
 }
 
 /** `place` is the way to the value, changed on the way down and back. */
@@ -72,7 +86,8 @@ function tensorText({ dtype, shape, data }: Tensor): string {
 function bytesToText(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
-  } catch {
+  } catch (reason) {
+    if (isTooLong(reason)) throw reason;
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
   }
 }

@@ -1,4 +1,4 @@
-import { isUtf8 } from "node:buffer";
+import { constants, isUtf8 } from "node:buffer";
 import type { JsonCursor } from "./json-cursor.ts";
 
 const QUOTE = 0x22;
@@ -19,14 +19,24 @@ export function readString(cursor: JsonCursor): string {
   const start = cursor.pos + 1;
   const plainEnd = skipPlain(bytes, start);
   if (bytes[plainEnd] === QUOTE) {
+    assertReadable(cursor, plainEnd - start);
     cursor.pos = plainEnd + 1;
     return bytes.toString("latin1", start, plainEnd);
   }
   const end = findEnd(cursor, plainEnd);
+  assertReadable(cursor, end - start);
   if (!isUtf8(bytes.subarray(plainEnd, end))) throw cursor.error("Invalid encoding in string.", plainEnd);
   cursor.pos = end + 1;
   // Checked above for all that JSON.parse would refuse, and for what it would let through.
   return JSON.parse(bytes.toString("utf8", start - 1, end + 1)) as string;
+}
+
+/** JavaScript has no longer strings. */
+function assertReadable(cursor: JsonCursor, bytes: number): void {
+  if (bytes + 2 <= constants.MAX_STRING_LENGTH) return;
+  throw cursor.error(
+    `String of ${bytes} bytes; one may have ${constants.MAX_STRING_LENGTH - 2} at most, send it in a binary form.`,
+  );
 }
 
 /** Where the string at the cursor has its closing quote, if it is ASCII without escapes; else -1. */

@@ -1,6 +1,9 @@
+const QUOTE = 0x22;
 const ZERO = 0x30;
 const MINUS = 0x2d;
 const INITIAL_BYTES = 1024;
+/** How many bytes become text at once: one string cannot hold all that a tensor's element may, 3 bytes are 4 digits of base64. */
+const PIECE_BYTES = 3 * 2 ** 20;
 /** The longest number that is written digit by digit: sign, ten digits. */
 const MAX_INT32_BYTES = 11;
 
@@ -39,23 +42,34 @@ export class JsonWriter {
 
   /** A JSON string. */
   string(text: string): void {
-    const json = JSON.stringify(text);
-    const buffer = this.reserve(3 * json.length);
-    this.#length += buffer.write(json, this.#length, "utf8");
+    this.#write(JSON.stringify(text));
   }
 
-  /** UTF-8 bytes as a JSON string. */
+  /** UTF-8 bytes, of any number, as a JSON string. */
   text(bytes: Uint8Array): void {
-    this.string(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"));
+    const buffer = toBuffer(bytes);
+    if (bytes.length <= PIECE_BYTES) {
+      this.string(buffer.toString("utf8"));
+      return;
+    }
+    for (let start = 0, end = 0; start < bytes.length; start = end) {
+      end = characterStart(bytes, start + PIECE_BYTES);
+      // Over the closing quote of the piece before, and without the opening one.
+      if (start > 0) this.#length--;
+      this.#write(JSON.stringify(buffer.toString("utf8", start, end)).slice(start > 0 ? 1 : 0));
+    }
   }
 
-  /** A JSON string that holds bytes as standard base64. */
+  /** A JSON string that holds bytes, of any number, as standard base64. */
   base64(bytes: Uint8Array): void {
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-    const buffer = this.reserve(text.length + 2);
-    buffer[this.#length++] = 0x22;
-    this.#length += buffer.write(text, this.#length, "latin1");
-    buffer[this.#length++] = 0x22;
+    const source = toBuffer(bytes);
+    const target = this.reserve(4 * Math.ceil(bytes.length / 3) + 2);
+    target[this.#length++] = QUOTE;
+    for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
+      const text = source.toString("base64", start, Math.min(start + PIECE_BYTES, bytes.length));
+      this.#length += target.write(text, this.#length, "latin1");
+    }
+    target[this.#length++] = QUOTE;
   }
 
   /** An integer; of a number, one that fits 32 bits, signed or not. */
@@ -74,11 +88,28 @@ export class JsonWriter {
     return this.#buffer.subarray(0, this.#length);
   }
 
+  #write(text: string): void {
+    const buffer = this.reserve(3 * text.length);
+    this.#length += buffer.write(text, this.#length, "utf8");
+  }
+
   #grow(bytes: number): void {
     const grown = Buffer.allocUnsafeSlow(Math.max(2 * this.#buffer.length, this.#length + bytes));
     this.#buffer.copy(grown, 0, 0, this.#length);
     this.#buffer = grown;
   }
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** The last position up to `end` at which a character of UTF-8 begins, or the text is over. */
+function characterStart(bytes: Uint8Array, end: number): number {
+  if (end >= bytes.length) return bytes.length;
+  let start = end;
+  while (((bytes[start] as number) & 0xc0) === 0x80) start--;
+  return start;
 }
 
 /** Writes an unsigned integer of up to 32 bits; returns where it ends. */

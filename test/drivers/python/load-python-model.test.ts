@@ -50,6 +50,7 @@ describe.skipIf(python === undefined)("a model in Python", () => {
     ["returns_none", "internal", /^The model returned None; expected tensors\.$/],
     ["returns_object", "internal", /^The model returned a object; expected tensors, numbers/],
     ["returns_ragged", "internal", /^Output "y" is no regular array/],
+    ["returns_surrogate", "internal", /^The model's output "y" has text that UTF-8 cannot carry: .*surrogates/],
   ])("that %s fails its own request, and the next one is answered", async (fault, code, message) => {
     const model = await load();
     await expect(ask(model, fault)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
