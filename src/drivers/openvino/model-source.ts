@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { readProblem } from "../../text/read-problem.ts";
+import { readTflite } from "../tflite-format/read-tflite.ts";
 import { findWeights, type IrFile, type IrWeights, readIrFile } from "./ir-file.ts";
 import { refused } from "./refused.ts";
 
@@ -30,6 +31,8 @@ export function findModelSource(path: string, weights?: string): ModelSource {
   if (stat.size === 0) throw refused(`The model file "${path}" is empty.`);
   const folder = dirname(path);
   if (ending === ".xml") return irSource(path, weights);
+  // OpenVINO trusts it, and ends the process where it is damaged.
+  if (ending === ".tflite") readTflite(path);
   if (weights !== undefined)
     throw refused(`-o model_weights is for .xml models; "${basename(path)}" has its weights itself.`);
   return { path, folder };

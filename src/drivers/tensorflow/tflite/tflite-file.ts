@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
-import { ServingError } from "../../../errors.ts";
-import { FlatbufferTable } from "./flatbuffer-table.ts";
+import { FlatbufferTable } from "../../tflite-format/flatbuffer-table.ts";
+import { readTflite } from "../../tflite-format/read-tflite.ts";
 
 /** A .tflite file in memory. */
 export interface TfliteFile {
@@ -35,13 +34,7 @@ const STATEFUL = [129, 142, 143, 144];
 
 /** Reads a .tflite file; throws `failed_precondition` for one that is damaged or cut short. */
 export function readTfliteFile(path: string): TfliteFile {
-  const bytes = readFileSync(path);
-  try {
-    return describeModel(bytes);
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
-    throw new ServingError("failed_precondition", `The model file "${path}" is damaged or cut short.`, { cause });
-  }
+  return describeModel(readTflite(path));
 }
 
 function describeModel(bytes: Buffer): TfliteFile {

@@ -34,6 +34,23 @@ export class FlatbufferTable {
     return Buffer.from(buffer, byteOffset + start + 4, this.#bytes.getUint32(start, true)).toString();
   }
 
+  /** Whether a field is there. */
+  has(field: number): boolean {
+    return this.#field(field) !== undefined;
+  }
+
+  /** The number of a list's elements; 0 where it is absent. */
+  count(field: number): number {
+    const at = this.#field(field);
+    return at === undefined ? 0 : this.#bytes.getUint32(this.#follow(at), true);
+  }
+
+  /** A table within this one; undefined where it is absent. */
+  table(field: number): FlatbufferTable | undefined {
+    const at = this.#field(field);
+    return at === undefined ? undefined : new FlatbufferTable(this.#bytes, this.#follow(at));
+  }
+
   /** Where the elements of a list of 32-bit integers are; none where it is absent. */
   places(field: number): number[] {
     const at = this.#field(field);

@@ -1,0 +1,118 @@
+import { FlatbufferTable } from "./flatbuffer-table.ts";
+import { verifyFlatbuffer } from "./flatbuffer-verifier.ts";
+import { ELEMENT_BYTES, LAST_OPERATOR, LAST_TYPE, TFLITE_MODEL } from "./tflite-schema.ts";
+
+const MODEL = { codes: 1, subgraphs: 2, buffers: 4, signatures: 7 };
+const CODE = { deprecated: 0, code: 3 };
+const SUBGRAPH = { tensors: 0, inputs: 1, outputs: 2, operators: 3 };
+const TENSOR = { shape: 0, type: 1, buffer: 2, quantization: 4, isVariable: 5, sparsity: 6 };
+const QUANTIZATION = { scale: 2, zeroPoint: 3, dimension: 6 };
+const OPERATOR = { code: 0, inputs: 1, outputs: 2 };
+const BUFFER = { data: 0, offset: 1 };
+const SIGNATURE = { inputs: 0, outputs: 1, subgraph: 4 };
+const NAMED_TENSOR = { tensor: 1 };
+/** An input that an operator goes without. */
+const OPTIONAL = -1;
+
+/**
+ * Checks a .tflite file's structure, since libraries trust it and leave their memory where it is damaged: that all it refers to is there, and constants have
+ * the bytes that their shapes say. Throws RangeError with the first thing that is wrong.
+ */
+export function checkTflite(bytes: DataView): void {
+  verifyFlatbuffer(bytes, TFLITE_MODEL);
+  const model = FlatbufferTable.root(bytes);
+  const codes = model.tables(MODEL.codes);
+  for (const code of codes) {
+    const number = Math.max(code.byte(CODE.deprecated), code.int(CODE.code));
+    if (number < 0 || number > LAST_OPERATOR) throw new RangeError(`no operator has the number ${number}`);
+  }
+  const subgraphs = model.tables(MODEL.subgraphs);
+  if (subgraphs.length === 0) throw new RangeError("it has no graph");
+  const buffers = model.tables(MODEL.buffers);
+  for (const subgraph of subgraphs) checkGraph(subgraph, { buffers, codes: codes.length });
+  checkSignatures(model, subgraphs);
+}
+
+function checkSignatures(model: FlatbufferTable, subgraphs: readonly FlatbufferTable[]): void {
+  for (const signature of model.tables(MODEL.signatures)) {
+    const count = subgraphs[signature.int(SIGNATURE.subgraph)]?.tables(SUBGRAPH.tensors).length ?? 0;
+    const ends = [...signature.tables(SIGNATURE.inputs), ...signature.tables(SIGNATURE.outputs)];
+    for (const end of ends) assertIndex(end.int(NAMED_TENSOR.tensor), count, "a signature's tensor");
+  }
+}
+
+/** What graphs share. */
+interface Shared {
+  readonly buffers: readonly FlatbufferTable[];
+  readonly codes: number;
+}
+
+function checkGraph(graph: FlatbufferTable, { buffers, codes }: Shared): void {
+  const tensors = graph.tables(SUBGRAPH.tensors);
+  for (const tensor of tensors) checkTensor(tensor, buffers);
+  const inputs = graph.ints(SUBGRAPH.inputs);
+  const operators = graph.tables(SUBGRAPH.operators);
+  for (const operator of operators) assertIndex(operator.int(OPERATOR.code), codes, "an operator");
+  const taken = operators.flatMap((operator) => operator.ints(OPERATOR.inputs)).filter((index) => index !== OPTIONAL);
+  const computed = operators.flatMap((operator) => operator.ints(OPERATOR.outputs));
+  for (const index of [...inputs, ...graph.ints(SUBGRAPH.outputs), ...taken, ...computed])
+    assertIndex(index, tensors.length, "a tensor");
+  const isGiven = (tensor: FlatbufferTable) => isConstant(tensor, buffers) || tensor.byte(TENSOR.isVariable) !== 0;
+  const given = tensors.flatMap((tensor, index) => (isGiven(tensor) ? [index] : []));
+  checkOrder(graph, new Set([...inputs, ...given]));
+}
+
+/** Nothing is computed twice, and nothing is taken that was not given or computed before. */
+function checkOrder(graph: FlatbufferTable, known: Set<number>): void {
+  const take = (index: number) => {
+    if (!known.has(index) && index !== OPTIONAL)
+      throw new RangeError(`nothing computes the tensor ${index}, which is taken`);
+  };
+  for (const operator of graph.tables(SUBGRAPH.operators)) {
+    operator.ints(OPERATOR.inputs).forEach(take);
+    for (const index of operator.ints(OPERATOR.outputs)) {
+      if (known.has(index)) throw new RangeError(`the tensor ${index} is computed twice`);
+      known.add(index);
+    }
+  }
+  graph.ints(SUBGRAPH.outputs).forEach(take);
+}
+
+/** In the file, or behind its end where it is larger than 2 GB; one without elements has no bytes. */
+function isConstant(tensor: FlatbufferTable, buffers: readonly FlatbufferTable[]): boolean {
+  const buffer = buffers[tensor.int(TENSOR.buffer)] as FlatbufferTable;
+  return buffer.count(BUFFER.data) > 0 || buffer.has(BUFFER.offset) || tensor.ints(TENSOR.shape).includes(0);
+}
+
+function checkTensor(tensor: FlatbufferTable, buffers: readonly FlatbufferTable[]): void {
+  const type = tensor.byte(TENSOR.type);
+  if (type < 0 || type > LAST_TYPE) throw new RangeError(`no type has the number ${type}`);
+  assertIndex(tensor.int(TENSOR.buffer), buffers.length, "a tensor's buffer");
+  const shape = tensor.ints(TENSOR.shape);
+  if (shape.some((size) => size < -1)) throw new RangeError(`a tensor has the shape [${shape}]`);
+  checkConstant(tensor, buffers[tensor.int(TENSOR.buffer)] as FlatbufferTable, shape);
+  const quantization = tensor.table(TENSOR.quantization);
+  if (quantization !== undefined) checkQuantization(quantization, shape);
+}
+
+/** A buffer without bytes is no constant. */
+function checkConstant(tensor: FlatbufferTable, buffer: FlatbufferTable, shape: readonly number[]): void {
+  const bytes = buffer.count(BUFFER.data);
+  const size = ELEMENT_BYTES[tensor.byte(TENSOR.type)];
+  if (bytes === 0 || size === undefined || tensor.table(TENSOR.sparsity) !== undefined) return;
+  const expected = shape.reduce((count, each) => count * each, size);
+  if (bytes !== expected)
+    throw new RangeError(`a constant of shape [${shape}] has ${bytes} bytes instead of ${expected}`);
+}
+
+/** One scale for all elements, or one for each index of a dimension. */
+function checkQuantization(quantization: FlatbufferTable, shape: readonly number[]): void {
+  const [scales, zeroPoints] = [quantization.count(QUANTIZATION.scale), quantization.count(QUANTIZATION.zeroPoint)];
+  const size = shape[quantization.int(QUANTIZATION.dimension)];
+  if ((scales > 1 && scales !== size) || (zeroPoints > 1 && zeroPoints !== scales))
+    throw new RangeError(`a tensor of shape [${shape}] has ${scales} scales and ${zeroPoints} zero points`);
+}
+
+function assertIndex(index: number, count: number, what: string): void {
+  if (index < 0 || index >= count) throw new RangeError(`${what} has the number ${index} of ${count}`);
+}
