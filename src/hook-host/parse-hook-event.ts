@@ -1,9 +1,9 @@
 import { checkDeclarations } from "../hooks/check-declarations.ts";
-import { LOG_LEVELS } from "../observability/log-level.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { isPlainObject } from "../tensor/is-plain-object.ts";
 import { isTextRecord } from "../threads/is-text-record.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
+import { isLogEvent } from "../threads/thread-logger.ts";
 import { parseWireError } from "../threads/wire-error.ts";
 import type { HookEvent } from "./hook-protocol.ts";
 
@@ -16,7 +16,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   ready: checkMark,
   failed: (content) => void parseWireError(content),
   exhausted: checkMark,
-  log: checkLog,
+  log: (content) => expect(isLogEvent(content), "it is not an event of a log"),
   loadModel: checkLoan,
   closeModel: (content) => expect(Number.isSafeInteger(content), "closeModel is not an id"),
   closed: checkMark,
@@ -62,13 +62,6 @@ function sharesMemory({ default: value }: TensorSpec): boolean {
   if (value === undefined) return false;
   const views = value.dtype === "bytes" ? value.data : [value.data];
   return views.some(({ buffer }) => !(buffer instanceof ArrayBuffer));
-}
-
-function checkLog(content: unknown): void {
-  const { level, message, fields } = membersOf(content, "log");
-  expect(level !== "silent" && (LOG_LEVELS as readonly unknown[]).includes(level), "log.level is not a level");
-  expect(typeof message === "string", "log.message is not a text");
-  membersOf(fields, "log.fields");
 }
 
 function checkLoan(content: unknown): void {

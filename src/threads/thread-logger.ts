@@ -1,13 +1,24 @@
 import { reasonText } from "../errors.ts";
 import { LogFilter, type Logged } from "../observability/log-filter.ts";
-import type { LogLevel } from "../observability/log-level.ts";
+import { LOG_LEVELS, type LogLevel } from "../observability/log-level.ts";
 import type { Logger } from "../observability/logger.ts";
+import { isPlainObject } from "../tensor/is-plain-object.ts";
 
 /** One event of a thread's log, on its way to the main thread's. */
 export interface LogEvent {
   readonly level: Exclude<LogLevel, "silent">;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Whether a value is an event of a thread's log; user code may have posted it. */
+export function isLogEvent(value: unknown): value is LogEvent {
+  if (typeof value !== "object" || value === null) return false;
+  const { level, message, fields } = value as { [Key in keyof LogEvent]?: unknown };
+  const isLevel = level !== "silent" && (LOG_LEVELS as readonly unknown[]).includes(level);
+  return (
+    isLevel && typeof message === "string" && typeof fields === "object" && fields !== null && isPlainObject(fields)
+  );
 }
 
 /** A logger that sends its events to the main thread, as far as they are `logged`. */

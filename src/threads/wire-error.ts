@@ -29,12 +29,15 @@ function stackOf(cause: unknown): string | undefined {
   }
 }
 
+/** Whether a value is an error as plain data; user code may have posted it. */
+export function isWireError(value: unknown): value is WireError {
+  const { code, message, cause } = (value ?? {}) as { [Key in keyof WireError]?: unknown };
+  return typeof code === "string" && typeof message === "string" && (cause === undefined || isTextRecord(cause));
+}
+
 /** Checks what another thread sent as an error; throws {@link MalformedMessage}. */
 export function parseWireError(value: unknown): WireError {
-  const { code, message, cause } = (value ?? {}) as { [Key in keyof WireError]?: unknown };
-  if (typeof code === "string" && typeof message === "string" && (cause === undefined || isTextRecord(cause))) {
-    return value as WireError;
-  }
+  if (isWireError(value)) return value;
   throw new MalformedMessage("it has an error without code and message");
 }
 

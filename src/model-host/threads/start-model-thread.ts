@@ -4,8 +4,8 @@ import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
 import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
-import { logEvent } from "../../threads/thread-logger.ts";
-import { fromWireError } from "../../threads/wire-error.ts";
+import { isLogEvent, logEvent } from "../../threads/thread-logger.ts";
+import { fromWireError, isWireError } from "../../threads/wire-error.ts";
 import type { ModelThreadCommand, ModelThreadData, ModelThreadEvent, ModelWorkerData } from "./model-thread.ts";
 
 type Loaded = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
@@ -80,16 +80,36 @@ class AttachedLines {
   }
 }
 
+/** A user's driver, or a package that it imports, may post to the thread's parent port too; native code may run there, so the thread stays. */
+function isModelThreadEvent(value: unknown): value is ModelThreadEvent {
+  if (typeof value !== "object" || value === null) return false;
+  const { log, failed, loaded, detached } = value as { readonly [name: string]: unknown };
+  if (log !== undefined) return isLogEvent(log);
+  if (failed !== undefined) return isWireError(failed);
+  return typeof detached === "number" || (typeof loaded === "object" && loaded !== null && "facts" in loaded);
+}
+
+function oncePerThread(log: Logger): () => void {
+  let isTold = false;
+  return () => {
+    if (!isTold)
+      log.warn("a driver posted a message to the thread's parent port, which is the server's; it was ignored");
+    isTold = true;
+  };
+}
+
 /** An error that nobody caught in a driver ends its thread: the lines to it die, and with them what was asked on them. */
 function whenLoaded(worker: Worker, lines: AttachedLines, log: Logger): Promise<Loaded> {
   return new Promise((resolve, reject) => {
-    worker.on("message", (event: ModelThreadEvent) => {
-      if ("log" in event) logEvent(log, event.log);
+    const warnOnce = oncePerThread(log);
+    worker.on("message", (event: unknown) => {
+      if (!isModelThreadEvent(event)) warnOnce();
+      else if ("log" in event) logEvent(log, event.log);
       else if ("loaded" in event) resolve(event.loaded);
       else if ("failed" in event) reject(fromWireError(event.failed));
-      else if ("detached" in event) lines.delete(event.detached, event.malformed);
+      else lines.delete(event.detached, event.malformed);
     });
-    worker.once("error", (reason) => {
+    worker.on("error", (reason) => {
       log.error("a model's thread failed", { err: reason });
       reject(
         new ServingError("failed_precondition", `The model's thread failed: ${String(reason)}`, { cause: reason }),
