@@ -1,7 +1,8 @@
 import { ServingError } from "../errors.ts";
 import type { Caller, CallKind } from "./caller.ts";
-import { assertControl, type ControlAccess } from "./control-access.ts";
+import { assertControl, type ControlAccess, forwardingHeader } from "./control-access.ts";
 import { CorsOrigins } from "./cors-origins.ts";
+import { isLoopback, isOwnHost } from "./local-host.ts";
 
 /** Who may do what. */
 export interface AccessOptions {
@@ -34,16 +35,20 @@ export class AccessPolicy {
   }
 
   /** A browser lets any page post plain text anywhere, and hides only the answer. */
-  #checkOrigin({ host, headers }: Caller): void {
-    const { origin, "sec-fetch-site": site } = headers;
-    if (origin === undefined) {
-      if (site === undefined || site === "same-origin" || site === "none") return;
-    } else if (site === "same-origin" || isSameOrigin(String(origin), host) || this.allowedOrigin(String(origin)))
-      return;
+  #checkOrigin(caller: Caller): void {
+    const { origin, "sec-fetch-site": site } = caller.headers;
+    if (origin === undefined && (site === undefined || site === "none")) return;
+    // Browsers say so of pages that came over TLS, or from this machine.
+    if (site === "same-origin") return;
+    if (origin !== undefined) {
+      if (this.allowedOrigin(String(origin)) !== undefined) return;
+      if (isSameOrigin(String(origin), caller.host) && !isRebound(caller)) return;
+    }
     const page = String(origin ?? "unknown").slice(0, MAX_TEXT);
+    const name = origin === undefined || origin === "null" ? "*" : page;
     throw new ServingError(
       "permission_denied",
-      `Web pages of another origin (${page}) may not run models here; start the server with --cors-origin ${origin === undefined || origin === "null" ? "*" : page} to let them.`,
+      `Web pages of another origin (${page}) may not run models here; start the server with --cors-origin ${name} to let them.`,
     );
   }
 }
@@ -57,4 +62,9 @@ function isSameOrigin(origin: string, host: string | undefined): boolean {
   return (
     /^https?:$/.test(protocol) && page === host.toLowerCase().replace(protocol === "https:" ? /:443$/ : /:80$/, "")
   );
+}
+
+/** Whether a page's own name leads to this machine, though it is none of its names: DNS rebinding, unless a proxy says that it stands between. */
+function isRebound({ address, host = "", headers }: Caller): boolean {
+  return isLoopback(address) && forwardingHeader(headers) === undefined && !isOwnHost(host);
 }

@@ -40,12 +40,17 @@ const MAX_TEXT = 100;
 
 function whyNotLocal({ address, host, headers, isHttp10 }: Caller): string | undefined {
   if (!isLoopback(address)) return `this one came from ${address || "no address"}`;
-  const header = Object.keys(headers).find((name) => FORWARDING.test(name));
+  const header = forwardingHeader(headers);
   if (header !== undefined) return `this one came through a proxy (header ${header})`;
   // Reverse proxies that add no header speak it by default.
   if (isHttp10 === true) return "this one came in HTTP/1.0, as reverse proxies send";
   if (host !== undefined && isOwnHost(host)) return undefined;
   return `this one is for the host "${(host ?? "").slice(0, MAX_TEXT)}", which is not an address or name of this machine`;
+}
+
+/** The header by which a call that came through a proxy is known; undefined where there is none. */
+export function forwardingHeader(headers: Caller["headers"]): string | undefined {
+  return Object.keys(headers).find((name) => FORWARDING.test(name));
 }
 
 function refusal(message: string): ServingError {

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
 import { AccessPolicy } from "../access/access-policy.ts";
 import { settlesWithin } from "../async/settles-within.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
@@ -13,6 +14,7 @@ import { addReflection } from "../protocols/grpc-standard/reflection.ts";
 import { addKserveService } from "../protocols/kserve/grpc-service.ts";
 import { addTensorflowService } from "../protocols/tensorflow-serving/grpc-service.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import { ConnectionWatch } from "./connection-watch.ts";
 import { hasReceivePlace } from "./grpc-internals.ts";
 import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
 import { MessageClock } from "./message-clock.ts";
@@ -38,6 +40,8 @@ export interface GrpcServerOptions {
   readonly sendTimeoutMs?: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
+  /** How long a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
+  readonly handshakeTimeoutMs?: number;
   /** Who may do what. Default: no client may change the server. */
   readonly policy?: AccessPolicy;
   /** Whether the log has a line for each request. Default false. */
@@ -80,7 +84,10 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   routeLibraryLog(log);
   const server = newServer({ maxMessageBytes, memory, messageTimeoutMs, sends }, log);
   const access = new AccessLog(log, options.accessLog === true);
-  const connections = tuneHttp2(server, access);
+  const connections = tuneHttp2(server, {
+    access,
+    watch: new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS),
+  });
   if (connections === undefined)
     log.warn("gRPC is slower than it could be: this version of @grpc/grpc-js has no place for our HTTP/2 settings");
   if (!hasReceivePlace())

@@ -4,6 +4,7 @@ import type { Server } from "@grpc/grpc-js";
 import type { AccessLog } from "../observability/access-log.ts";
 import { isPlainCall } from "./call-headers.ts";
 import { keepRecord, openRecord } from "./call-records.ts";
+import type { ConnectionWatch } from "./connection-watch.ts";
 import { serverInternals } from "./grpc-internals.ts";
 import type { StreamHandler } from "./unary-stream.ts";
 
@@ -25,11 +26,17 @@ export interface Connections {
   cutAll(): void;
 }
 
+interface ConnectionRules {
+  readonly access: AccessLog;
+  /** Closes connections of clients that do not answer. */
+  readonly watch: ConnectionWatch;
+}
+
 /**
  * Widens the flow-control windows of a server that does not listen yet, and keeps track of its connections.
  * Undefined, and nothing changed, if this grpc-js has no place for it.
  */
-export function tuneHttp2(server: Server, access: AccessLog): Connections | undefined {
+export function tuneHttp2(server: Server, { access, watch }: ConnectionRules): Connections | undefined {
   const internals = serverInternals(server);
   if (internals === undefined) return undefined;
   const { commonServerOptions: options, createHttp2Server: create } = internals;
@@ -39,7 +46,10 @@ export function tuneHttp2(server: Server, access: AccessLog): Connections | unde
   internals.createHttp2Server = (credentials) => {
     const http2Server = create.call(internals, credentials);
     divertStreams(http2Server, handlers, access);
-    http2Server.on("session", (session: ServerHttp2Session) => session.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
+    http2Server.on("session", (session: ServerHttp2Session) => {
+      session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+      watch.add(session);
+    });
     http2Server.on("connection", (socket: Socket) => {
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));

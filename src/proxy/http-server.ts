@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { AccessPolicy } from "../access/access-policy.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
@@ -15,6 +16,8 @@ import { createInferenceRouter } from "./inference-router.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
 import { logRequests, RecordedRequest } from "./recorded-request.ts";
+import { requestRefusal } from "./request-refusal.ts";
+import { toOriginForm } from "./to-origin-form.ts";
 
 /** Where and how to listen. */
 export interface HttpServerOptions {
@@ -27,6 +30,8 @@ export interface HttpServerOptions {
   readonly memory?: MemoryBudget;
   /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
   readonly sendTimeoutMs?: number;
+  /** How long a client may take for the head of a request, in milliseconds. Default 20 000. */
+  readonly handshakeTimeoutMs?: number;
   /** Who may do what. Default: no client may change the server, and no page of another origin may use it. */
   readonly policy?: AccessPolicy;
   /** Whether the log has a line for each request. Default false. */
@@ -55,14 +60,15 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const app = lazyApp(dependencies);
   const exchanges = new OpenExchanges();
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
-  // Node's own answer to a missing Host would have no body.
-  const server = createServer({ requireHostHeader: false, IncomingMessage: RecordedRequest });
+  const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
   const refuse = (request: IncomingMessage, response: ServerResponse, error: HttpError) => {
     sendError(error, { request, response, log });
   };
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     exchanges.add(response);
-    if (lacksHost(request)) refuse(request, response, new HttpError(400, "The request has no Host header."));
+    const refusal = requestRefusal(request);
+    toOriginForm(request);
+    if (refusal !== undefined) refuse(request, response, refusal);
     else if (!route(request, response)) app(request, response);
   };
   limitSilence(server, { exchanges, sendTimeoutMs });
@@ -70,12 +76,16 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   server.on("request", answer);
   logRequests(server, new AccessLog(log, options.accessLog === true));
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    if (!(Number(request.headers["content-length"]) > maxMessageBytes)) response.writeContinue();
+    const isTooLarge = Number(request.headers["content-length"]) > maxMessageBytes;
+    if (!isTooLarge && requestRefusal(request) === undefined) response.writeContinue();
     answer(request, response);
   });
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     exchanges.add(response);
     refuse(request, response, unknownExpectation(request));
+  });
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is no proxy.");
   });
   server.on("clientError", refuseGarbage);
   if (options.port !== "shared") await listen(server, host, options.port);
@@ -94,6 +104,19 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   };
 }
 
+function newServer(handshakeTimeoutMs: number): Server {
+  const server = createServer({
+    // Node's own answer to a missing Host would have no body.
+    requireHostHeader: false,
+    IncomingMessage: RecordedRequest,
+    headersTimeout: handshakeTimeoutMs,
+    connectionsCheckingInterval: handshakeTimeoutMs / 4,
+  });
+  // Their bytes are limited; of more than a number Node would drop the rest, a second Host included.
+  server.maxHeadersCount = 0;
+  return server;
+}
+
 /** Express costs a start more than all the rest of this wire, and answers nothing but what is no inference: it is loaded when something of that kind comes. */
 function lazyApp(dependencies: HttpDependencies): RequestListener {
   let app: Promise<RequestListener> | undefined;
@@ -101,11 +124,6 @@ function lazyApp(dependencies: HttpDependencies): RequestListener {
     app ??= import("./app.ts").then(({ createApp }) => createApp(dependencies));
     (await app)(request, response);
   };
-}
-
-/** HTTP/1.1 demands one (RFC 9112 §3.2). */
-function lacksHost({ headers, httpVersion }: IncomingMessage): boolean {
-  return headers.host === undefined && httpVersion === "1.1";
 }
 
 function unknownExpectation({ headers }: IncomingMessage): HttpError {
@@ -139,14 +157,25 @@ const PARSER_STATUS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
+/** What Node's parser says of a version that it does not know; the same code also means a line that does not end well. */
+const INVALID_VERSION = "Invalid HTTP version";
+
+type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
+
 /** Answers bytes that are no HTTP request. */
-function refuseGarbage(error: NodeJS.ErrnoException, socket: Duplex): void {
+function refuseGarbage(error: ParserError, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
     return;
   }
-  const status = PARSER_STATUS[error.code ?? ""] ?? "400 Bad Request";
-  const body = errorBody(`This is not a request that the server can read: ${status.slice(4)}.`);
+  const isVersion = error.reason === INVALID_VERSION;
+  const status = isVersion ? "505 HTTP Version Not Supported" : (PARSER_STATUS[error.code ?? ""] ?? "400 Bad Request");
+  answerRaw(socket, status, `This is not a request that the server can read: ${status.slice(4)}.`);
+}
+
+/** Answers where Node has made no response, and closes. */
+function answerRaw(socket: Duplex, status: string, message: string): void {
+  const body = errorBody(message);
   const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
   socket.end(Buffer.concat([Buffer.from(head), body]));
 }

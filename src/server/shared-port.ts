@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
+import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { toAuthority } from "../net/authority.ts";
 import { cannotListen } from "../net/cannot-listen.ts";
 
@@ -6,6 +7,8 @@ import { cannotListen } from "../net/cannot-listen.ts";
 export interface SharedPortUsers {
   readonly http1: (socket: Socket) => void;
   readonly http2: (socket: Socket) => void;
+  /** How long a client may take until it is known which it speaks, in milliseconds. Default 20 000. */
+  readonly handshakeTimeoutMs?: number;
 }
 
 /** A port that listens for two protocols. */
@@ -20,11 +23,19 @@ const PREFACE = "PRI";
 
 /** Listens on one port for gRPC and HTTP/1.1, as platforms with one port per container need it. Throws `unavailable` when it cannot listen. */
 export async function listenShared(host: string, port: number, users: SharedPortUsers): Promise<SharedPort> {
+  const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = users;
   const unknown = new Set<Socket>();
   const server = createServer((socket) => {
     unknown.add(socket);
-    socket.once("close", () => unknown.delete(socket));
+    // What has arrived is read before: this thread may have been busy for long.
+    const closeUnknown = () => setImmediate(() => unknown.has(socket) && socket.destroy());
+    const timer = setTimeout(closeUnknown, handshakeTimeoutMs).unref();
+    socket.once("close", () => {
+      clearTimeout(timer);
+      unknown.delete(socket);
+    });
     tellApart(socket, (isHttp2) => {
+      clearTimeout(timer);
       unknown.delete(socket);
       if (isHttp2) users.http2(socket);
       else users.http1(socket);

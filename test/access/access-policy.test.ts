@@ -116,11 +116,19 @@ describe("inference", () => {
     new AccessPolicy({ corsOrigins: ["*"] }).check("inference", { ...REMOTE, headers });
   });
 
+  it("is not open to a page whose name was pointed at this machine, unless it is named or a proxy stands between", () => {
+    const page = { ...LOCAL, host: "app.example:9001", headers: { origin: "http://app.example:9001" } };
+    expect(() => new AccessPolicy().check("inference", page)).toThrow(refusal("--cors-origin http://app.example:9001"));
+    new AccessPolicy({ corsOrigins: ["http://app.example:9001"] }).check("inference", page);
+    new AccessPolicy().check("inference", { ...page, headers: { ...page.headers, "x-forwarded-for": "10.0.0.1" } });
+    new AccessPolicy().check("inference", { ...page, address: "10.0.0.1" });
+  });
+
   it("of a port that a scheme implies has the same origin without it", () => {
     const policy = new AccessPolicy();
-    policy.check("inference", { ...LOCAL, host: "a.example:443", headers: { origin: "https://a.example" } });
-    policy.check("inference", { ...LOCAL, host: "a.example", headers: { origin: "https://a.example" } });
-    const other = { ...LOCAL, host: "a.example:443", headers: { origin: "http://a.example" } };
+    policy.check("inference", { ...REMOTE, host: "a.example:443", headers: { origin: "https://a.example" } });
+    policy.check("inference", { ...REMOTE, host: "a.example", headers: { origin: "https://a.example" } });
+    const other = { ...REMOTE, host: "a.example:443", headers: { origin: "http://a.example" } };
     expect(() => policy.check("inference", other)).toThrow(refusal("http://a.example"));
   });
 });

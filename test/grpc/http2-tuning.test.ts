@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, type Http2Session, type Settings } from "node:http2";
 import { Server } from "@grpc/grpc-js";
 import { expect, it, onTestFinished } from "vitest";
+import { ConnectionWatch } from "../../src/grpc/connection-watch.ts";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES, tuneHttp2 } from "../../src/grpc/http2-tuning.ts";
 import { AccessLog } from "../../src/observability/access-log.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
@@ -25,6 +26,7 @@ async function remoteWindow(session: Http2Session): Promise<number | undefined> 
 it("leaves a server alone that has no place for it", () => {
   const server = new Server();
   Object.assign(server, { createHttp2Server: undefined });
-  expect(tuneHttp2(server, new AccessLog(createSilentLogger(), false))).toBeUndefined();
+  const access = new AccessLog(createSilentLogger(), false);
+  expect(tuneHttp2(server, { access, watch: new ConnectionWatch(1000) })).toBeUndefined();
   server.forceShutdown();
 });

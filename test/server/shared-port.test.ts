@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { createServer } from "../../src/server/server.ts";
+import { listenShared } from "../../src/server/shared-port.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { RawClient } from "../proxy/raw-client.ts";
 
@@ -68,6 +69,18 @@ test("a connection that says nothing, or garbage, disturbs nobody", async () => 
   silent.on("error", () => {});
   garbage.on("error", () => {});
   expect(await predictOverGrpc(server.grpcAddress)).toEqual(Int32Array.of(1, 2));
+});
+
+test.each(["", "P", "PR"])("a connection that sends %j and no more is closed in time", async (text) => {
+  const port = await probePort("127.0.0.1", 0, "port");
+  const taken: string[] = [];
+  const users = { http1: () => taken.push("http1"), http2: () => taken.push("http2"), handshakeTimeoutMs: 50 };
+  const shared = await listenShared("127.0.0.1", port, users);
+  onTestFinished(() => shared.close());
+  const client = new RawClient(port);
+  client.write(text);
+  expect(await client.closed()).toBe("");
+  expect(taken).toEqual([]);
 });
 
 test("closing frees the port, whatever connections are open", async () => {

@@ -1,0 +1,89 @@
+import type { ServerHttp2Session } from "node:http2";
+
+/** Time between two pings of a connection, in milliseconds. */
+const PING_INTERVAL_MS = 60_000;
+/** The largest frame that a client may send, in bytes: after so many, one has come whole. */
+const FRAME_BYTES = 16_384 + 9;
+
+interface Watched {
+  readonly session: ServerHttp2Session;
+  /** Since when an answer is awaited, on the clock of performance.now(); undefined = none is. */
+  awaitedSince: number | undefined;
+  /** Bytes that had come then. */
+  bytesRead: number;
+  /** When the last answer came. */
+  answeredAt: number;
+}
+
+/**
+ * Closes HTTP/2 connections whose clients do not get through the handshake (preface, settings, the answer to a first ping), and
+ * those that leave a later ping without answer: a client that is gone, or that sends half a frame. With one timer for all.
+ */
+export class ConnectionWatch {
+  readonly #timeoutMs: number;
+  readonly #watched = new Set<Watched>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Watches a new connection until it closes. */
+  add(session: ServerHttp2Session): void {
+    const watched: Watched = { session, awaitedSince: performance.now(), bytesRead: 0, answeredAt: 0 };
+    this.#watched.add(watched);
+    session.once("remoteSettings", () => this.#ping(watched));
+    session.once("close", () => {
+      this.#watched.delete(watched);
+      if (this.#watched.size === 0) this.#stop();
+    });
+    this.#timer ??= setInterval(() => this.#look(), this.#timeoutMs / 2).unref();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #ping(watched: Watched): void {
+    const { session } = watched;
+    if (session.destroyed) return;
+    session.ping((error) => {
+      if (error !== null) return;
+      watched.awaitedSince = undefined;
+      watched.answeredAt = performance.now();
+    });
+  }
+
+  #look(): void {
+    // After what has arrived is read: this thread may have been busy for long.
+    setImmediate(() => {
+      for (const watched of this.#watched) this.#lookAt(watched);
+    });
+  }
+
+  #lookAt(watched: Watched): void {
+    const now = performance.now();
+    const { session, awaitedSince } = watched;
+    if (awaitedSince === undefined) {
+      if (now - watched.answeredAt < PING_INTERVAL_MS) return;
+      watched.awaitedSince = now;
+      watched.bytesRead = bytesReadOf(session);
+      this.#ping(watched);
+      return;
+    }
+    if (now - awaitedSince < this.#timeoutMs) return;
+    // The answer may be queued behind a large message on a slow line.
+    const bytesRead = bytesReadOf(session);
+    if (bytesRead - watched.bytesRead <= FRAME_BYTES) {
+      session.destroy();
+      return;
+    }
+    watched.awaitedSince = now;
+    watched.bytesRead = bytesRead;
+  }
+}
+
+function bytesReadOf({ socket }: ServerHttp2Session): number {
+  return socket?.bytesRead ?? 0;
+}

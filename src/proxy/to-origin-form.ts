@@ -1,0 +1,15 @@
+import type { IncomingMessage } from "node:http";
+
+const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/i;
+
+/**
+ * Rewrites a request whose target is a whole URL, as proxies are sent them, into one with a path; the URL's host then counts in
+ * place of the Host header (RFC 9112 §3.2.2).
+ */
+export function toOriginForm(request: IncomingMessage): void {
+  if (request.url?.startsWith("/")) return;
+  const [, authority, rest = ""] = ABSOLUTE.exec(request.url ?? "") ?? [];
+  if (authority === undefined) return;
+  request.url = rest.startsWith("/") ? rest : `/${rest}`;
+  request.headers.host = authority;
+}

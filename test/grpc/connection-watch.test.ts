@@ -1,0 +1,34 @@
+import { once } from "node:events";
+import { connect } from "node:http2";
+import { expect, it, onTestFinished } from "vitest";
+import { RawClient } from "../proxy/raw-client.ts";
+import { ScriptedService, serve } from "./scripted-service.ts";
+
+const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const SETTINGS = "\0\0\0\x04\0\0\0\0\0";
+/** A header frame of 100 bytes, of which one has come. */
+const HALF_HEADERS = "\0\0\x64\x01\x04\0\0\0\x01\x82";
+
+it.each([
+  ["nothing", ""],
+  ["half of the preface", PREFACE.slice(0, 10)],
+  ["only the preface", PREFACE],
+  ["half of its settings", PREFACE + SETTINGS.slice(0, 4)],
+  ["half a header frame", PREFACE + SETTINGS + HALF_HEADERS],
+  ["no answer to a ping", PREFACE + SETTINGS],
+])("a connection that sends %s is closed in time", async (_, bytes) => {
+  const { port } = await serve(new ScriptedService(), { handshakeTimeoutMs: 100 });
+  const client = new RawClient(port);
+  client.write(bytes);
+  await client.closed();
+});
+
+it("a connection that answers its ping lives on while others are closed", async () => {
+  const { address, port } = await serve(new ScriptedService(), { handshakeTimeoutMs: 100 });
+  const session = connect(`http://${address}`);
+  onTestFinished(() => session.destroy());
+  await once(session, "ping");
+  for (let round = 0; round < 3; round++) await new RawClient(port).closed();
+  await new Promise((resolve) => session.ping(resolve));
+  expect(session.destroyed).toBe(false);
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { ScriptedService } from "../grpc/scripted-service.ts";
+import { RawClient } from "./raw-client.ts";
+import { serveHttp } from "./serve-http.ts";
+
+const BODY = '{"inputs":[1]}';
+const SIZED = `content-length: ${BODY.length}\r\n\r\n${BODY}`;
+const CHUNKED = `\r\n\r\ne\r\n${BODY}\r\n0\r\n\r\n`;
+const PREDICT = "POST /v1/models/m:predict";
+const GET = "GET /health";
+
+async function send(text: string) {
+  const service = new ScriptedService();
+  const { port } = await serveHttp(service);
+  const client = new RawClient(port);
+  client.write(text);
+  return { service, client };
+}
+
+describe("the head of a request", () => {
+  it.each([
+    [505, "HTTP/2.0", `${GET} HTTP/2.0\r\nHost: x\r\n\r\n`],
+    [505, "HTTP/0.9", `${GET}\r\n\r\n`],
+    [505, "a version that there is not", `${GET} HTTP/1.2\r\nHost: x\r\n\r\n`],
+    [400, "two Host headers", `${GET} HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n`],
+    [400, "a second Host after 2500 headers", `${GET} HTTP/1.1\r\nHost: x\r\n${"a:\r\n".repeat(2500)}Host: y\r\n\r\n`],
+    [
+      400,
+      "a second Host that asks to be continued",
+      `${PREDICT} HTTP/1.1\r\nHost: x\r\nHost: y\r\nExpect: 100-continue\r\n${SIZED}`,
+    ],
+    [400, "no Host", `${GET} HTTP/1.1\r\n\r\n`],
+    [400, "two hosts in one header", `${GET} HTTP/1.1\r\nHost: x, y\r\n\r\n`],
+    [400, "a Host with a path", `${GET} HTTP/1.1\r\nHost: x/y\r\n\r\n`],
+    [400, "a Host with a user", `${GET} HTTP/1.1\r\nHost: a@x\r\n\r\n`],
+    [
+      400,
+      "Transfer-Encoding and Content-Length",
+      `${PREDICT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${SIZED}`,
+    ],
+    [400, "two lengths", `${PREDICT} HTTP/1.1\r\nHost: x\r\ncontent-length: 14\r\n${SIZED}`],
+    [501, "an encoding beside chunked", `${PREDICT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked${CHUNKED}`],
+    [400, "chunks in HTTP/1.0", `${PREDICT} HTTP/1.0\r\nTransfer-Encoding: chunked${CHUNKED}`],
+    [400, "line feeds alone", `${GET} HTTP/1.1\nHost: x\n\n`],
+    [400, "a folded header", `${GET} HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n`],
+    [400, "a space before a colon", `${GET} HTTP/1.1\r\nHost : x\r\n\r\n`],
+    [400, "a method that there is not", "FOO /health HTTP/1.1\r\nHost: x\r\n\r\n"],
+    [
+      400,
+      "a Host among the trailers",
+      `${PREDICT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n${BODY}\r\n0\r\nHost: y\r\nContent-Length: 3\r\n\r\n`,
+    ],
+    [431, "too many bytes", `${GET} HTTP/1.1\r\nHost: x\r\n${"a: b\r\n".repeat(20_000)}\r\n`],
+    [405, "CONNECT", "CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n"],
+    [400, "HTTP/2's preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ])("is answered with %i for %s, and the connection closes", async (status, _, text) => {
+    const { service, client } = await send(text);
+    const answer = await client.closed();
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*"error": "[^"]+"`));
+    expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    expect(service.requests.every(({ signal }) => signal.aborted)).toBe(true);
+  });
+
+  it.each([
+    ["an empty Host", `${PREDICT} HTTP/1.1\r\nHost:\r\n${SIZED}`],
+    ["an IPv6 Host", `${PREDICT} HTTP/1.1\r\nHost: [::1]:9001\r\n${SIZED}`],
+    ["no Host in HTTP/1.0", `${PREDICT} HTTP/1.0\r\n${SIZED}`],
+    ["a whole URL, as proxies are sent", `POST http://x:80/v1/models/m:predict HTTP/1.1\r\nHost: y\r\n${SIZED}`],
+    [
+      "an upgrade that is passed over",
+      `${PREDICT} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n${SIZED}`,
+    ],
+    [
+      "trailers",
+      `${PREDICT} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n${BODY}\r\n0\r\nA: b\r\n\r\n`,
+    ],
+  ])("may have %s", async (_, text) => {
+    const { client } = await send(text);
+    expect(await client.received(/"outputs"/)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
+it("a whole URL's host counts in place of the Host header", async () => {
+  const { service, client } = await send(`POST http://a:1/v1/models/m:predict HTTP/1.1\r\nHost: b\r\n${SIZED}`);
+  await client.received(/"outputs"/);
+  expect(service.requests[0]?.metadata).toMatchObject({ host: "a:1" });
+});
+
+it.each(["", "P", "POST / HTTP/1.1\r\nhost"])(
+  "a client that sends %j and no more is disconnected in time",
+  async (text) => {
+    const { port } = await serveHttp(new ScriptedService(), { handshakeTimeoutMs: 100 });
+    const client = new RawClient(port);
+    client.write(text);
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 408 /);
+  },
+);
