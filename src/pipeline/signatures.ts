@@ -49,7 +49,7 @@ function chainSignature(models: readonly SignedModel[], hooks: HookEdges | undef
   const last = models.at(-1);
   return withHooks(
     {
-      ...pick("inputs", first?.signatures[first.defaultSignature]?.inputs),
+      ...pickInputs(first?.signatures[first.defaultSignature]),
       ...pick("outputs", last?.signatures[last.defaultSignature]?.outputs),
     },
     hooks,
@@ -59,10 +59,9 @@ function chainSignature(models: readonly SignedModel[], hooks: HookEdges | undef
 function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   if (hooks === undefined) return model;
   return {
-    ...pick(
-      "inputs",
-      hooks.inputs?.map((spec) => withModelFacts(spec, model)) ?? (hooks.changesInputs ? undefined : model.inputs),
-    ),
+    ...(hooks.inputs === undefined
+      ? !hooks.changesInputs && pickInputs(model)
+      : { inputs: hooks.inputs.map((spec) => withModelFacts(spec, model)) }),
     ...pick("outputs", hooks.outputs ?? (hooks.changesOutputs ? undefined : model.outputs)),
   };
 }
@@ -78,6 +77,10 @@ export function isSameInput(one: TensorSpec, other: TensorSpec): boolean {
   return isAlike && JSON.stringify(one.shape) === JSON.stringify(other.shape);
 }
 
-function pick(side: keyof Signature, specs: readonly TensorSpec[] | undefined): Signature {
+function pickInputs({ inputs, inputNames }: Signature = {}): Signature {
+  return { ...(inputs && { inputs }), ...(inputNames && { inputNames }) };
+}
+
+function pick(side: "outputs", specs: readonly TensorSpec[] | undefined): Signature {
   return specs === undefined ? {} : { [side]: specs };
 }

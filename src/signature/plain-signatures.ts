@@ -11,8 +11,12 @@ export function toPlainSignatures(
   return Object.fromEntries(Object.entries(signatures).map(([name, signature]) => [name, toPlainSignature(signature)]));
 }
 
-function toPlainSignature({ inputs, outputs }: Signature): Signature {
-  return { ...(inputs && { inputs: inputs.map(toPlainSpec) }), ...(outputs && { outputs: outputs.map(toPlainSpec) }) };
+function toPlainSignature({ inputs, inputNames, outputs }: Signature): Signature {
+  return {
+    ...(inputs && { inputs: inputs.map(toPlainSpec) }),
+    ...(inputNames && { inputNames: [...inputNames] }),
+    ...(outputs && { outputs: outputs.map(toPlainSpec) }),
+  };
 }
 
 function toPlainSpec({ name, dtype, shape, default: value }: TensorSpec): TensorSpec {

@@ -14,6 +14,8 @@ export function defaultSignatureName(signatures: Readonly<Record<string, unknown
 export interface Signature {
   /** Absent = any names and dtypes. */
   readonly inputs?: readonly TensorSpec[];
+  /** The inputs' names, where their dtypes are not known; absent where `inputs` tells them, or nothing does. */
+  readonly inputNames?: readonly string[];
   /** Absent = not known before a request. */
   readonly outputs?: readonly TensorSpec[];
 }

@@ -136,7 +136,7 @@ function tensorflowDecoders(): Decoder[] {
     {
       name: "TensorFlow Serving's JSON",
       samples: [Buffer.from(rows), Buffer.from('{"inputs": {"x": [[1, 2.5]], "s": ["a\\n"]}}')],
-      decode: (bytes) => readInputs(parsePredictBody(bytes, budget()), undefined),
+      decode: (bytes) => readInputs(parsePredictBody(bytes, budget())),
     },
     {
       name: "PredictResponse",

@@ -21,7 +21,7 @@ interface PluginHandle {
   readonly device: string;
   readonly available_devices: readonly string[];
   /** Loads a model of any format on the same device; loading another one under its name replaces it. */
-  load(name: string, path: string, weights?: string): Promise<Required<Signature>>;
+  load(name: string, path: string, weights?: string): Promise<Required<Pick<Signature, "inputs" | "outputs">>>;
   infer(name: string, inputs: Values, outputs?: readonly string[]): Promise<Tensors>;
   unload(name: string): Promise<void>;
 }

@@ -13,7 +13,7 @@ export class PluginNetworks {
   }
 
   /** Loads a model, in the place of one that has the name. */
-  async load(name: string, path: string, weights?: string): Promise<Required<Signature>> {
+  async load(name: string, path: string, weights?: string): Promise<Required<Pick<Signature, "inputs" | "outputs">>> {
     if (typeof name !== "string" || typeof path !== "string")
       throw new ServingError(
         "invalid_argument",

@@ -12,7 +12,7 @@ import type { ServedPort } from "./served-ports.ts";
 
 /** A network that runs on tensors by name. */
 export class ServedNetwork {
-  readonly signature: Required<Signature>;
+  readonly signature: Required<Pick<Signature, "inputs" | "outputs">>;
   readonly #ports: Readonly<Record<PortRole, readonly ServedPort[]>>;
   readonly #runner: Runner;
   readonly #computes: boolean;

@@ -77,12 +77,12 @@ function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promi
   });
 }
 
-/** Inputs of which a dtype is not known are any inputs to the server; Python checks their names. */
+/** Of inputs of which a dtype is not known the server knows the names alone, which Python checks. */
 function toSignature({ signature: { inputs, outputs } }: LoadedFacts): Signature {
   const isKnown = (specs: readonly LooseSpec[] | null): specs is readonly (LooseSpec & TensorSpec)[] =>
     specs?.every(({ dtype }) => dtype !== undefined) ?? false;
   return {
-    ...(isKnown(inputs) && { inputs: inputs.map(toSpec) }),
+    ...(isKnown(inputs) ? { inputs: inputs.map(toSpec) } : inputs && { inputNames: inputs.map(({ name }) => name) }),
     ...(isKnown(outputs) && { outputs: outputs.map(toSpec) }),
   };
 }

@@ -23,8 +23,22 @@ export async function unloadModel(service: InferenceService, model: string): Pro
 async function rename(action: "load" | "unload", model: string, change: Promise<void>): Promise<void> {
   await change.catch((reason: unknown) => {
     const { code, message } = ServingError.from(reason);
+    const isUnknown = code === "not_found" && action === "load";
+    if (isUnknown) assertName(model);
     // The only way in which Triton fails to find what it is to load.
-    const known = code === "not_found" && action === "load" ? "failed to poll from model repository. " : "";
+    const known = isUnknown ? "failed to poll from model repository. " : "";
     throw new ServingError(code, `failed to ${action} '${model}', ${known}${message}`, { cause: reason });
   });
+}
+
+/** Throws, with Triton's texts, for a name that no model there may have. */
+function assertName(model: string): void {
+  const name = model.trim();
+  if (name === "") throw invalid("Model name cannot be empty. Please enter a valid name to deploy.");
+  if (name !== ".." && !name.includes("/")) return;
+  throw invalid(`invalid model name '${model}', model name must not contain path traversal characters`);
+}
+
+function invalid(message: string): ServingError {
+  return new ServingError("invalid_argument", message);
 }

@@ -28,7 +28,6 @@ import {
   SERVER_SCHEMAS,
   TRACE_SCHEMAS,
 } from "./openapi-schemas.ts";
-import { readBoolean } from "./parameters.ts";
 import { repositoryIndex } from "./repository-index.ts";
 import { serverMetadata } from "./server-metadata.ts";
 import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
@@ -249,7 +248,8 @@ function toTexts(name: string, value: JsonValue): readonly string[] {
 
 async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
   const { ready = false } = await readObject(exchange);
-  return toJson(repositoryIndex(service, readBoolean(toParameters({ ready }), "ready") === true));
+  if (typeof ready === "boolean") return toJson(repositoryIndex(service, ready));
+  throw new ServingError("invalid_argument", "Invalid value for 'ready': expected a boolean");
 }
 
 /** A body that may be left out. */

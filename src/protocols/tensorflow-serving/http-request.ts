@@ -10,7 +10,7 @@ import type { ServableDescription } from "../../serving/inference-service.ts";
 import { defaultSignatureName, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { withEncodedImages } from "./encoded-images.ts";
-import { readInstances, UNNAMED_INPUT } from "./http-rows.ts";
+import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, tensorflowDialect } from "./json-dialect.ts";
 
 /** A predict request's JSON, before the model is known. */
@@ -70,14 +70,15 @@ function decodePredict(body: Uint8Array, signatures: Described["signatures"], ma
 /** The request that a body stands for whose JSON was parsed. */
 export function readPredictBody(parsed: PredictBody, signatures: Described["signatures"]): PredictMessage {
   const signature = findSignature(parsed.signature, { signatures });
-  return { signature: parsed.signature, ...readInputs(parsed, signature?.inputs) };
+  return { signature: parsed.signature, ...readInputs(parsed, signature) };
 }
 
 /** {@link decodePredict} for a codec thread. */
 export const decodePredictJob = defineJob(import.meta.url, "decodePredictJob", decodePredict);
 
-/** Reads the tensors; without `specs` their names and dtypes are what the JSON says. */
-export function readInputs(body: PredictBody, specs: readonly TensorSpec[] | undefined): PredictInputs {
+/** Reads the tensors; of inputs that the signature does not tell, names and dtypes are what the JSON says. */
+export function readInputs(body: PredictBody, known: Signature = {}): PredictInputs {
+  const { inputs: specs } = known;
   const { root, signature, budget } = body;
   if (specs?.length === 0) throw refusal(`Failed to get input map for signature: ${signature || "DEFAULT"}`);
   const { instances, inputs } = root;
@@ -88,7 +89,7 @@ export function readInputs(body: PredictBody, specs: readonly TensorSpec[] | und
   }
   if (inputs !== undefined) {
     const columnSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(inputs, name));
-    return { format: "column", inputs: readColumns(inputs, columnSpecs, budget) };
+    return { format: "column", inputs: readColumns(inputs, toKnownInputs(columnSpecs, known), budget) };
   }
   if (instances === undefined) throw refusal("Missing 'inputs' or 'instances' key");
   const length = listLength(instances);
@@ -96,7 +97,7 @@ export function readInputs(body: PredictBody, specs: readonly TensorSpec[] | und
   if (length === 0) throw refusal(`JSON Value: ${dumpJson(root)} No values in 'instances' array`);
   const first = isJsonList(instances) ? instances[0] : undefined;
   const rowSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(first, name));
-  return { format: "row", inputs: readInstances(instances, rowSpecs, budget) };
+  return { format: "row", inputs: readInstances(instances, toKnownInputs(rowSpecs, known), budget) };
 }
 
 /** The value of one name, or the value itself where it has no names. */
@@ -106,14 +107,18 @@ function valueNamed(value: JsonValue | undefined, name: string): JsonValue | und
 
 type Specs = readonly TensorSpec[] | undefined;
 
-function readColumns(value: JsonValue, specs: Specs, budget: DecodeBudget): Tensors {
+function toKnownInputs(specs: Specs, { inputNames }: Signature): KnownInputs {
+  return { specs, unnamed: inputNames?.length === 1 ? inputNames[0] : undefined };
+}
+
+function readColumns(value: JsonValue, { specs, unnamed = UNNAMED_INPUT }: KnownInputs, budget: DecodeBudget): Tensors {
   if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, specs, budget);
   if (specs !== undefined && specs.length > 1) {
     throw refusal(
       "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map",
     );
   }
-  const { name, dtype } = specs?.[0] ?? { name: UNNAMED_INPUT, dtype: inferDType([value]) };
+  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value]) };
   return createTensors([[name, toJsonTensor(value, dtype, tensorflowDialect)]]);
 }
 

@@ -22,17 +22,24 @@ import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isBase64Object, tensorflowDialect } from "./json-dialect.ts";
 
-/** The input that a plain value is for, where no signature names one. */
+/** The input that a plain value is for, where nothing names one. */
 export const UNNAMED_INPUT = "inputs";
 
-type Specs = readonly TensorSpec[] | undefined;
+/** What is known of a model's inputs. */
+export interface KnownInputs {
+  readonly specs: readonly TensorSpec[] | undefined;
+  /** The only input, where its name alone is known. */
+  readonly unnamed?: string | undefined;
+}
+
 type NamedDType = Pick<TensorSpec, "name" | "dtype">;
 
 /**
  * The tensors of a list of instances, which has one element at least: each instance is a value of the only input, or an
  * object with a value for each input. All instances of one input have one shape.
  */
-export function readInstances(instances: JsonValue, specs: Specs, budget: DecodeBudget): Tensors {
+export function readInstances(instances: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
+  const { specs, unnamed = UNNAMED_INPUT } = known;
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
   if (isNamed) return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget));
   if (specs !== undefined && specs.length > 1) {
@@ -40,7 +47,7 @@ export function readInstances(instances: JsonValue, specs: Specs, budget: Decode
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
     );
   }
-  const { name, dtype } = specs?.[0] ?? { name: UNNAMED_INPUT, dtype: inferDType([instances]) };
+  const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([instances]) };
   const tensor =
     instances instanceof JsonNumbers ? readBlock(instances, dtype) : readPlain(instances as JsonList, dtype);
   return createTensors([[name, tensor]]);

@@ -195,7 +195,7 @@ describe("KServe V2 over HTTP", () => {
   it.each([
     ["{", "failed to parse the request JSON buffer: Missing a name for object member. at 1"],
     ["[]", "failed to parse the request JSON buffer: it is []; expected an object"],
-    ['{"ready":"yes"}', "parameter 'ready' is 'yes'; expected true or false"],
+    ['{"ready":"yes"}', "Invalid value for 'ready': expected a boolean"],
   ])("refuses an index asked for with %s", async (body, error) => {
     const send = await connect(nothing);
     const answer = await send("/v2/repository/index", post(body));
@@ -275,6 +275,8 @@ describe("KServe V2 over HTTP", () => {
     ["GET", "/v2/models/defualt", 404, 'is not found. Did you mean "default"? This server has default.'],
     ["GET", "/v2/models/defualt/stats", 404, 'is not found. Did you mean "default"? This server has default.'],
     ["GET", "/v2/models/default/versions/9", 404, "version 9 is not found. It has version 1."],
+    ["POST", "/v2/repository/models/%20/load", 400, "Model name cannot be empty. Please enter a valid name to deploy."],
+    ["POST", "/v2/repository/models/..%2Fno/load", 400, "model name must not contain path traversal characters"],
     [
       "POST",
       "/v2/repository/models/no/load",

@@ -9,7 +9,7 @@ import { ampleBudget } from "../../proxy/ample-budget.ts";
 const X: TensorSpec = { name: "x", dtype: "float32" };
 
 function read(text: string, specs?: readonly TensorSpec[]) {
-  const { format, inputs } = readInputs(parsePredictBody(Buffer.from(text), ampleBudget()), specs);
+  const { format, inputs } = readInputs(parsePredictBody(Buffer.from(text), ampleBudget()), specs && { inputs: specs });
   const entries = Object.entries(inputs).map(([name, tensor]) => [name, comparable(tensor)]);
   return { format, inputs: Object.fromEntries(entries) };
 }
@@ -203,7 +203,7 @@ describe("readInputs", () => {
 
   test("without a signature takes names from the JSON, and dtypes from its literals", () => {
     const text = '{"inputs": {"i": [1, 2], "f": [1, 2.5], "b": {"b64": "/w=="}, "t": true, "__proto__": [3000000000]}}';
-    const { inputs } = readInputs(parsePredictBody(Buffer.from(text), ampleBudget()), undefined);
+    const { inputs } = readInputs(parsePredictBody(Buffer.from(text), ampleBudget()));
     expect(Object.entries(inputs).map(([name, { dtype, shape }]) => [name, dtype, shape])).toEqual([
       ["i", "int32", [2]],
       ["f", "float32", [2]],
