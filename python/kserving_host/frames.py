@@ -12,6 +12,7 @@ import struct
 import numpy as np
 
 from . import arrays
+from .errors import invalid
 
 # Bytes of the header, the question's number, bytes of the body, deadline in milliseconds since 1970 or 0, slot or -1.
 PREFIX = struct.Struct("<IIQdi4x")
@@ -41,11 +42,12 @@ class Header:
 
 
 class Question:
-    """One question: its number, what its header says, and tensors by name."""
+    """One question: its number, what its header says, and tensors by name; `failure` says why a tensor could not be made."""
 
-    __slots__ = ("id", "slot", "deadline", "message", "tensors", "end")
+    __slots__ = ("id", "slot", "deadline", "message", "tensors", "end", "failure")
 
     def __init__(self, id, slot, deadline, header, tensors):
+        self.failure = None
         self.id = id
         self.slot = slot
         self.deadline = deadline
@@ -69,15 +71,21 @@ class Frames:
         header_size, number, body_size, deadline, slot = PREFIX.unpack(self._take(PREFIX.size))
         header = self._header(self._take(header_size))
         body = memoryview(bytearray(self._take(body_size)) if body_size <= CHUNK else self._take_large(body_size))
-        tensors, start = {}, 0
+        tensors, start, failure = {}, 0, None
         for name, dtype, shape, size, offset in header.specs:
             if offset >= 0:
                 data = self._read_slot(slot, offset, size)
             else:
                 data = body[start : start + size]
                 start += (size + 7) & ~7
-            tensors[name] = arrays.from_bytes(dtype, shape, data)
-        return Question(number, slot, deadline, header, tensors)
+            try:
+                tensors[name] = arrays.from_bytes(dtype, shape, data)
+            except ValueError as error:
+                # numpy has fewer dimensions than requests, and smaller ones.
+                failure = failure or invalid(f'Input "{name}" of {len(shape)} dimensions is no array for numpy: {error}.')
+        question = Question(number, slot, deadline, header, tensors)
+        question.failure = failure
+        return question
 
     def write(self, question, header, tensors):
         """Answers; large tensors go to the slot's file behind those of the question, where that has room."""

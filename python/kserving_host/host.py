@@ -56,6 +56,8 @@ class Host:
 
     def _run(self, question):
         """What goes into the answer's header, and the tensors beside it."""
+        if question.failure is not None:
+            raise question.failure
         message = question.message
         operation = message["op"]
         if operation == "predict":

@@ -52,6 +52,18 @@ describe.skipIf(python === undefined)("the python driver", () => {
     expect(await predict(model, { half })).toEqual({ half: createTensor("float32", [2], Float32Array.of(1.5, -2)) });
   });
 
+  it("refuses a shape that numpy does not have, and answers the next request", async () => {
+    const model = await loadModel("python", "", options("Echo"));
+    for (const shape of [new Array<number>(100).fill(1), [0, ...new Array<number>(4).fill(2 ** 31 - 1)]]) {
+      const x = createTensor("float32", shape, new Float32Array(shape[0] as number));
+      await expect(predict(model, { fine: scalar(1), x })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining(`Input "x" of ${shape.length} dimensions is no array for numpy: `),
+      });
+      expect(await predict(model, { x: scalar(1) })).toEqual({ x: scalar(1) });
+    }
+  });
+
   it("carries empty tensors, scalars and names of any kind", async () => {
     const model = await loadModel("python", "", options("Echo"));
     const inputs = {
