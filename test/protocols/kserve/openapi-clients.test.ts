@@ -9,7 +9,7 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const missing = missingPython("The OpenAPI document of KServe V2", "schemathesis, openapi_spec_validator");
 const run = promisify(execFile);
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 180_000;
 const CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
 function start() {
