@@ -2,7 +2,9 @@ import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpDependencies, HttpRoute, HttpRoutes } from "../../proxy/http-route.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { KSERVE_ENDPOINTS } from "./http-endpoints.ts";
+import { noSharedMemory } from "./shared-memory.ts";
 
+const REGISTER = /^\/v2\/(?:system|cuda)sharedmemory\/(?:region\/[^/]+\/)?register\/?$/;
 const PREFIX = /^\/v2(?:[/?]|$)/;
 
 /** KServe V2 over HTTP; all else under `/v2` is refused as Triton does. */
@@ -18,6 +20,7 @@ export function createKserveRoutes(dependencies: HttpDependencies): HttpRoutes {
       isKnown = true;
       if (endpoint.method === method) return toRoute(endpoint, groups, dependencies);
     }
+    if (REGISTER.test(path)) return refuse(noSharedMemory());
     return refuse(isKnown ? new HttpError(405, "Method Not Allowed") : new HttpError(404, "Not Found"));
   };
 }

@@ -1,7 +1,7 @@
 import type { KserveEndpoint } from "./http-endpoint.ts";
-import { assertAllRegions, noSharedMemory, SHARED_MEMORY_KINDS, type SharedMemoryKind } from "./shared-memory.ts";
+import { assertAllRegions, SHARED_MEMORY_KINDS, type SharedMemoryKind } from "./shared-memory.ts";
 
-/** Calls about regions of shared memory, of which there are none: Triton's clients ask for them, and unregister, before anything else. */
+/** Calls about regions of shared memory, of which there are none: Triton's clients ask for them, and unregister, before anything else. Registering is no endpoint. */
 export const SHARED_MEMORY_ENDPOINTS: readonly KserveEndpoint[] = SHARED_MEMORY_KINDS.flatMap((kind) =>
   [`/v2/${kind}sharedmemory`, `/v2/${kind}sharedmemory/region/{region}`].flatMap((path) => endpointsOf(kind, path)),
 );
@@ -26,16 +26,6 @@ function endpointsOf(kind: SharedMemoryKind, prefix: string): readonly KserveEnd
       isEmpty: true,
       summary: `Unregister regions of ${kind} shared memory`,
       answer: async () => ({ contentType: "application/json", body: new Uint8Array(0) }),
-    },
-    {
-      method: "POST",
-      kind: "read",
-      path: `${prefix}/register`,
-      isEmpty: true,
-      summary: `Register a region of ${kind} shared memory, which is refused`,
-      answer: async () => {
-        throw noSharedMemory();
-      },
     },
   ];
 }
