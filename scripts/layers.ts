@@ -41,9 +41,9 @@ export const LAYERS: readonly Layer[] = [
     mayImport: [...BASICS, "user-module", "native", "runtimes"],
     packages: ["koffi", "onnxruntime-node"],
   },
-  { folder: "media", mayImport: ["text", "tensor"], packages: ["sharp"] },
+  { folder: "media", mayImport: ["text", "async", "limits", "tensor"], packages: ["sharp"] },
   { folder: "hooks", mayImport: [...BASICS, "user-module", "media", "drivers"] },
-  { folder: "model-host", mayImport: [...BASICS, "user-module", "media", "threads", "drivers"] },
+  { folder: "model-host", mayImport: [...BASICS, "limits", "user-module", "media", "threads", "drivers"] },
   {
     folder: "pipeline",
     mayImport: [...BASICS, "user-module", "media", "threads", "codec-host", "drivers", "hooks", "model-host"],

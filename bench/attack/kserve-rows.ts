@@ -12,6 +12,8 @@ function input(name: string, datatype: string, shape: readonly number[], ...more
   return bytesField(5, bytesField(1, name), bytesField(2, datatype), sizes, ...more);
 }
 
+const parameter = (_: unknown, index: number) =>
+  bytesField(4, bytesField(1, `p${index}`), bytesField(2, varintField(2, 1)));
 const contents = (...values: Buffer[]) => bytesField(5, ...values);
 const raw = (bytes: Buffer) => bytesField(7, bytes);
 const infer = (...parts: Buffer[]) => Buffer.concat([MODEL, ...parts]);
@@ -36,13 +38,8 @@ const MESSAGES: Readonly<Record<string, () => Buffer>> = {
   classified: () => infer(input("x", "FP32", [2_000_000]), raw(noise(8_000_000)), classification),
   "classified-rows": () => infer(input("x", "FP32", [1_000_000, 2]), raw(noise(8_000_000)), classification),
   parameters: () => infer(repeated(bytesField(4, bytesField(1, "p"), bytesField(2, varintField(2, 1))), 2_000_000)),
-  "distinct-parameters": () =>
-    infer(
-      ...Array.from({ length: 500_000 }, (_, index) =>
-        bytesField(4, bytesField(1, `p${index}`), bytesField(2, varintField(2, 1))),
-      ),
-    ),
-  inputs: () => infer(...Array.from({ length: 300_000 }, (_, index) => input(`x${index}`, "FP32", [1]))),
+  "distinct-parameters": () => infer(Buffer.concat(Array.from({ length: 500_000 }, parameter))),
+  inputs: () => infer(Buffer.concat(Array.from({ length: 300_000 }, (_, index) => input(`x${index}`, "FP32", [1])))),
   outputs: () =>
     infer(input("x", "FP32", [1]), raw(Buffer.alloc(4)), repeated(bytesField(6, bytesField(1, "x")), 3_000_000)),
   dimensions: () =>

@@ -52,7 +52,7 @@ const MESSAGES: Readonly<Record<string, () => Buffer>> = {
   dimensions: () => predict(input("x", varintField(1, FLOAT), bytesField(2, repeated(dimension(1), 5_000_000)))),
   "tensor-fields": () => predict(input("x", repeated(varintField(1, FLOAT), 20_000_000))),
   inputs: () =>
-    Buffer.concat([MODEL, ...Array.from({ length: 500_000 }, (_, index) => input(`x${index}`, varintField(1, FLOAT)))]),
+    predict(Buffer.concat(Array.from({ length: 500_000 }, (_, index) => input(`x${index}`, varintField(1, FLOAT))))),
   "equal-inputs": () => predict(repeated(input("x", tensor(FLOAT, 1, bytesField(5, Buffer.alloc(4)))), 1_500_000)),
   filter: () =>
     predict(input("x", tensor(FLOAT, 1, bytesField(5, Buffer.alloc(4)))), repeated(bytesField(3, "x"), 5_000_000)),

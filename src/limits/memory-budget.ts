@@ -1,8 +1,13 @@
 import { ServingError } from "../errors.ts";
+import { imageMemory } from "./image-memory.ts";
+
+/** Requests of so few bytes are not refused on account of images: one large image would shut everybody else out. */
+const SMALL_BYTES = 64 * 1024;
 
 /**
  * Bytes that all requests of a server hold together, whatever wire they come over: each one's body from its first byte on,
- * what that is inflated to, its inputs, its outputs, and its answer until that has been sent. One request alone is always let in.
+ * what that is inflated to, its inputs, its outputs, and its answer until that has been sent. Decoded images of all threads count
+ * too. One request alone is always let in.
  */
 export class MemoryBudget {
   readonly #maxBytes: number;
@@ -10,6 +15,7 @@ export class MemoryBudget {
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
+    imageMemory.limitBytes = maxBytes;
   }
 
   /** The share of a new request, which holds nothing yet. */
@@ -20,16 +26,20 @@ export class MemoryBudget {
   /** Throws `unavailable` unless a request that has `ownBytes` could have `bytes` more now. */
   check(bytes: number, ownBytes: number): void {
     const isAlone = this.#heldBytes === ownBytes;
-    if (isAlone || this.#heldBytes + bytes <= this.#maxBytes) return;
+    if (isAlone) return;
+    const isSmall = ownBytes + bytes <= SMALL_BYTES;
+    const heldBytes = this.#heldBytes + (isSmall ? 0 : imageMemory.heldBytes);
+    if (heldBytes + bytes <= this.#maxBytes) return;
     throw new ServingError(
       "unavailable",
-      `The requests under way hold ${this.#heldBytes} bytes (--max-queue-bytes ${this.#maxBytes}); try again later.`,
+      `The requests under way hold ${heldBytes} bytes (--max-queue-bytes ${this.#maxBytes}); try again later.`,
     );
   }
 
   /** Counts bytes in, or out if they are negative; for {@link MemoryShare}. */
   add(bytes: number): void {
     this.#heldBytes += bytes;
+    imageMemory.addRequestBytes(bytes);
   }
 }
 

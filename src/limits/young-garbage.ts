@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm";
 /** What may be made until it is collected, in bytes. */
 const COLLECTED_BYTES = 4 * 1024 * 1024;
 
-type Collect = (options: { readonly type: "minor" }) => void;
+type Collect = (options?: { readonly type: "minor" }) => void;
 
 let made = 0;
 let collect: Collect | undefined;
@@ -20,6 +20,12 @@ export function countGarbage(bytes: number): void {
   made = 0;
   collect ??= findCollector();
   collect({ type: "minor" });
+}
+
+/** Collects everything that is of no use any more, which takes as long as there are living objects to mark. */
+export function collectAll(): void {
+  collect ??= findCollector();
+  collect();
 }
 
 /** V8 gives its collector to contexts that are made while this flag is set; threads that start later must not get it. */

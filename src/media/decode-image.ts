@@ -1,13 +1,18 @@
 import type { Metadata } from "sharp";
 import { reasonText, ServingError } from "../errors.ts";
+import { type ImageReservation, reserveImages } from "../limits/image-reservation.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
+import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
 import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
-import { checkPixels, DEFAULT_MAX_PIXELS, targetSize } from "./image-size.ts";
+import { checkPixels, DEFAULT_MAX_PIXELS, type Size, targetSize } from "./image-size.ts";
 import { type ImageTensor, readImage } from "./image-tensor.ts";
 import { isFormat } from "./is-format.ts";
 import { loadSharp } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
+
+/** Images of fewer bytes are what hooks make of others all the time, and not worth to be watched. */
+const COUNTED_BYTES = 1024 * 1024;
 
 /** How to decode. */
 export interface DecodeOptions extends ResizeOptions {
@@ -15,6 +20,8 @@ export interface DecodeOptions extends ResizeOptions {
   readonly exif?: boolean;
   /** Refuse larger images before any pixel is decoded. Default 100 million. */
   readonly maxPixels?: number;
+  /** Gives the image up while it waits for memory, for example `ctx.signal`. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -27,13 +34,42 @@ export async function decodeImage(
   options: DecodeOptions = {},
 ): Promise<ImageTensor> {
   const bytes = encodedBytes(source);
-  const { exif = true, maxPixels = DEFAULT_MAX_PIXELS, channels = 3 } = options;
+  const { exif = true, maxPixels = DEFAULT_MAX_PIXELS, channels = 3, signal } = options;
   const metadata = await readMetadata(bytes);
   const original = exif ? metadata.autoOrient : metadata;
   checkPixels("The image", original, maxPixels);
+  const size = targetSize(original, options, maxPixels);
+  const reserved = await reserveImages(bytesNeeded(bytes, metadata, { ...size, channels, exif }), signal);
   const sharp = await loadSharp();
-  const pipeline = sharp(bytes, { limitInputPixels: false, autoOrient: exif });
-  return readImage(resize(pipeline, targetSize(original, options, maxPixels), options), channels).catch(refuseDamaged);
+  try {
+    const pipeline = sharp(bytes, { limitInputPixels: false, autoOrient: exif });
+    const image = await readImage(resize(pipeline, size, options), channels);
+    keep(reserved, image);
+    return image;
+  } catch (cause) {
+    reserved.release();
+    return refuseDamaged(cause);
+  }
+}
+
+interface Decoding extends Size {
+  readonly channels: number;
+  readonly exif: boolean;
+}
+
+/** What the decoder takes, the whole image where it is turned, and the result; grey is computed from colours. */
+function bytesNeeded(bytes: Uint8Array, metadata: Metadata, { width, height, channels, exif }: Decoding): number {
+  const form = formOfMetadata(metadata);
+  const isTurned = exif && (metadata.orientation ?? 1) > 1;
+  const turned = isTurned ? form.width * form.height * form.channels * form.sampleBytes : 0;
+  return decoderBytes(bytes, form) + turned + width * height * (channels === 1 ? 4 : channels);
+}
+
+/** A large image counts as long as a hook has it, a small one until it is there. */
+function keep(reserved: ImageReservation, { data }: ImageTensor): void {
+  const isCounted = data.byteLength >= COUNTED_BYTES;
+  reserved.resize(isCounted ? data.byteLength : 0);
+  if (isCounted) reserved.releaseWith(data.buffer);
 }
 
 function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
@@ -69,5 +105,6 @@ function notAnImage(bytes: Uint8Array, cause?: unknown): ServingError {
 }
 
 function refuseDamaged(cause: unknown): never {
+  if (cause instanceof ServingError) throw cause;
   throw new ServingError("invalid_argument", `The image is damaged: ${reasonText(cause)}.`, { cause });
 }

@@ -4,11 +4,13 @@ export interface JpegHeader {
   readonly height: number;
   /** 1 = grey, 3 = colours. */
   readonly channels: 1 | 3;
+  readonly isProgressive: boolean;
 }
 
 const MARKER = 0xff;
 /** Baseline, extended and progressive frames; others are read by nobody but their makers. */
 const FRAMES: readonly number[] = [0xc0, 0xc1, 0xc2];
+const PROGRESSIVE = 0xc2;
 /** The scan begins, after which there are no headers. */
 const SCAN = 0xda;
 /** Bytes of a marker and of the length behind it. */
@@ -21,7 +23,7 @@ export function readJpegHeader(bytes: Uint8Array): JpegHeader | undefined {
   for (let at = 2; at + FRAME_BYTES <= bytes.length; ) {
     if (bytes[at] !== MARKER) return undefined;
     const marker = bytes[at + 1] as number;
-    if (FRAMES.includes(marker)) return readFrame(view, at + HEAD_BYTES);
+    if (FRAMES.includes(marker)) return readFrame(view, at + HEAD_BYTES, marker === PROGRESSIVE);
     // Restart markers and fill bytes have no length; where they come before the frame, something is unusual.
     if (marker < 0xc0 || marker === SCAN || marker === MARKER || (marker >= 0xd0 && marker <= 0xd9)) return undefined;
     at += 2 + view.getUint16(at + 2);
@@ -29,7 +31,7 @@ export function readJpegHeader(bytes: Uint8Array): JpegHeader | undefined {
   return undefined;
 }
 
-function readFrame(view: DataView, at: number): JpegHeader | undefined {
+function readFrame(view: DataView, at: number, isProgressive: boolean): JpegHeader | undefined {
   const [depth, height, width, channels] = [
     view.getUint8(at),
     view.getUint16(at + 1),
@@ -37,5 +39,5 @@ function readFrame(view: DataView, at: number): JpegHeader | undefined {
     view.getUint8(at + 5),
   ];
   const isPlain = depth === 8 && height > 0 && width > 0 && (channels === 1 || channels === 3);
-  return isPlain ? { width, height, channels } : undefined;
+  return isPlain ? { width, height, channels, isProgressive } : undefined;
 }

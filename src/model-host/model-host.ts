@@ -2,6 +2,7 @@ import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
 import type { Driver, Model, PredictCall } from "../drivers/driver.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
+import { ImageReservation } from "../limits/image-reservation.ts";
 import { lostPackage } from "../lost-package.ts";
 import type { Logger } from "../observability/logger.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
@@ -115,7 +116,9 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const { inputs: specs = [] } = signature;
       const choice = call.fromHook === true ? { ...images, fromHook: true } : images;
       if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
-      const drawn = draw(inputs, specs, choice).then((decoded) => push(decoded, signature, call));
+      const drawn = draw(inputs, specs, choice, call.signal).then((decoded) =>
+        whileCounted(bytesOfDrawn(decoded, inputs), () => push(decoded, signature, call)),
+      );
       drawing.add(drawn);
       return drawn.finally(() => drawing.delete(drawn));
     },
@@ -128,6 +131,21 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       return closed;
     },
   };
+}
+
+/** What a model waits with counts as images do, until its run is over. */
+async function whileCounted<Result>(bytes: number, work: () => Promise<Result>): Promise<Result> {
+  const held = new ImageReservation(bytes);
+  try {
+    return await work();
+  } finally {
+    held.release();
+  }
+}
+
+function bytesOfDrawn(decoded: Tensors, inputs: Tensors): number {
+  const drawn = Object.entries(decoded).filter(([name, tensor]) => tensor !== inputs[name]);
+  return drawn.reduce((sum, [, { data }]) => sum + ("byteLength" in data ? data.byteLength : 0), 0);
 }
 
 async function predict(model: Model, inputs: Tensors, call: ModelCall, { driver, log }: HostFacts): Promise<Tensors> {

@@ -125,7 +125,7 @@ async function startInline(
   { threads = 1, log }: StartModelOptions,
 ): Promise<ModelHost> {
   const drawer = new ImageDrawer(log);
-  const draw: DrawInputs = (inputs, specs, choices) => drawer.draw(inputs, specs, choices);
+  const draw: DrawInputs = (...drawing) => drawer.draw(...drawing);
   const handle = await loadHostedModel({ driver: found.driver, path, options: raw, threads, hookFolder, draw }, log);
   const server = new ModelServer(handle);
   const connect = (onMalformed: MalformedListener) => {

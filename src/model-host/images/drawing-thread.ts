@@ -25,9 +25,9 @@ export interface DrawingThreadData {
 export function runDrawingThread({ port }: DrawingThreadData): void {
   new Responder(toHostPort(port), {
     give: true,
-    answer: async ({ meta, tensors = {} }) => {
+    answer: async ({ meta, tensors = {} }, signal) => {
       const { specs, choices } = meta as DrawMeta;
-      return { tensors: await decodeImageInputs(tensors, specs, choices) };
+      return { tensors: await decodeImageInputs(tensors, specs, choices, signal) };
     },
   });
 }

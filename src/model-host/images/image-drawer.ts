@@ -1,4 +1,5 @@
 import { MessageChannel, Worker } from "node:worker_threads";
+import type { CancelSignal } from "../../async/cancel-source.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
@@ -22,11 +23,17 @@ export class ImageDrawer {
   }
 
   /** What decodeImageInputs gives; throws what that throws, and `unavailable` when the thread ended meanwhile. */
-  async draw(inputs: Tensors, specs: readonly TensorSpec[], choices: ImageChoices): Promise<Tensors> {
+  async draw(
+    inputs: Tensors,
+    specs: readonly TensorSpec[],
+    choices: ImageChoices,
+    signal?: CancelSignal,
+  ): Promise<Tensors> {
     const asked = specs.filter((spec) => isImage(inputs[spec.name], spec, choices));
     const pictures = createTensors(Object.entries(inputs).filter(([key]) => asked.some(({ name }) => name === key)));
     const meta = { specs: asked.map(toPlainSpec), choices } satisfies DrawMeta;
-    const { tensors } = await this.#open().exchange.ask({ kind: DRAW, meta, tensors: pictures });
+    const question = { kind: DRAW, meta, tensors: pictures, ...(signal && { signal }) };
+    const { tensors } = await this.#open().exchange.ask(question);
     return createTensors([...Object.entries(inputs), ...Object.entries(tensors)]);
   }
 

@@ -69,6 +69,13 @@ export function targetSize(pictures: readonly Pixels[], layout: ImageLayout, { n
   );
 }
 
+/** The most pixels that a picture of these becomes, whichever way it is turned. */
+export function largestTarget(pictures: readonly TargetSize[], layout: ImageLayout): number {
+  const area = (width: number, height: number) => chooseSide(layout.width, width) * chooseSide(layout.height, height);
+  const areas = pictures.flatMap(({ width, height }) => [area(width, height), area(height, width)]);
+  return areas.reduce((most, one) => Math.max(most, one), 0);
+}
+
 function chooseSide(dimension: Dimension, own: number): number {
   if (typeof dimension === "number") return dimension === -1 ? own : dimension;
   return Math.min(dimension.max, Math.max(dimension.min, own));

@@ -1,0 +1,136 @@
+import type { CancelSignal } from "../async/cancel-source.ts";
+import { ServingError } from "../errors.ts";
+import { imageMemory } from "./image-memory.ts";
+import { collectAll } from "./young-garbage.ts";
+
+/** How long an image waits for room. */
+const MAX_WAIT_MS = 10_000;
+/** How often a waiting one looks whether another thread has given something back: at first, and at most. */
+const FIRST_LOOK_MS = 4;
+const LAST_LOOK_MS = 100;
+/** A single image may take this many times the limit, and as much in addition, while no other is there. */
+const ALONE_TIMES = 1.25;
+const ALONE_BYTES = 256 * 1024 * 1024;
+
+/** Memory that is kept for decoding one image, or those of one request, and for what becomes of it. */
+export class ImageReservation {
+  #bytes: number;
+
+  /** Counts the bytes without asking whether there is room; {@link reserveImages} asks. */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+    imageMemory.add(bytes);
+  }
+
+  /** Keeps so many bytes from now on. */
+  resize(bytes: number): void {
+    imageMemory.add(bytes - this.#bytes);
+    this.#bytes = bytes;
+    wakeNext();
+  }
+
+  /** Gives everything back, once. */
+  release(): void {
+    if (this.#bytes > 0) this.resize(0);
+  }
+
+  /** Gives everything back when nobody of this thread uses the buffer any more. */
+  releaseWith(buffer: ArrayBufferLike): void {
+    kept++;
+    collected.register(buffer, this);
+  }
+}
+
+/** Reservations that end with their buffers. */
+let kept = 0;
+const collected = new FinalizationRegistry<ImageReservation>((reservation) => {
+  kept--;
+  reservation.release();
+});
+
+interface Waiting {
+  readonly bytes: number;
+  readonly resolve: (reservation: ImageReservation) => void;
+}
+
+/** In the order in which they came: a large image is not overtaken for ever by small ones. */
+const queue: Waiting[] = [];
+let timer: NodeJS.Timeout | undefined;
+let lookMs = FIRST_LOOK_MS;
+
+/**
+ * Resolves once there is room for so many bytes among the images and requests of all threads. Rejects with `invalid_argument`
+ * for more than there can ever be, with `unavailable` after 10 s, and with the signal's reason once that aborts.
+ */
+export async function reserveImages(bytes: number, signal?: CancelSignal): Promise<ImageReservation> {
+  if (signal?.aborted) throw signal.reason;
+  assertPossible(bytes);
+  if (queue.length === 0 && hasRoom(bytes)) return new ImageReservation(bytes);
+  return await wait(bytes, signal);
+}
+
+function assertPossible(bytes: number): void {
+  const { limitBytes } = imageMemory;
+  const most = limitBytes * ALONE_TIMES + ALONE_BYTES;
+  if (bytes <= most) return;
+  throw new ServingError(
+    "invalid_argument",
+    `Decoding takes ${bytes} bytes of memory, at most ${most} may be taken for one request; send smaller or fewer images, or raise --max-queue-bytes (${limitBytes}).`,
+  );
+}
+
+/** One that is alone is let in, whatever the requests hold: all of them may wait for room for their images. */
+function hasRoom(bytes: number): boolean {
+  const { heldBytes, requestBytes, limitBytes } = imageMemory;
+  return heldBytes === 0 || heldBytes + requestBytes + bytes <= limitBytes;
+}
+
+function wait(bytes: number, signal: CancelSignal | undefined): Promise<ImageReservation> {
+  return new Promise((resolve, reject) => {
+    const waiting: Waiting = { bytes, resolve: (reservation) => settle(() => resolve(reservation)) };
+    const settle = (then: () => void) => {
+      clearTimeout(limit);
+      signal?.removeEventListener("abort", cancel);
+      const index = queue.indexOf(waiting);
+      if (index >= 0) queue.splice(index, 1);
+      then();
+      wakeNext();
+    };
+    const cancel = () => settle(() => reject(signal?.reason));
+    const limit = setTimeout(() => settle(() => reject(tooLong())), MAX_WAIT_MS);
+    signal?.addEventListener("abort", cancel, { once: true });
+    queue.push(waiting);
+    wakeNext();
+  });
+}
+
+function tooLong(): ServingError {
+  const { heldBytes, limitBytes } = imageMemory;
+  return new ServingError(
+    "unavailable",
+    `There was no memory to decode an image for ${MAX_WAIT_MS / 1000} s: the images under way hold ${heldBytes} bytes (--max-queue-bytes ${limitBytes}); try again later.`,
+  );
+}
+
+/** Lets in whoever is first, as long as there is room; then looks again after a while, since other threads do not say when they give back. */
+function wakeNext(): void {
+  clearTimeout(timer);
+  const [first] = queue;
+  if (first === undefined) {
+    lookMs = FIRST_LOOK_MS;
+    return;
+  }
+  if (hasRoom(first.bytes)) {
+    queue.shift();
+    first.resolve(new ImageReservation(first.bytes));
+    return;
+  }
+  timer = setTimeout(lookAgain, lookMs);
+}
+
+function lookAgain(): void {
+  lookMs = Math.min(LAST_LOOK_MS, lookMs * 2);
+  // What is of no use any more may be all that is missing, and nothing else would make V8 look for it.
+  if (kept > 0) collectAll();
+  wakeNext();
+}

@@ -1,0 +1,75 @@
+import type { Metadata } from "sharp";
+import { reasonText, ServingError } from "../errors.ts";
+import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
+import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
+import { isFormat } from "./is-format.ts";
+import { readJpegHeader } from "./jpeg-header.ts";
+import { loadSharp } from "./load-sharp.ts";
+import { missingPixels } from "./missing-pixels.ts";
+
+/** What is known of an image without decoding a pixel, and how it is decoded with its own depth and channels. */
+export interface PixelHeader {
+  /** As the file has them; EXIF may exchange them. */
+  readonly width: number;
+  readonly height: number;
+  readonly space: "b-w" | "srgb" | "grey16" | "rgb16";
+  /** 1 = grey, 3 = RGB, 4 = RGB and alpha. */
+  readonly channels: 1 | 3 | 4;
+  readonly depth: "uchar" | "ushort";
+  /** Bytes of the pixels. */
+  readonly pixelBytes: number;
+  /** Bytes that the decoder takes in addition, until it is done. */
+  readonly decoderBytes: number;
+}
+
+/** Reads an image's header. Throws `invalid_argument` for what is no image, and for one that claims more than it can hold. */
+export async function readPixelHeader(bytes: Uint8Array): Promise<PixelHeader> {
+  try {
+    return await readHeader(bytes);
+  } catch (cause) {
+    throw parsingFailed(cause);
+  }
+}
+
+/** The error for an image that cannot be read, in OpenVINO Model Server's words. */
+export function parsingFailed(cause: unknown): ServingError {
+  if (cause instanceof ServingError) return cause;
+  // libvips says the same for each time it tried, in lines.
+  const [line = ""] = reasonText(cause).split("\n", 1);
+  const message = `Image parsing failed: ${line.replace(/:\s*$/, "")}; ${EXPECTED_FORMATS}`;
+  return new ServingError("invalid_argument", message, { cause });
+}
+
+async function readHeader(bytes: Uint8Array): Promise<PixelHeader> {
+  const format = imageFormat(bytes);
+  if (format === undefined) throw new Error("Input buffer contains unsupported image format");
+  const missing = missingPixels(bytes, format);
+  if (missing !== undefined) throw new Error(missing);
+  const jpeg = format === "jpeg" ? readJpegHeader(bytes) : undefined;
+  if (jpeg !== undefined) {
+    const { width, height, channels } = jpeg;
+    const form = { width, height, channels, space: channels === 1 ? "b-w" : "srgb", depth: "uchar" } as const;
+    return { ...form, pixelBytes: sizeOf(form), decoderBytes: decoderBytes(bytes, { ...jpeg, sampleBytes: 1 }) };
+  }
+  const sharp = await loadSharp();
+  const metadata = await sharp(bytes, { limitInputPixels: false }).metadata();
+  if (!isFormat(metadata, format)) throw new Error("its first bytes are of another format than the rest");
+  const form = { width: metadata.width, height: metadata.height, ...formOf(metadata) };
+  return { ...form, pixelBytes: sizeOf(form), decoderBytes: decoderBytes(bytes, formOfMetadata(metadata)) };
+}
+
+type Form = Pick<PixelHeader, "width" | "height" | "channels" | "depth">;
+
+function sizeOf({ width, height, channels, depth }: Form): number {
+  return width * height * channels * (depth === "ushort" ? 2 : 1);
+}
+
+function formOf({ space, depth, hasAlpha, channels }: Metadata): Pick<PixelHeader, "space" | "channels" | "depth"> {
+  const isDeep = depth === "ushort" || space === "rgb16" || space === "grey16";
+  const isGrey = channels < 3 && !hasAlpha;
+  return {
+    space: isGrey ? (isDeep ? "grey16" : "b-w") : isDeep ? "rgb16" : "srgb",
+    channels: isGrey ? 1 : hasAlpha ? 4 : 3,
+    depth: isDeep ? "ushort" : "uchar",
+  };
+}
