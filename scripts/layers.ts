@@ -53,8 +53,8 @@ export const LAYERS: readonly Layer[] = [
     mayImport: [...BASICS, "user-module", "media", "threads", "drivers", "hooks", "model-host", "pipeline"],
   },
   { folder: "serving", mayImport: [...BASICS, "limits", "drivers", "hooks", "model-host", "pipeline"] },
-  { folder: "grpc", mayImport: [...TRANSPORT, "protocols"], packages: ["@grpc/**"] },
-  { folder: "proxy", mayImport: [...TRANSPORT, "protocols"], packages: ["express", "busboy"] },
+  { folder: "grpc", mayImport: TRANSPORT },
+  { folder: "proxy", mayImport: TRANSPORT, packages: ["express", "busboy"] },
   { folder: "protocols", mayImport: [...TRANSPORT, "media", "grpc", "proxy"], packages: ["@grpc/**", "busboy"] },
   { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
   {

@@ -1,8 +1,9 @@
 import { Agent, request } from "node:http";
 import { Client, credentials, status as GRPC_STATUS, type ServiceError } from "@grpc/grpc-js";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
+import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
-import { PREDICT_JSON_PATH, PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor, createTensors, type Tensors } from "../../src/tensor/tensor.ts";
 import { numberedValues } from "./numbered-request.ts";

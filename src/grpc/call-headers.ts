@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
-import type { CallHead } from "./unary-handler.ts";
 
 /** Headers of the call itself, which are no metadata. */
 const CALL_HEADERS: ReadonlySet<string> = new Set([
@@ -12,10 +11,17 @@ const CALL_HEADERS: ReadonlySet<string> = new Set([
   "te",
 ]);
 
-/** Whether a call is one that needs no more of gRPC than a message each way: not compressed. */
-export function isPlainCall(headers: IncomingHttpHeaders): boolean {
-  const { ":method": method, "content-type": type = "", "grpc-encoding": encoding = "identity" } = headers;
-  return method === "POST" && type.startsWith("application/grpc") && encoding === "identity";
+/** What a client says of its call before its message. */
+export interface CallHead {
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Milliseconds since the epoch; undefined if the client waits for ever. */
+  readonly deadline: number | undefined;
+}
+
+/** The HTTP status for a request that is not a gRPC call; undefined for one that is. */
+export function httpRefusal({ ":method": method, "content-type": type = "" }: IncomingHttpHeaders): number | undefined {
+  if (method !== "POST") return 405;
+  return /^application\/grpc(?:[+;]|$)/.test(type) ? undefined : 415;
 }
 
 /** What the headers of a call say; throws `internal`, as grpc-js does, for a timeout that is none. */

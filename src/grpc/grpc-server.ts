@@ -1,7 +1,8 @@
-import type { Socket } from "node:net";
-import { Server, ServerCredentials, setLogger } from "@grpc/grpc-js";
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
 import { AccessPolicy } from "../access/access-policy.ts";
 import { settlesWithin } from "../async/settles-within.ts";
+import { ServingError } from "../errors.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
@@ -9,38 +10,38 @@ import { toAuthority } from "../net/authority.ts";
 import { cannotListen } from "../net/cannot-listen.ts";
 import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
-import { HealthService } from "../protocols/grpc-standard/health-service.ts";
-import { addReflection } from "../protocols/grpc-standard/reflection.ts";
-import { addKserveService } from "../protocols/kserve/grpc-service.ts";
-import { addTensorflowService } from "../protocols/tensorflow-serving/grpc-service.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import { httpRefusal } from "./call-headers.ts";
+import { openRecord } from "./call-record.ts";
 import { ConnectionWatch } from "./connection-watch.ts";
-import { hasReceivePlace } from "./grpc-internals.ts";
-import { type Connections, tuneHttp2 } from "./http2-tuning.ts";
+import type { CallContext, GrpcCall } from "./grpc-call.ts";
+import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.ts";
+import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
-import { createIntake, type IntakeLimits } from "./message-intake.ts";
 import { MessagePool } from "./message-pool.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { hasReceivePlace } from "./receive-into.ts";
 import { SendWatch } from "./send-watch.ts";
-import type { UnaryRoute } from "./unary-handler.ts";
-import { toStreamHandler } from "./unary-stream.ts";
+import { StreamCall } from "./stream-call.ts";
+import { UnaryCall } from "./unary-call.ts";
 
-/** Where and how to listen. */
+/** Where and how to listen, and what to serve. */
 export interface GrpcServerOptions {
   readonly host: string;
-  /** 0 picks a free one; `shared` = it does not listen, somebody else gives it connections. */
+  /** 0 picks a free one; `shared` = it does not listen, connections come by {@link GrpcServer.accept}. */
   readonly port: number | "shared";
-  /** The largest message taken, and what one request's tensors may take in memory. Default 256 MB. */
+  readonly protocols: readonly { readonly grpc?: CreateGrpcProtocol }[];
+  /** Size of the largest message, and the memory that one request's tensors may take, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
-  /** What all requests hold together, shared with other wires. Default: one of its own, of twice the largest message. */
+  /** Counts what all requests hold together, shared with other transports. Default: one of its own, of twice the largest message. */
   readonly memory?: MemoryBudget;
-  /** How long a client may take to send a message, in milliseconds. Default 300 000, as node:http gives a request. */
+  /** Time that a client may take to send a message, in milliseconds. Default 300 000, as node:http gives a request. */
   readonly messageTimeoutMs?: number;
-  /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
+  /** Time for which a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
   readonly sendTimeoutMs?: number;
   /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
-  /** How long a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
+  /** Time that a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
   /** Who may do what. Default: no client may change the server. */
   readonly policy?: AccessPolicy;
@@ -54,114 +55,116 @@ export interface GrpcServer {
   /** `host:port`; of no use with a shared port. */
   readonly address: string;
   readonly port: number;
-  /** Takes a connection that somebody else accepted: HTTP/2 without TLS. */
+  /** Takes a connection that was accepted elsewhere: HTTP/2 without TLS. */
   accept(socket: Socket): void;
-  /** Health says NOT_SERVING, new calls are refused, those under way have `drainTimeoutMs` to finish; the rest fails as unavailable. */
+  /** Refuses new calls and gives those under way `drainTimeoutMs` to finish; the rest fails as unavailable. */
   close(drainTimeoutMs: number): Promise<void>;
 }
 
-/** Calls of one connection at once; its others wait at the client. What a client does not read stays in our memory, so it must have a bound. */
-const MAX_CONCURRENT_CALLS = 256;
-/** What node:http gives a client for a whole request. */
+/** What node:http gives a client for a whole request, in milliseconds. */
 const MESSAGE_TIMEOUT_MS = 300_000;
-/** How long the answers of calls that were ended have to reach their clients. */
-const LAST_WORDS_MS = 200;
+/** Time that the answers of calls which were ended have to reach their clients, in milliseconds. */
+const FLUSH_GRACE_MS = 200;
+/** The error of calls that are under way when the server ends. */
+const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting down.");
 
-/**
- * Serves tensorflow.serving.PredictionService, grpc.health.v1 and reflection.
- * Throws `unavailable` when it cannot listen.
- */
+/** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
-  const {
-    host,
-    log,
-    tensorContent = false,
-    policy = new AccessPolicy(),
-    maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes,
-  } = options;
-  const { memory = new MemoryBudget(2 * maxMessageBytes), messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
-  const sends = new SendWatch(options.sendTimeoutMs ?? SERVER_DEFAULTS.sendTimeoutMs);
-  routeLibraryLog(log);
-  const server = newServer({ maxMessageBytes, memory, messageTimeoutMs, sends }, log);
+  const { host, log, tensorContent = false } = options;
+  const context = toCallContext(options);
   const access = new AccessLog(log, options.accessLog === true);
-  const connections = tuneHttp2(server, {
-    access,
-    watch: new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS),
-  });
-  if (connections === undefined)
-    log.warn("gRPC is slower than it could be: this version of @grpc/grpc-js has no place for our HTTP/2 settings");
+  const { maxMessageBytes } = context;
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
+  const server = createHttp2Server();
+  const connections = new Http2Connections(
+    server,
+    new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS),
+  );
+  if (options.port !== "shared") await listen(server, host, options.port);
+  const protocolOptions = { maxMessageBytes, tensorContent, access, log };
+  const protocols = options.protocols.flatMap(({ grpc }) =>
+    grpc === undefined ? [] : [grpc(service, protocolOptions)],
+  );
+  const routes: GrpcRoutes = Object.assign(Object.create(null), ...protocols.map((protocol) => protocol.routes));
   const openCalls = new OpenCalls();
-  const context = { maxMessageBytes, log, access, policy, openCalls, routes: new Map<string, UnaryRoute>() };
-  addTensorflowService(server, service, { ...context, tensorContent });
-  addKserveService(server, service, context);
-  const clock = new MessageClock(messageTimeoutMs);
-  const streams = { memory, messageTimeoutMs, clock, sends, pool: new MessagePool() };
-  for (const [path, route] of context.routes) {
-    connections?.divert(path, toStreamHandler(route, { ...context, ...streams }));
-  }
-  addReflection(server);
-  const injector =
-    options.port === "shared" ? server.createConnectionInjector(ServerCredentials.createInsecure()) : undefined;
-  const port = options.port === "shared" ? 0 : await listen(server, host, options.port);
-  const health = new HealthService(service);
-  health.addTo(server);
+  server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, context, access, openCalls }));
+  const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
   let closed: Promise<void> | undefined;
   return {
     address: toAuthority(host, port),
     port,
-    accept: (socket) => injector?.injectConnection(socket),
+    accept: (socket) => void server.emit("connection", socket),
     close(drainTimeoutMs) {
-      injector?.drain(drainTimeoutMs);
-      closed ??= close({ server, health, openCalls, connections }, drainTimeoutMs);
+      closed ??= close({ protocols, openCalls, connections }, drainTimeoutMs);
       return closed;
     },
   };
 }
 
-function newServer(limits: IntakeLimits, log: Logger): Server {
-  // channelz stays on: without it grpc-js forgets its sessions, and forceShutdown() cuts none of them.
-  return new Server({
-    "grpc.max_receive_message_length": limits.maxMessageBytes,
-    "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": MAX_CONCURRENT_CALLS,
-    interceptors: [createIntake(limits, log)],
-  });
+function toCallContext(options: GrpcServerOptions): CallContext {
+  const { log, maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes, messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
+  const { policy = new AccessPolicy(), memory = new MemoryBudget(2 * maxMessageBytes) } = options;
+  const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
+  const clock = new MessageClock(messageTimeoutMs);
+  const sends = new SendWatch(sendTimeoutMs);
+  return { maxMessageBytes, memory, messageTimeoutMs, clock, sends, pool: new MessagePool(), policy, log };
 }
 
-function listen(server: Server, host: string, port: number): Promise<number> {
-  const address = toAuthority(host, port);
+interface Answering {
+  readonly routes: GrpcRoutes;
+  readonly context: CallContext;
+  readonly access: AccessLog;
+  readonly openCalls: OpenCalls;
+}
+
+function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answering: Answering): void {
+  const record = openRecord(stream, headers, answering.access);
+  const status = httpRefusal(headers);
+  if (status !== undefined) {
+    stream.on("error", ignore);
+    stream.respond({ ":status": status }, { endStream: true });
+    stream.resume();
+    return;
+  }
+  const call = openCall(stream, headers[":path"] ?? "", answering);
+  const close = answering.openCalls.add(() => call.giveUp(SHUTTING_DOWN));
+  void call.run(headers, record).then(close);
+}
+
+function openCall(stream: ServerHttp2Stream, path: string, { routes, context }: Answering): GrpcCall {
+  const route = routes[path];
+  if (route === undefined)
+    return new StreamCall(stream, context, { kind: "inference", stream: () => refuseMethod(path) });
+  return "stream" in route ? new StreamCall(stream, context, route) : new UnaryCall(stream, context, route);
+}
+
+async function refuseMethod(path: string): Promise<never> {
+  throw new ServingError("unimplemented", `The server does not implement the method ${path}`);
+}
+
+function listen(server: Http2Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(address, ServerCredentials.createInsecure(), (error, bound) => {
-      if (error === null) resolve(bound);
-      else reject(cannotListen(address, error));
-    });
+    // Stays: an error of a later connection must not end the process.
+    server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
+    server.listen(port, host, () => resolve());
   });
 }
 
 interface Closing {
-  readonly server: Server;
-  readonly health: HealthService;
+  readonly protocols: readonly GrpcProtocol[];
   readonly openCalls: OpenCalls;
-  readonly connections: Connections | undefined;
+  readonly connections: Http2Connections;
 }
 
-async function close(parts: Closing, drainTimeoutMs: number): Promise<void> {
-  const { server, health, openCalls, connections } = parts;
-  health.shutDown();
-  const drained = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-  connections?.cutEnded();
+async function close({ protocols, openCalls, connections }: Closing, drainTimeoutMs: number): Promise<void> {
+  for (const protocol of protocols) protocol.shutDown?.();
+  const drained = connections.drain();
   if (await settlesWithin(drained, drainTimeoutMs)) return;
   openCalls.endAll();
-  if (await settlesWithin(drained, LAST_WORDS_MS)) return;
-  server.forceShutdown();
-  connections?.cutAll();
-  await settlesWithin(drained, LAST_WORDS_MS);
+  if (await settlesWithin(drained, FLUSH_GRACE_MS)) return;
+  connections.cut();
+  await settlesWithin(drained, FLUSH_GRACE_MS);
 }
 
-/** grpc-js writes to the console, once more what it also throws; that belongs into our log, at its lowest levels. */
-function routeLibraryLog(log: Logger): void {
-  const write = (...parts: unknown[]) => log.debug(`grpc-js: ${parts.join(" ")}`);
-  setLogger({ error: write, info: write, debug: write });
-}
+function ignore(): void {}

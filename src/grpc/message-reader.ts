@@ -22,6 +22,8 @@ export interface MessageLimits {
   readonly pool: MessagePool;
   /** Where its large values lie; absent = it has none. */
   readonly nesting?: Nesting | undefined;
+  /** Whether the call says how its messages are compressed. Default false. */
+  readonly mayBeCompressed?: boolean;
 }
 
 /** Where bytes are written that belong to no message yet; they are taken away before others come. */
@@ -39,6 +41,7 @@ export class MessageReader {
   #length = 0;
   #alignedAt = 0;
   #isDropped = false;
+  #isCompressed = false;
   /** With its prefix; undefined while that is not there. */
   #neededBytes: number | undefined;
 
@@ -72,6 +75,11 @@ export class MessageReader {
       this.filled(part.length);
       at += part.length;
     }
+  }
+
+  /** Whether the message is still to be inflated. */
+  get isCompressed(): boolean {
+    return this.#isCompressed;
   }
 
   /** The whole message, once the stream has ended; throws when it is not whole. */
@@ -111,10 +119,9 @@ export class MessageReader {
   }
 
   #readLength(prefix: Buffer): number {
-    if (prefix[0] !== 0) {
-      throw new ServingError("unimplemented", "The message is compressed, but no grpc-encoding says how");
-    }
-    const { maxBytes } = this.#limits;
+    const { maxBytes, mayBeCompressed = false } = this.#limits;
+    this.#isCompressed = prefix[0] !== 0;
+    if (this.#isCompressed && !mayBeCompressed) throw notCompressible();
     const length = prefix.readUInt32BE(1);
     if (length <= maxBytes) return length;
     throw new ServingError("resource_exhausted", `Received message larger than max (${length} vs ${maxBytes})`);
@@ -123,7 +130,7 @@ export class MessageReader {
   /** Where the first value begins that is not all there yet; 0 where none is seen. */
   #payloadStart(head: Buffer): number {
     const { nesting } = this.#limits;
-    const start = nesting && payloadStart(head.subarray(PREFIX_BYTES), nesting);
+    const start = nesting && !this.#isCompressed ? payloadStart(head.subarray(PREFIX_BYTES), nesting) : undefined;
     return start === undefined ? 0 : PREFIX_BYTES + start;
   }
 
@@ -144,6 +151,11 @@ export class MessageReader {
 function allocate(bytes: number, alignedAt: number): Buffer {
   const lead = leadTo(alignedAt);
   return Buffer.allocUnsafe(lead + bytes).subarray(lead);
+}
+
+/** The error for a message that says that it is compressed in a call that does not say how. */
+export function notCompressible(): ServingError {
+  return new ServingError("unimplemented", "The message is compressed, but no grpc-encoding says how");
 }
 
 function secondMessage(): ServingError {

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CancelSource } from "../async/cancel-source.ts";
-import { receiveInto, type StreamReceiver } from "./grpc-internals.ts";
 import type { MessageReader } from "./message-reader.ts";
+import { receiveInto, type StreamReceiver } from "./receive-into.ts";
 
 /** Lets a reader take all that a stream brings. Resolves with its message; rejects when it cannot be taken, or when the source aborts. */
 export function receiveMessage(

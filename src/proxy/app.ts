@@ -2,7 +2,7 @@ import express, { type Express } from "express";
 import { createHealthRoute } from "./health-route.ts";
 import { createErrorMiddleware, HttpError } from "./http-errors.ts";
 import type { HttpDependencies } from "./http-route.ts";
-import { createInferenceRouter } from "./inference-router.ts";
+import type { InferenceRouter } from "./inference-router.ts";
 
 /** What there is, for those who ask for something else. */
 const ROUTES = [
@@ -14,8 +14,7 @@ const ROUTES = [
 ];
 
 /** All routes as an Express application, which does not listen. */
-export function createApp(dependencies: HttpDependencies): Express {
-  const route = createInferenceRouter(dependencies);
+export function createApp(route: InferenceRouter, dependencies: HttpDependencies): Express {
   const app = express();
   app.disable("x-powered-by");
   app.set("etag", false);

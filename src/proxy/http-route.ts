@@ -27,6 +27,9 @@ export interface HttpRoute {
   readonly answer: RouteHandler;
 }
 
+/** Creates a protocol's routes. */
+export type CreateHttpRoutes = (dependencies: HttpDependencies) => HttpRoutes;
+
 /** Answers one request; throws instead of answering with an error. */
 export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;
 

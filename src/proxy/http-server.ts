@@ -11,8 +11,8 @@ import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { errorBody, HttpError, sendError } from "./http-errors.ts";
-import type { HttpDependencies } from "./http-route.ts";
-import { createInferenceRouter } from "./inference-router.ts";
+import type { CreateHttpRoutes, HttpDependencies } from "./http-route.ts";
+import { createInferenceRouter, type InferenceRouter } from "./inference-router.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
 import { logRequests, RecordedRequest } from "./recorded-request.ts";
@@ -24,6 +24,8 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 picks a free one; `shared` = it does not listen, somebody else gives it connections. */
   readonly port: number | "shared";
+  /** The first one that knows a URL answers it. */
+  readonly protocols: readonly { readonly http?: CreateHttpRoutes }[];
   /** The largest body taken, after inflation. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** What all requests hold together, shared with other wires. Default: one of its own, of twice the largest body. */
@@ -56,8 +58,8 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const { memory = new MemoryBudget(2 * maxMessageBytes) } = options;
   const { policy = new AccessPolicy() } = options;
   const dependencies = { service, maxMessageBytes, memory, policy, log };
-  const route = createInferenceRouter(dependencies);
-  const app = lazyApp(dependencies);
+  const route = createInferenceRouter(options.protocols, dependencies);
+  const app = lazyApp(route, dependencies);
   const exchanges = new OpenExchanges();
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
@@ -118,10 +120,10 @@ function newServer(handshakeTimeoutMs: number): Server {
 }
 
 /** Express costs a start more than all the rest of this wire, and answers nothing but what is no inference: it is loaded when something of that kind comes. */
-function lazyApp(dependencies: HttpDependencies): RequestListener {
+function lazyApp(route: InferenceRouter, dependencies: HttpDependencies): RequestListener {
   let app: Promise<RequestListener> | undefined;
   return async (request, response) => {
-    app ??= import("./app.ts").then(({ createApp }) => createApp(dependencies));
+    app ??= import("./app.ts").then(({ createApp }) => createApp(route, dependencies));
     (await app)(request, response);
   };
 }

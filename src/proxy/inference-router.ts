@@ -1,12 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller } from "../access/caller.ts";
-import { createKibernetikaRoutes } from "../protocols/kibernetika/http-routes.ts";
-import { createKserveRoutes } from "../protocols/kserve/http-routes.ts";
-import { createTensorflowRoutes } from "../protocols/tensorflow-serving/http-routes.ts";
 import { answerPreflight, isPreflight, permitOrigin } from "./cors.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
-import type { HttpDependencies, HttpRoute } from "./http-route.ts";
+import type { CreateHttpRoutes, HttpDependencies, HttpRoute } from "./http-route.ts";
 import { answerBytes, sendAnswer } from "./send-answer.ts";
 
 /** Answers a request if it is for one of the inference protocols, and says whether it is. */
@@ -16,14 +13,13 @@ export type InferenceRouter = (request: IncomingMessage, response: ServerRespons
  * The routes of all inference protocols. They need nothing of Express, which costs several times what a small request
  * takes, so that a server may ask this router first.
  */
-export function createInferenceRouter(dependencies: HttpDependencies): InferenceRouter {
-  const protocols = [
-    createKibernetikaRoutes(dependencies),
-    createTensorflowRoutes(dependencies),
-    createKserveRoutes(dependencies),
-  ];
+export function createInferenceRouter(
+  protocols: readonly { readonly http?: CreateHttpRoutes }[],
+  dependencies: HttpDependencies,
+): InferenceRouter {
+  const protocolRoutes = protocols.flatMap(({ http }) => (http === undefined ? [] : [http(dependencies)]));
   const find = (method: string, url: string) => {
-    for (const routes of protocols) {
+    for (const routes of protocolRoutes) {
       const route = routes(method, url);
       if (route !== undefined) return route;
     }

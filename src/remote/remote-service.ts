@@ -1,18 +1,19 @@
 import { setMaxListeners } from "node:events";
 import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { reasonText, ServingError } from "../errors.ts";
-import { fromServiceError } from "../grpc/grpc-errors.ts";
-import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-tuning.ts";
-import { fromMetadata, toMetadata, withoutTransport } from "../grpc/metadata-record.ts";
+import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { decodePredictJson, encodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
+import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
 import { decodePredictResponse, encodePredictRequest } from "../protocols/tensorflow-serving/grpc-codec.ts";
-import { PREDICT_JSON_PATH, PREDICT_PATH } from "../protocols/tensorflow-serving/grpc-service.ts";
+import { PREDICT_PATH } from "../protocols/tensorflow-serving/grpc-service.ts";
 import type { VersionEncoding } from "../protocols/tensorflow-serving/model-spec.ts";
 import type { InferenceService, InferRequest, InferResponse, JsonPayload } from "../serving/inference-service.ts";
 import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isConnected, watchConnection } from "./client-readiness.ts";
+import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
+import { fromServiceError } from "./service-error.ts";
 
 /** How to talk to another server. */
 export interface RemoteServiceOptions {

@@ -2,6 +2,7 @@ import type { AccessPolicy } from "../access/access-policy.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { Protocol } from "../protocols/protocol.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 
 /** Where and how to listen. */
@@ -36,27 +37,32 @@ export interface Wires {
 
 /** Begins to import what {@link openWires} needs, while models load in other threads. What fails here fails there again, and is told there. */
 export function prepareWires({ httpPort }: Pick<WireOptions, "httpPort">): void {
-  const wires = [importGrpc(), ...(httpPort === undefined ? [] : [importHttp()])];
+  const wires = [importProtocols(), importGrpc(), ...(httpPort === undefined ? [] : [importHttp()])];
   void Promise.allSettled(wires);
 }
 
+const importProtocols = () => import("./protocols.ts");
 const importGrpc = () => import("../grpc/grpc-server.ts");
 const importHttp = () => import("../proxy/http-server.ts");
 
 /** Opens gRPC and, where wanted, HTTP; imported when needed, since each is heavy. Throws `unavailable` when a port cannot be had. */
-export async function openWires(service: InferenceService, options: WireOptions): Promise<Wires> {
-  const { port, httpPort } = options;
+export async function openWires(service: InferenceService, wireOptions: WireOptions): Promise<Wires> {
+  const { port, httpPort } = wireOptions;
+  const { PROTOCOLS } = await importProtocols();
+  const options = { ...wireOptions, protocols: PROTOCOLS };
   if (httpPort === undefined) return openGrpc(service, options);
   return port !== 0 && port === httpPort ? openShared(service, options) : openBoth(service, options, httpPort);
 }
 
-async function openGrpc(service: InferenceService, options: WireOptions): Promise<Wires> {
+type Opening = WireOptions & { readonly protocols: readonly Protocol[] };
+
+async function openGrpc(service: InferenceService, options: Opening): Promise<Wires> {
   const { createGrpcServer } = await importGrpc();
   const grpc = await createGrpcServer(service, options);
   return { grpcAddress: grpc.address, httpUrl: undefined, close: (ms) => grpc.close(ms) };
 }
 
-async function openBoth(service: InferenceService, options: WireOptions, httpPort: number): Promise<Wires> {
+async function openBoth(service: InferenceService, options: Opening, httpPort: number): Promise<Wires> {
   const grpc = await openGrpc(service, options);
   try {
     const { createHttpServer } = await importHttp();
@@ -69,7 +75,7 @@ async function openBoth(service: InferenceService, options: WireOptions, httpPor
   }
 }
 
-async function openShared(service: InferenceService, options: WireOptions): Promise<Wires> {
+async function openShared(service: InferenceService, options: Opening): Promise<Wires> {
   const [{ createGrpcServer }, { createHttpServer }, { listenShared }] = await Promise.all([
     importGrpc(),
     importHttp(),

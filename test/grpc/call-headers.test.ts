@@ -1,18 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { isPlainCall, readCallHeaders } from "../../src/grpc/call-headers.ts";
+import { httpRefusal, readCallHeaders } from "../../src/grpc/call-headers.ts";
 
 const plain = { ":method": "POST", ":path": "/a/B", "content-type": "application/grpc", te: "trailers" };
 
 describe("a call", () => {
   it.each([
-    [{}, true],
-    [{ "content-type": "application/grpc+proto" }, true],
-    [{ "grpc-encoding": "identity" }, true],
-    [{ "grpc-encoding": "gzip" }, false],
-    [{ "content-type": "application/json" }, false],
-    [{ ":method": "GET" }, false],
-  ])("with %j is plain: %s", (headers, isPlain) => {
-    expect(isPlainCall({ ...plain, ...headers })).toBe(isPlain);
+    [{}, undefined],
+    [{ "content-type": "application/grpc+proto" }, undefined],
+    [{ "content-type": "application/grpc;charset=utf-8" }, undefined],
+    [{ "content-type": "application/json" }, 415],
+    [{ "content-type": "application/grpc-web" }, 415],
+    [{ ":method": "GET" }, 405],
+  ])("with %j is refused with the HTTP status %s", (headers, status) => {
+    expect(httpRefusal({ ...plain, ...headers })).toBe(status);
   });
 
   it("brings metadata without what belongs to the call, and binary values as padded base64", () => {

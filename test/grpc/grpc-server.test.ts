@@ -8,7 +8,9 @@ import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer
 import { ServingError } from "../../src/errors.ts";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import { PREDICT_JSON_PATH, PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
+import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { InferRequest, InferResponse } from "../../src/serving/inference-service.ts";
 import { connect } from "./byte-client.ts";
 import { echo, ScriptedService, serve } from "./scripted-service.ts";
@@ -141,6 +143,27 @@ describe("a request", () => {
   });
 });
 
+describe("a request that is not one for a method", () => {
+  it.each([
+    [{ "content-type": "application/json" }, 415],
+    [{ ":method": "GET" }, 405],
+  ])("with %j gets HTTP status %i", async (headers, httpStatus) => {
+    const { address } = await serve(new ScriptedService());
+    const session = connectHttp2(`http://${address}`);
+    onTestFinished(() => session.destroy());
+    const [answer] = await once(session.request({ ...CALL_HEADERS, ...headers }).end(), "response");
+    expect(answer[":status"]).toBe(httpStatus);
+  });
+
+  it("is a call of an unknown method: it is refused, naming the method", async () => {
+    const client = connect((await serve(new ScriptedService())).address);
+    await expect(client.call("/a.Service/None", json)).rejects.toMatchObject({
+      code: status.UNIMPLEMENTED,
+      details: "The server does not implement the method /a.Service/None",
+    });
+  });
+});
+
 describe("a failure", () => {
   async function failWith(error: unknown) {
     const events: string[] = [];
@@ -183,7 +206,7 @@ describe("listening", () => {
   it("on a port that is taken is refused, saying so, and leaves the service alone", async () => {
     const { address, port } = await serve(new ScriptedService());
     const service = new ScriptedService();
-    const options = { host: "127.0.0.1", port, log: createSilentLogger() };
+    const options = { host: "127.0.0.1", port, protocols: PROTOCOLS, log: createSilentLogger() };
     await expect(createGrpcServer(service, options)).rejects.toMatchObject({
       code: "unavailable",
       message: `Cannot listen on ${address}: the port is in use; choose another, or 0 for any free one.`,

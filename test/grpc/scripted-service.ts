@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type {
   InferenceService,
   InferRequest,
@@ -72,7 +73,13 @@ export function echo(request: InferRequest): InferResponse {
 
 /** A gRPC server on a free port that closes when the test ends. */
 export async function serve(service: InferenceService, options: Partial<GrpcServerOptions> = {}): Promise<GrpcServer> {
-  const server = await createGrpcServer(service, { host: "127.0.0.1", port: 0, log: createSilentLogger(), ...options });
+  const server = await createGrpcServer(service, {
+    host: "127.0.0.1",
+    port: 0,
+    protocols: PROTOCOLS,
+    log: createSilentLogger(),
+    ...options,
+  });
   onTestFinished(() => server.close(0));
   return server;
 }

@@ -6,7 +6,7 @@ import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { defineHooks } from "../../src/hooks/hooks.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
-import { PREDICT_JSON_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import type { LocalService } from "../../src/serving/local-service.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 import { startNullServer } from "./start-null-server.ts";
@@ -15,10 +15,9 @@ const STREAM_PATH = "/inference.GRPCInferenceService/ModelStreamInfer";
 const ANSWER_BYTES = 1_000_000;
 const MAX_BYTES = 3 * ANSWER_BYTES;
 
-/** Compressed calls go through grpc-js; others are answered on their HTTP/2 stream. */
 const WAYS = [
-  { way: "its stream", headers: {} },
-  { way: "grpc-js", headers: { "grpc-encoding": "gzip" } },
+  { way: "a plain call", headers: {} },
+  { way: "a call with an encoding", headers: { "grpc-encoding": "gzip" } },
 ];
 
 /** A server whose answers have a megabyte, and a client that takes nothing of them until it is told to. */

@@ -5,12 +5,15 @@ import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createApp } from "../../src/proxy/app.ts";
+import { createInferenceRouter } from "../../src/proxy/inference-router.ts";
+import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 
 describe("createApp", () => {
   test("serves all routes wherever it is mounted, and listens nowhere itself", async () => {
     const [service, log, memory] = [new ScriptedService(), createSilentLogger(), new MemoryBudget(2000)];
-    const app = createApp({ service, maxMessageBytes: 1000, memory, policy: new AccessPolicy(), log });
+    const dependencies = { service, maxMessageBytes: 1000, memory, policy: new AccessPolicy(), log };
+    const app = createApp(createInferenceRouter(PROTOCOLS, dependencies), dependencies);
     const server = createServer(app).listen(0, "127.0.0.1");
     onTestFinished(() => {
       server.close();

@@ -6,6 +6,7 @@ import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
 import { createHttpServer } from "../../src/proxy/http-server.ts";
 import { createRemoteService } from "../../src/remote/remote-service.ts";
+import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { GatedService } from "./gated-service.ts";
@@ -178,7 +179,12 @@ describe("bytes that are no request", () => {
 describe("close", () => {
   async function start() {
     const service = new GatedService();
-    const server = await createHttpServer(service, { host: "127.0.0.1", port: 0, log: createSilentLogger() });
+    const server = await createHttpServer(service, {
+      host: "127.0.0.1",
+      port: 0,
+      protocols: PROTOCOLS,
+      log: createSilentLogger(),
+    });
     onTestFinished(() => server.close(0));
     return { service, server };
   }

@@ -1,6 +1,7 @@
 import { onTestFinished } from "vitest";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createHttpServer, type HttpServer, type HttpServerOptions } from "../../src/proxy/http-server.ts";
+import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { InferenceService } from "../../src/serving/inference-service.ts";
 
 /** An HTTP server on a free port that closes when the test ends. */
@@ -8,7 +9,13 @@ export async function serveHttp(
   service: InferenceService,
   options: Partial<HttpServerOptions> = {},
 ): Promise<HttpServer> {
-  const server = await createHttpServer(service, { host: "127.0.0.1", port: 0, log: createSilentLogger(), ...options });
+  const server = await createHttpServer(service, {
+    host: "127.0.0.1",
+    port: 0,
+    protocols: PROTOCOLS,
+    log: createSilentLogger(),
+    ...options,
+  });
   onTestFinished(() => server.close(0));
   return server;
 }

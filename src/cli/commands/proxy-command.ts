@@ -1,5 +1,6 @@
 import { AccessPolicy } from "../../access/access-policy.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
+import { PROTOCOLS } from "../../server/protocols.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
@@ -25,6 +26,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const server = await createHttpServer(targets.toService(), {
     host,
     port: httpPort,
+    protocols: PROTOCOLS,
     ...limits,
     policy,
     accessLog,

@@ -1,16 +1,7 @@
-import {
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type Server,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  status,
-} from "@grpc/grpc-js";
 import { ServingError } from "../../errors.ts";
-import { byteMethod } from "../../grpc/byte-method.ts";
-import { toGrpcStatus } from "../../grpc/grpc-errors.ts";
+import { frameBytes } from "../../grpc/framed-message.ts";
+import type { CreateGrpcProtocol, GrpcRoutes, StreamExchange, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { PREDICTION_SERVICE } from "../tensorflow-serving/grpc-service.ts";
 import {
   decodeHealthRequest,
   encodeHealthList,
@@ -18,68 +9,101 @@ import {
   HEALTH_STATUS,
   type HealthStatus,
 } from "./health-codec.ts";
-
-const DEFINITION: ServiceDefinition = {
-  Check: byteMethod("/grpc.health.v1.Health/Check"),
-  List: byteMethod("/grpc.health.v1.Health/List"),
-  Watch: byteMethod("/grpc.health.v1.Health/Watch", "serverStream"),
-};
+import { MAX_REQUEST_BYTES } from "./max-request-bytes.ts";
 
 /** "" = the whole server; the last one is the name that TensorFlow Serving's own health service uses. */
-const NAMES: readonly string[] = ["", PREDICTION_SERVICE, "PredictionService"];
+const NAMES: readonly string[] = ["", "tensorflow.serving.PredictionService", "PredictionService"];
 
-/** Tells clients by grpc.health.v1 whether a service is ready. */
-export class HealthService {
+/** The service grpc.health.v1.Health, which reports whether the server is ready. */
+export const createHealthGrpc: CreateGrpcProtocol = (service) => {
+  const health = new HealthService(service);
+  return { routes: health.routes, shutDown: () => health.shutDown() };
+};
+
+class HealthService {
+  readonly routes: GrpcRoutes;
   #status: HealthStatus = HEALTH_STATUS.notServing;
-  /** Open streams; false for those of unknown names, which have nothing to hear. */
-  readonly #watchers = new Map<ServerWritableStream<Buffer, Buffer>, boolean>();
+  #isShutDown = false;
+  /** The open streams. */
+  readonly #watchers = new Set<Watcher>();
   readonly #stopListening: () => void;
 
   constructor(service: InferenceService) {
     this.#stopListening = service.onReadiness((ready) =>
       this.#change(ready ? HEALTH_STATUS.serving : HEALTH_STATUS.notServing),
     );
+    const maxBytes = MAX_REQUEST_BYTES;
+    this.routes = {
+      "/grpc.health.v1.Health/Check": { kind: "read", method: this.#check, maxBytes },
+      "/grpc.health.v1.Health/List": { kind: "read", method: this.#list, maxBytes },
+      "/grpc.health.v1.Health/Watch": { kind: "read", stream: (exchange) => this.#watch(exchange), maxBytes },
+    };
   }
 
-  addTo(server: Server): void {
-    server.addService(DEFINITION, { Check: this.#check, List: this.#list, Watch: this.#watch });
-  }
-
-  /** From now on NOT_SERVING; tells the watchers and ends their streams, which would keep the server from draining. */
+  /** Reports NOT_SERVING from now on, and ends the watchers' streams, which would keep the server from draining. */
   shutDown(): void {
     this.#stopListening();
+    this.#isShutDown = true;
     this.#change(HEALTH_STATUS.notServing);
-    const ending = { code: status.UNAVAILABLE, details: "The server is shutting down." };
-    for (const watcher of this.#watchers.keys()) watcher.emit("error", ending);
+    for (const { wake } of this.#watchers) wake();
   }
 
   #change(next: HealthStatus): void {
     if (next === this.#status) return;
     this.#status = next;
-    for (const [watcher, isKnown] of this.#watchers) if (isKnown) watcher.write(encodeHealthResponse(next));
+    for (const watcher of this.#watchers) {
+      if (watcher.isKnown) watcher.unsent.push(next);
+      watcher.wake();
+    }
   }
 
-  readonly #check: handleUnaryCall<Buffer, Buffer> = ({ request }, respond) => {
-    try {
-      const name = decodeHealthRequest(request);
-      if (!NAMES.includes(name)) throw new ServingError("not_found", `There is no service "${name}".`);
-      respond(null, encodeHealthResponse(this.#status));
-    } catch (reason) {
-      respond(toGrpcStatus(reason));
-    }
+  readonly #check: UnaryMethod = async (message) => {
+    const name = decodeHealthRequest(message);
+    if (!NAMES.includes(name)) throw new ServingError("not_found", `There is no service "${name}".`);
+    return { message: frameBytes(encodeHealthResponse(this.#status)), metadata: {} };
   };
 
-  readonly #list: handleUnaryCall<Buffer, Buffer> = (_call, respond) =>
-    respond(null, encodeHealthList(NAMES, this.#status));
+  readonly #list: UnaryMethod = async () => ({
+    message: frameBytes(encodeHealthList(NAMES, this.#status)),
+    metadata: {},
+  });
 
-  readonly #watch: handleServerStreamingCall<Buffer, Buffer> = (call) => {
+  /** Sends the status at once and at each change, until the client leaves or the server shuts down. */
+  async #watch(exchange: StreamExchange): Promise<void> {
+    const isKnown = NAMES.includes(decodeHealthRequest(await firstOf(exchange.messages)));
+    const unsent = [isKnown ? this.#status : HEALTH_STATUS.serviceUnknown];
+    const watcher: Watcher = { isKnown, unsent, wake: () => {} };
+    this.#watchers.add(watcher);
+    exchange.signal.addEventListener("abort", () => watcher.wake());
     try {
-      const isKnown = NAMES.includes(decodeHealthRequest(call.request));
-      call.write(encodeHealthResponse(isKnown ? this.#status : HEALTH_STATUS.serviceUnknown));
-      this.#watchers.set(call, isKnown);
-      call.on("cancelled", () => this.#watchers.delete(call));
-    } catch (reason) {
-      call.emit("error", toGrpcStatus(reason));
+      while (!exchange.signal.aborted) {
+        const status = watcher.unsent.shift();
+        if (status !== undefined) await exchange.write(frameBytes(encodeHealthResponse(status)));
+        else if (this.#isShutDown) throw new ServingError("unavailable", "The server is shutting down.");
+        else await woken(watcher);
+      }
+    } finally {
+      this.#watchers.delete(watcher);
     }
-  };
+  }
+}
+
+/** An open stream of statuses. */
+interface Watcher {
+  /** Whether its service exists; the status of others never changes. */
+  readonly isKnown: boolean;
+  readonly unsent: HealthStatus[];
+  /** Called at each change, and when the stream is to end. */
+  wake: () => void;
+}
+
+function woken(watcher: Watcher): Promise<void> {
+  return new Promise((resolve) => {
+    watcher.wake = resolve;
+  });
+}
+
+async function firstOf(messages: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  for await (const message of messages) return message;
+  throw new ServingError("unimplemented", "Received no request message");
 }

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
-import type { MethodDefinition, Server, ServerDuplexStream, UntypedServiceImplementation } from "@grpc/grpc-js";
+import type { MethodDefinition, Server, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
 import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { frameBytes } from "../../grpc/framed-message.ts";
+import type { StreamMethod } from "../../grpc/grpc-route.ts";
 
 /** Built by `npm run gen`. */
 const DESCRIPTORS = new URL("../../../proto/descriptors.binpb", import.meta.url);
@@ -12,32 +14,44 @@ const FILE = 1;
 type Packages = ConstructorParameters<typeof ReflectionService>[0];
 type Method = MethodDefinition<unknown, unknown>;
 
-/** What answers a stream of encoded questions, by the method's path. */
-export type ReflectionHandlers = Readonly<Record<string, (call: ServerDuplexStream<Buffer, Buffer>) => void>>;
+/** The methods that answer streams of requests, by their path. */
+export type ReflectionHandlers = Readonly<Record<string, StreamMethod>>;
 
 /** Reads what the server offers and makes the handlers of reflection v1 and v1alpha. */
 export function createReflectionHandlers(): ReflectionHandlers {
   // Reflection reads nothing else of a package, and what proto-loader makes of our files has lost their imports,
   // without which clients cannot link them.
   const files = { fileDescriptorProtos: readFileDescriptors() };
-  const handlers: Record<string, (call: ServerDuplexStream<Buffer, Buffer>) => void> = {};
+  const handlers: Record<string, StreamMethod> = {};
   const addService = (service: Readonly<Record<string, Method>>, implementation: UntypedServiceImplementation) => {
     for (const [name, method] of Object.entries(service)) {
       const handle = implementation[name] as (call: unknown) => void;
-      handlers[method.path] = (call) => handle(decoded(call, method));
+      handlers[method.path] = toStreamMethod(handle, method);
     }
   };
   new ReflectionService({ files } as unknown as Packages).addToServer({ addService } as unknown as Server);
   return handlers;
 }
 
-/** All that the handlers use of a call, with messages in place of bytes. */
-function decoded(call: ServerDuplexStream<Buffer, Buffer>, { requestDeserialize, responseSerialize }: Method) {
-  return {
-    on: (event: string, listener: (message?: unknown) => void) =>
-      call.on(event, (bytes?: Buffer) => listener(bytes && requestDeserialize(bytes))),
-    write: (message: unknown) => call.write(responseSerialize(message)),
-    end: () => call.end(),
+/** A method for a handler that was written for grpc-js, which answers each request at once. */
+function toStreamMethod(
+  handle: (call: unknown) => void,
+  { requestDeserialize, responseSerialize }: Method,
+): StreamMethod {
+  return async ({ messages, write }) => {
+    const listeners: Record<string, (message?: unknown) => void> = {};
+    const answers: Buffer[] = [];
+    handle({
+      on: (event: string, listener: (message?: unknown) => void) => {
+        listeners[event] = listener;
+      },
+      write: (answer: unknown) => answers.push(responseSerialize(answer)),
+      end: () => {},
+    });
+    for await (const message of messages) {
+      listeners.data?.(requestDeserialize(Buffer.from(message)));
+      for (const answer of answers.splice(0)) await write(frameBytes(answer));
+    }
   };
 }
 

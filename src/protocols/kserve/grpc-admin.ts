@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { CallKind } from "../../access/caller.ts";
 import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
-import type { UnaryMethod } from "../../grpc/unary-handler.ts";
+import type { UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
 import { reloadModel, unloadModel } from "./control.ts";

@@ -1,12 +1,10 @@
-import type { handleBidiStreamingCall, ServerDuplexStream } from "@grpc/grpc-js";
 import { CancelSource } from "../../async/cancel-source.ts";
+import { createDeferred } from "../../async/deferred.ts";
 import { ServingError, STATUS } from "../../errors.ts";
-import { recordOfCall } from "../../grpc/call-records.ts";
-import { toGrpcStatus } from "../../grpc/grpc-errors.ts";
-import { STREAM_WINDOW_BYTES } from "../../grpc/http2-tuning.ts";
-import { takeCallMemory } from "../../grpc/message-intake.ts";
-import { fromMetadata } from "../../grpc/metadata-record.ts";
-import { abortReason, deadlineOf, type HandlerContext, logFailure, SHUTTING_DOWN } from "../../grpc/unary-handler.ts";
+import { logFailure } from "../../grpc/call-log.ts";
+import { frameBytes } from "../../grpc/framed-message.ts";
+import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
+import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
 import type { MemoryShare } from "../../limits/memory-budget.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
@@ -14,173 +12,112 @@ import { cutText } from "../../text/cut-text.ts";
 import { decodeInferRequest, encodeStreamError, encodeStreamResponse, requestIdOf } from "./grpc-codec.ts";
 import { inferKserve } from "./infer-kserve.ts";
 
-type Stream = ServerDuplexStream<Buffer, Buffer>;
-
-/** Requests of one stream at once, until their answers are on their way; the next ones wait in the client. */
+/** Requests of one stream at once, until their answers have left; the next ones wait in the client. */
 const MAX_IN_FLIGHT = 32;
 /** Metadata by which a client asks for a gRPC status instead of error messages in the stream. */
 const REAL_STATUS = "triton_grpc_error";
 
 /** Answers the requests of a stream as they become ready; a failed one gets a message of its own and the stream goes on. */
-export function toInferStreamHandler(
-  service: InferenceService,
-  options: HandlerContext,
-): handleBidiStreamingCall<Buffer, Buffer> {
-  return (stream) => new InferStream(stream, service, options).start();
-}
-
-/** What belongs to one message of a stream. */
-interface MessageScope {
-  readonly signal: CancelSource;
-  readonly memory: MemoryShare | undefined;
-  readonly record: RequestRecord;
+export function inferStreamMethod(service: InferenceService, options: GrpcProtocolOptions): StreamMethod {
+  return (exchange) => new InferStream(exchange, service, options).run();
 }
 
 class InferStream {
-  readonly #stream: Stream;
+  readonly #exchange: StreamExchange;
   readonly #service: InferenceService;
-  readonly #options: HandlerContext;
-  readonly #metadata: Readonly<Record<string, string>>;
-  readonly #deadline: number | undefined;
-  readonly #memory: MemoryShare | undefined;
-  readonly #inFlight = new Set<CancelSource>();
-  /** Ends each wait for a message to leave. */
-  readonly #sendEnds = new Set<() => void>();
-  readonly #record: RequestRecord;
-  #hasEnded = false;
-  #isOver = false;
+  readonly #options: GrpcProtocolOptions;
+  readonly #inFlight = new Set<Promise<void>>();
+  /** Aborts every request of the stream. */
+  readonly #source = new CancelSource();
+  /** Rejects when a request ends the whole stream. */
+  readonly #failed = createDeferred<never>();
 
-  constructor(stream: Stream, service: InferenceService, options: HandlerContext) {
-    this.#stream = stream;
+  constructor(exchange: StreamExchange, service: InferenceService, options: GrpcProtocolOptions) {
+    this.#exchange = exchange;
     this.#service = service;
     this.#options = options;
-    this.#metadata = fromMetadata(stream.metadata);
-    this.#deadline = deadlineOf(stream);
-    this.#memory = takeCallMemory(stream.metadata)?.share;
-    this.#record = recordOfCall(stream.metadata);
-    this.#record.messages = 0;
+    exchange.record.messages = 0;
+    exchange.signal.addEventListener("abort", () => this.#source.abort(exchange.signal.reason));
   }
 
-  start(): void {
-    const close = this.#options.openCalls.add(() => this.#fail(SHUTTING_DOWN));
-    this.#stream.on("data", (message: Buffer) => void this.#take(message));
-    this.#stream.on("end", () => {
-      this.#hasEnded = true;
-      this.#finishWhenDone();
-    });
-    this.#stream.on("cancelled", () => this.#abort(abortReason(this.#deadline)));
-    this.#stream.on("close", () => {
-      close();
-      this.#memory?.release();
-      for (const end of this.#sendEnds) end();
-    });
-  }
-
-  async #take(message: Buffer): Promise<void> {
-    const source = new CancelSource();
-    // The message's own, until its answer has left.
-    const memory = this.#memory?.split(message.length);
-    this.#inFlight.add(source);
-    if (this.#inFlight.size >= MAX_IN_FLIGHT) this.#pause();
-    const record = this.#openRecord(message);
-    const answer = await this.#answer(message, { signal: source, memory, record });
-    if (!this.#isOver) await this.#send(answer);
-    this.#logAccess(record, answer);
-    memory?.release();
-    this.#inFlight.delete(source);
-    if (this.#isOver) return;
-    this.#resume();
-    this.#finishWhenDone();
-  }
-
-  /** Stops reading; what the client may still send ahead is counted, since it waits in our memory. */
-  #pause(): void {
-    if (this.#stream.isPaused()) return;
-    this.#stream.pause();
+  async run(): Promise<void> {
     try {
-      this.#memory?.grow(STREAM_WINDOW_BYTES);
-    } catch (reason) {
-      this.#fail(ServingError.from(reason));
+      await Promise.race([this.#answerAll(), this.#failed.promise]);
+    } finally {
+      this.#source.abort(new DOMException("The stream ended.", "AbortError"));
     }
   }
 
-  #resume(): void {
-    if (!this.#stream.isPaused()) return;
-    this.#memory?.shrink(STREAM_WINDOW_BYTES);
-    this.#stream.resume();
+  async #answerAll(): Promise<void> {
+    for await (const message of this.#exchange.messages) {
+      this.#begin(message);
+      if (this.#inFlight.size >= MAX_IN_FLIGHT) await this.#oneAnswered();
+    }
+    await Promise.all(this.#inFlight);
   }
 
-  /** That of one message: the stream has one of its own, whose id its messages have where they bring none. */
-  #openRecord(message: Buffer): RequestRecord {
-    const record = new RequestRecord(this.#metadata);
+  /** The client may send ahead meanwhile, which waits in our memory. */
+  async #oneAnswered(): Promise<void> {
+    this.#exchange.memory.grow(STREAM_WINDOW_BYTES);
+    await Promise.race(this.#inFlight);
+    this.#exchange.memory.shrink(STREAM_WINDOW_BYTES);
+  }
+
+  #begin(message: Uint8Array): void {
+    const answering = this.#take(message).finally(() => this.#inFlight.delete(answering));
+    this.#inFlight.add(answering);
+  }
+
+  /** Resolves once the answer has left: a client that does not read its answers gets no more of them made. Never rejects. */
+  async #take(message: Uint8Array): Promise<void> {
+    const memory = this.#exchange.memory.split(message.length);
+    const record = this.#openRecord(message);
+    try {
+      const answer = await this.#answer(message, memory, record);
+      await this.#exchange.write(frameBytes(answer));
+      record.wrote(answer.length);
+    } catch (reason) {
+      this.#failed.reject(reason);
+    } finally {
+      this.#logAccess(record);
+      memory.release();
+    }
+  }
+
+  /** The record of one message, in addition to that of the stream. */
+  #openRecord(message: Uint8Array): RequestRecord {
+    const { metadata, record: stream } = this.#exchange;
+    const record = new RequestRecord(metadata);
     if (this.#options.access.isOn) record.startTiming();
     record.received(message.length);
-    this.#record.messages = (this.#record.messages ?? 0) + 1;
+    stream.messages = (stream.messages ?? 0) + 1;
     return record;
   }
 
-  #logAccess(record: RequestRecord, answer: Buffer | ServingError): void {
+  #logAccess(record: RequestRecord): void {
     if (!record.isTimed) return;
-    if (!(answer instanceof ServingError)) record.wrote(answer.length);
     const { failedWith } = record;
     const status = failedWith === undefined ? 0 : STATUS[failedWith].grpc;
-    this.#options.access.write(record, {
-      protocol: "grpc",
-      path: this.#stream.getPath(),
-      status,
-      code: failedWith ?? "ok",
-    });
+    const { path } = this.#exchange;
+    this.#options.access.write(record, { protocol: "grpc", path, status, code: failedWith ?? "ok" });
   }
 
-  /** The message that answers, or the error that ends the stream for a client that asked for real statuses. */
-  async #answer(message: Buffer, { signal, memory, record }: MessageScope): Promise<Buffer | ServingError> {
+  /** The message that answers; throws the error that ends the stream for a client that asked for real statuses. */
+  async #answer(message: Uint8Array, memory: MemoryShare, record: RequestRecord): Promise<Uint8Array> {
+    const { metadata, deadline, path } = this.#exchange;
     let id: string | undefined;
     try {
       const request = decodeInferRequest(message, this.#options.maxMessageBytes);
       id = request.id;
-      const call = { id: record.id, metadata: this.#metadata, signal, deadline: this.#deadline, memory, record };
+      const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record };
       const answer = encodeStreamResponse(await inferKserve(this.#service, request, call), request);
-      memory?.setTo(answer.length);
+      memory.setTo(answer.length);
       return answer;
     } catch (reason) {
-      logFailure(reason, { rpc: this.#stream.getPath(), record }, this.#options.log);
+      logFailure(reason, { rpc: path, record }, this.#options.log);
       const error = ServingError.from(reason);
-      return this.#metadata[REAL_STATUS] === "true"
-        ? error
-        : encodeStreamError(cutText(error.message), id ?? requestIdOf(message));
+      if (metadata[REAL_STATUS] === "true") throw error;
+      return encodeStreamError(cutText(error.message), id ?? requestIdOf(message));
     }
-  }
-
-  /** Resolves once the message has left: who does not read the answers gets no more of them made. */
-  async #send(answer: Buffer | ServingError): Promise<void> {
-    if (answer instanceof ServingError) {
-      this.#fail(answer);
-      return;
-    }
-    await new Promise<void>((resolve) => {
-      // A stream that closes forgets what waits to be written.
-      this.#sendEnds.add(resolve);
-      this.#stream.write(answer, () => {
-        this.#sendEnds.delete(resolve);
-        resolve();
-      });
-    });
-  }
-
-  #fail(reason: ServingError): void {
-    if (this.#isOver) return;
-    this.#abort(new DOMException("The stream ended.", "AbortError"));
-    this.#stream.emit("error", toGrpcStatus(reason));
-  }
-
-  #abort(reason: DOMException): void {
-    this.#isOver = true;
-    for (const source of this.#inFlight) source.abort(reason);
-  }
-
-  #finishWhenDone(): void {
-    if (!this.#hasEnded || this.#inFlight.size > 0 || this.#isOver) return;
-    this.#isOver = true;
-    this.#stream.end();
   }
 }

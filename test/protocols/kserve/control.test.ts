@@ -11,6 +11,7 @@ import { createGrpcServer } from "../../../src/grpc/grpc-server.ts";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { createHttpServer } from "../../../src/proxy/http-server.ts";
+import { PROTOCOLS } from "../../../src/server/protocols.ts";
 import type { InferenceService } from "../../../src/serving/inference-service.ts";
 import { connectKserve } from "../../helpers/kserve-client.ts";
 import { fileExists } from "../../helpers/start-hook-threads.ts";
@@ -104,6 +105,7 @@ async function listenBeyondLoopback(service: InferenceService, allowControl: Con
   const options = {
     host: "127.0.0.1",
     port: "shared",
+    protocols: PROTOCOLS,
     policy: new AccessPolicy({ allowControl }),
     log: createLogger({ path: devNull }),
   } as const;

@@ -1,5 +1,4 @@
 import { publicText, reasonText } from "../../../errors.ts";
-import { noteTrap, refuseAfterTrap } from "../wasm-trap.ts";
 import type { StartedLiteRt } from "./litert.ts";
 
 /** What only names a place where LiteRT found that an output is no longer in the memory that it was given. */
@@ -20,15 +19,14 @@ export class LiteRtFailure extends Error {
   }
 }
 
-/** Does something with LiteRT; rejects with {@link LiteRtFailure} where it throws, or only writes that it failed. */
+/** Does something with LiteRT; rejects with {@link LiteRtFailure} where it throws, or only writes that it failed. What traps in WebAssembly passes as it is. */
 export async function failing<T>({ takeErrors }: StartedLiteRt, act: () => Promise<T> | T): Promise<T> {
-  refuseAfterTrap();
   takeErrors();
   let result: T;
   try {
     result = await act();
   } catch (reason) {
-    noteTrap(reason);
+    if ((reason as Error).name === "RuntimeError") throw reason;
     throw new LiteRtFailure(takeErrors(), reason);
   }
   const errors = takeErrors();

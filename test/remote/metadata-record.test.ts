@@ -1,6 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { expect, it } from "vitest";
-import { fromMetadata, toMetadata, withoutTransport } from "../../src/grpc/metadata-record.ts";
+import { fromMetadata, toMetadata, withoutTransport } from "../../src/remote/metadata-record.ts";
 
 it("reads metadata as text: lower-case names, several values joined, binary ones in base64", () => {
   const metadata = new Metadata();

@@ -1,11 +1,7 @@
 import { once } from "node:events";
-import { connect, type Http2Session, type Settings } from "node:http2";
-import { Server } from "@grpc/grpc-js";
+import { connect, constants, type Http2Session, type Settings } from "node:http2";
 import { expect, it, onTestFinished } from "vitest";
-import { ConnectionWatch } from "../../src/grpc/connection-watch.ts";
-import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES, tuneHttp2 } from "../../src/grpc/http2-tuning.ts";
-import { AccessLog } from "../../src/observability/access-log.ts";
-import { createSilentLogger } from "../../src/observability/logger.ts";
+import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/grpc/http2-connections.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 it("lets a client send 1 MB ahead on a stream and 16 MB on a connection", async () => {
@@ -23,10 +19,16 @@ async function remoteWindow(session: Http2Session): Promise<number | undefined> 
   return session.state.remoteWindowSize;
 }
 
-it("leaves a server alone that has no place for it", () => {
-  const server = new Server();
-  Object.assign(server, { createHttp2Server: undefined });
-  const access = new AccessLog(createSilentLogger(), false);
-  expect(tuneHttp2(server, { access, watch: new ConnectionWatch(1000) })).toBeUndefined();
-  server.forceShutdown();
+it("ends a connection whose client does nothing but ping, saying so", async () => {
+  const { address } = await serve(new ScriptedService());
+  const session = connect(`http://${address}`);
+  onTestFinished(() => session.destroy());
+  session.on("error", () => {});
+  await once(session, "remoteSettings");
+  const flood = setInterval(() => {
+    for (let pings = 0; pings < 8 && !session.destroyed; pings++) session.ping(() => {});
+  });
+  onTestFinished(() => clearInterval(flood));
+  const [code, , data] = await once(session, "goaway");
+  expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings"]);
 });

@@ -1,14 +1,8 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { Metadata } from "@grpc/grpc-js";
 import { fromGrpcStatus } from "../errors.ts";
 import type { AccessLog } from "../observability/access-log.ts";
 import { countWrites } from "../observability/count-writes.ts";
 import { RequestRecord } from "../observability/request-record.ts";
-import { fromMetadata } from "./metadata-record.ts";
-
-/** Those of calls that go through grpc-js, which gives handlers nothing but the metadata. */
-const byStream = new WeakMap<ServerHttp2Stream, RequestRecord>();
-const byMetadata = new WeakMap<Metadata, RequestRecord>();
 
 /** Begins the record of a call, and writes its line to the access log when its stream closes. */
 export function openRecord(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, access: AccessLog): RequestRecord {
@@ -19,22 +13,6 @@ export function openRecord(stream: ServerHttp2Stream, headers: IncomingHttpHeade
     stream.once("close", () => writeAccess(stream, headers, { record, access }));
   }
   return record;
-}
-
-/** Keeps the record of a call that goes through grpc-js. */
-export function keepRecord(stream: ServerHttp2Stream, record: RequestRecord): void {
-  byStream.set(stream, record);
-}
-
-/** Lets the record of a stream be found by the metadata of its call. */
-export function linkRecord(metadata: Metadata, stream: ServerHttp2Stream): void {
-  const record = byStream.get(stream);
-  if (record !== undefined) byMetadata.set(metadata, record);
-}
-
-/** The record of a call that goes through grpc-js. */
-export function recordOfCall(metadata: Metadata): RequestRecord {
-  return byMetadata.get(metadata) ?? new RequestRecord(fromMetadata(metadata));
 }
 
 interface Writing {

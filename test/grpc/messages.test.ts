@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { deflateSync, gzipSync } from "node:zlib";
+import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import type { GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
-import { PREDICT_JSON_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { startKserving } from "../cli/start-kserving.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { RawClient } from "../proxy/raw-client.ts";
@@ -27,7 +27,7 @@ function framed(message: Uint8Array, { compressed = 0, claim = message.length } 
   return Buffer.concat([header, message]);
 }
 
-/** Calls that do not compress go past grpc-js, and so past the intake; whether each message does is said before it. */
+/** The call says how its messages are compressed; each message says whether it is. */
 const MAY_COMPRESS = { "grpc-encoding": "gzip" };
 
 /** A call made without a gRPC library; `answer` resolves with its status and message. */
@@ -82,6 +82,22 @@ describe("a message", () => {
     expect(received()).toBe(TEXT);
   });
 
+  it.each([
+    ["gzip", gunzipSync],
+    ["deflate", inflateSync],
+  ])("is answered with %s where it came so and its client accepts that", async (encoding, decompress) => {
+    const { address } = await start();
+    const { stream } = call(address, { "grpc-encoding": encoding, "grpc-accept-encoding": `identity, ${encoding}` });
+    const pieces: Buffer[] = [];
+    stream.on("data", (piece: Buffer) => pieces.push(piece));
+    stream.end(framed(MESSAGE));
+    const [headers] = await once(stream, "response");
+    await once(stream, "end");
+    const bytes = Buffer.concat(pieces);
+    expect([headers["grpc-encoding"], bytes[0], bytes.readUInt32BE(1)]).toEqual([encoding, 1, bytes.length - 5]);
+    expect(decompress(bytes.subarray(5)).toString()).toContain(TEXT);
+  });
+
   it("is left alone where it says that it is not compressed, whatever its call says", async () => {
     const { address, received } = await start();
     const { stream, answer } = call(address);
@@ -93,7 +109,7 @@ describe("a message", () => {
   it.each([
     ["larger than the limit once it is inflated", "gzip", gzipSync(Buffer.alloc(300_000)), status.RESOURCE_EXHAUSTED],
     ["no gzip", "gzip", Buffer.from("no gzip"), status.INVALID_ARGUMENT],
-    ["of an encoding that nobody knows", "snappy", Buffer.from("x"), status.UNIMPLEMENTED],
+    ["of an encoding that is not known", "snappy", Buffer.from("x"), status.UNIMPLEMENTED],
   ])("that is %s is refused", async (_, encoding, bytes, code) => {
     const { address, service } = await start({ maxMessageBytes: 250_000 });
     const { stream, answer } = call(address, { "grpc-encoding": encoding });
@@ -133,8 +149,8 @@ describe("a message", () => {
 });
 
 describe.each([
-  { way: "its stream", headers: {} },
-  { way: "grpc-js", headers: MAY_COMPRESS },
+  { way: "a plain call", headers: {} },
+  { way: "a call with an encoding", headers: MAY_COMPRESS },
 ])("a message that goes on and on over $way", ({ headers }) => {
   it.each(["before it is whole", "after that, where the call does not end"])(
     "is given up in time: %s",

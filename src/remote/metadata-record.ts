@@ -1,24 +1,5 @@
 import { Metadata } from "@grpc/grpc-js";
-
-/** Headers that belong to one connection or one message, never to be passed on. */
-const TRANSPORT_KEYS: ReadonlySet<string> = new Set([
-  "accept",
-  "accept-encoding",
-  "connection",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "date",
-  "host",
-  "http2-settings",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "user-agent",
-]);
+import { isSendable } from "../grpc/metadata-headers.ts";
 
 /** Metadata as text by lower-case name: several values of one name joined with a comma, values of `-bin` names in base64. */
 export function fromMetadata(metadata: Metadata): Record<string, string> {
@@ -41,10 +22,6 @@ export function toMetadata(record: Readonly<Record<string, string>>): Metadata {
 /** What a server's own metadata holds beside what gRPC and HTTP/2 added. */
 export function withoutTransport(record: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).filter(([key]) => isSendable(key)));
-}
-
-function isSendable(key: string): boolean {
-  return !TRANSPORT_KEYS.has(key) && !key.startsWith("grpc-") && !key.startsWith(":");
 }
 
 function addIfLegal(metadata: Metadata, key: string, value: string): void {

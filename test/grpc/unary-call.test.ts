@@ -3,11 +3,11 @@ import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { ServingError } from "../../src/errors.ts";
-import { PREDICT_JSON_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
+import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { echo, type Script, ScriptedService, serve } from "./scripted-service.ts";
 
-/** A call that says it may be compressed goes through grpc-js; without, it is answered on its stream. */
-const WAYS = { stream: {}, "grpc-js": { "grpc-encoding": "gzip" } };
+/** Calls that say nothing of compression, and those that say that their messages may be compressed. */
+const WAYS = { "a plain call": {}, "a call with an encoding": { "grpc-encoding": "gzip" } };
 type Way = keyof typeof WAYS;
 const BOTH = Object.keys(WAYS) as Way[];
 

@@ -1,0 +1,186 @@
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { AccessPolicy } from "../access/access-policy.ts";
+import type { CallKind } from "../access/caller.ts";
+import { CancelSource } from "../async/cancel-source.ts";
+import { ServingError } from "../errors.ts";
+import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
+import { readCallHeaders } from "./call-headers.ts";
+import { logFailure } from "./call-log.ts";
+import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
+import type { CallInfo } from "./grpc-route.ts";
+import type { MessageClock } from "./message-clock.ts";
+import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
+import type { MessagePool } from "./message-pool.ts";
+import { toMetadataHeaders } from "./metadata-headers.ts";
+import type { SendGuard, SendWatch } from "./send-watch.ts";
+
+/** What all calls of a server share. */
+export interface CallContext {
+  /** Size of the largest message, in bytes. */
+  readonly maxMessageBytes: number;
+  /** Counts the bytes of all requests. */
+  readonly memory: MemoryBudget;
+  /** Memory of large messages, to be used again. */
+  readonly pool: MessagePool;
+  /** Time that a message may take to come, in milliseconds. */
+  readonly messageTimeoutMs: number;
+  /** Ends the calls whose message takes longer. */
+  readonly clock: MessageClock;
+  /** Cuts the clients that do not take their answers. */
+  readonly sends: SendWatch;
+  readonly policy: AccessPolicy;
+  readonly log: Logger;
+}
+
+const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
+/** Without a date, as other gRPC servers answer. */
+const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
+const TRAILERS_ALONE = { endStream: true, sendDate: false };
+const OK_TRAILERS = { "grpc-status": "0" };
+/** The longest timer that there is, in milliseconds. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
+export abstract class GrpcCall {
+  protected readonly stream: ServerHttp2Stream;
+  protected readonly context: CallContext;
+  protected readonly memory: MemoryShare;
+  protected readonly source = new CancelSource();
+  /** Runs while the client has something to take. */
+  protected readonly guard: SendGuard;
+  /** The kind of its route, which decides who may call it. */
+  protected abstract readonly kind: CallKind;
+  protected path = "";
+  #headers: IncomingHttpHeaders = {};
+  #deadline: number | undefined;
+  /** The status that follows the last message; undefined = OK. */
+  #failure: GrpcStatus | undefined;
+  #hasEnded = false;
+  #isClosed = false;
+
+  constructor(stream: ServerHttp2Stream, context: CallContext) {
+    this.stream = stream;
+    this.context = context;
+    this.memory = context.memory.open();
+    this.guard = context.sends.guard(stream);
+    // A broken stream also closes, which is handled below.
+    stream.on("error", ignore);
+    stream.on("close", () => this.#close());
+  }
+
+  /** Runs the call to its end; never throws. */
+  async run(headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
+    this.#headers = headers;
+    let timer: NodeJS.Timeout | undefined;
+    this.path = headers[":path"] ?? "";
+    try {
+      const { metadata, deadline } = readCallHeaders(headers);
+      if (this.kind !== "inference") this.assertMay(this.kind);
+      timer = this.#limitTime(deadline);
+      const encoding = readEncoding(headers);
+      const { source: signal, memory } = this;
+      await this.answer({ id: record.id, metadata, deadline, signal, memory, record }, encoding);
+    } catch (reason) {
+      logFailure(reason, { rpc: this.path, record }, this.context.log);
+      this.fail(reason);
+    } finally {
+      clearTimeout(timer);
+      if (!this.holdsAnswer || this.#isClosed) this.memory.release();
+    }
+  }
+
+  /** Ends the call with an error while its method still runs, and aborts its signal. */
+  giveUp(error: ServingError, reason?: DOMException): void {
+    this.fail(error);
+    this.source.abort(reason);
+  }
+
+  /** Reads messages and sends what answers them. */
+  protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
+
+  /** Whether memory is held for an answer until the stream closes. */
+  protected holdsAnswer = false;
+
+  /** Throws `permission_denied` unless the client may do what a kind of call does. */
+  protected assertMay(kind: CallKind): void {
+    const headers = this.#headers;
+    const address = this.stream.session?.socket?.remoteAddress ?? "";
+    this.context.policy.check(kind, { address, host: headers[":authority"] ?? headers.host, headers });
+  }
+
+  /** Whether nothing more can be sent. */
+  protected get isOver(): boolean {
+    return this.#hasEnded || this.stream.destroyed || this.stream.closed;
+  }
+
+  /** Sends the headers of an answer; the status follows the last message. */
+  protected startAnswer(metadata: Readonly<Record<string, string>>, { response }: CallEncoding): void {
+    this.stream.respond(responseHeaders(metadata, response), WITH_TRAILERS);
+    this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailers()));
+  }
+
+  /** Marks the answer as complete: only what ends it is still sent. */
+  protected markEnded(): void {
+    this.#hasEnded = true;
+  }
+
+  /** Ends the call with an error's status, unless it has ended. */
+  protected fail(reason: unknown): void {
+    if (this.isOver) return;
+    this.#hasEnded = true;
+    this.#failure = toGrpcStatus(reason);
+    this.guard.restart();
+    if (this.stream.headersSent) this.stream.end();
+    else this.#refuse();
+    // What the client still sends is discarded.
+    this.stream.resume();
+  }
+
+  #refuse(): void {
+    // A client whose encoding is not known is told which ones are.
+    const accepted = { "grpc-accept-encoding": ACCEPTED_ENCODINGS };
+    this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...this.#trailers() }, TRAILERS_ALONE);
+  }
+
+  #trailers(): OutgoingHttpHeaders {
+    if (this.#failure === undefined) return OK_TRAILERS;
+    const { code, details } = this.#failure;
+    return { "grpc-status": code, "grpc-message": encodeURI(details) };
+  }
+
+  /** Frees what the answer held; aborts the signal where the client left before there was one. */
+  #close(): void {
+    this.#isClosed = true;
+    this.guard.stop();
+    if (this.holdsAnswer) this.memory.release();
+    if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
+  }
+
+  /** Ends the call when its deadline passes. */
+  #limitTime(deadline: number | undefined): NodeJS.Timeout | undefined {
+    this.#deadline = deadline;
+    if (deadline === undefined || deadline - Date.now() > MAX_TIMEOUT_MS) return undefined;
+    const late = () => this.giveUp(new ServingError("deadline_exceeded", "Deadline exceeded"), abortReason(deadline));
+    return setTimeout(late, deadline - Date.now());
+  }
+}
+
+/** A call may have been so much longer on its way than its cancellation, in milliseconds; and timers may fire early. */
+const SLACK_MS = 20;
+
+/** Why a call ends whose client does not wait for the answer: one whose deadline passed may cancel too. */
+function abortReason(deadline: number | undefined): DOMException {
+  const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
+  if (isLate) return new DOMException("The request's deadline passed.", "TimeoutError");
+  return new DOMException("The client cancelled the request.", "AbortError");
+}
+
+function responseHeaders(metadata: Readonly<Record<string, string>>, encoding: string | undefined) {
+  const base = encoding === undefined ? RESPONSE_HEADERS : { ...RESPONSE_HEADERS, "grpc-encoding": encoding };
+  for (const _ in metadata) return { ...base, ...toMetadataHeaders(metadata) };
+  return base;
+}
+
+function ignore(): void {}

@@ -1,0 +1,85 @@
+import type { CallKind } from "../access/caller.ts";
+import type { CancelSource } from "../async/cancel-source.ts";
+import type { AccessLog } from "../observability/access-log.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
+import type { InferenceService, InferRequest } from "../serving/inference-service.ts";
+import type { FramedMessage } from "./framed-message.ts";
+import type { Nesting } from "./payload-start.ts";
+
+/** The parts of an inference request that come with a call in addition to its message. */
+export interface CallInfo extends Pick<InferRequest, "id" | "metadata" | "deadline"> {
+  readonly signal: CancelSource;
+  readonly memory: NonNullable<InferRequest["memory"]>;
+  readonly record: RequestRecord;
+}
+
+/** An encoded message, and metadata to send before it. */
+interface UnaryAnswer {
+  readonly message: FramedMessage;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/**
+ * Answers one message with one. It calls the codecs itself, so that a malformed message gets a status that says what is wrong.
+ * `assertMay` throws unless the client may do what only some messages of a method do.
+ */
+export type UnaryMethod = (
+  message: Uint8Array,
+  call: CallInfo,
+  assertMay: (kind: CallKind) => void,
+) => Promise<UnaryAnswer>;
+
+interface RouteRules {
+  /** Decides who may call it. */
+  readonly kind: CallKind;
+  /** Size of the largest message, in bytes. Default: the server's limit. */
+  readonly maxBytes?: number;
+}
+
+/** A unary method, and at which depths the large values of its messages lie; without, they have none. */
+export interface UnaryRoute extends RouteRules {
+  readonly method: UnaryMethod;
+  readonly nesting?: Nesting;
+}
+
+/** A call with any number of messages in both directions. */
+export interface StreamExchange extends CallInfo {
+  readonly path: string;
+  /** The client's messages, in order. They are counted in `memory`, from which the method takes them once it is done with them. */
+  readonly messages: AsyncIterable<Uint8Array>;
+  /** Sends a message; resolves once it has left, or the call is over, so that a method can wait for a slow client. */
+  write(message: FramedMessage): Promise<void>;
+}
+
+/** Answers a call until it resolves, which ends the call with OK, or rejects, which ends it with that error's status. */
+export type StreamMethod = (exchange: StreamExchange) => Promise<void>;
+
+/** A method with streams of messages. */
+export interface StreamRoute extends RouteRules {
+  readonly stream: StreamMethod;
+}
+
+/** Routes by their path, `/package.Service/Method`. */
+export type GrpcRoutes = Readonly<Record<string, UnaryRoute | StreamRoute>>;
+
+/** Options of the server that protocols look at. */
+export interface GrpcProtocolOptions {
+  /** Largest memory that one request's tensors may take, in bytes. */
+  readonly maxMessageBytes: number;
+  /** Whether answers carry numbers in `tensor_content` instead of typed fields. */
+  readonly tensorContent: boolean;
+  /** Has a line for each message of a stream. */
+  readonly access: AccessLog;
+  readonly log: Logger;
+}
+
+/** One protocol on a gRPC server. */
+export interface GrpcProtocol {
+  readonly routes: GrpcRoutes;
+  /** Called when the server begins to shut down: streams that would go on for ever end. */
+  shutDown?(): void;
+}
+
+/** Creates a protocol's part of a gRPC server. */
+export type CreateGrpcProtocol = (service: InferenceService, options: GrpcProtocolOptions) => GrpcProtocol;

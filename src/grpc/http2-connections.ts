@@ -1,0 +1,92 @@
+import { constants, createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
+import type { ConnectionWatch } from "./connection-watch.ts";
+
+/** Bytes that a client may send ahead on one stream: HTTP/2's default of 64 KB triples the time of a photo. */
+export const STREAM_WINDOW_BYTES = 1024 * 1024;
+/** The same for all streams of one connection together. */
+export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+/** Calls of one connection at once; its others wait at the client. */
+const MAX_CONCURRENT_CALLS = 256;
+/** Time that a connection which we have ended may wait for the other side to end it too, in milliseconds. */
+const LINGER_MS = 500;
+/** Pings in a row, without any call between them, after which a connection is ended: clients send one every few seconds at most. */
+const MAX_IDLE_PINGS = 1000;
+
+/** An HTTP/2 server without TLS that does not listen yet; it counts what is sent to it itself, so that Node need not. */
+export function createHttp2Server(): Http2Server {
+  const unbounded = Number.MAX_SAFE_INTEGER;
+  return createServer({
+    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxConcurrentStreams: MAX_CONCURRENT_CALLS, enablePush: false },
+    maxSessionMemory: unbounded,
+    maxSendHeaderBlockLength: unbounded,
+  });
+}
+
+/** The connections of an HTTP/2 server. */
+export class Http2Connections {
+  readonly #server: Http2Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+
+  /** `watch` closes the connections of clients that do not answer. */
+  constructor(server: Http2Server, watch: ConnectionWatch) {
+    this.#server = server;
+    server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    server.on("session", (session) => {
+      this.#open(session);
+      watch.add(session);
+    });
+    // What breaks a connection also ends its calls, which are logged.
+    server.on("sessionError", ignore);
+  }
+
+  /** Resolves once the server takes no connections and all that there were have closed. Calls that are under way go on. */
+  async drain(): Promise<void> {
+    const isListening = this.#server.listening;
+    const stopped = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const session of this.#sessions) session.close();
+    for (const socket of this.#sockets) cutOnceEnded(socket);
+    const gone = [...this.#sockets].map(
+      (socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())),
+    );
+    await Promise.all(isListening ? [stopped, ...gone] : gone);
+  }
+
+  /** Cuts all connections. */
+  cut(): void {
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #open(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    session.once("close", () => this.#sessions.delete(session));
+    let pings = 0;
+    session.on("stream", () => {
+      pings = 0;
+    });
+    session.on("ping", () => {
+      if (++pings > MAX_IDLE_PINGS) endFlood(session);
+    });
+  }
+}
+
+/** As gRPC's specification of keepalive says. */
+function endFlood(session: ServerHttp2Session): void {
+  if (session.destroyed) return;
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
+  session.destroy();
+}
+
+function cutOnceEnded(socket: Socket): void {
+  const linger = () => setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  if (socket.writableFinished) linger();
+  else socket.once("finish", linger);
+}
+
+function ignore(): void {}

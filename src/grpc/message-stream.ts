@@ -1,0 +1,148 @@
+import type { ServerHttp2Stream } from "node:http2";
+import { ServingError } from "../errors.ts";
+import { ByteList } from "../limits/byte-list.ts";
+import { type Compression, inflate } from "../limits/inflate.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
+import { PREFIX_BYTES } from "./framed-message.ts";
+import type { MessageClock } from "./message-clock.ts";
+import { notCompressible, tooSlow } from "./message-reader.ts";
+
+/** Limits on the messages of a stream. */
+export interface MessageStreamLimits {
+  /** Size of the largest message, after inflation. */
+  readonly maxBytes: number;
+  /** Counts the bytes of messages from their arrival; the caller shrinks it by a message's length once it is done with it. */
+  readonly memory: MemoryShare;
+  /** Time that a message may take to come, in milliseconds. */
+  readonly messageTimeoutMs: number;
+  /** Ends what takes longer. */
+  readonly clock: MessageClock;
+  /** Compression of the messages that say that they are compressed; undefined = none may be. */
+  readonly compression: Compression | undefined;
+}
+
+interface ArrivedMessage {
+  readonly bytes: Uint8Array;
+  readonly isCompressed: boolean;
+}
+
+/**
+ * Reads the messages of a streaming call, however small the pieces in which they come. The HTTP/2 stream is paused while a
+ * message waits to be taken, so that a client cannot send more than its window ahead.
+ */
+export class MessageStream implements AsyncIterable<Uint8Array> {
+  readonly #stream: ServerHttp2Stream;
+  readonly #limits: MessageStreamLimits;
+  readonly #arrived: ArrivedMessage[] = [];
+  /** The message that is not complete, its prefix included. */
+  #pending = new ByteList();
+  #neededBytes = PREFIX_BYTES;
+  #hasEnded = false;
+  #failure: { readonly reason: unknown } | undefined;
+  #wake: (() => void) | undefined;
+  readonly #endSlow: () => void;
+
+  constructor(stream: ServerHttp2Stream, limits: MessageStreamLimits) {
+    this.#stream = stream;
+    this.#limits = limits;
+    this.#endSlow = () => this.fail(tooSlow(limits.messageTimeoutMs));
+    stream.on("data", (piece: Buffer) => this.#take(piece));
+    stream.on("end", () => this.#end());
+  }
+
+  /** Fails the reader with a reason; what still comes is discarded. */
+  fail(reason: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = { reason };
+    this.#pending = new ByteList();
+    this.#limits.clock.delete(this.#endSlow);
+    this.#stream.resume();
+    this.#wake?.();
+  }
+
+  /** The messages in order, until the client has sent its last one. Throws what ends the stream before that. */
+  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    for (;;) {
+      const message = await this.#next();
+      if (message === undefined) return;
+      yield message.isCompressed ? await this.#inflate(message.bytes) : message.bytes;
+    }
+  }
+
+  async #next(): Promise<ArrivedMessage | undefined> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure.reason;
+      const message = this.#arrived.shift();
+      if (message !== undefined) return message;
+      if (this.#hasEnded) return undefined;
+      this.#stream.resume();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async #inflate(bytes: Uint8Array): Promise<Uint8Array> {
+    const { compression, memory } = this.#limits;
+    if (compression === undefined) throw notCompressible();
+    const inflated = await inflate(bytes, compression, this.#limits);
+    memory.shrink(bytes.length);
+    return inflated;
+  }
+
+  #take(piece: Buffer): void {
+    if (this.#failure !== undefined) return;
+    try {
+      this.#limits.memory.grow(piece.length);
+      for (let at = 0; at < piece.length; ) at = this.#gather(piece, at);
+    } catch (reason) {
+      this.fail(reason);
+      return;
+    }
+    this.#limitTime();
+    if (this.#arrived.length === 0) return;
+    this.#stream.pause();
+    this.#wake?.();
+  }
+
+  /** Adds the bytes that belong to the current message; returns where the next one starts. */
+  #gather(piece: Buffer, start: number): number {
+    const end = Math.min(start + this.#neededBytes - this.#pending.length, piece.length);
+    this.#pending.append(piece.subarray(start, end));
+    if (this.#pending.length === PREFIX_BYTES && this.#neededBytes === PREFIX_BYTES) this.#expect();
+    if (this.#pending.length === this.#neededBytes) this.#complete();
+    return end;
+  }
+
+  #expect(): void {
+    const { maxBytes } = this.#limits;
+    const bytes = Buffer.from(this.#pending.contents()).readUInt32BE(1);
+    if (bytes > maxBytes) {
+      throw new ServingError("resource_exhausted", `Received message larger than max (${bytes} vs ${maxBytes})`);
+    }
+    this.#neededBytes += bytes;
+    this.#pending.expect(this.#neededBytes);
+  }
+
+  #complete(): void {
+    const framed = this.#pending.contents();
+    this.#arrived.push({ bytes: framed.subarray(PREFIX_BYTES), isCompressed: framed[0] !== 0 });
+    this.#limits.memory.shrink(PREFIX_BYTES);
+    this.#pending = new ByteList();
+    this.#neededBytes = PREFIX_BYTES;
+  }
+
+  /** A client that sends a byte a minute would hold its memory for ever. */
+  #limitTime(): void {
+    const { clock } = this.#limits;
+    clock.delete(this.#endSlow);
+    if (this.#pending.length > 0) clock.add(this.#endSlow);
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    if (this.#pending.length > 0)
+      this.fail(new ServingError("internal", "The stream ended in the middle of a message"));
+    this.#wake?.();
+  }
+}

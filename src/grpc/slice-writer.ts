@@ -1,0 +1,58 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { FramedMessage } from "./framed-message.ts";
+import type { SendGuard } from "./send-watch.ts";
+
+/** Largest piece of an answer that is written at once, in bytes: Node says nothing of a write until all of it has gone. */
+const SLICE_BYTES = 256 * 1024;
+
+/** Writes the only message of an answer and ends the stream. */
+export function writeLast(stream: ServerHttp2Stream, pieces: FramedMessage, guard: SendGuard): void {
+  guard.restart();
+  if (pieces.some(({ length }) => length > SLICE_BYTES)) {
+    void new SliceWriter(stream, guard).write(pieces).then(() => stream.end());
+    return;
+  }
+  if (pieces.length > 1) stream.cork();
+  const last = pieces.length - 1;
+  for (let index = 0; index < last; index++) stream.write(pieces[index]);
+  stream.end(pieces[last]);
+}
+
+/** Writes messages to a stream in slices, so that its guard sees a slow client make progress. */
+export class SliceWriter {
+  readonly #stream: ServerHttp2Stream;
+  readonly #guard: SendGuard;
+  /** Ends each wait for a slice to leave. */
+  readonly #waits = new Set<() => void>();
+
+  constructor(stream: ServerHttp2Stream, guard: SendGuard) {
+    this.#stream = stream;
+    this.#guard = guard;
+    // A stream that closes forgets the callbacks of what waits to be written.
+    stream.once("close", () => {
+      for (const end of this.#waits) end();
+    });
+  }
+
+  /** Resolves once the whole message has left, or the stream has closed. */
+  async write(pieces: FramedMessage): Promise<void> {
+    for (const piece of pieces) {
+      for (let at = 0; at < piece.length && !this.#stream.closed; at += SLICE_BYTES) {
+        this.#guard.restart();
+        await this.#written(piece.subarray(at, at + SLICE_BYTES));
+      }
+    }
+    if (this.#waits.size === 0) this.#guard.stop();
+  }
+
+  #written(slice: Uint8Array): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = () => {
+        this.#waits.delete(settle);
+        resolve();
+      };
+      this.#waits.add(settle);
+      this.#stream.write(slice, settle);
+    });
+  }
+}

@@ -1,0 +1,65 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { CallKind } from "../access/caller.ts";
+import { ServingError } from "../errors.ts";
+import type { FramedMessage } from "./framed-message.ts";
+import { type CallContext, GrpcCall } from "./grpc-call.ts";
+import type { CallInfo, StreamRoute } from "./grpc-route.ts";
+import { type CallEncoding, compressMessage } from "./message-encoding.ts";
+import { MessageStream } from "./message-stream.ts";
+import { SliceWriter } from "./slice-writer.ts";
+
+/** Ends a method's wait for messages after its call. */
+const STREAM_OVER = new ServingError("cancelled", "The call is over.");
+
+/** A call with any number of messages in both directions. */
+export class StreamCall extends GrpcCall {
+  protected readonly kind: CallKind;
+  readonly #route: StreamRoute;
+  readonly #writer: SliceWriter;
+  /** Resolves once the messages before have left: their slices must not mix. */
+  #lastWrite: Promise<void> = Promise.resolve();
+  #encoding: CallEncoding = { request: undefined, response: undefined };
+
+  constructor(stream: ServerHttp2Stream, context: CallContext, route: StreamRoute) {
+    super(stream, context);
+    this.kind = route.kind;
+    this.#route = route;
+    this.#writer = new SliceWriter(stream, this.guard);
+  }
+
+  protected async answer(info: CallInfo, encoding: CallEncoding): Promise<void> {
+    this.#encoding = encoding;
+    const { maxMessageBytes, messageTimeoutMs, clock } = this.context;
+    const { maxBytes = maxMessageBytes } = this.#route;
+    const limits = { maxBytes, memory: this.memory, messageTimeoutMs, clock, compression: encoding.request };
+    const messages = new MessageStream(this.stream, limits);
+    this.source.addEventListener("abort", () => messages.fail(this.source.reason));
+    const write = (message: FramedMessage) => this.#write(message);
+    try {
+      await this.#route.stream({ ...info, path: this.path, messages, write });
+      this.#finish();
+    } finally {
+      messages.fail(STREAM_OVER);
+    }
+  }
+
+  async #write(message: FramedMessage): Promise<void> {
+    const { response } = this.#encoding;
+    const framed = response === undefined ? message : await compressMessage(message, response);
+    if (this.isOver) return;
+    if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
+    await this.#turn(() => this.#writer.write(framed));
+  }
+
+  #turn(write: () => Promise<void>): Promise<void> {
+    this.#lastWrite = this.#lastWrite.then(write);
+    return this.#lastWrite;
+  }
+
+  #finish(): void {
+    if (this.isOver) return;
+    if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
+    this.markEnded();
+    this.stream.end();
+  }
+}

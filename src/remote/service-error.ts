@@ -1,0 +1,22 @@
+import type { ServiceError } from "@grpc/grpc-js";
+import { type ErrorCode, fromGrpcStatus, ServingError } from "../errors.ts";
+
+/**
+ * The error that a failed call of another server stands for: that server's own text where it answered, else a plain sentence,
+ * since what the transport says has addresses in it. The cause has all of it. `hasHeaders` says whether the server sent any.
+ */
+export function fromServiceError(error: ServiceError, hasHeaders: boolean): ServingError {
+  const code = fromGrpcStatus(error.code);
+  const text = hasHeaders || isTrailersOnly(error) ? error.details || error.message : TRANSPORT_TEXTS[code];
+  return new ServingError(code, text ?? "The call of the server behind this one failed.", { cause: error });
+}
+
+const TRANSPORT_TEXTS: Partial<Record<ErrorCode, string>> = {
+  unavailable: "The server behind this one cannot be reached, or its connection was lost; try again later.",
+  deadline_exceeded: "The request's deadline passed.",
+};
+
+/** Whether a server sent the status and nothing else: what comes first from a server says what it carries. */
+function isTrailersOnly({ metadata }: ServiceError): boolean {
+  return metadata.get("content-type").length > 0;
+}

@@ -1,0 +1,40 @@
+import { expect, it, onTestFinished } from "vitest";
+import { frameBytes } from "../../src/grpc/framed-message.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import type { Protocol } from "../../src/protocols/protocol.ts";
+import { createHttpServer } from "../../src/proxy/http-server.ts";
+import { PROTOCOLS } from "../../src/server/protocols.ts";
+import { connect } from "../grpc/byte-client.ts";
+import { ScriptedService, serve } from "../grpc/scripted-service.ts";
+
+/** Says whether the server is ready, in its own way on each transport. */
+const toy: Protocol = {
+  name: "toy",
+  grpc: (service) => ({
+    routes: {
+      "/toy.Toy/Ready": {
+        kind: "read",
+        method: async () => ({ message: frameBytes(Buffer.from(String(service.isReady()))), metadata: {} }),
+      },
+    },
+  }),
+  http:
+    ({ service }) =>
+    (method, url) => {
+      if (method !== "GET" || url !== "/toy") return undefined;
+      const answer = async () => ({ contentType: "text/plain", body: Buffer.from(String(service.isReady())) });
+      return { kind: "read", answer };
+    },
+};
+
+it("is added by one object in the list of protocols, on both transports, beside the others", async () => {
+  const service = new ScriptedService();
+  const protocols = [...PROTOCOLS, toy];
+  const client = connect((await serve(service, { protocols })).address);
+  expect(String((await client.call("/toy.Toy/Ready", Buffer.alloc(0))).bytes)).toBe("true");
+  await client.call("/grpc.health.v1.Health/Check", Buffer.alloc(0));
+  const http = await createHttpServer(service, { host: "127.0.0.1", port: 0, protocols, log: createSilentLogger() });
+  onTestFinished(() => http.close(0));
+  expect(await (await fetch(`${http.url}/toy`)).text()).toBe("true");
+  expect((await fetch(`${http.url}/v2/health/live`)).status).toBe(200);
+});
