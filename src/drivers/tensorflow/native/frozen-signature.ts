@@ -1,17 +1,23 @@
 import { ServingError } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
+import { findConditionalNodes } from "../saved-model/conditional-nodes.ts";
 import { dataTypeName } from "../saved-model/data-type.ts";
+import { loadFrozenGraph } from "../saved-model/load-saved-model.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
 import type { TensorflowOptions } from "../tensorflow-options.ts";
 import type { GraphTensor, TensorflowGraph } from "./graph.ts";
 
+/** Operations that a node behind may have no value of. */
+const SWITCHES = ["Switch", "RefSwitch"];
+const CONDITIONAL = [...SWITCHES, "Enter", "RefEnter", "Restore", "RestoreV2", "SaveV2", "Save"];
+
 /** The signature of a graph without one: what the options `inputs` and `outputs` name, else its placeholders and what nothing else takes. Throws `failed_precondition`. */
 export function createFrozenSignature(
   graph: TensorflowGraph,
-  { inputs, outputs }: Pick<TensorflowOptions, "inputs" | "outputs">,
+  { inputs, outputs, path }: Pick<TensorflowOptions, "inputs" | "outputs"> & { readonly path: string },
 ): ModelSignature {
   const given = named(graph, "inputs", inputs) ?? graph.placeholders();
-  const results = named(graph, "outputs", outputs) ?? servable(graph, graph.results());
+  const results = named(graph, "outputs", outputs) ?? servable(graph, lastingResults(graph, path));
   if (results.length === 0)
     throw refused("The graph has no tensor that looks like an output; name some with -o outputs=.");
   return {
@@ -32,6 +38,14 @@ function find(graph: TensorflowGraph, option: string, name: string): GraphTensor
   } catch (cause) {
     throw refused(`Option "${option}": ${ServingError.from(cause).message}`, cause);
   }
+}
+
+/** Those that every run can give. The file is read once more only where some may not. */
+function lastingResults(graph: TensorflowGraph, path: string): GraphTensor[] {
+  const results = graph.results();
+  if (!graph.hasAny(CONDITIONAL)) return results;
+  const conditional = findConditionalNodes(loadFrozenGraph(path).node);
+  return results.filter(({ name }) => !conditional.has(name.replace(/:\d+$/, "")));
 }
 
 function servable(graph: TensorflowGraph, tensors: readonly GraphTensor[]): GraphTensor[] {

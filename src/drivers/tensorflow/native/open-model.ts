@@ -65,7 +65,7 @@ async function openFrozenGraph(api: TensorflowApi, path: string, settings: OpenS
   const session = loadGraphSession(api, path, settings);
   return closingOnFailure(session, () => ({
     session,
-    signatures: { [DEFAULT_SIGNATURE]: createFrozenSignature(session.graph, settings.options) },
+    signatures: { [DEFAULT_SIGNATURE]: createFrozenSignature(session.graph, { ...settings.options, path }) },
   }));
 }
 

@@ -1,5 +1,6 @@
 import { ServingError } from "../../../errors.ts";
 import { didYouMean } from "../../../text/nearest.ts";
+import { findConditionalNodes } from "../saved-model/conditional-nodes.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
 import type { GraphDef, NodeDef } from "../saved-model/graph-def.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
@@ -39,9 +40,11 @@ function leavesOf(graph: GraphDef): string[] {
   const taken = new Set(
     graph.node.flatMap(({ input }) => input.map((text) => parseEdge(text.replace(/^\^/, "")).node)),
   );
+  const conditional = findConditionalNodes(graph.node);
   return graph.node
     .filter(({ name, op, input }) => !taken.has(name) && input.length > 0 && !/^(NoOp|Assert)$/.test(op))
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    .filter((name) => !conditional.has(name));
 }
 
 /** Its name as it was written: `x:0` and `x` are one tensor and two names. */

@@ -1,10 +1,12 @@
 import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
+import { placeholder, type, writeGraph } from "../portable/graph-writer.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
 import { floats, loadNative, openNative, predict, texts } from "./open-native.ts";
 import { tensorflowRuntime } from "./tensorflow-runtime.ts";
@@ -131,6 +133,25 @@ describe.skipIf(missing !== undefined)("the native engine, with a frozen graph,"
     const { inputs, outputs } = model.signatures[DEFAULT_SIGNATURE] ?? {};
     expect(inputs).toMatchObject([{ name: "x", dtype: "float32", shape: [-1, 3] }]);
     expect(outputs?.map(({ name }) => name)).toEqual(["Identity", "Identity_1"]);
+  });
+
+  it("leaves out what a run cannot give: the ends of branches that are not taken", async () => {
+    const T = { T: type("float32") };
+    const graph = writeGraph([
+      placeholder("x", floats([2], 0, 0)),
+      placeholder("p", createTensor("bool", [], new Uint8Array(1))),
+      { name: "s", op: "Switch", input: ["x", "p"], attr: T },
+      { name: "end_true", op: "Identity", input: ["s:1"], attr: T },
+      { name: "end_false", op: "Identity", input: ["s"], attr: T },
+      { name: "neg", op: "Neg", input: ["s"], attr: T },
+      { name: "m", op: "Merge", input: ["neg", "s:1"], attr: { ...T, N: { i: "2" } } },
+      { name: "y", op: "Identity", input: ["m"], attr: T },
+    ]);
+    const model = await loadNative(join(tempFolder({ "frozen.pb": graph }), "frozen.pb"));
+    const answer = async (p: number) =>
+      predict(model, { x: floats([2], 1, 2), p: createTensor("bool", [], Uint8Array.of(p)) });
+    expect(await answer(1)).toEqual({ y: floats([2], 1, 2) });
+    expect(await answer(0)).toEqual({ y: floats([2], -1, -2) });
   });
 
   it("takes inputs and outputs by the names that the options give them, with or without a number", async () => {
