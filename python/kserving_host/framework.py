@@ -67,6 +67,18 @@ class BaseFramework:
         """For inputs of which only a shape is known, most likely first."""
         return ["float32"]
 
+    def suggested(self):
+        """Inputs as clients may send them, for a model that takes any names and numbers; None where nothing is known of them."""
+        return None
+
+    def likely(self):
+        """For inputs of which not even a dtype is known: lists of specs with which the model probably runs, the likeliest first."""
+        return []
+
+    def is_pure(self):
+        """Whether a run leaves nothing behind, so that it may be tried."""
+        return False
+
     def facts(self):
         """What hooks and the log may know of the model: plain data."""
         return {}

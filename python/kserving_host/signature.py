@@ -11,7 +11,13 @@ def describe(framework):
     """inputs and outputs for the server; specs without a dtype are left to names alone."""
     if framework.outputs is None and framework.dry_runs and _have_shapes(framework.inputs):
         framework.inputs, framework.outputs = _try_dtypes(framework)
-    return {"inputs": framework.inputs, "outputs": framework.outputs}
+    return {
+        "inputs": framework.inputs,
+        "outputs": framework.outputs,
+        "suggested": framework.suggested(),
+        "likely": framework.likely(),
+        "isPure": framework.is_pure(),
+    }
 
 
 def _have_shapes(inputs):

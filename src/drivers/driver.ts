@@ -1,5 +1,5 @@
 import type { Logger } from "../observability/logger.ts";
-import type { Signature } from "../signature/signature.ts";
+import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { OptionTable } from "./option-table.ts";
 
@@ -53,6 +53,10 @@ export interface Model {
    * and a run with others computes what it can or throws `invalid_argument`. Default false: the shapes of the signature are enforced.
    */
   readonly checksShapes?: boolean;
+  /** Whether a run leaves nothing behind, so that the server may try the model on inputs of its own for the example that it shows. Default false. */
+  readonly isPure?: boolean;
+  /** Where the default signature takes any names and dtypes: inputs on which the model probably runs, the likeliest first. */
+  readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** Whether it returns its inputs whatever they are. Plain JSON values then pass it by unchanged. Default false. */
   readonly echoes?: boolean;
   /** Whether it can answer now, for one that can lose what it runs on; absent = always. Asked of `inline` drivers alone. */

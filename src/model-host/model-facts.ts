@@ -1,4 +1,4 @@
-import type { Signature } from "../signature/signature.ts";
+import type { Signature, TensorSpec } from "../signature/signature.ts";
 
 /** What is known of a loaded model, as plain data that crosses threads. */
 export interface ModelFacts {
@@ -12,6 +12,10 @@ export interface ModelFacts {
   readonly echoes: boolean;
   /** Rows of one run at most, put together from waiting requests; absent = each runs alone. */
   readonly maxBatchSize?: number;
+  /** Whether a run leaves nothing behind; absent = not known. */
+  readonly isPure?: boolean;
+  /** Inputs on which the model probably runs, where the signatures do not say. */
+  readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** How long loading took, in milliseconds. */
   readonly loadMs: number;
 }

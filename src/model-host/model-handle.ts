@@ -39,8 +39,13 @@ export interface ModelCall extends Omit<PredictCall, "deadlineMs" | "outputs" | 
 }
 
 /** The plain data of a handle. */
-export function factsOf({ maxBatchSize, ...handle }: ModelHandle): ModelFacts {
+export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const facts = { driver, path, signatures, defaultSignature, echoes, loadMs };
-  return maxBatchSize === undefined ? facts : { ...facts, maxBatchSize };
+  const { maxBatchSize, isPure, likelyInputs } = handle;
+  return {
+    ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
+    ...(maxBatchSize !== undefined && { maxBatchSize }),
+    ...(isPure !== undefined && { isPure }),
+    ...(likelyInputs !== undefined && { likelyInputs }),
+  };
 }

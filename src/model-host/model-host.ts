@@ -109,6 +109,8 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     hookArgs: model.hookArgs ?? {},
     echoes: model.echoes ?? false,
     ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
+    ...(model.isPure !== undefined && { isPure: model.isPure }),
+    ...(model.likelyInputs !== undefined && { likelyInputs: model.likelyInputs }),
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
       const signature = signatureOf(model, call.signature);

@@ -77,8 +77,12 @@ export function isSameInput(one: TensorSpec, other: TensorSpec): boolean {
   return isAlike && JSON.stringify(one.shape) === JSON.stringify(other.shape);
 }
 
-function pickInputs({ inputs, inputNames }: Signature = {}): Signature {
-  return { ...(inputs && { inputs }), ...(inputNames && { inputNames }) };
+function pickInputs({ inputs, inputNames, suggestedInputs }: Signature = {}): Signature {
+  return {
+    ...(inputs && { inputs }),
+    ...(inputNames && { inputNames }),
+    ...(suggestedInputs && { suggestedInputs }),
+  };
 }
 
 function pick(side: "outputs", specs: readonly TensorSpec[] | undefined): Signature {

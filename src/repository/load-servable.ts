@@ -46,6 +46,7 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
       servable: createServable(source, {
         runner,
         hooksShareTensors: hooks.shareTensors,
+        hasHooks: source.hooks !== undefined,
         hosts,
         close: () => undo.run(),
       }),

@@ -15,7 +15,8 @@ import { Catalog } from "../serving/catalog.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
 import { ServableSlot } from "../serving/servable-slot.ts";
-import type { TensorSpec } from "../signature/signature.ts";
+import type { ExampleInputs } from "../signature/example-inputs.ts";
+import type { LooseSpec, TensorSpec } from "../signature/signature.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { openWires, prepareWires, type WireOptions, type Wires } from "./open-wires.ts";
 
@@ -83,6 +84,8 @@ export interface Server {
   readonly httpUrl: string | undefined;
   readonly service: InferenceService;
   readonly stages: readonly StageSummary[];
+  /** Inputs for a first request, for the example that people are shown: where the model leaves sizes open, such as it was tried on. */
+  exampleInputs(): Promise<ExampleInputs | undefined>;
   /** Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and keeps the old ones, when the new file fails. */
   reloadHooks(): Promise<void>;
   /** The files that the hooks were made of; empty where they do not run in threads. */
@@ -102,7 +105,8 @@ export interface StageSummary {
   readonly index: number;
   readonly driver: string;
   readonly path: string;
-  readonly inputs: readonly TensorSpec[] | undefined;
+  /** Undefined = any. Those whose dtype is not known are not checked before the model runs. */
+  readonly inputs: readonly LooseSpec[] | undefined;
   readonly outputs: readonly TensorSpec[] | undefined;
   readonly loadMs: number;
 }
@@ -197,6 +201,7 @@ function toServer({ wires, service, slot, models, closeModels, drainTimeoutMs }:
     httpUrl: wires.httpUrl,
     service,
     stages: models.map(summarize),
+    exampleInputs: async () => slot.servable?.exampleInputs(),
     reloadHooks: async () => slot.servable?.reload(),
     hookSources: () => slot.servable?.sources() ?? [],
     inFlight: () => (cutOff.length > 0 ? cutOff : service.admission.list()),
@@ -209,8 +214,8 @@ function toServer({ wires, service, slot, models, closeModels, drainTimeoutMs }:
 
 function summarize(model: ModelFacts, index: number): StageSummary {
   const { driver, path, loadMs, signatures, defaultSignature } = model;
-  const { inputs, outputs } = signatures[defaultSignature] ?? {};
-  return { index: index + 1, driver, path, inputs, outputs, loadMs };
+  const { inputs, suggestedInputs, outputs } = signatures[defaultSignature] ?? {};
+  return { index: index + 1, driver, path, inputs: inputs ?? suggestedInputs, outputs, loadMs };
 }
 
 /** How long models have at least to be freed, in milliseconds. */

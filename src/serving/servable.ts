@@ -1,8 +1,10 @@
+import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { ModelHost } from "../model-host/start-model.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
-import type { Signature } from "../signature/signature.ts";
+import type { ExampleInputs } from "../signature/example-inputs.ts";
+import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
 
 /** One version of a named pipeline, loaded and able to run requests. */
@@ -22,6 +24,8 @@ export interface Servable {
   isReady(): boolean;
   /** What its requests, and the runs of all its models, took until now. */
   statistics(): Promise<ServableStatistics>;
+  /** Inputs for a first request: such as the first model was tried on, where no hook is there to be run by a try. */
+  exampleInputs(): Promise<ExampleInputs>;
   /** Replaces the hooks by their file as it is now; throws, and keeps the old ones, when the new ones fail. */
   reload(): Promise<void>;
   /** The files to watch for a reload; empty where there is nothing to reload. */
@@ -42,6 +46,7 @@ export interface ServableStatistics {
 export interface ServableParts {
   readonly runner: PipelineRunner;
   readonly hooksShareTensors: boolean;
+  readonly hasHooks: boolean;
   readonly hosts: readonly Pick<ModelHost, "isReady" | "facts" | "handle">[];
   /** Frees all of it. */
   readonly close: () => Promise<void>;
@@ -50,7 +55,7 @@ export interface ServableParts {
 /** Names a pipeline; `close` frees what it was made of. */
 export function createServable(
   identity: { readonly name: string; readonly version: bigint },
-  { runner, hooksShareTensors, hosts, close }: ServableParts,
+  { runner, hooksShareTensors, hasHooks, hosts, close }: ServableParts,
 ): Servable {
   const { name, version } = identity;
   const counter = new RequestCounter();
@@ -69,6 +74,10 @@ export function createServable(
       requests: counter.statistics(),
       runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
     }),
+    exampleInputs: () => {
+      const signature = runner.signatures[defaultSignatureName(runner.signatures)] ?? {};
+      return findExampleInputs(hasHooks ? undefined : hosts[0]?.handle, signature);
+    },
     sources: () => runner.sources ?? [],
     reload: async () => runner.reload?.(),
     idle: () => counter.idle(),

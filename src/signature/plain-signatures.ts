@@ -11,10 +11,11 @@ export function toPlainSignatures(
   return Object.fromEntries(Object.entries(signatures).map(([name, signature]) => [name, toPlainSignature(signature)]));
 }
 
-function toPlainSignature({ inputs, inputNames, outputs }: Signature): Signature {
+function toPlainSignature({ inputs, inputNames, suggestedInputs, outputs }: Signature): Signature {
   return {
     ...(inputs && { inputs: inputs.map(toPlainSpec) }),
     ...(inputNames && { inputNames: [...inputNames] }),
+    ...(suggestedInputs && { suggestedInputs: suggestedInputs.map((spec) => ({ ...spec })) }),
     ...(outputs && { outputs: outputs.map(toPlainSpec) }),
   };
 }

@@ -16,6 +16,8 @@ export interface Signature {
   readonly inputs?: readonly TensorSpec[];
   /** The inputs' names, where their dtypes are not known; absent where `inputs` tells them, or nothing does. */
   readonly inputNames?: readonly string[];
+  /** Where any names and dtypes are taken, inputs as clients may send them; information for people and metadata, which nothing is compared with. */
+  readonly suggestedInputs?: readonly LooseSpec[];
   /** Absent = not known before a request. */
   readonly outputs?: readonly TensorSpec[];
 }
@@ -36,6 +38,11 @@ export interface TensorSpec {
   readonly convertsNumbers?: true;
   /** What the classes of an output are called, by index. */
   readonly labels?: readonly string[];
+}
+
+/** An input or output as far as it is known. */
+export interface LooseSpec extends Pick<TensorSpec, "name" | "shape"> {
+  readonly dtype?: DType;
 }
 
 /** One dimension of a {@link TensorSpec}. */

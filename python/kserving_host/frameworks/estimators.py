@@ -7,9 +7,15 @@ from ..errors import invalid
 from ..framework import BaseFramework, one_input
 
 
+# Of features, that are told.
+MOST_NAMES = 100
+
+
 class EstimatorFramework(BaseFramework):
     """Outputs are what the estimator's methods give; the names are those of Simple TensorFlow Serving."""
 
+    # What the library computes in.
+    number_type = "float64"
     # By output, in the order of the answer.
     methods = {name: name for name in ("predict", "predict_proba", "predict_log_proba", "transform")}
 
@@ -26,11 +32,29 @@ class EstimatorFramework(BaseFramework):
         if not self._methods:
             raise invalid(f"A {type(estimator).__name__} is no model: it has none of {', '.join(self.methods.values())}.")
 
+    def features(self):
+        """The number of features, and their names where they have names; None where they are not known, as for texts."""
+        return _features(self.model, "n_features_in_", "feature_names_in_")
+
+    def suggested(self):
+        count, _ = self.features()
+        return None if count is None else [{"name": "input", "dtype": self.number_type, "shape": [-1, count]}]
+
+    def likely(self):
+        return [[{"name": "input", "dtype": "bytes", "shape": [-1]}], [{"name": "input", "dtype": self.number_type, "shape": [-1, -1]}]]
+
+    def is_pure(self):
+        return True
+
     def is_callers_fault(self, error):
         return isinstance(error, ValueError)
 
     def facts(self):
-        return {"class": self.model_class.__name__, "methods": getattr(self, "_methods", [])}
+        count, names = self.features()
+        facts = {"class": self.model_class.__name__, "methods": getattr(self, "_methods", [])}
+        if count is not None:
+            facts["features"] = count
+        return facts if names is None else {**facts, "feature_names": names[:MOST_NAMES]}
 
 
 def to_rows(inputs):
@@ -53,3 +77,15 @@ def plain(result):
 def _method(estimator, name):
     # Many estimators have methods that raise AttributeError unless they were trained for them.
     return getattr(estimator, name, None)
+
+
+def _features(estimator, count, names):
+    try:
+        found = getattr(estimator, count, None)
+        called = getattr(estimator, names, None)
+    except Exception:
+        # Properties of pipelines ask their first step, which may raise anything.
+        return None, None
+    if not isinstance(found, (int, np.integer)):
+        return None, None
+    return int(found), None if called is None else [str(name) for name in called]

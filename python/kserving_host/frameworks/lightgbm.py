@@ -23,6 +23,9 @@ class Framework(EstimatorFramework):
             return super().predict(inputs, wanted)
         return {"result": plain(self.model.predict(to_rows(inputs), num_threads=self.request.threads))}
 
+    def features(self):
+        return (self.model.num_feature(), self.model.feature_name()) if self._is_booster else super().features()
+
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError)) or "number of features" in str(error)
 

@@ -27,10 +27,10 @@ CALLERS_FAULT = re.compile(
         (
             r"shapes? cannot be multiplied|size mismatch|must match the size of tensor|Sizes of tensors must match|must have the same dtype",
             r"[Ee]xpected (\d+[- ]?D|\d-dimensional|tensor for|input|scalar type|object of scalar|more than 1 value|hidden|m1 and m2|mat1 and mat2)",
-            r"[Ee]xpected (.* dtype|.* to have|\w+ (or|and) \w+ input)|Input type .* and weight type|input shape|input must have \d",
+            r"[Ee]xpected (.* dtype|.* to have|\w+ (or|and) \w+ input)|Input type .* and (weight|bias) type|[Ii]nput dtype must be|input shape|input must have \d",
             r"index out of range in self|is invalid for input of size|Given (groups|normalized_shape|input size)|Dimension out of range",
             r"dimension specified as|Kernel size can't be greater|doesn't match the broadcast shape|For (unbatched|batched) \d-D",
-            r"same reduction dim|Guard failed|violates? .*constraint|Unexpected (number of inputs|input)",
+            r"same reduction dim|Guard failed|violates? .*constraint|Unexpected (number of inputs|input)|must be equal to input_size",
         )
     )
 )
@@ -65,6 +65,25 @@ class Framework(BaseFramework):
         """Floats like the weights in their file, or the numbers of words or classes."""
         floats = self._weights_dtype() if self._dtype is None else None
         return [floats or "float32", "int64"]
+
+    def likely(self):
+        """Guessed from the first weights: what a convolution, an embedding, a recurrent or a linear layer takes."""
+        if all(each.get("dtype") for each in self.inputs):
+            return []
+        number = self._weights_dtype() or "float32"
+        return [[self._guess(each, dtype, shape) for each in self.inputs if each["name"] in self._required] for dtype, shape in _guesses(self.model, number)]
+
+    def _guess(self, spec, dtype, shape):
+        if self._parameters[self._names[spec["name"]]].convert is not None:
+            return {"name": spec["name"], "dtype": "float32", "shape": []}
+        return {"name": spec["name"], "dtype": spec.get("dtype") or dtype, "shape": spec.get("shape") or shape}
+
+    def is_pure(self):
+        """TorchScript that keeps state sets attributes of itself."""
+        try:
+            return self.kind != "torchscript" or "prim::SetAttr" not in str(self.model.inlined_graph)
+        except RuntimeError:
+            return False
 
     def facts(self):
         dtype = self._weights_dtype()
@@ -106,7 +125,7 @@ class Framework(BaseFramework):
         return tensor if self._device.type == "cpu" else tensor.to(self._device)
 
     def is_callers_fault(self, error):
-        return isinstance(error, (RuntimeError, ValueError, IndexError, AssertionError)) and CALLERS_FAULT.search(str(error)) is not None
+        return isinstance(error, (RuntimeError, ValueError, IndexError, AssertionError, torch.jit.Error)) and CALLERS_FAULT.search(str(error)) is not None
 
     def message_of(self, error):
         text = str(error)
@@ -117,6 +136,9 @@ class Framework(BaseFramework):
             places = list(SCRIPT_ERROR.finditer(text))
             text = text[places[-1].end() :] if places else text.strip().rsplit("\n", 1)[-1]
         text = text.split("\nException raised from ", 1)[0].split("\nC++ CapturedTraceback", 1)[0]
+        if isinstance(error, torch.jit.Error):
+            # Raised by the model's own code, of which it shows the lines.
+            return one_line(RuntimeError(text))
         return one_line(type(error)(text)) if type(error) in (RuntimeError, ValueError, IndexError) else one_line(error)
 
     def _prepare(self, model):
@@ -154,6 +176,18 @@ class Framework(BaseFramework):
             return parameter.default
         tensor = self.from_array(name, inputs[name])
         return tensor if parameter.convert is None else parameter.convert(tensor)
+
+
+def _guesses(model, number):
+    """dtypes and shapes for the first layer, by its weights; then for a model of any first layer."""
+    weights = next((each for each in model.state_dict().values() if each.dim() > 1), None) if hasattr(model, "state_dict") else None
+    anything = [(number, None), ("int64", None)]
+    if weights is None:
+        return anything
+    width = weights.shape[1]
+    if weights.dim() > 2:
+        return [(number, [-1, width, *[-1] * (weights.dim() - 2)]), *anything]
+    return [(number, [-1, width]), ("int64", [-1, -1]), (number, [-1, -1, width]), *anything]
 
 
 def _from_numpy(name, array):

@@ -8,6 +8,7 @@ from .pickles import is_pickle, load_pickle
 
 
 class Framework(EstimatorFramework):
+    number_type = "float32"
     methods = {"result": "predict", "predict_proba": "predict_proba"}
 
     def load(self):
@@ -27,6 +28,9 @@ class Framework(EstimatorFramework):
         if rows.ndim != 2 or rows.shape[1] != self.model.num_features():
             raise invalid(f"The model takes rows of {self.model.num_features()} features; the input's shape is {list(rows.shape)}.")
         return {"result": self.model.predict(xgboost.DMatrix(rows, feature_names=self.model.feature_names))}
+
+    def features(self):
+        return (self.model.num_features(), self.model.feature_names) if self._is_booster else super().features()
 
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError))

@@ -12,14 +12,14 @@ export interface ReadyFacts {
   readonly httpUrl?: string;
   /** Empty where the models run elsewhere. */
   readonly stages: readonly StageSummary[];
-  /** A shell line that sends a valid request; absent where the inputs are not known. */
-  readonly example?: string;
 }
 
 /** Tells whoever started the program how it fares. */
 export interface Announcer {
   loading(models: readonly ModelOptions[]): void;
   ready(facts: ReadyFacts): void;
+  /** A shell line that sends a valid request, and what stands before it; absent = nobody reads it. */
+  example?(heading: string, line: string): void;
   /** Stopping has begun, with so many requests under way. */
   draining(count: number): void;
   stopped(): void;

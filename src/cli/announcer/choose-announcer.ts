@@ -12,6 +12,7 @@ export function chooseAnnouncer({ log, fileLog, terminal }: ProgramLog): Announc
   return {
     loading: (models) => each((announcer) => announcer.loading(models)),
     ready: (facts) => each((announcer) => announcer.ready(facts)),
+    example: (heading, line) => each((announcer) => announcer.example?.(heading, line)),
     draining: (count) => each((announcer) => announcer.draining(count)),
     stopped: () => each((announcer) => announcer.stopped()),
     cutOff: (requests, why) => each((announcer) => announcer.cutOff(requests, why)),

@@ -1,18 +1,16 @@
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
-import type { DType } from "../../tensor/dtype.ts";
-import { exampleShape } from "./example-value.ts";
+import type { ExampleInput } from "../../signature/example-inputs.ts";
 
-/** A TensorProto in protobuf's JSON: the smallest shape, with one element that stands for all. */
-export function exampleTensorProto(spec: TensorSpec): object {
-  const { name, fieldName } = typeOfDType(spec.dtype);
-  const shape = { dim: exampleShape(spec).map((size) => ({ size })) };
-  return { dtype: name, tensor_shape: shape, [fieldName]: exampleElement(spec.dtype) };
+/** A TensorProto in protobuf's JSON: one element stands for all. */
+export function exampleTensorProto(input: ExampleInput): object {
+  const { name, fieldName } = typeOfDType(input.dtype);
+  const shape = { dim: input.shape.map((size) => ({ size })) };
+  return { dtype: name, tensor_shape: shape, [fieldName]: exampleElement(input) };
 }
 
 /** One element; a complex one is its two parts. */
-function exampleElement(dtype: DType): readonly unknown[] {
-  if (dtype === "bytes") return [Buffer.from("text").toString("base64")];
-  if (dtype === "bool") return [false];
-  return dtype.startsWith("complex") ? [0, 0] : [0];
+function exampleElement({ dtype, element }: ExampleInput): readonly unknown[] {
+  if (typeof element !== "number") return [Buffer.from(element).toString("base64")];
+  if (dtype === "bool") return [element === 1];
+  return dtype.startsWith("complex") ? [element, 0] : [element];
 }

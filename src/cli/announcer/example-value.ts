@@ -1,24 +1,17 @@
-import type { Dimension, TensorSpec } from "../../signature/signature.ts";
+import type { ExampleInput } from "../../signature/example-inputs.ts";
 
-/** The smallest shape that a spec allows; one element where it allows any. */
-export function exampleShape({ shape = [1] }: TensorSpec): number[] {
-  return shape.map(smallest);
-}
-
-/** A JSON value of a spec's smallest shape; with `asCode` a JavaScript expression, which is short however large the value is. */
-export function exampleValue(spec: TensorSpec, asCode: boolean): string {
+/** A JSON value of an example's input; with `asCode` a JavaScript expression, which is short however large the value is. */
+export function exampleValue({ shape, ...input }: ExampleInput, asCode: boolean): string {
   const repeat = asCode
     ? (inner: string, size: number) => `Array(${size}).fill(${inner})`
     : (inner: string, size: number) => `[${new Array(size).fill(inner).join()}]`;
-  return exampleShape(spec).reduceRight(repeat, exampleElement(spec));
+  return shape.reduceRight(repeat, elementText(input));
 }
 
-function exampleElement({ dtype }: TensorSpec): string {
-  if (dtype === "bytes") return '"text"';
-  return dtype === "bool" ? "false" : "0";
-}
-
-function smallest(dimension: Dimension): number {
-  if (typeof dimension === "object") return Math.max(dimension.min, 1);
-  return dimension === -1 ? 1 : dimension;
+/** Bytes that are no text go as TensorFlow Serving takes them. */
+function elementText({ dtype, element }: Pick<ExampleInput, "dtype" | "element">): string {
+  if (typeof element === "number") return dtype === "bool" ? String(element === 1) : String(element);
+  const bytes = Buffer.from(element);
+  const text = bytes.toString("latin1");
+  return /^[\x20-\x7e]*$/.test(text) ? JSON.stringify(text) : JSON.stringify({ b64: bytes.toString("base64") });
 }

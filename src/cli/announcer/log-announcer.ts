@@ -1,7 +1,7 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { StageSummary } from "../../server/server.ts";
 import type { InFlight } from "../../serving/admission.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
+import type { LooseSpec } from "../../signature/signature.ts";
 import type { Announcer } from "./announcer.ts";
 
 /** Tells a log: `loading`, `ready`, `draining`, `stopped`, one event each. */
@@ -30,6 +30,6 @@ function withRoundAge({ id, model, ageMs }: InFlight) {
 }
 
 /** A default may be a large tensor. */
-function withoutDefault({ name, dtype, shape }: TensorSpec) {
+function withoutDefault({ name, dtype, shape }: LooseSpec) {
   return { name, dtype, shape };
 }

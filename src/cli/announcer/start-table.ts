@@ -1,5 +1,5 @@
 import type { StageSummary } from "../../server/server.ts";
-import type { Dimension, TensorSpec } from "../../signature/signature.ts";
+import type { Dimension, LooseSpec } from "../../signature/signature.ts";
 
 const HEADINGS = ["#", "Driver", "Model", "Inputs → outputs", "Loaded in"] as const;
 const GAP = "  ";
@@ -20,13 +20,13 @@ function toCells({ index, driver, path, inputs, outputs, loadMs }: StageSummary)
   return [String(index), driver, path === "" ? "-" : path, flow, `${Math.round(loadMs)} ms`];
 }
 
-function sideText(specs: readonly TensorSpec[] | undefined): string {
+function sideText(specs: readonly LooseSpec[] | undefined): string {
   return specs === undefined ? "any" : specs.map(specText).join(", ");
 }
 
-/** `input_1 float32[?,64,64,1]`, with a space at which no line is broken. */
-function specText({ name, dtype, shape }: TensorSpec): string {
-  return `${name}${FIRM_SPACE}${dtype}${shape === undefined ? "" : `[${shape.map(dimensionText).join()}]`}`;
+/** `input_1 float32[?,64,64,1]`, any where the dtype is not known, with a space at which no line is broken. */
+function specText({ name, dtype, shape }: LooseSpec): string {
+  return `${name}${FIRM_SPACE}${dtype ?? "any"}${shape === undefined ? "" : `[${shape.map(dimensionText).join()}]`}`;
 }
 
 function dimensionText(dimension: Dimension): string {

@@ -6,6 +6,7 @@ import { toStartTable } from "./start-table.ts";
 /** Tells a person at a terminal. */
 export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
   const print = (text: string) => terminal.write(`${text}\n`);
+  let isStopping = false;
   return {
     loading: (models) => {
       const names = models.map(({ driver, path }) =>
@@ -14,7 +15,11 @@ export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
       print(`Loading ${names.join(", ")} ...`);
     },
     ready: (facts) => print(toReadyText(facts, terminal.columns)),
+    example: (heading, line) => {
+      if (!isStopping) print(`${heading}\n\n  ${line}\n`);
+    },
     draining: (count) => {
+      isStopping = true;
       const rest = count === 0 ? "Stopping" : `Draining ${requestCount(count)}; Ctrl-C again stops at once`;
       print(`\n${rest} ...`);
     },
@@ -23,12 +28,11 @@ export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
   };
 }
 
-function toReadyText({ name, grpcAddress, httpUrl, stages, example }: ReadyFacts, columns: number): string {
+function toReadyText({ name, grpcAddress, httpUrl, stages }: ReadyFacts, columns: number): string {
   const facts = { Name: name, HTTP: httpUrl, gRPC: grpcAddress };
   const lines = Object.entries(facts).flatMap(([label, fact]) => (fact === undefined ? [] : [`  ${label}  ${fact}`]));
   const table = stages.length === 0 ? [] : [toStartTable(stages, columns), ""];
-  const hint = example === undefined ? [] : ["Try it:", "", `  ${example}`, ""];
-  return ["", ...table, ...lines, "", ...hint].join("\n");
+  return ["", ...table, ...lines, ""].join("\n");
 }
 
 function requestCount(count: number): string {

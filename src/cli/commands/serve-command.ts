@@ -3,8 +3,9 @@ import type { Logger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
-import type { ReadyFacts } from "../announcer/announcer.ts";
+import type { Announcer, ReadyFacts } from "../announcer/announcer.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
+import { exampleHeading } from "../announcer/example-heading.ts";
 import { exampleRequest } from "../announcer/example-request.ts";
 import { openAccessNotice } from "../announcer/open-access-notice.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
@@ -31,7 +32,7 @@ export async function serve(commandLine: ParsedCommandLine<"serve">, env: Enviro
   const { createServer } = await import("../../server/server.ts");
   const server = await createServer({ ...options, log });
   const { httpUrl, ...running } = await openFront(server, settings, log);
-  const facts = await toFacts(server, httpUrl, settings.name);
+  const facts = toFacts(server, httpUrl, settings.name);
   const stopReloading = reloadHooksOnDemand(server, { watch: settings.watch, log });
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
@@ -40,6 +41,7 @@ export async function serve(commandLine: ParsedCommandLine<"serve">, env: Enviro
   if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.
   announcer.ready(facts);
+  void tellExample(server, facts, announcer);
   returnMemory();
   await stopped;
 }
@@ -74,12 +76,19 @@ async function openFront(server: Server, settings: Settings<"serve">, log: Logge
   return { httpUrl: `http://${toAuthority(settings.host, httpPort)}`, inFlight, close, abandon: front.kill };
 }
 
-async function toFacts(server: Server, boundHttpUrl: string | undefined, name: string): Promise<ReadyFacts> {
+function toFacts(server: Server, boundHttpUrl: string | undefined, name: string): ReadyFacts {
   const grpcAddress = toReachableAddress(server.grpcAddress);
   const http = boundHttpUrl === undefined ? {} : { httpUrl: toReachableAddress(boundHttpUrl) };
-  const { signatures } = await server.service.describe({ model: name });
+  return { name, grpcAddress, ...http, stages: server.stages };
+}
+
+/** After all else: trying a model may take its time. */
+async function tellExample(server: Server, { name = "", grpcAddress, httpUrl }: ReadyFacts, announcer: Announcer) {
+  if (announcer.example === undefined) return;
+  const example = await server.exampleInputs();
+  if (example === undefined) return;
   // Which requests another program understands is not known here.
-  const own = server.httpUrl === undefined ? {} : http;
-  const example = exampleRequest({ name, signatures, grpcAddress, ...own });
-  return { name, grpcAddress, ...http, stages: server.stages, example };
+  const own = server.httpUrl === undefined || httpUrl === undefined ? {} : { httpUrl };
+  const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, ...own });
+  announcer.example(exampleHeading(example), line);
 }

@@ -1,7 +1,10 @@
 import { dirname, resolve, sep } from "node:path";
 import { publicText, ServingError, shortText } from "../../errors.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
+import { describeInputs } from "../describe-inputs.ts";
 import { tellsOfMemory } from "../out-of-memory.ts";
+import { isShapeFault } from "../shape-fault.ts";
 
 /** Names of symbolic dimensions by input; an input without any may be absent. */
 export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
@@ -31,16 +34,26 @@ function hint(text: string): string {
 
 /** The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly what is wrong, `resource_exhausted` where memory is missing, else `internal`. */
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
+  const specs = Array.from(symbols, ([name, shape]) => toOpenSpec(name, shape));
   const text = withoutNoise(shortText(reason));
   if (REFUSED_INPUT.test(text)) return new ServingError("invalid_argument", oneLine(text), { cause: reason });
   const conflict = findConflict(inputs, symbols);
   if (conflict !== undefined) return new ServingError("invalid_argument", conflict, { cause: reason });
-  const { op, name, reason: why } = FAILED_NODE.exec(text)?.groups ?? {};
+  const { op, name, reason: why = text } = FAILED_NODE.exec(text)?.groups ?? {};
   const what =
-    why === undefined
+    op === undefined
       ? `ONNX Runtime failed: ${publicText(text)}`
       : `The model failed in ${op} "${name}": ${publicText(why)}`;
-  return new ServingError(tellsOfMemory(text) ? "resource_exhausted" : "internal", what, { cause: reason });
+  const code = tellsOfMemory(text) ? "resource_exhausted" : isShapeFault(why, specs) ? "invalid_argument" : "internal";
+  return new ServingError(code, code === "invalid_argument" ? `${what}. ${describeInputs(inputs)}` : what, {
+    cause: reason,
+  });
+}
+
+/** A scalar and an unknown rank are alike to ONNX Runtime; what a scalar's run says of sizes is no fault of its client, but seldom. */
+function toOpenSpec(name: string, shape: readonly (number | string)[]): TensorSpec {
+  if (shape.length === 0) return { name, dtype: "float32" };
+  return { name, dtype: "float32", shape: shape.map((size) => (typeof size === "number" ? size : -1)) };
 }
 
 /** Two inputs that give one symbolic dimension two sizes. Many models never notice, so it is looked for after a failure only. */

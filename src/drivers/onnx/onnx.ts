@@ -35,6 +35,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
   if (fixed?.length) log.info("inputs with values in the model cannot be given in requests", { inputs: fixed });
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
+    isPure: true,
     hookArgs: {
       session: createSessionHandle(session, { inputs, outputs, metadata: file?.metadata ?? {} }),
       model_inputs: toShapes(inputs),

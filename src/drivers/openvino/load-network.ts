@@ -53,10 +53,10 @@ async function load(
     const pool = await compile();
     undo.push(() => pool.close());
     tellOf(network, source, log);
-    const computes = source.ir?.computes !== false;
-    if (anyShape) return new ServedNetwork(ports, { runner: new ReshapingRunner(network, compile, pool), computes });
+    const traits = { computes: source.ir?.computes !== false, isPure: source.ir?.isStateful !== true };
+    if (anyShape) return new ServedNetwork(ports, { runner: new ReshapingRunner(network, compile, pool), ...traits });
     network.release();
-    return new ServedNetwork(ports, { runner: pool, computes });
+    return new ServedNetwork(ports, { runner: pool, ...traits });
   } catch (reason) {
     for (const each of undo.reverse()) await each();
     throw reason;

@@ -16,13 +16,16 @@ export class ServedNetwork {
   readonly #ports: Readonly<Record<PortRole, readonly ServedPort[]>>;
   readonly #runner: Runner;
   readonly #computes: boolean;
+  /** Whether a run leaves nothing behind. */
+  readonly isPure: boolean;
 
   /** Takes over the runner. A network that computes does more with its inputs than give them back. */
   constructor(
     ports: Readonly<Record<PortRole, readonly ServedPort[]>>,
-    { runner, computes }: { readonly runner: Runner; readonly computes: boolean },
+    { runner, computes, isPure }: { readonly runner: Runner; readonly computes: boolean; readonly isPure: boolean },
   ) {
     this.#computes = computes;
+    this.isPure = isPure;
     this.#ports = ports;
     this.#runner = runner;
     this.signature = { inputs: ports.inputs.map(({ spec }) => spec), outputs: ports.outputs.map(({ spec }) => spec) };

@@ -1,14 +1,7 @@
 import { ServingError } from "../../errors.ts";
+import type { LooseSpec } from "../../signature/signature.ts";
 import { DTYPES, type DType, isDType } from "../../tensor/dtype.ts";
 import { didYouMean } from "../../text/nearest.ts";
-
-/** An input or output as far as it is known. */
-export interface LooseSpec {
-  readonly name: string;
-  readonly dtype?: DType;
-  /** -1 = any size. */
-  readonly shape?: readonly number[];
-}
 
 const EXPECTED = "expected name, name:dtype, name[2,-1] or name:dtype[2,-1], separated by commas";
 const ONE = /^(?<name>[^\s:,[\]]+)(?::(?<dtype>\w+))?(?:\[(?<shape>[^\]]*)\])?$/;

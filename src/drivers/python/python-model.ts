@@ -1,15 +1,22 @@
 import { ServingError } from "../../errors.ts";
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { DEFAULT_SIGNATURE, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../driver.ts";
 import { packArguments, unpackResult } from "./pack-arguments.ts";
-import type { LooseSpec } from "./parse-specs.ts";
 import { SLOTS } from "./python-process.ts";
 import type { SupervisedProcess } from "./supervised-process.ts";
 
 /** What Python tells of a model that it has loaded. */
 export interface LoadedFacts {
-  readonly signature: { readonly inputs: readonly LooseSpec[] | null; readonly outputs: readonly LooseSpec[] | null };
+  readonly signature: {
+    readonly inputs: readonly LooseSpec[] | null;
+    readonly outputs: readonly LooseSpec[] | null;
+    /** See {@link Signature.suggestedInputs}. */
+    readonly suggested: readonly LooseSpec[] | null;
+    /** See {@link Model.likelyInputs}. */
+    readonly likely: readonly (readonly TensorSpec[])[];
+    readonly isPure: boolean;
+  };
   readonly facts: Readonly<Record<string, unknown>>;
   /** The interpreter. */
   readonly python: string;
@@ -23,13 +30,15 @@ interface ObjectHandle {
 
 /** A model in one Python process or several; a request goes to the one with the least to do. */
 export function createPythonModel(driver: string, processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
-  const { inputs, outputs } = loaded.signature;
+  const { inputs, outputs, likely, isPure } = loaded.signature;
   const names = (specs: readonly LooseSpec[] | null) => specs?.map(({ name }) => name) ?? [];
   const handle = (target: string): ObjectHandle => ({
     call: (method, args = []) => callMethod(leastLoaded(processes), { target, method, args }),
   });
   return {
     signatures: { [DEFAULT_SIGNATURE]: toSignature(loaded) },
+    isPure,
+    likelyInputs: likely.map((list) => list.map(toSpec)),
     concurrency: SLOTS * processes.length,
     hookArgs: {
       driver,
@@ -78,13 +87,25 @@ function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promi
 }
 
 /** Of inputs of which a dtype is not known the server knows the names alone, which Python checks. */
-function toSignature({ signature: { inputs, outputs } }: LoadedFacts): Signature {
+function toSignature({ signature: { inputs, outputs, suggested } }: LoadedFacts): Signature {
   const isKnown = (specs: readonly LooseSpec[] | null): specs is readonly (LooseSpec & TensorSpec)[] =>
     specs?.every(({ dtype }) => dtype !== undefined) ?? false;
   return {
-    ...(isKnown(inputs) ? { inputs: inputs.map(toSpec) } : inputs && { inputNames: inputs.map(({ name }) => name) }),
+    ...(isKnown(inputs) ? { inputs: inputs.map(toSpec) } : { ...namesOf(inputs), ...suggest(inputs ?? suggested) }),
     ...(isKnown(outputs) && { outputs: outputs.map(toSpec) }),
   };
+}
+
+function namesOf(specs: readonly LooseSpec[] | null): Signature {
+  return specs === null ? {} : { inputNames: specs.map(({ name }) => name) };
+}
+
+function suggest(specs: readonly LooseSpec[] | null): Signature {
+  return specs === null ? {} : { suggestedInputs: specs.map(withoutNulls) };
+}
+
+function withoutNulls({ name, dtype, shape }: LooseSpec): LooseSpec {
+  return { name, ...(dtype != null && { dtype }), ...(shape != null && { shape }) };
 }
 
 function toSpec({ name, dtype, shape }: TensorSpec): TensorSpec {

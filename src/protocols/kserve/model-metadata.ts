@@ -1,5 +1,11 @@
 import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
-import { type Dimension, defaultSignatureName, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import {
+  type Dimension,
+  defaultSignatureName,
+  type LooseSpec,
+  type Signature,
+  type TensorSpec,
+} from "../../signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 
 /** What ModelMetadata and `GET /v2/models/NAME` say. */
@@ -28,7 +34,11 @@ const PLATFORMS: Readonly<Record<string, string>> = {
 
 /** Describes a model by its default signature. */
 export function modelMetadata(service: InferenceService, description: ServableDescription): ModelMetadata {
-  const { inputs = [], outputs = [] } = defaultSignature(description);
+  const {
+    suggestedInputs = [],
+    inputs = suggestedInputs.filter(hasType),
+    outputs = [],
+  } = defaultSignature(description);
   return {
     name: description.model,
     versions: versionsOf(service, description),
@@ -36,6 +46,11 @@ export function modelMetadata(service: InferenceService, description: ServableDe
     inputs: inputs.map(toTensorMetadata),
     outputs: outputs.map(toTensorMetadata),
   };
+}
+
+/** The protocol has no form for an input of any type. */
+function hasType(spec: LooseSpec): spec is TensorSpec {
+  return spec.dtype !== undefined;
 }
 
 /** The signature that a request without a signature name gets. */

@@ -2,6 +2,7 @@ import type { Pointer } from "../../../native/bind-functions.ts";
 import { copyFromNative } from "../../../native/memory.ts";
 import type { Dimension } from "../../../signature/signature.ts";
 import type { Port, PortRole } from "../engine.ts";
+import { toDimension } from "../to-dimension.ts";
 import type { OpenvinoApi } from "./c-api.ts";
 import type { ElementCodes } from "./element-codes.ts";
 import { check, takeNumber, takePointer, takeText } from "./status.ts";
@@ -86,10 +87,4 @@ function readShape(api: OpenvinoApi, port: Pointer): Dimension[] | undefined {
   } finally {
     api.ov_partial_shape_free(shape);
   }
-}
-
-/** A dimension without an upper bound takes any size, as far as requests are told. */
-function toDimension(min: number, max: number): Dimension {
-  if (max === -1) return -1;
-  return min === max ? min : { min, max };
 }

@@ -1,4 +1,5 @@
 import type { Dimension } from "../../../signature/signature.ts";
+import { toDimension } from "../to-dimension.ts";
 
 /** Reads a shape as OpenVINO writes it: `[1,?,2..8,4..]`; undefined for any rank, `[...]`. A dimension without an upper bound takes any size, as far as requests are told. */
 export function parseShape(text: string): Dimension[] | undefined {
@@ -10,7 +11,7 @@ export function parseShape(text: string): Dimension[] | undefined {
 function parseDimension(text: string): Dimension {
   const [min = "", max = ""] = text.split("..");
   if (/^\d+$/.test(text)) return Number(text);
-  return max === "" ? -1 : { min: Number(min), max: Number(max) };
+  return toDimension(Number(min), max === "" ? -1 : Number(max));
 }
 
 /** The same the other way round. */

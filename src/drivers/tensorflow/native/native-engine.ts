@@ -19,6 +19,7 @@ import { openTensorflow } from "./open-tensorflow.ts";
 import type { TensorflowSession } from "./session.ts";
 import { createSessionConfig, encodeSessionConfig } from "./session-config.ts";
 import { claimThreadPools } from "./thread-pools.ts";
+import { writes } from "./writes.ts";
 
 /** libtensorflow itself, by its C API. */
 const engine: TensorflowEngine = { name: "native", load };
@@ -35,7 +36,11 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
   const settings = { config: encodeSessionConfig(config), limit, onStuck, options, log };
   const { session, signatures } = await openModel(api, source, settings);
   try {
-    return createNativeModel(session, signatures, { shown: signatures[DEFAULT_SIGNATURE], concurrency: limit });
+    return createNativeModel(session, signatures, {
+      shown: signatures[DEFAULT_SIGNATURE],
+      concurrency: limit,
+      isPure: !writes(source),
+    });
   } catch (reason) {
     await session.close();
     throw reason;

@@ -20,16 +20,26 @@ interface Bound {
   readonly target: GraphTensor;
 }
 
-/** A model that runs in a session. `shown` is the signature that hooks are told of. */
+/** What else is known of a model. */
+interface NativeModelFacts {
+  /** The signature that hooks are told of. */
+  readonly shown: ModelSignature | undefined;
+  readonly concurrency: number;
+  /** Whether a run leaves nothing behind. */
+  readonly isPure: boolean;
+}
+
+/** A model that runs in a session. */
 export function createNativeModel(
   session: TensorflowSession,
   signatures: Readonly<Record<string, ModelSignature>>,
-  { shown, concurrency }: { readonly shown: ModelSignature | undefined; readonly concurrency: number },
+  { shown, concurrency, isPure }: NativeModelFacts,
 ): Model {
   const bound = new Map(Object.entries(signatures).map(([name, signature]) => [name, bind(session, signature)]));
   return {
     signatures,
     concurrency,
+    isPure,
     checksShapes: true,
     hookArgs: {
       driver: "tensorflow",

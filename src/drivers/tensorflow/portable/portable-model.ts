@@ -36,6 +36,8 @@ export class PortableModel implements Model {
   readonly refused: ReadonlyMap<string, ReadonlySet<string>>;
   readonly hookArgs: Readonly<Record<string, unknown>>;
   readonly checksShapes = true;
+  /** Models that write are refused. */
+  readonly isPure = true;
   readonly #programs: GraphPrograms;
   #deadline = Number.POSITIVE_INFINITY;
 

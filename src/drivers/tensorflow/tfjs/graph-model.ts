@@ -2,9 +2,12 @@ import type { GraphModel as ConverterModel } from "@tensorflow/tfjs-converter";
 import type { io } from "@tensorflow/tfjs-core";
 import * as tf from "@tensorflow/tfjs-core";
 import { publicText, ServingError } from "../../../errors.ts";
+import type { TensorSpec } from "../../../signature/signature.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { describeInputs } from "../../describe-inputs.ts";
 import type { Model } from "../../driver.ts";
+import { isShapeFault } from "../../shape-fault.ts";
 import { exclusively, runScoped } from "./exclusive-run.ts";
 import type { GraphSignature, GraphTensor } from "./graph-signature.ts";
 import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
@@ -32,6 +35,7 @@ export function createGraphModel(
   const isAsynchronous = nodes.some(({ op }) => ASYNCHRONOUS.test(op));
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs: inputs.map(withoutKey), outputs: outputs.map(withoutKey) } },
+    isPure: true,
     hookArgs: {
       driver: "tensorflow",
       model_inputs: Object.fromEntries(inputs.map(({ name, shape = [] }) => [name, shape])),
@@ -46,7 +50,7 @@ export function createGraphModel(
         return await run(model, feeds, { outputs: chosen, timeoutMs: deadlineMs });
       } catch (cause) {
         if (cause instanceof ServingError) throw cause;
-        throw toRunError(cause);
+        throw toRunError(cause, tensors, inputs);
       } finally {
         tf.dispose(feeds);
       }
@@ -82,11 +86,15 @@ const runAsynchronously: Run = (model, feeds, { outputs, timeoutMs }) =>
   );
 
 /** The executor loses its way in some loops of TensorFlow 1's kind, which the converter makes if it is not told otherwise. */
-function toRunError(cause: unknown): ServingError {
+function toRunError(cause: unknown, tensors: Tensors, inputs: readonly TensorSpec[]): ServingError {
   const text = publicText(cause);
   const hint = text.startsWith("Cannot compute the outputs")
     ? " If the model has loops, convert it with --control_flow_v2=True."
     : "";
+  if (isShapeFault(text, inputs)) {
+    const message = `The model failed: ${text.replace(/\.$/, "")}. ${describeInputs(tensors)}`;
+    return new ServingError("invalid_argument", message, { cause });
+  }
   return new ServingError("internal", `The model failed: ${text}${hint}`, { cause });
 }
 

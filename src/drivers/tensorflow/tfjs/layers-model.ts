@@ -4,7 +4,9 @@ import { publicText, ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../../signature/signature.ts";
 import type { DType, NumericDType } from "../../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { describeInputs } from "../../describe-inputs.ts";
 import type { Model } from "../../driver.ts";
+import { isShapeFault } from "../../shape-fault.ts";
 import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
 
 /**
@@ -17,6 +19,7 @@ export function createLayersModel(model: LayersModel, inputDTypes: ReadonlyMap<s
   const outputs = toSpecs(model.outputs, (_, tensor) => toDType(tensor));
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
+    isPure: true,
     hookArgs: {
       model_inputs: Object.fromEntries(inputs.map(({ name, shape }) => [name, shape])),
       model_outputs: outputs.map(({ name }) => name),
@@ -70,7 +73,10 @@ function run(model: LayersModel, tensors: Tensors, inputs: readonly TensorSpec[]
     return [model.predictOnBatch(feeds)].flat();
   } catch (cause) {
     if (cause instanceof ServingError) throw cause;
-    throw new ServingError("internal", `The model failed: ${publicText(cause)}`, { cause });
+    const text = publicText(cause);
+    if (!isShapeFault(text, inputs)) throw new ServingError("internal", `The model failed: ${text}`, { cause });
+    const message = `The model failed: ${text.replace(/\.$/, "")}. ${describeInputs(tensors)}`;
+    throw new ServingError("invalid_argument", message, { cause });
   } finally {
     tf.dispose(feeds);
   }

@@ -45,6 +45,7 @@ function createTfliteModel(models: RowModels, chosen: string): Model {
   const named = Object.fromEntries(models.signatures);
   return {
     signatures: { ...named, [DEFAULT_SIGNATURE]: shown },
+    isPure: true,
     hookArgs: {
       driver: "tensorflow",
       model_inputs: Object.fromEntries(shown.inputs.map(({ name, shape }) => [name, shape])),
