@@ -29,8 +29,8 @@ const FILLS: readonly [Fill, ...Fill[]] = [
  */
 export function* attempts(specs: readonly TensorSpec[], knowsTypes = true): Generator<readonly ExampleInput[]> {
   const seen = new Set<string>();
-  for (const { fill, size, rows } of plans()) {
-    const inputs = specs.map((spec) => toInput(spec, { fill, size, rows, knowsTypes }));
+  for (const plan of plans()) {
+    const inputs = specs.map((spec) => toInput(spec, { ...plan, knowsTypes }));
     const key = inputs.map(({ shape, element }) => `${shape}:${element}`).join(";");
     if (seen.has(key)) continue;
     seen.add(key);
@@ -44,6 +44,8 @@ interface Plan {
   /** Of the first dimension, which in most models counts rows. */
   readonly rows: number;
   readonly knowsTypes: boolean;
+  /** Whether all other axes are 1. */
+  readonly isLastAxisAlone?: boolean;
 }
 
 function* plans(): Generator<Omit<Plan, "knowsTypes">> {
@@ -51,13 +53,20 @@ function* plans(): Generator<Omit<Plan, "knowsTypes">> {
   for (const size of SIZES) yield { fill: usual, size, rows: 1 };
   for (const fill of others) for (const size of [1, 8]) yield { fill, size, rows: 1 };
   for (const size of [8, 32]) yield { fill: usual, size, rows: size };
+  // A model that is given its state has its rows on some other axis of that.
+  for (const size of [32, 224]) yield { fill: usual, size, rows: 1, isLastAxisAlone: true };
 }
 
-function toInput({ name, dtype, shape }: TensorSpec, { fill, size, rows, knowsTypes }: Plan): ExampleInput {
-  const number = knowsTypes || !dtype.includes("float") ? fill.number : 0.5;
-  const element = dtype === "bytes" ? fill.text : number;
-  const sizes = shape?.map((dimension, axis) => fitting(dimension, axis === 0 && shape.length > 1 ? rows : size));
-  return { name, dtype, shape: sizes ?? shapeOfAnyRank(size), element };
+function toInput({ name, dtype, shape }: TensorSpec, plan: Plan): ExampleInput {
+  const number = plan.knowsTypes || !dtype.includes("float") ? plan.fill.number : 0.5;
+  const element = dtype === "bytes" ? plan.fill.text : number;
+  const sizes = shape?.map((dimension, axis) => fitting(dimension, sizeOfAxis(axis, shape.length, plan)));
+  return { name, dtype, shape: sizes ?? shapeOfAnyRank(plan.size), element };
+}
+
+function sizeOfAxis(axis: number, rank: number, { size, rows, isLastAxisAlone = false }: Plan): number {
+  if (axis === 0 && rank > 1) return rows;
+  return isLastAxisAlone && axis < rank - 1 ? 1 : size;
 }
 
 function fitting(dimension: Dimension, size: number): number {
