@@ -13,7 +13,8 @@ const probe: Probe = await asked.then(
 process.send?.(probe);
 
 async function askOnnxRuntime(path: string): Promise<RuntimeFacts> {
-  const { env, listSupportedBackends } = await importOnnxRuntime([{ path, source: path }]);
+  const { api } = await importOnnxRuntime([{ path, source: path }]);
+  const { env, listSupportedBackends } = api;
   return {
     version: env.versions.node ?? env.versions.common,
     devices: listSupportedBackends().map(({ name }) => name),

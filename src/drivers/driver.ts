@@ -53,6 +53,8 @@ export interface Model {
    * and a run with others computes what it can or throws `invalid_argument`. Default false: the shapes of the signature are enforced.
    */
   readonly checksShapes?: boolean;
+  /** What runs it, for the start table: `ONNX Runtime 1.30.0 of the runtimes folder`. */
+  readonly runtime?: string;
   /** Whether a run leaves nothing behind, so that the server may try the model on inputs of its own for the example that it shows. Default false. */
   readonly isPure?: boolean;
   /** Where the default signature takes any names and dtypes: inputs on which the model probably runs, the likeliest first. */

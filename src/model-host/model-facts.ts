@@ -12,6 +12,8 @@ export interface ModelFacts {
   readonly echoes: boolean;
   /** Rows of one run at most, put together from waiting requests; absent = each runs alone. */
   readonly maxBatchSize?: number;
+  /** What runs it, with version and place; absent = nothing but this program. */
+  readonly runtime?: string;
   /** Whether a run leaves nothing behind; absent = not known. */
   readonly isPure?: boolean;
   /** Inputs on which the model probably runs, where the signatures do not say. */

@@ -41,10 +41,11 @@ export interface ModelCall extends Omit<PredictCall, "deadlineMs" | "outputs" | 
 /** The plain data of a handle. */
 export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const { maxBatchSize, isPure, likelyInputs } = handle;
+  const { maxBatchSize, runtime, isPure, likelyInputs } = handle;
   return {
     ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
     ...(maxBatchSize !== undefined && { maxBatchSize }),
+    ...(runtime !== undefined && { runtime }),
     ...(isPure !== undefined && { isPure }),
     ...(likelyInputs !== undefined && { likelyInputs }),
   };

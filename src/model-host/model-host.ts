@@ -109,6 +109,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     hookArgs: model.hookArgs ?? {},
     echoes: model.echoes ?? false,
     ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
+    ...(model.runtime !== undefined && { runtime: model.runtime }),
     ...(model.isPure !== undefined && { isPure: model.isPure }),
     ...(model.likelyInputs !== undefined && { likelyInputs: model.likelyInputs }),
     async predict(inputs, call) {

@@ -105,6 +105,8 @@ export interface StageSummary {
   readonly index: number;
   readonly driver: string;
   readonly path: string;
+  /** What runs it, with version and place: `ONNX Runtime 1.30.0 of the runtimes folder`. */
+  readonly runtime?: string;
   /** Undefined = any. Those whose dtype is not known are not checked before the model runs. */
   readonly inputs: readonly LooseSpec[] | undefined;
   readonly outputs: readonly TensorSpec[] | undefined;
@@ -213,9 +215,17 @@ function toServer({ wires, service, slot, models, closeModels, drainTimeoutMs }:
 }
 
 function summarize(model: ModelFacts, index: number): StageSummary {
-  const { driver, path, loadMs, signatures, defaultSignature } = model;
+  const { driver, path, runtime, loadMs, signatures, defaultSignature } = model;
   const { inputs, suggestedInputs, outputs } = signatures[defaultSignature] ?? {};
-  return { index: index + 1, driver, path, inputs: inputs ?? suggestedInputs, outputs, loadMs };
+  return {
+    index: index + 1,
+    driver,
+    path,
+    ...(runtime !== undefined && { runtime }),
+    inputs: inputs ?? suggestedInputs,
+    outputs,
+    loadMs,
+  };
 }
 
 /** How long models have at least to be freed, in milliseconds. */

@@ -29,7 +29,8 @@ export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
 }
 
 function toReadyText({ name, grpcAddress, httpUrl, stages }: ReadyFacts, columns: number): string {
-  const facts = { Name: name, HTTP: httpUrl, gRPC: grpcAddress };
+  const runtimes = [...new Set(stages.flatMap(({ runtime }) => runtime ?? []))];
+  const facts = { Name: name, Runtime: runtimes.join(", ") || undefined, HTTP: httpUrl, gRPC: grpcAddress };
   const lines = Object.entries(facts).flatMap(([label, fact]) => (fact === undefined ? [] : [`  ${label}  ${fact}`]));
   const table = stages.length === 0 ? [] : [toStartTable(stages, columns), ""];
   return ["", ...table, ...lines, ""].join("\n");

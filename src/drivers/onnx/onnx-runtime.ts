@@ -6,12 +6,17 @@ import { entryOf, type FoundOnnx, findOnnx, ONNX_PLACES, onnx } from "../../runt
 /** ONNX Runtime's JavaScript API. */
 export type OnnxRuntime = typeof import("onnxruntime-node");
 
+/** A copy of ONNX Runtime that was loaded. */
+export interface LoadedOnnx extends FoundOnnx {
+  readonly api: OnnxRuntime;
+}
+
 /** Imports the first copy of ONNX Runtime that loads; throws `failed_precondition` that says how to get it where there is none, and what is wrong with the first where none loads. */
-export async function importOnnxRuntime(copies: readonly FoundOnnx[] = findOnnx()): Promise<OnnxRuntime> {
+export async function importOnnxRuntime(copies: readonly FoundOnnx[] = findOnnx()): Promise<LoadedOnnx> {
   const failures: unknown[] = [];
-  for (const { path } of copies) {
+  for (const copy of copies) {
     try {
-      return await importCopy(path);
+      return { ...copy, api: await importCopy(copy.path) };
     } catch (cause) {
       failures.push(cause);
     }

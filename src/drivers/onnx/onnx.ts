@@ -2,7 +2,7 @@ import { ServingError } from "../../errors.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
 import { type DriverHost, defineDriver, type Model } from "../driver.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
-import { importOnnxRuntime } from "./onnx-runtime.ts";
+import { importOnnxRuntime, type LoadedOnnx } from "./onnx-runtime.ts";
 import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
 import { checkDeclaredTypes, toTensorSpec } from "./onnx-spec.ts";
 import { createSessionHandle } from "./session-handle.ts";
@@ -17,15 +17,20 @@ export default defineDriver<OnnxOptions>({
     const file = readModelFile(path);
     if (file !== undefined) checkDeclaredTypes(file);
     const threads = options.intra_op_threads || host.threads;
-    const session = await loadOnnxSession(await importOnnxRuntime(), path, { ...options, intra_op_threads: threads });
+    const runtime = await importOnnxRuntime();
+    const session = await loadOnnxSession(runtime.api, path, { ...options, intra_op_threads: threads });
     try {
-      return createModel(session, file, host);
+      return { ...createModel(session, file, host), runtime: describeRuntime(runtime) };
     } catch (reason) {
       await session.close();
       throw reason;
     }
   },
 });
+
+function describeRuntime({ api, source }: LoadedOnnx): string {
+  return `ONNX Runtime ${api.env.versions.node ?? api.env.versions.common} of ${source}`;
+}
 
 /** Runs one at a time: a run blocks its thread. */
 function createModel(session: OnnxSession, file: ModelFile | undefined, { log }: DriverHost): Model {

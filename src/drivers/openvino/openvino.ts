@@ -55,6 +55,7 @@ async function loadModel(path: string, { core, options, host }: Loading): Promis
   );
   return {
     signatures: { [DEFAULT_SIGNATURE]: network.signature },
+    runtime: `OpenVINO ${core.version}`,
     isPure: network.isPure,
     concurrency: network.concurrency,
     hookArgs: createHookArgs({ core, device, network, others }),

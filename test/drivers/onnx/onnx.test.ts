@@ -112,7 +112,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
 
   it("loads ONNX Runtime's own format, in which a scalar and an unknown rank are alike", async () => {
     const path = `${tempFolder()}/scalar.ort`;
-    const { InferenceSession } = await importOnnxRuntime();
+    const { InferenceSession } = (await importOnnxRuntime()).api;
     const options = { optimizedModelFilePath: path, graphOptimizationLevel: "basic" } as const;
     await (await InferenceSession.create(modelPath("scalar.onnx"), options)).release();
     const model = await loadOnnx(path);

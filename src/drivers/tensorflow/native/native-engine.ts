@@ -40,6 +40,7 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
       shown: signatures[DEFAULT_SIGNATURE],
       concurrency: limit,
       isPure: !writes(source),
+      runtime: `TensorFlow ${api.TF_Version()}`,
     });
   } catch (reason) {
     await session.close();

@@ -27,19 +27,22 @@ interface NativeModelFacts {
   readonly concurrency: number;
   /** Whether a run leaves nothing behind. */
   readonly isPure: boolean;
+  /** Its name and version. */
+  readonly runtime: string;
 }
 
 /** A model that runs in a session. */
 export function createNativeModel(
   session: TensorflowSession,
   signatures: Readonly<Record<string, ModelSignature>>,
-  { shown, concurrency, isPure }: NativeModelFacts,
+  { shown, concurrency, isPure, runtime }: NativeModelFacts,
 ): Model {
   const bound = new Map(Object.entries(signatures).map(([name, signature]) => [name, bind(session, signature)]));
   return {
     signatures,
     concurrency,
     isPure,
+    runtime,
     checksShapes: true,
     hookArgs: {
       driver: "tensorflow",
