@@ -17,6 +17,10 @@ const MARKER = {
 const [EXTENDED_FRAME, RESTARTS, RESTART_INTERVAL, ADOBE, JFIF] = [0xc1, 0xd0, 0xdd, 0xee, 0xe0];
 const COMMENT = 0xfe;
 
+/** A block of 64 pixels takes at least one bit, but a small picture may be less than a block in some component. */
+const PIXELS_PER_BYTE = 512;
+const SMALL_PIXELS = 65_536;
+
 /** Each scan of a few bytes may go over all pixels; progressive files have about ten. */
 const MAX_SCANS = 100;
 
@@ -134,10 +138,10 @@ class JpegParser {
     if (code !== MARKER.frame && code !== EXTENDED_FRAME && code !== MARKER.progressiveFrame)
       throw new Error(`JPEG process SOF${code - MARKER.frame} is not supported`);
     if (this.#frame !== undefined) throw new Error("Corrupt JPEG data: two frame headers");
-    checkPictureSize(
-      ((segment[3] as number) << 8) | (segment[4] as number),
-      ((segment[1] as number) << 8) | (segment[2] as number),
-    );
+    const height = ((segment[1] as number) << 8) | (segment[2] as number);
+    const width = ((segment[3] as number) << 8) | (segment[4] as number);
+    checkPictureSize(width, height);
+    if (width * height > this.#bytes.length * PIXELS_PER_BYTE + SMALL_PIXELS) throw new Error("JPEG ends too early");
     this.#frame = readJpegFrame(segment, code === MARKER.progressiveFrame);
   }
 

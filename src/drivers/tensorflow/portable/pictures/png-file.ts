@@ -11,6 +11,8 @@ const DEPTHS: Readonly<Record<number, readonly number[]>> = {
   6: [8, 16],
 };
 const SIGNATURE_BYTES = 8;
+/** Bytes that one byte of deflated data becomes at most. */
+const DEFLATE_RATIO = 1032;
 /** Length, type and checksum of a chunk. */
 const FRAME_BYTES = 12;
 
@@ -33,8 +35,12 @@ export interface PngFile {
 /** Reads a PNG's chunks; throws an Error for what is damaged. */
 export function parsePng(bytes: Uint8Array): PngFile {
   const chunks = new Map<string, Uint8Array[]>();
-  for (const { type, data } of chunksOf(bytes)) chunks.set(type, [...(chunks.get(type) ?? []), data]);
-  const header = readHeader(chunks.get("IHDR")?.[0]);
+  for (const { type, data } of chunksOf(bytes)) {
+    const same = chunks.get(type);
+    if (same === undefined) chunks.set(type, [data]);
+    else same.push(data);
+  }
+  const header = readHeader(chunks.get("IHDR")?.[0], bytes.length);
   const [palette, transparent] = [chunks.get("PLTE")?.[0], chunks.get("tRNS")?.[0]];
   if (header.colour === 3 && palette === undefined) throw new Error("PNG without its palette");
   const hasGamma = ["gAMA", "sRGB", "iCCP", "cICP"].some((type) => chunks.has(type));
@@ -56,7 +62,7 @@ function* chunksOf(bytes: Uint8Array): Generator<{ type: string; data: Uint8Arra
   }
 }
 
-function readHeader(data: Uint8Array | undefined) {
+function readHeader(data: Uint8Array | undefined, fileBytes: number) {
   if (data?.length !== 13) throw new Error("PNG without its header");
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const [width, height, depth, colour] = [view.getUint32(0), view.getUint32(4), view.getUint8(8), view.getUint8(9)];
@@ -64,6 +70,8 @@ function readHeader(data: Uint8Array | undefined) {
   if (channels === undefined || !DEPTHS[colour]?.includes(depth) || width === 0 || height === 0)
     throw new Error("PNG with an impossible header");
   checkPictureSize(width, height);
+  const rowBytes = (width * channels * depth) / 8;
+  if (rowBytes * height > fileBytes * DEFLATE_RATIO) throw new Error("PNG with too few rows");
   return { width, height, depth, colour, channels, isInterlaced: view.getUint8(12) === 1 };
 }
 

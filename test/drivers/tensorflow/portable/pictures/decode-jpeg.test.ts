@@ -45,5 +45,8 @@ describe("decodeJpeg", () => {
     const size = huge.indexOf(frame) + frame.length;
     huge.fill(0xff, size, size + 4);
     expect(() => decodeJpeg(huge, 3)).toThrow("65535 x 65535 pixels is too large");
+    // 9000 x 9000: few enough, but not in so few bytes.
+    for (const at of [size, size + 2]) huge.writeUInt16BE(9000, at);
+    expect(() => decodeJpeg(huge, 3)).toThrow("JPEG ends too early");
   });
 });

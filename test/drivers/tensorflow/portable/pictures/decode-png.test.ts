@@ -35,6 +35,16 @@ describe("decodePng", () => {
     }
   });
 
+  it("refuses a size that its bytes cannot hold, without making room for it", () => {
+    expect(() => decodePng(png(9000, 9000, [0]), OWN)).toThrow("PNG with too few rows");
+  });
+
+  it("reads a file of a hundred thousand chunks", () => {
+    const empty = chunk("IDAT", new Uint8Array());
+    const more = Buffer.concat(Array.from({ length: 100_000 }, () => empty));
+    expect(decodePng(png(1, 1, [0, 1, 2, 3], more), OWN).data).toEqual(Uint8Array.of(1, 2, 3));
+  });
+
   it("refuses a changed byte by its chunk's checksum", () => {
     const changed = PICTURES[0]?.slice() as Uint8Array;
     changed[20] = (changed[20] as number) ^ 1;
