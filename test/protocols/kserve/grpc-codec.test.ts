@@ -172,7 +172,7 @@ describe("a ModelInferRequest", () => {
       "expecting string of length 9 but only 1 bytes available",
     ],
     ["fewer texts than the shape", text([2], Buffer.of(0, 0, 0, 0)), "expected 2 string elements for inference input"],
-    ["more texts than the shape", text([1], eight), "expected 1 string elements for inference input"],
+    ["more texts than the shape", text([1], eight), "unexpected number of string elements 2 for inference input"],
   ])("with %s is refused", (_, message, expected) => {
     const bytes = kserveJudge.encodeRequest({ model_name: "m", ...message });
     expect(() => decode(bytes)).toThrow(
