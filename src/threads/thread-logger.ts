@@ -29,8 +29,10 @@ export function createThreadLogger(logged: Logged, send: (event: LogEvent) => vo
 function fromFilter(filter: LogFilter, send: (event: LogEvent) => void, bound: LogEvent["fields"]): Logger {
   const at =
     (level: LogEvent["level"]) =>
-    (message: string, fields: LogEvent["fields"] = {}) => {
-      if (filter.writes(level)) send({ level, message, fields: toPlainFields({ ...bound, ...fields }) });
+    (message: unknown, fields: unknown = {}) => {
+      if (!filter.writes(level)) return;
+      const event = orderedEvent(message, fields);
+      send({ level, message: event.message, fields: toPlainFields({ ...bound, ...event.fields }) });
     };
   return {
     get level() {
@@ -43,6 +45,18 @@ function fromFilter(filter: LogFilter, send: (event: LogEvent) => void, bound: L
     error: at("error"),
     child: (fields) => fromFilter(filter, send, { ...bound, ...fields }),
   };
+}
+
+/** JavaScript may pass anything: an error in place of a text, or the fields first, as other loggers have them. */
+function orderedEvent(message: unknown, fields: unknown): Pick<LogEvent, "message" | "fields"> {
+  if (typeof message === "string") return { message, fields: toFields(fields) };
+  if (typeof fields === "string") return { message: fields, fields: toFields(message) };
+  return { message: reasonText(message), fields: { ...toFields(message), ...toFields(fields) } };
+}
+
+function toFields(value: unknown): LogEvent["fields"] {
+  if (value instanceof Error) return { err: value };
+  return typeof value === "object" && value !== null ? (value as LogEvent["fields"]) : {};
 }
 
 /** Writes a thread's event to the main thread's log. */

@@ -1,7 +1,7 @@
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { LogFilter } from "../../src/observability/log-filter.ts";
-import { createThreadLogger, type LogEvent } from "../../src/threads/thread-logger.ts";
+import { createThreadLogger, isLogEvent, type LogEvent } from "../../src/threads/thread-logger.ts";
 
 /** What arrives on the other side of a port when these fields are logged. */
 async function pass(fields: Readonly<Record<string, unknown>>): Promise<LogEvent["fields"]> {
@@ -19,6 +19,25 @@ test("an error keeps its message, its stack and its causes", async () => {
   expect(passed).toBeInstanceOf(Error);
   expect(passed).toMatchObject({ message: "outer", stack: err.stack, cause: { message: "inner" } });
   expect(passed.stack).toContain("TypeError: outer");
+});
+
+test.each<[unknown[], string, object]>([
+  [["x", { a: 1 }], "x", { a: 1 }],
+  [[{ a: 1 }, "x"], "x", { a: 1 }],
+  [[new Error("b")], "b", { err: { message: "b" } }],
+  [["x", new Error("b")], "x", { err: { message: "b" } }],
+  [[new Error("b"), "x"], "x", { err: { message: "b" } }],
+  [[5, { a: 1 }], "5", { a: 1 }],
+  [["x", null], "x", {}],
+  [[undefined, 5], "undefined", {}],
+  [[Symbol("s")], "Symbol(s)", {}],
+  [[Object.create(null)], "(a value that has no text)", {}],
+])("whatever is logged is an event with a text and fields: %o", (given, message, fields) => {
+  const events: LogEvent[] = [];
+  const log = createThreadLogger("info", (event) => events.push(event));
+  (log.info as (...values: unknown[]) => void)(...given);
+  expect(events).toMatchObject([{ message, fields }]);
+  expect(isLogEvent(structuredClone(events[0]))).toBe(true);
 });
 
 const selfCaused = new Error("own cause");
