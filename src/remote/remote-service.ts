@@ -1,11 +1,19 @@
 import { setMaxListeners } from "node:events";
+import { isMainThread } from "node:worker_threads";
 import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { reasonText, ServingError } from "../errors.ts";
+import { decodeInThread } from "../grpc/codec-jobs.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { decodePredictJson, encodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
+import {
+  decodePredictResponse,
+  decodePredictResponseJob,
+  decodePredictResponseQuickly,
+  encodePredictRequest,
+  type PredictResponse,
+} from "../protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
-import { decodePredictResponse, encodePredictRequest } from "../protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../protocols/tensorflow-serving/grpc-service.ts";
 import type { VersionEncoding } from "../protocols/tensorflow-serving/model-spec.ts";
 import type { InferenceService, InferRequest, InferResponse, JsonPayload } from "../serving/inference-service.ts";
@@ -81,7 +89,7 @@ async function inferTensors(client: Client, request: InferRequest, call: TensorC
   const message = encodePredictRequest({ spec, inputs: call.tensors, outputFilter: outputs }, "content");
   const answer = await callUnary(client, PREDICT_PATH, { message, request });
   request.memory?.growTo(answer.message.length);
-  const decoded = readAnswer(() => decodePredictResponse(answer.message, call.maxMessageBytes));
+  const decoded = await readAnswer(() => decodeAnswer(answer.message, request, call.maxMessageBytes));
   return {
     ...resolved(request, decoded.spec),
     outputs: { kind: "tensors", tensors: decoded.outputs },
@@ -92,7 +100,7 @@ async function inferTensors(client: Client, request: InferRequest, call: TensorC
 async function inferJson(client: Client, request: InferRequest, { json }: JsonPayload): Promise<InferResponse> {
   const answer = await callUnary(client, PREDICT_JSON_PATH, { message: encodePredictJson(json), request });
   request.memory?.growTo(answer.message.length);
-  const outputs = { kind: "json", json: readAnswer(() => decodePredictJson(answer.message)) } as const;
+  const outputs = { kind: "json", json: await readAnswer(() => decodePredictJson(answer.message)) } as const;
   return { ...resolved(request, {}), outputs, metadata: answer.metadata };
 }
 
@@ -107,11 +115,23 @@ function resolved(request: InferRequest, told: Partial<Resolved>): Resolved {
   };
 }
 
+/** In the main thread what takes long is done by a codec thread; in a hook's thread it delays nobody else. */
+function decodeAnswer(
+  message: Buffer,
+  { signal, memory }: InferRequest,
+  maxBytes: number,
+): PredictResponse | Promise<PredictResponse> {
+  if (!isMainThread) return decodePredictResponse(message, maxBytes);
+  const decoded = decodePredictResponseQuickly(message, maxBytes);
+  return decoded ?? decodeInThread(decodePredictResponseJob, message, { signal, memory, maxBytes });
+}
+
 /** An answer that cannot be read is not the client's fault. */
-function readAnswer<T>(read: () => T): T {
+async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
   try {
-    return read();
+    return await read();
   } catch (cause) {
+    if (ServingError.from(cause).code !== "invalid_argument") throw ServingError.from(cause);
     throw new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause });
   }
 }

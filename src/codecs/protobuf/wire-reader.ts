@@ -81,6 +81,29 @@ export class WireReader {
     return this.take(this.uint32());
   }
 
+  /** Bytes that are left. */
+  get left(): number {
+    return this.#end - this.#position;
+  }
+
+  /** Moves past the next `length` bytes. */
+  pass(length: number): void {
+    this.#advance(length);
+  }
+
+  /** The bytes of the whole message that this one is part of. */
+  get source(): Uint8Array {
+    return this.#bytes;
+  }
+
+  /** Where a length-delimited field's bytes lie in {@link source}. */
+  range(): ByteRange {
+    const length = this.uint32();
+    const start = this.#position;
+    this.#advance(length);
+    return { start, end: this.#position };
+  }
+
   /** The next `length` bytes: a view, not a copy. */
   take(length: number): Uint8Array {
     const start = this.#position;

@@ -1,4 +1,7 @@
+import { defineJob } from "../../codec-host/job.ts";
+import { hasLargeBytes, LARGE_COPY_BYTES, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { readWideVarints, wideVarintsSize, writeWideVarints } from "../../codecs/protobuf/packed-varints.ts";
+import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
 import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
@@ -9,11 +12,12 @@ import {
   type WirePart,
 } from "../../codecs/protobuf/wire-writer.ts";
 import { ServingError } from "../../errors.ts";
+import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import { MAX_RANK } from "../../tensor/tensor.ts";
-import { contentsParts, KserveContents } from "./grpc-contents.ts";
+import { decodeQuickly } from "../../limits/quick-budget.ts";
+import { byteSize, elementCount, MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
+import { contentsParts, KserveContents, VARINT_CONTENTS } from "./grpc-contents.ts";
 import { readParameter, trueParameter } from "./grpc-parameters.ts";
 import type { KserveAnswer, KserveRequest, RequestedOutput } from "./infer-kserve.ts";
 import { type Parameter, readBoolean, refuseSharedMemory } from "./parameters.ts";
@@ -28,6 +32,9 @@ const STREAM = { error: 1, response: 2 } as const;
 
 /** The way to the values of a ModelInferRequest: raw ones lie at its top, typed ones in `contents` of an input. */
 export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
+
+/** Where the values of a ModelInferRequest may be viewed. */
+const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, slowFields: VARINT_CONTENTS, rawField: REQUEST.raw };
 
 /** What one input or output costs while it is read, so that a message of empty ones cannot fill the memory. */
 const TENSOR_BYTES = 512;
@@ -47,17 +54,33 @@ interface DecodedInferRequest extends KserveRequest {
  * Throws `invalid_argument`, and nothing else, whatever the bytes are.
  */
 export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): DecodedInferRequest {
-  const fields = new InferRequestFields(new DecodeBudget(maxBytes));
+  return readRequest(bytes, new DecodeBudget(maxBytes));
+}
+
+/** {@link decodeInferRequest} for a codec thread. */
+export const decodeInferRequestJob = defineJob(import.meta.url, "decodeInferRequestJob", decodeInferRequest);
+
+/** {@link decodeInferRequest} for the main thread; undefined where that would take long. */
+export function decodeInferRequestQuickly(bytes: Uint8Array, maxBytes: number): DecodedInferRequest | undefined {
+  if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, REQUEST_PLACES)) return undefined;
+  return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));
+}
+
+function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferRequest {
+  const fields = new InferRequestFields(budget);
   fields.read(new WireReader(bytes, "ModelInferRequest"));
   return fields.toRequest();
 }
 
-/** The id of a ModelInferRequest that cannot be read; empty where it has none before what is wrong. */
+/** Fields that are looked at for an id, which clients write among the first. */
+const ID_FIELDS = 64;
+
+/** The id of a ModelInferRequest that was not or cannot be read; empty where it has none among its first fields before what is wrong. */
 export function requestIdOf(bytes: Uint8Array): string {
   const reader = new WireReader(bytes, "ModelInferRequest");
   let id = "";
   try {
-    while (reader.hasMore()) {
+    for (let rest = ID_FIELDS; rest > 0 && reader.hasMore(); rest--) {
       const tag = reader.tag();
       if (tag === ((REQUEST.id << 3) | WIRE.bytes)) id = reader.text();
       else reader.skip(tag);
@@ -120,6 +143,7 @@ class InferRequestFields {
         this.#inputs.push(readInput(reader.nested("InferInputTensor"), this.#budget));
         return;
       case (REQUEST.outputs << 3) | WIRE.bytes:
+        this.#budget.countOutputs(1);
         this.#outputs.push(readOutput(reader.nested("InferRequestedOutputTensor"), this.#budget));
         return;
       case (REQUEST.raw << 3) | WIRE.bytes:
@@ -212,11 +236,16 @@ function readOutput(reader: WireReader, budget: DecodeBudget): RequestedOutput {
   return { name, parameters };
 }
 
+/** What a client of a stream asked of its answer. */
+export type StreamForm = Pick<DecodedInferRequest, "encoding" | "tellsFinal">;
+
+/** Whether the values of an answer are too many bytes to be copied in the main thread. */
+export function isLargeCopy({ outputs }: KserveAnswer): boolean {
+  return outputs.some(({ tensor }) => byteSize(tensor) > LARGE_COPY_BYTES);
+}
+
 /** Writes a ModelStreamInferResponse that carries an answer. */
-export function encodeStreamResponse(
-  answer: KserveAnswer,
-  { encoding, tellsFinal }: Pick<DecodedInferRequest, "encoding" | "tellsFinal">,
-): Buffer {
+export function encodeStreamResponse(answer: KserveAnswer, { encoding, tellsFinal }: StreamForm): Buffer {
   const parts = inferResponseParts(answer, encoding);
   return encodeMessage([messageField(STREAM.response, tellsFinal ? [...parts, FINAL] : parts)]);
 }
@@ -228,6 +257,26 @@ const FINAL = messageField(RESPONSE.parameters, trueParameter("triton_final_resp
 export function encodeStreamError(message: string, id: string): Buffer {
   const response = id === "" ? [] : [messageField(STREAM.response, [textField(RESPONSE.id, id)])];
   return encodeMessage([textField(STREAM.error, message), ...response]);
+}
+
+/** A ModelInferResponse as it is sent; with `lends`, large values stay where they are. */
+export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncoding, lends: boolean): FramedMessage {
+  return frameParts(inferResponseParts(answer, encoding), lends);
+}
+
+/** {@link frameInferResponse} for a codec thread. */
+export const frameInferResponseJob = defineJob(import.meta.url, "frameInferResponseJob", frameInferResponse);
+
+/** {@link encodeStreamResponse} for a codec thread. */
+export const encodeStreamResponseJob = defineJob(import.meta.url, "encodeStreamResponseJob", encodeStreamResponse);
+
+/** Whether writing a response is work for a codec thread: many texts, or integers that become varints. */
+export function isLargeResponse({ outputs }: KserveAnswer, encoding: KserveEncoding): boolean {
+  const isVarints = ({ dtype }: Tensor) => encoding === "typed" && !dtype.startsWith("float");
+  return (
+    hasLargeBytes(outputs.map(({ tensor }) => tensor)) ||
+    outputs.some(({ tensor }) => isVarints(tensor) && elementCount(tensor.shape) > MANY_ELEMENTS)
+  );
 }
 
 /** The fields of a ModelInferResponse. */

@@ -14,6 +14,7 @@ import { bytesField, delimited, type WirePart } from "../../codecs/protobuf/wire
 import { ServingError } from "../../errors.ts";
 import { ByteList } from "../../limits/byte-list.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
 import { createTensor, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
 import { datatypeNamed, datatypeOfContents } from "./datatype.ts";
@@ -30,11 +31,18 @@ const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
   [7, WIRE.fixed64],
 ]);
 const BYTES_CONTENTS = 8;
+const NOTHING = new Uint8Array(0);
+/** The typed fields of numbers that have to be decoded one by one. */
+export const VARINT_CONTENTS: ReadonlySet<number> = new Set(
+  [...VALUE_WIRE].filter(([, wire]) => wire === WIRE.varint).map(([field]) => field),
+);
 
 /** An InferTensorContents as it lies on the wire; nothing is interpreted before its datatype is known. */
 export class KserveContents {
   readonly #blocks = new Map<number, ByteList>();
-  readonly #strings: Uint8Array[] = [];
+  readonly #strings = new ByteRanges();
+  /** The whole message that brought the values. */
+  #source: Uint8Array = NOTHING;
   readonly #budget: DecodeBudget;
 
   constructor(budget: DecodeBudget) {
@@ -43,7 +51,7 @@ export class KserveContents {
 
   /** Whether no value was sent. */
   get isEmpty(): boolean {
-    return this.#blocks.size === 0 && this.#strings.length === 0;
+    return this.#blocks.size === 0 && this.#strings.count === 0;
   }
 
   /** Reads one message; several of one input are merged, as protobuf does. */
@@ -71,7 +79,9 @@ export class KserveContents {
 
   #readString(reader: WireReader): void {
     this.#budget.spend(ELEMENT_BYTES, () => "one more element of bytes_contents");
-    this.#strings.push(reader.bytes());
+    const { start, end } = reader.range();
+    this.#source = reader.source;
+    this.#strings.push(start, end);
   }
 
   #readValues(reader: WireReader, tag: number): void {
@@ -90,14 +100,14 @@ export class KserveContents {
 
   /** A field with values that is not the datatype's own. */
   #strayField(own: number | undefined): number | undefined {
-    if (this.#strings.length > 0 && own !== BYTES_CONTENTS) return BYTES_CONTENTS;
+    if (this.#strings.count > 0 && own !== BYTES_CONTENTS) return BYTES_CONTENTS;
     for (const field of this.#blocks.keys()) if (field !== own) return field;
     return undefined;
   }
 
   #toBytesTensor(head: InputHead, count: number, model: string): Tensor {
-    if (this.#strings.length !== count) throw wrongCount(head, model, this.#strings.length);
-    return createTensor("bytes", head.shape, this.#strings);
+    if (this.#strings.count !== count) throw wrongCount(head, model, this.#strings.count);
+    return this.#strings.toTensor(head.shape, this.#source);
   }
 
   #allocate(dtype: NumericDType, count: number): TensorData<NumericDType> {

@@ -1,8 +1,15 @@
-import { frameParts } from "../../grpc/framed-message.ts";
+import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { ADMIN_CALL_NAMES, adminKind, adminMethod } from "./grpc-admin.ts";
-import { decodeInferRequest, INFER_NESTING, inferResponseParts } from "./grpc-codec.ts";
+import {
+  decodeInferRequestJob,
+  decodeInferRequestQuickly,
+  frameInferResponse,
+  frameInferResponseJob,
+  INFER_NESTING,
+  isLargeResponse,
+} from "./grpc-codec.ts";
 import { inferStreamMethod } from "./grpc-stream.ts";
 import { inferKserve } from "./infer-kserve.ts";
 
@@ -25,11 +32,16 @@ export const createKserveGrpc: CreateGrpcProtocol = (service, options) => {
   };
 };
 
-function inferMethod(service: InferenceService, { maxMessageBytes }: GrpcProtocolOptions): UnaryMethod {
+function inferMethod(service: InferenceService, { maxMessageBytes: maxBytes }: GrpcProtocolOptions): UnaryMethod {
   return async (message, call) => {
-    const request = decodeInferRequest(message, maxMessageBytes);
+    const request =
+      decodeInferRequestQuickly(message, maxBytes) ??
+      (await decodeInThread(decodeInferRequestJob, message, { ...call, maxBytes }));
     const answer = await inferKserve(service, request, call);
-    const parts = inferResponseParts(answer, request.encoding);
-    return { message: frameParts(parts, call.memory.isWireOnly), metadata: answer.metadata };
+    const { metadata } = answer;
+    if (isLargeResponse(answer, request.encoding)) {
+      return { message: await encodeInThread(frameInferResponseJob, [answer, request.encoding, true], call), metadata };
+    }
+    return { message: frameInferResponse(answer, request.encoding, call.memory.isWireOnly), metadata };
   };
 }

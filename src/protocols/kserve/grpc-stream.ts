@@ -2,6 +2,7 @@ import { CancelSource } from "../../async/cancel-source.ts";
 import { createDeferred } from "../../async/deferred.ts";
 import { ServingError, STATUS } from "../../errors.ts";
 import { logFailure } from "../../grpc/call-log.ts";
+import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
@@ -9,8 +10,18 @@ import type { MemoryShare } from "../../limits/memory-budget.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { cutText } from "../../text/cut-text.ts";
-import { decodeInferRequest, encodeStreamError, encodeStreamResponse, requestIdOf } from "./grpc-codec.ts";
-import { inferKserve } from "./infer-kserve.ts";
+import {
+  decodeInferRequestJob,
+  decodeInferRequestQuickly,
+  encodeStreamError,
+  encodeStreamResponse,
+  encodeStreamResponseJob,
+  isLargeCopy,
+  isLargeResponse,
+  requestIdOf,
+  type StreamForm,
+} from "./grpc-codec.ts";
+import { type CallContext, inferKserve, type KserveAnswer } from "./infer-kserve.ts";
 
 /** Requests of one stream at once, until their answers have left; the next ones wait in the client. */
 const MAX_IN_FLIGHT = 32;
@@ -107,10 +118,14 @@ class InferStream {
     const { metadata, deadline, path } = this.#exchange;
     let id: string | undefined;
     try {
-      const request = decodeInferRequest(message, this.#options.maxMessageBytes);
+      const { maxMessageBytes: maxBytes } = this.#options;
+      let request = decodeInferRequestQuickly(message, maxBytes);
+      // What goes to a thread is gone from here, and so is its id.
+      if (request === undefined) id = requestIdOf(message);
+      request ??= await decodeInThread(decodeInferRequestJob, message, { signal: this.#source, memory, maxBytes });
       id = request.id;
       const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record };
-      const answer = encodeStreamResponse(await inferKserve(this.#service, request, call), request);
+      const answer = await this.#encode(await inferKserve(this.#service, request, call), request, call);
       memory.setTo(answer.length);
       return answer;
     } catch (reason) {
@@ -119,5 +134,12 @@ class InferStream {
       if (metadata[REAL_STATUS] === "true") throw error;
       return encodeStreamError(cutText(error.message), id ?? requestIdOf(message));
     }
+  }
+
+  async #encode(answer: KserveAnswer, form: StreamForm, call: CallContext): Promise<Buffer> {
+    const { encoding, tellsFinal } = form;
+    if (!isLargeResponse(answer, encoding) && !isLargeCopy(answer)) return encodeStreamResponse(answer, form);
+    const message = await encodeInThread(encodeStreamResponseJob, [answer, { encoding, tellsFinal }], call);
+    return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
   }
 }

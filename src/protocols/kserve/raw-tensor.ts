@@ -1,7 +1,8 @@
 import { ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
-import { createTensor, elementCount, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
+import { byteSize, createTensor, elementCount, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
 import { DATATYPE_NAMES, datatypeNamed } from "./datatype.ts";
 import { requestError } from "./request-error.ts";
 
@@ -22,7 +23,7 @@ export interface InputContext {
   readonly budget: DecodeBudget;
 }
 
-/** What a Uint8Array costs beside its bytes. */
+/** What an element of a `bytes` tensor is taken to cost beside its bytes, packed or not. */
 export const ELEMENT_BYTES = 64;
 /** Bytes that stand before each element of a raw BYTES tensor: its length, little-endian. */
 export const LENGTH_BYTES = 4;
@@ -38,7 +39,7 @@ export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budg
   if (dtype === "bytes") {
     // No more elements are made than there are lengths.
     budget.spend(ELEMENT_BYTES * Math.min(count, raw.length / LENGTH_BYTES), () => `${count} elements of '${name}'`);
-    return createTensor("bytes", shape, readElements(raw, { name, count, model, id }));
+    return readElements(raw, shape, { name, count, model, id });
   }
   const expected = count * numericLayout(dtype).bytes;
   if (raw.length === expected) return createTensor(dtype, shape, viewBytes<NumericDType>(dtype, raw));
@@ -96,10 +97,10 @@ interface Elements {
   readonly id: string;
 }
 
-function readElements(raw: Uint8Array, expected: Elements): Uint8Array[] {
+function readElements(raw: Uint8Array, shape: readonly number[], expected: Elements): Tensor {
   const { name, count, model, id } = expected;
   const view = new DataView(raw.buffer, raw.byteOffset, raw.byteLength);
-  const elements: Uint8Array[] = [];
+  const elements = new ByteRanges();
   let position = 0;
   while (position < raw.length) {
     if (position + LENGTH_BYTES > raw.length) {
@@ -114,11 +115,11 @@ function readElements(raw: Uint8Array, expected: Elements): Uint8Array[] {
           `${position - start} but only ${raw.length - start} bytes available`,
       );
     }
-    if (elements.length === count) throw tooMany(expected);
-    elements.push(raw.subarray(start, position));
+    if (elements.count === count) throw tooMany(expected);
+    elements.push(start, position);
   }
-  if (elements.length < count) throw wrongCount(expected, elements.length);
-  return elements;
+  if (elements.count < count) throw wrongCount(expected, elements.count);
+  return elements.toTensor(shape, raw);
 }
 
 function tooMany({ name, count, model, id }: Elements): ServingError {
@@ -156,5 +157,5 @@ export function toRaw(tensor: Tensor): Uint8Array {
 /** Bytes that {@link toRaw} gives. */
 export function rawSize(tensor: Tensor): number {
   if (tensor.dtype !== "bytes") return tensor.data.byteLength;
-  return tensor.data.reduce((sum, element) => sum + LENGTH_BYTES + element.length, 0);
+  return LENGTH_BYTES * elementCount(tensor.shape) + byteSize(tensor);
 }

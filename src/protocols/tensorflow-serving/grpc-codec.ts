@@ -1,3 +1,6 @@
+import { defineJob } from "../../codec-host/job.ts";
+import { hasLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
+import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
 import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
@@ -6,11 +9,14 @@ import {
   textElement,
   type WirePart,
 } from "../../codecs/protobuf/wire-writer.ts";
+import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
-import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { decodeQuickly } from "../../limits/quick-budget.ts";
+import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
-import { ELEMENT_BYTES, TensorProtoFields } from "./tensor-proto-fields.ts";
+import { typeOfDType } from "./tensor-proto.ts";
+import { ELEMENT_BYTES, TensorProtoFields, VARINT_FIELDS } from "./tensor-proto-fields.ts";
 import { toTensor } from "./tensor-proto-reader.ts";
 import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
 
@@ -22,6 +28,10 @@ const ENTRY = { key: 1, value: 2 } as const;
 
 /** The way to the values of a PredictRequest: an entry of `inputs`, its value. */
 export const PREDICT_NESTING: Nesting = [REQUEST.inputs, ENTRY.value];
+
+/** Where the values of a PredictRequest, and of a PredictResponse, may be viewed. */
+const REQUEST_PLACES: ValuePlaces = { nesting: PREDICT_NESTING, slowFields: VARINT_FIELDS };
+const RESPONSE_PLACES: ValuePlaces = { nesting: [RESPONSE.outputs, ENTRY.value], slowFields: VARINT_FIELDS };
 
 /** What a map entry costs while it is read, so that a message of empty entries cannot fill the memory. */
 const ENTRY_BYTES = 256;
@@ -45,8 +55,20 @@ export interface PredictResponse {
  * Throws `invalid_argument`, and nothing else, whatever the bytes are.
  */
 export function decodePredictRequest(bytes: Uint8Array, maxBytes: number): PredictRequest {
+  return readRequest(bytes, new DecodeBudget(maxBytes));
+}
+
+/** {@link decodePredictRequest} for a codec thread. */
+export const decodePredictRequestJob = defineJob(import.meta.url, "decodePredictRequestJob", decodePredictRequest);
+
+/** {@link decodePredictRequest} for the main thread; undefined where that would take long. */
+export function decodePredictRequestQuickly(bytes: Uint8Array, maxBytes: number): PredictRequest | undefined {
+  if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, REQUEST_PLACES)) return undefined;
+  return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));
+}
+
+function readRequest(bytes: Uint8Array, budget: DecodeBudget): PredictRequest {
   const reader = new WireReader(bytes, "PredictRequest");
-  const budget = new DecodeBudget(maxBytes);
   const inputs = new TensorMap(budget);
   const outputFilter: string[] = [];
   let spec = NO_MODEL_SPEC;
@@ -66,14 +88,28 @@ function readInput(reader: WireReader, inputs: TensorMap, budget: DecodeBudget):
 }
 
 function readName(reader: WireReader, budget: DecodeBudget): string {
+  budget.countOutputs(1);
   budget.spend(ELEMENT_BYTES, () => "one more output_filter");
   return reader.text();
 }
 
 /** Reads a PredictResponse, likewise. */
 export function decodePredictResponse(bytes: Uint8Array, maxBytes: number): PredictResponse {
+  return readResponse(bytes, new DecodeBudget(maxBytes));
+}
+
+/** {@link decodePredictResponse} for a codec thread. */
+export const decodePredictResponseJob = defineJob(import.meta.url, "decodePredictResponseJob", decodePredictResponse);
+
+/** {@link decodePredictResponse} for the main thread; undefined where that would take long. */
+export function decodePredictResponseQuickly(bytes: Uint8Array, maxBytes: number): PredictResponse | undefined {
+  if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, RESPONSE_PLACES)) return undefined;
+  return decodeQuickly(maxBytes, (budget) => readResponse(bytes, budget));
+}
+
+function readResponse(bytes: Uint8Array, budget: DecodeBudget): PredictResponse {
   const reader = new WireReader(bytes, "PredictResponse");
-  const outputs = new TensorMap(new DecodeBudget(maxBytes));
+  const outputs = new TensorMap(budget);
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
@@ -99,6 +135,25 @@ export function predictResponseParts({ spec, outputs }: PredictResponse, encodin
   const parts = mapFields(RESPONSE.outputs, outputs, encoding);
   parts.push(bytesField(RESPONSE.modelSpec, encodeSpec(spec)));
   return parts;
+}
+
+/** A PredictResponse as it is sent; with `lends`, large values stay where they are. */
+export function framePredictResponse(
+  response: PredictResponse,
+  encoding: TensorEncoding,
+  lends: boolean,
+): FramedMessage {
+  return frameParts(predictResponseParts(response, encoding), lends);
+}
+
+/** {@link framePredictResponse} for a codec thread. */
+export const framePredictResponseJob = defineJob(import.meta.url, "framePredictResponseJob", framePredictResponse);
+
+/** Whether writing a response is work for a codec thread: many texts, or integers that become varints. */
+export function isLargeResponse({ outputs }: PredictResponse, encoding: TensorEncoding): boolean {
+  const tensors = Object.values(outputs);
+  const isVarints = ({ dtype }: Tensor) => encoding === "typed" && typeOfDType(dtype).encoding === "varint";
+  return hasLargeBytes(tensors) || tensors.some((each) => isVarints(each) && elementCount(each.shape) > MANY_ELEMENTS);
 }
 
 /** What was written last: most answers have the spec of the one before. */

@@ -1,8 +1,15 @@
 import { ServingError } from "../../errors.ts";
-import { frameParts } from "../../grpc/framed-message.ts";
+import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { decodePredictRequest, PREDICT_NESTING, predictResponseParts } from "./grpc-codec.ts";
+import {
+  decodePredictRequestJob,
+  decodePredictRequestQuickly,
+  framePredictResponse,
+  framePredictResponseJob,
+  isLargeResponse,
+  PREDICT_NESTING,
+} from "./grpc-codec.ts";
 import { checkSignature } from "./grpc-signature.ts";
 
 /** The service that TensorFlow Serving's clients call. */
@@ -18,7 +25,10 @@ export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
 function predictMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
   const encoding = options.tensorContent ? "content" : "typed";
   return async (message, call) => {
-    const request = decodePredictRequest(message, options.maxMessageBytes);
+    const { maxMessageBytes: maxBytes } = options;
+    const request =
+      decodePredictRequestQuickly(message, maxBytes) ??
+      (await decodeInThread(decodePredictRequestJob, message, { ...call, maxBytes }));
     const { spec, inputs, outputFilter } = request;
     call.record.model = spec.model;
     checkSignature(request, await service.describe(spec));
@@ -40,7 +50,10 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
       throw new ServingError("internal", `The service answered a request for tensors with ${outputs.kind}.`);
     }
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
-    const parts = predictResponseParts({ spec: resolved, outputs: outputs.tensors }, encoding);
-    return { message: frameParts(parts, call.memory.isWireOnly), metadata };
+    const response = { spec: resolved, outputs: outputs.tensors };
+    if (isLargeResponse(response, encoding)) {
+      return { message: await encodeInThread(framePredictResponseJob, [response, encoding, true], call), metadata };
+    }
+    return { message: framePredictResponse(response, encoding, call.memory.isWireOnly), metadata };
   };
 }

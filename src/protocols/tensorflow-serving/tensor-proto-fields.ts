@@ -2,14 +2,15 @@ import { assertWholeVarints } from "../../codecs/protobuf/packed-varints.ts";
 import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { ByteList } from "../../limits/byte-list.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE } from "./tensor-proto.ts";
 
-/** What a Uint8Array costs beside its bytes. */
+/** What an element of a `bytes` tensor is taken to cost beside its bytes, packed or not. */
 export const ELEMENT_BYTES = 64;
 
 /** No bytes. */
-export const EMPTY = new Uint8Array(0);
+const EMPTY = new Uint8Array(0);
 
 const STRING_VAL = 8;
 
@@ -27,6 +28,11 @@ const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
   [17, WIRE.varint],
 ]);
 
+/** The typed fields of numbers that have to be decoded one by one. */
+export const VARINT_FIELDS: ReadonlySet<number> = new Set(
+  [...VALUE_WIRE].filter(([, wire]) => wire === WIRE.varint).map(([field]) => field),
+);
+
 /**
  * A TensorProto as it lies on the wire: its fields may come in any order, split, or in several messages to be merged,
  * so nothing is interpreted before all were seen.
@@ -41,8 +47,10 @@ export class TensorProtoFields {
   hasUnknownRank = false;
   /** `tensor_content`; empty = none. */
   content: Uint8Array = EMPTY;
-  /** `string_val`. */
-  readonly strings: Uint8Array[] = [];
+  /** `string_val`, as places in {@link source}. */
+  readonly strings = new ByteRanges();
+  /** The whole message that brought the fields. */
+  source: Uint8Array = EMPTY;
   /** Typed fields of numbers by their number; most messages have none or one. */
   #values: Map<number, ByteList> | undefined;
   readonly #budget: DecodeBudget;
@@ -74,11 +82,17 @@ export class TensorProtoFields {
         return;
       case (STRING_VAL << 3) | WIRE.bytes:
         this.#budget.spend(ELEMENT_BYTES, () => "one more string_val");
-        this.strings.push(reader.bytes());
+        this.#readString(reader);
         return;
       default:
         this.#readValues(reader, tag);
     }
+  }
+
+  #readString(reader: WireReader): void {
+    const { start, end } = reader.range();
+    this.source = reader.source;
+    this.strings.push(start, end);
   }
 
   #readValues(reader: WireReader, tag: number): void {

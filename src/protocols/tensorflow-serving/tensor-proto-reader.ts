@@ -7,10 +7,11 @@ import {
 import { WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
-import { type NumericData, type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
+import { ByteRanges } from "../../tensor/byte-ranges.ts";
+import { type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, MAX_RANK, type Tensor, viewBytes } from "../../tensor/tensor.ts";
 import { dataTypeName, servedTypeNames, type TensorProtoType, typeOfNumber } from "./tensor-proto.ts";
-import { ELEMENT_BYTES, EMPTY, type TensorProtoFields } from "./tensor-proto-fields.ts";
+import { ELEMENT_BYTES, type TensorProtoFields } from "./tensor-proto-fields.ts";
 
 /**
  * The tensor that a TensorProto stands for, by the rules of TensorFlow's own reader: `tensor_content` before typed values,
@@ -22,8 +23,8 @@ export function toTensor(fields: TensorProtoFields, name: string, budget: Decode
   try {
     const type = checkedType(fields.dtype);
     const shape = checkedShape(fields);
-    const data = decode({ fields, type, shape, count: elementCount(shape), budget });
-    return createTensor(type.dtype, shape, data as never);
+    const claim = { fields, type, shape, count: elementCount(shape), budget };
+    return type.dtype === "bytes" ? decodeStrings(claim) : createTensor(type.dtype, shape, decode(claim) as never);
   } catch (reason) {
     if (!(reason instanceof ServingError)) throw reason;
     throw new ServingError("invalid_argument", `tensor parsing error: ${name}: ${reason.message}`, { cause: reason });
@@ -41,13 +42,13 @@ interface Claim {
   readonly budget: DecodeBudget;
 }
 
-function decode(claim: Claim): TensorData {
+function decode(claim: Claim): NumericData {
   const { type, fields, count } = claim;
-  if (type.dtype === "bytes") return decodeStrings(claim);
   const { content } = fields;
   if (content.length === 0) return type.encoding === "block" ? decodeBlock(claim) : decodeVarints(claim);
-  const needed = count * numericLayout(type.dtype).bytes;
-  if (content.length === needed) return viewBytes(type.dtype, content);
+  const dtype = type.dtype as NumericDType;
+  const needed = count * numericLayout(dtype).bytes;
+  if (content.length === needed) return viewBytes(dtype, content);
   throw invalid(`tensor_content has ${content.length} bytes, ${describe(claim)} needs ${needed}`);
 }
 
@@ -109,25 +110,31 @@ function repeatLast<Data extends NumericData>(values: Data, found: number, slots
   return values;
 }
 
-function decodeStrings(claim: Claim): Uint8Array[] {
-  const { content, strings } = claim.fields;
+function decodeStrings(claim: Claim): Tensor {
+  const { content, strings, source } = claim.fields;
   if (content.length > 0) return decodeStringList(claim);
-  if (strings.length >= claim.count) return strings.slice(0, claim.count);
-  const filler = strings.at(-1) ?? EMPTY;
-  const missing = claim.count - strings.length;
-  claim.budget.spend(missing * (ELEMENT_BYTES + filler.length), () => describe(claim));
-  return strings.concat(new Array<Uint8Array>(missing).fill(filler));
+  const missing = claim.count - strings.count;
+  if (missing > 0) claim.budget.spend(missing * (ELEMENT_BYTES + strings.lastBytes), () => describe(claim));
+  strings.fit(claim.count);
+  return strings.toTensor(claim.shape, source);
 }
 
 /** TensorFlow's form of strings in `tensor_content`: the lengths of all as varints, then the bytes of all. */
-function decodeStringList(claim: Claim): Uint8Array[] {
-  const reader = new WireReader(claim.fields.content, "tensor_content");
+function decodeStringList(claim: Claim): Tensor {
+  const { content } = claim.fields;
+  const reader = new WireReader(content, "tensor_content");
   claim.budget.spend(claim.count * ELEMENT_BYTES, () => describe(claim));
-  const lengths: number[] = [];
-  while (lengths.length < claim.count) lengths.push(reader.uint32());
-  const strings = lengths.map((length) => reader.take(length));
+  const lengths = new Uint32Array(claim.count);
+  for (let index = 0; index < claim.count; index++) lengths[index] = reader.uint32();
+  const strings = new ByteRanges();
+  let end = content.length - reader.left;
+  for (const length of lengths) {
+    reader.pass(length);
+    strings.push(end, end + length);
+    end += length;
+  }
   if (reader.hasMore()) throw invalid(`tensor_content has more bytes than the strings of ${describe(claim)}`);
-  return strings;
+  return strings.toTensor(claim.shape, content);
 }
 
 /** For messages. */

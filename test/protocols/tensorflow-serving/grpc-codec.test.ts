@@ -154,7 +154,7 @@ describe("a PredictRequest", () => {
 
   it.each([
     ["inputs", entry(""), "more than 4096 inputs"],
-    ["output_filter", raw(0x1a, 0), "one more output_filter"],
+    ["output_filter", raw(0x1a, 0), "more than 4096 outputs"],
   ])("is refused where there is a flood of empty %s", (_field, part, text) => {
     expect(() => decode(encodeMessage(new Array(20_000).fill(part)))).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(text) }),

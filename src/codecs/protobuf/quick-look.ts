@@ -1,0 +1,90 @@
+import { WIRE } from "./wire-reader.ts";
+
+/** Where in messages of a kind values lie that may be viewed as they are. */
+export interface ValuePlaces {
+  /** The number of the field that holds a message, at each depth from the whole message down to the one with the values. */
+  readonly nesting: readonly number[];
+  /** Fields of the innermost message that are slow to read: packed varints. */
+  readonly slowFields: ReadonlySet<number>;
+  /** The field of the outermost message that holds raw values; absent = none. */
+  readonly rawField?: number;
+}
+
+/** Fields that are looked at. */
+const MAX_FIELDS = 512;
+/** A value of so many bytes is large: there may be one in each innermost message. */
+const LARGE_BYTES = 64 * 1024;
+/** A value of so many bytes that is not aligned takes long to copy. */
+const LARGE_COPY_BYTES = 8 * 1024 * 1024;
+/** The width of the widest numbers. */
+const ALIGNMENT = 8;
+
+/**
+ * Whether reading a message takes little time whatever its size: it has few fields, and all that is large are values to be
+ * viewed. Looks at the beginning of each field only. What is malformed is quickly refused.
+ */
+export function isQuickToRead(message: Uint8Array, places: ValuePlaces): boolean {
+  return new QuickLook(message, places).isQuick(0, message.length, 0);
+}
+
+class QuickLook {
+  readonly #message: Uint8Array;
+  readonly #places: ValuePlaces;
+  #fieldsLeft = MAX_FIELDS;
+  /** Bytes that are left for what is no value. */
+  #otherLeft = LARGE_BYTES;
+
+  constructor(message: Uint8Array, places: ValuePlaces) {
+    this.#message = message;
+    this.#places = places;
+  }
+
+  isQuick(start: number, end: number, depth: number): boolean {
+    let largeValues = 0;
+    for (let at = start; at < end; ) {
+      if (this.#fieldsLeft-- === 0) return false;
+      const tag = this.#varint(at);
+      const kind = tag.value & 7;
+      at = tag.end;
+      if (kind === WIRE.varint) at = this.#varint(at).end;
+      else if (kind === WIRE.fixed32) at += 4;
+      else if (kind === WIRE.fixed64) at += 8;
+      else if (kind !== WIRE.bytes) return end - at <= LARGE_BYTES;
+      else {
+        const length = this.#varint(at);
+        const field = { number: tag.value >>> 3, start: length.end, end: length.end + length.value };
+        if (field.end > end) return true;
+        if (depth === this.#places.nesting.length && length.value > LARGE_BYTES) largeValues++;
+        if (largeValues > 1 || !this.#isQuickField(field, depth)) return false;
+        at = field.end;
+      }
+    }
+    return true;
+  }
+
+  #isQuickField({ number, start, end }: Field, depth: number): boolean {
+    const { nesting, slowFields, rawField } = this.#places;
+    if (nesting[depth] === number) return this.isQuick(start, end, depth + 1);
+    const isValue = depth === 0 ? number === rawField : depth === nesting.length && !slowFields.has(number);
+    if (isValue) return end - start <= LARGE_COPY_BYTES || (this.#message.byteOffset + start) % ALIGNMENT === 0;
+    this.#otherLeft -= end - start;
+    return this.#otherLeft >= 0;
+  }
+
+  /** A varint's low 32 bits, and where it ends. */
+  #varint(start: number): { readonly value: number; readonly end: number } {
+    let value = 0;
+    let end = start;
+    for (let shift = 0; ; shift += 7) {
+      const byte = this.#message[end++] ?? 0;
+      if (shift < 32) value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return { value: value >>> 0, end };
+    }
+  }
+}
+
+interface Field {
+  readonly number: number;
+  readonly start: number;
+  readonly end: number;
+}
