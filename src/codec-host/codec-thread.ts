@@ -1,6 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { ServingError } from "../errors.ts";
 import { toWireError, type WireError } from "../threads/wire-error.ts";
+import { checkExtent } from "./check-extent.ts";
 import { collectLargeHeap } from "./collect-large-heap.ts";
 import type { Job } from "./job.ts";
 import { fromJobMessage, type JobMessage, toJobMessage } from "./job-message.ts";
@@ -28,6 +29,7 @@ async function answer(port: MessagePort, { module, name, args }: CodecCommand): 
   try {
     const job = await importJob(module, name);
     const { message, transfer } = toJobMessage(await job.run(...(fromJobMessage(args) as unknown[])), "owned");
+    checkExtent(message.tree);
     port.postMessage({ result: message } satisfies CodecEvent, transfer);
   } catch (reason) {
     port.postMessage({ failed: toWireError(reason) } satisfies CodecEvent);

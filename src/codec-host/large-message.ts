@@ -25,7 +25,8 @@ export function isLargeText(tensors: readonly Tensor[]): boolean {
   let bytes = 0;
   for (const tensor of tensors) {
     const count = elementCount(tensor.shape);
-    elements += count;
+    // Lists without elements are written too.
+    elements += count === 0 ? tensor.shape.reduce((lists, size) => lists * Math.max(size, 1), 1) : count;
     if (tensor.dtype === "bytes" && count <= MANY_ELEMENTS) bytes += byteSize(tensor);
   }
   return elements > MANY_ELEMENTS || bytes > LARGE_MESSAGE_BYTES;

@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { BELIEVED_BYTES, leadTo } from "../limits/byte-list.ts";
+import { BELIEVED_BYTES, leadTo, TRUSTED_BYTES } from "../limits/byte-list.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import type { MessagePool } from "./message-pool.ts";
@@ -141,7 +141,8 @@ export class MessageReader {
   }
 
   #grow(neededBytes: number): void {
-    const larger = allocate(Math.min(2 * this.#length, neededBytes), this.#alignedAt);
+    const bytes = this.#length > TRUSTED_BYTES ? neededBytes : Math.min(2 * this.#length, neededBytes);
+    const larger = allocate(bytes, this.#alignedAt);
     larger.set(this.#bytes);
     this.#bytes = larger;
   }

@@ -1,6 +1,8 @@
 import { countGarbage } from "./young-garbage.ts";
 
 const EMPTY = new Uint8Array(0);
+/** Once so many bytes have come, there is room for all that are claimed: copying more would take long, and untouched room costs nothing. */
+export const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** A length that somebody only claims is taken at its word up to so many bytes; beyond, room is made as bytes come. */
 export const BELIEVED_BYTES = 1024 * 1024;
 /** The width of the widest numbers. */
@@ -15,6 +17,7 @@ export class ByteList {
   #length = 0;
   #isOwned = false;
   #expected = 0;
+  #limit = 0;
   #lead = 0;
 
   /** How many bytes there are. */
@@ -29,6 +32,11 @@ export class ByteList {
   expect(bytes: number, alignedAt = 0): void {
     this.#expected = bytes;
     this.#lead = leadTo(alignedAt);
+  }
+
+  /** Says how many bytes there may be at most, where nobody says how many there will be. */
+  limitTo(bytes: number): void {
+    this.#limit = bytes;
   }
 
   append(block: Uint8Array): void {
@@ -49,9 +57,15 @@ export class ByteList {
     return this.#bytes.subarray(0, this.#length);
   }
 
+  #roomFor(atLeast: number): number {
+    const claimed = Math.max(this.#expected, this.#limit);
+    if (atLeast > TRUSTED_BYTES && atLeast <= claimed) return atLeast <= this.#expected ? this.#expected : claimed;
+    if (atLeast > this.#expected) return 2 * atLeast;
+    return Math.min(Math.max(2 * atLeast, BELIEVED_BYTES), this.#expected);
+  }
+
   #grow(atLeast: number): void {
-    const isExpected = atLeast <= this.#expected;
-    const room = isExpected ? Math.min(Math.max(2 * atLeast, BELIEVED_BYTES), this.#expected) : 2 * atLeast;
+    const room = this.#roomFor(atLeast);
     // Not zeroed: of room that is never used no page is ever touched, so that claims alone cost no memory.
     const larger = new Uint8Array(Buffer.allocUnsafeSlow(this.#lead + room).buffer, this.#lead);
     larger.set(this.contents());

@@ -31,6 +31,7 @@ export function isCompression(name: string): name is Compression {
 export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory }: InflateLimits): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const inflated = new ByteList();
+    inflated.limitTo(maxBytes);
     const stream = COMPRESSIONS[how]({ chunkSize: CHUNK_BYTES });
     stream.on("data", (chunk: Buffer) => {
       try {

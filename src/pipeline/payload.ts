@@ -53,16 +53,21 @@ export function openPayload(payload: Payload): Values {
   return values;
 }
 
+/** Values as the text of a JSON object. */
+export function sealJson(values: Values): Uint8Array {
+  return encoder.encode(toJsonText(values));
+}
+
 /** What goes back, of the same kind as what came. */
 export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
-  if (kind === "json") return { kind, json: encoder.encode(toJsonText(values)) };
+  if (kind === "json") return { kind, json: sealJson(values) };
   return { kind, tensors: toTensors(values) };
 }
 
 /** Levels of lists and objects: no client nests deeper, and whoever walks the values would run out of stack. */
 const MAX_JSON_DEPTH = 1000;
 /** What the values of a body may take in memory, in bytes: two characters can become a list, a hundred million lists end the process. */
-const MAX_JSON_BYTES = 512 * 1024 * 1024;
+const MAX_JSON_BYTES = 256 * 1024 * 1024;
 
 /** About what V8 makes of each character that is not within a text: of lists and objects, members, elements, and the quotes that end texts. */
 const VALUE_BYTES = new Uint8Array(256);

@@ -1,3 +1,5 @@
+import { codecs } from "../codec-host/codecs.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import { createContext } from "../hooks/context.ts";
@@ -14,6 +16,7 @@ import { takesPictures } from "../signature/takes-pictures.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { BoundStage, blameHook, type CallScope, dtypesOf } from "./bound-stage.ts";
+import { echoJsonJob, openJsonJob, sealJsonJob } from "./json-jobs.ts";
 import { openPayload, type Payload, sealPayload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
@@ -70,8 +73,10 @@ export class Pipeline {
   }
 
   async #run(request: PipelineRequest): Promise<PipelineResult> {
-    const received = openPayload(request.inputs);
     const { hooks } = this.#parts;
+    const { inputs: payload } = request;
+    if (hooks === undefined && payload.kind === "json") return this.#runJson(request, payload.json);
+    const received = openPayload(payload);
     if (hooks === undefined) {
       return this.#seal(await this.#runStages(received, request), request, undefined);
     }
@@ -82,16 +87,42 @@ export class Pipeline {
     return this.#seal(await last, request, ctx);
   }
 
+  /** Without hooks nobody looks at the values but the models: a large text becomes tensors, and tensors a large text, in codec threads. */
+  async #runJson(request: PipelineRequest, json: Uint8Array): Promise<PipelineResult> {
+    if (json.length <= LARGE_MESSAGE_BYTES) {
+      const step = await this.#runStages(openPayload(request.inputs), request);
+      return step.giver === undefined ? this.#seal(step, request, undefined) : this.#sealTensors(step, request);
+    }
+    const { models } = this.#parts;
+    const options = { transfer: new Set([json.buffer]), signal: request.signal };
+    const first = models.findIndex(({ echoes }) => !echoes);
+    const model = models[first];
+    if (model === undefined) return toResult(await codecs.run(echoJsonJob, [json], options));
+    const wanted = model.signatures[this.#stageSignature(model, request)]?.inputs ?? [];
+    const specs = wanted.map(({ name, dtype }) => ({ name, dtype }));
+    const tensors = await codecs.run(openJsonJob, [json, specs], options);
+    const inner: PipelineRequest = { ...request, inputs: { kind: "tensors", tensors } };
+    return this.#sealTensors(await this.#runStages(tensors, inner, undefined, first), request);
+  }
+
+  async #sealTensors(step: Step, request: PipelineRequest): Promise<PipelineResult> {
+    const tensors = step.values as Tensors;
+    if (!isLargeText(Object.values(tensors))) return this.#seal(step, request, undefined);
+    const sealed = codecs.run(sealJsonJob, [tensors], { transfer: "owned", signal: request.signal });
+    return toResult(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
+  }
+
   async #runProcess(hook: Hook, inputs: Values, ctx: HookContext): Promise<Step> {
     const { args } = ctx.drivers[0] as BoundStage;
     const values = await this.#runHook({ hook, place: "process", args }, inputs, ctx);
     return { values, giver: "The hook process" };
   }
 
-  async #runStages(inputs: Values, request: PipelineRequest, ctx?: HookContext): Promise<Step> {
+  /** Runs the stages from `first` on. */
+  async #runStages(inputs: Values, request: PipelineRequest, ctx?: HookContext, first = 0): Promise<Step> {
     let step: Step = { values: inputs, giver: undefined };
     for (const [index, model] of this.#parts.models.entries()) {
-      step = await this.#runStage(index, model, step, request, ctx);
+      if (index >= first) step = await this.#runStage(index, model, step, request, ctx);
     }
     return step;
   }
@@ -238,8 +269,17 @@ function sealValues({ values, giver }: Step, kind: Payload["kind"]): Payload {
   try {
     return sealPayload(values, kind);
   } catch (reason) {
-    if (giver === undefined) throw reason;
-    const message = `${giver} returned what cannot be sent: ${publicText(reason)}`;
-    throw new ServingError("internal", message, { cause: reason });
+    throw unsendable(reason, { giver });
   }
+}
+
+/** What was given cannot be sent: the client's fault where it is the client's own. */
+function unsendable(reason: unknown, { giver }: Pick<Step, "giver">): unknown {
+  if (giver === undefined) return reason;
+  const message = `${giver} returned what cannot be sent: ${publicText(reason)}`;
+  return new ServingError("internal", message, { cause: reason });
+}
+
+function toResult(json: Uint8Array): PipelineResult {
+  return { outputs: { kind: "json", json }, metadata: {} };
 }

@@ -46,6 +46,7 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
     memory.check(length);
     const body = new ByteList();
     body.expect(length, alignedAt);
+    body.limitTo(maxBytes);
     const add = (chunk: Buffer) => {
       try {
         if (body.length + chunk.length > maxBytes) throw tooLarge(maxBytes);

@@ -6,6 +6,7 @@ import { decodeInThread } from "../grpc/codec-jobs.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { decodePredictJson, encodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
+import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
 import {
   decodePredictResponse,
   decodePredictResponseJob,
@@ -13,7 +14,6 @@ import {
   encodePredictRequest,
   type PredictResponse,
 } from "../protocols/tensorflow-serving/grpc-codec.ts";
-import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
 import { PREDICT_PATH } from "../protocols/tensorflow-serving/grpc-service.ts";
 import type { VersionEncoding } from "../protocols/tensorflow-serving/model-spec.ts";
 import type { InferenceService, InferRequest, InferResponse, JsonPayload } from "../serving/inference-service.ts";

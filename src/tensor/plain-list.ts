@@ -1,16 +1,28 @@
-const plain = new WeakSet<object>();
+const PLAIN = Symbol("plain");
 
 /**
- * Remembers the empty lists in parsed JSON. An empty list is all that JSON and a tensor without elements have in common:
- * without this, `{"dtype":"bytes","shape":[0],"data":[]}` from a client would be taken for a tensor.
+ * Marks the lists in parsed JSON that would be taken for a tensor's data. A tensor without elements is all that JSON can look
+ * like: `{"dtype":"bytes","shape":[0],"data":[]}`. The mark lies on the list itself: a registry of millions of them
+ * would be searched by each collection of garbage.
  */
 export function markPlainLists(json: unknown): void {
   if (typeof json !== "object" || json === null) return;
-  if (Array.isArray(json) && json.length === 0) plain.add(json);
-  for (const member of Array.isArray(json) ? json : Object.values(json)) markPlainLists(member);
+  if (Array.isArray(json)) {
+    for (let index = 0; index < json.length; index++) markPlainLists(json[index]);
+    return;
+  }
+  const { dtype, shape, data } = json as {
+    readonly dtype?: unknown;
+    readonly shape?: unknown;
+    readonly data?: unknown;
+  };
+  if (typeof dtype === "string" && Array.isArray(shape) && Array.isArray(data) && data.length === 0) {
+    Object.defineProperty(data, PLAIN, { value: true });
+  }
+  for (const name in json) markPlainLists((json as Record<string, unknown>)[name]);
 }
 
 /** Whether this very list was in JSON that {@link markPlainLists} saw. */
 export function isPlainList(list: object): boolean {
-  return plain.has(list);
+  return PLAIN in list;
 }

@@ -290,7 +290,7 @@ describe("JSON requests", () => {
     const lists = (count: number) => `{"a":[${"[],".repeat(count)}1]}`;
     await expect(runJson(undefined, lists(8_000_000))).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/^The values of the body would take 549 MB in memory, of which 512 are allowed;/),
+      message: expect.stringMatching(/^The values of the body would take 549 MB in memory, of which 256 are allowed;/),
     });
     expect(await runJson(undefined, lists(1000))).toEqual(JSON.parse(lists(1000)));
   });

@@ -1,3 +1,4 @@
+import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
@@ -20,9 +21,10 @@ const KSERVE_SERVICE = "inference.GRPCInferenceService";
 export const createKserveGrpc: CreateGrpcProtocol = (service, options) => {
   const context = { ...options, service };
   const pathOf = (name: string) => `/${KSERVE_SERVICE}/${name}`;
-  const admin = ADMIN_CALL_NAMES.map(
-    (name) => [pathOf(name), { kind: adminKind(name), method: adminMethod(name, context) }] as const,
-  );
+  const admin = ADMIN_CALL_NAMES.map((name) => {
+    const route = { kind: adminKind(name), method: adminMethod(name, context), maxBytes: LARGE_MESSAGE_BYTES };
+    return [pathOf(name), route] as const;
+  });
   return {
     routes: {
       [pathOf("ModelInfer")]: { kind: "inference", method: inferMethod(service, options), nesting: INFER_NESTING },

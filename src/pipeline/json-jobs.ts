@@ -1,0 +1,26 @@
+import { defineJob } from "../codec-host/job.ts";
+import type { TensorSpec } from "../signature/signature.ts";
+import { toTensors } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { openPayload, sealJson } from "./payload.ts";
+
+/** What decides the dtype of a value. */
+export type WantedInput = Pick<TensorSpec, "name" | "dtype">;
+
+/** The values of a JSON object as tensors, with the dtypes that a model takes. */
+export const openJsonJob = defineJob(
+  import.meta.url,
+  "openJsonJob",
+  (json: Uint8Array, wanted: readonly WantedInput[]): Tensors => {
+    const dtypes = new Map(wanted.map(({ name, dtype }) => [name, dtype]));
+    return toTensors(openPayload({ kind: "json", json }), (name) => dtypes.get(name));
+  },
+);
+
+/** A JSON object as it comes back from models that return what they are given. */
+export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint8Array) =>
+  sealJson(openPayload({ kind: "json", json })),
+);
+
+/** Tensors as the text of a JSON object. */
+export const sealJsonJob = defineJob(import.meta.url, "sealJsonJob", (tensors: Tensors) => sealJson(tensors));
