@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { fromBfloat16, fromFloat16 } from "../../tensor/float16.ts";
+import { packedOf } from "../../tensor/packed-bytes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { writeFloat32, writeFloat64 } from "./float-text.ts";
 import type { JsonWriter } from "./json-writer.ts";
@@ -75,7 +76,7 @@ function elementsWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle):
     case "bool":
       return each(writer, style, (index) => writer.ascii(tensor.data[index] === 0 ? "false" : "true"));
     case "bytes":
-      return each(writer, style, (index) => style.bytes(writer, tensor.data[index] as Uint8Array));
+      return bytes(writer, tensor, style);
     case "float16":
       return floats(writer, tensor, style, (index) => fromFloat16(tensor.data[index] as number));
     case "bfloat16":
@@ -98,6 +99,17 @@ function each(writer: JsonWriter, { separator }: TensorStyle, write: (index: num
       write(index);
     }
   };
+}
+
+/** Elements that are packed stay so: a view of each is made when it is written. */
+function bytes(writer: JsonWriter, tensor: Tensor<"bytes">, style: TensorStyle): WriteElements {
+  const packed = packedOf(tensor);
+  if (packed === undefined)
+    return each(writer, style, (index) => style.bytes(writer, tensor.data[index] as Uint8Array));
+  const { content, ranges } = packed;
+  return each(writer, style, (index) =>
+    style.bytes(writer, content.subarray(ranges[2 * index], ranges[2 * index + 1])),
+  );
 }
 
 function floats(

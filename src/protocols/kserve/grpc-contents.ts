@@ -1,3 +1,4 @@
+import { packedFields } from "../../codecs/protobuf/packed-fields.ts";
 import {
   assertWholeVarints,
   type NarrowIntegers,
@@ -16,6 +17,7 @@ import { ByteList } from "../../limits/byte-list.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
+import { packedOf } from "../../tensor/packed-bytes.ts";
 import { createTensor, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
 import { datatypeNamed, datatypeOfContents } from "./datatype.ts";
 import { dtypeOfInput, ELEMENT_BYTES, elementsOf, type InputHead } from "./raw-tensor.ts";
@@ -165,9 +167,12 @@ function invalid(message: string): ServingError {
 }
 
 /** The fields of a tensor's InferTensorContents; undefined where the protocol has no typed field (FP16, BF16). */
-export function contentsParts({ dtype, data }: Tensor, datatype: string): WirePart[] | undefined {
+export function contentsParts(tensor: Tensor, datatype: string): WirePart[] | undefined {
   const field = datatypeNamed(datatype)?.contents?.field;
   if (field === undefined) return undefined;
+  const packed = packedOf(tensor);
+  if (packed !== undefined) return [packedFields(field, packed)];
+  const { dtype, data } = tensor;
   if (dtype === "bytes") return data.map((element) => bytesField(field, element));
   if (data.length === 0) return [];
   if (dtype === "float32" || dtype === "float64") return [bytesField(field, toBytes(data))];

@@ -2,6 +2,7 @@ import { ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { packedOf } from "../../tensor/packed-bytes.ts";
 import { byteSize, createTensor, elementCount, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
 import { DATATYPE_NAMES, datatypeNamed } from "./datatype.ts";
 import { requestError } from "./request-error.ts";
@@ -146,12 +147,21 @@ export function toRaw(tensor: Tensor): Uint8Array {
   const raw = new Uint8Array(rawSize(tensor));
   const view = new DataView(raw.buffer);
   let position = 0;
-  for (const element of tensor.data) {
+  for (const element of elementsOfTensor(tensor)) {
     view.setUint32(position, element.length, true);
     raw.set(element, position + LENGTH_BYTES);
     position += LENGTH_BYTES + element.length;
   }
   return raw;
+}
+
+/** The elements one after the other; those that are packed stay so. */
+function* elementsOfTensor(tensor: Tensor<"bytes">): Generator<Uint8Array> {
+  const packed = packedOf(tensor);
+  if (packed === undefined) yield* tensor.data;
+  else
+    for (let at = 0; at < packed.ranges.length; at += 2)
+      yield packed.content.subarray(packed.ranges[at], packed.ranges[at + 1]);
 }
 
 /** Bytes that {@link toRaw} gives. */

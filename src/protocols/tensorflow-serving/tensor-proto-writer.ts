@@ -1,3 +1,4 @@
+import { packedFields } from "../../codecs/protobuf/packed-fields.ts";
 import {
   type NarrowIntegers,
   narrowVarintsSize,
@@ -11,6 +12,7 @@ import {
 import { WIRE } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, delimited, integerField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import type { NumericData } from "../../tensor/dtype.ts";
+import { packedOf } from "../../tensor/packed-bytes.ts";
 import { type Tensor, toBytes } from "../../tensor/tensor.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE, typeOfDType } from "./tensor-proto.ts";
 
@@ -56,6 +58,8 @@ function highOf(size: number): number {
 
 function valueFields(tensor: Tensor, encoding: TensorEncoding): WirePart[] {
   const type = typeOfDType(tensor.dtype);
+  const packed = packedOf(tensor);
+  if (packed !== undefined) return [packedFields(type.field, packed)];
   if (tensor.dtype === "bytes") return tensor.data.map((element) => bytesField(type.field, element));
   if (tensor.data.length === 0) return [];
   if (encoding === "content") return [bytesField(TENSOR_PROTO.content, toBytes(tensor.data))];
