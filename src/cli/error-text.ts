@@ -1,27 +1,33 @@
 import { inspect } from "node:util";
 import { reasonText, ServingError } from "../errors.ts";
-import { toExcerpt } from "../observability/source-excerpt.ts";
-import { findUserFrame } from "../observability/user-frame.ts";
+import { placeOf, toExcerpt } from "../observability/source-excerpt.ts";
+import { findUserFrame, type UserFrame } from "../observability/user-frame.ts";
 import { printable } from "../text/printable.ts";
 
 /** What is printed in addition to the message. */
 export interface ErrorTextOptions {
   /** What led to the error, one paragraph for each, with stacks. An error that was not foreseen is its own cause. */
   readonly causes: boolean;
-  /** The place in the user's own file, with its line of code. */
+  /** The line of code in the user's own file; the place alone is part of the first line otherwise. */
   readonly excerpt: boolean;
 }
 
 /** A failed start as one line, with more lines where they are wanted. */
 export function toErrorText(reason: unknown, { causes, excerpt }: ErrorTextOptions): string {
-  const line = `kserving: ${reasonText(reason)
+  const message = `kserving: ${reasonText(reason)
     .replace(/\s*\n\s*/g, " ")
     .trim()}`;
-  const frame = excerpt ? findUserFrame(reason) : undefined;
-  const place = frame === undefined ? [] : toExcerpt(frame).map((text) => `  ${text}`);
+  const frame = findUserFrame(reason);
+  const line = frame === undefined || excerpt ? message : withPlace(message, frame);
+  const place = frame === undefined || !excerpt ? [] : toExcerpt(frame).map((text) => `  ${text}`);
   const chain = reason instanceof ServingError ? causeChain(reason) : [reason, ...causeChain(reason)];
   const paragraphs = causes ? chain.map((cause) => `  caused by: ${indent(inspectCause(cause))}`) : [];
   return `${printable([line, ...place, ...paragraphs].join("\n"))}\n`;
+}
+
+/** The compiler's messages name the place already. */
+function withPlace(message: string, frame: UserFrame): string {
+  return message.includes(`:${frame.line}:${frame.column}`) ? message : `${message} (at ${placeOf(frame)})`;
 }
 
 function causeChain(reason: unknown): unknown[] {

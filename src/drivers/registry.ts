@@ -1,5 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
-import { extname } from "node:path";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { extname, join } from "node:path";
 import { ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { compileUserModule, importCompiled } from "../user-module/user-module.ts";
@@ -48,24 +48,37 @@ export async function detectDriver(path: string): Promise<FoundDriver> {
     const found = await builtIn(name);
     if (found.driver.detect?.(path)) return found;
   }
-  throw new ServingError("failed_precondition", unrecognised(path));
+  throw new ServingError("failed_precondition", await unrecognised(path));
 }
 
-function unrecognised(path: string): string {
+async function unrecognised(path: string): Promise<string> {
   const names = DRIVER_NAMES.join(", ");
   if (!existsSync(path))
     return `There is no ${path}, and no driver recognises its name; expected a model's path, or --driver (${names}).`;
   if (isEmptyFolder(path))
     return `The folder "${path}" is empty; expected a model's file, or a folder with a model in it.`;
-  return `No driver recognises ${path} by its name; say which one with --driver (${names}).`;
+  const inside = await modelsIn(path);
+  const hint = inside.length === 0 ? "" : ` The folder has ${inside.join(", ")}, which --model-path may name.`;
+  return `No driver recognises ${path} by its name; say which one with --driver (${names}).${hint}`;
 }
 
 function isEmptyFolder(path: string): boolean {
-  try {
-    return readdirSync(path).length === 0;
-  } catch {
-    return false;
-  }
+  return existsSync(path) && statSync(path).isDirectory() && readdirSync(path).length === 0;
+}
+
+/** Files that are named. */
+const MAX_NAMED = 3;
+
+/** The first files of a folder that a driver recognises. */
+async function modelsIn(path: string): Promise<string[]> {
+  if (!statSync(path).isDirectory()) return [];
+  const drivers = await Promise.all(DRIVER_NAMES.map(builtIn));
+  const files = readdirSync(path).sort();
+  const isModel = (file: string) => drivers.some(({ driver }) => driver.detect?.(join(path, file)));
+  return files
+    .filter(isModel)
+    .slice(0, MAX_NAMED)
+    .map((file) => join(path, file));
 }
 
 async function builtIn(name: string): Promise<FoundDriver> {

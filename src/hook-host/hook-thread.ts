@@ -168,7 +168,7 @@ function nextCommand<Key extends "start" | "close">(
 function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
   startHeartbeat(heartbeat);
   process.on("unhandledRejection", (reason) =>
-    log.error("a hook left a promise to itself, and it was rejected", { err: reason }),
+    log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err: reason }),
   );
 }
 

@@ -10,10 +10,15 @@ const MAX_FILE_BYTES = 1_000_000;
 /** Characters of a line that are shown, with the place in their middle. */
 const MAX_COLUMNS = 100;
 
-/** The place as `file:line:column`, relative where that is shorter, and below it the line of code with a mark under the column, where the file can be read. */
+/** A place as `file:line:column`, by its relative path where it lies below the current folder. */
+export function placeOf({ file, line, column }: UserFrame): string {
+  return `${printable(shortPath(file))}:${line}:${column}`;
+}
+
+/** The place, and below it the line of code with a mark under the column, where the file can be read. */
 export function toExcerpt(frame: UserFrame): string[] {
-  const { file, line, column } = frame;
-  const place = `at ${printable(shortPath(file))}:${line}:${column}`;
+  const { line, column } = frame;
+  const place = `at ${placeOf(frame)}`;
   const code = readLine(frame);
   if (code === undefined) return [place];
   const start = code.length <= MAX_COLUMNS ? 0 : Math.max(0, column - MAX_COLUMNS / 2);

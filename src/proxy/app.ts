@@ -10,6 +10,7 @@ const ROUTES = [
   "POST /serving-proxy",
   "POST /v1/models/MODEL[/versions/VERSION]:predict",
   "POST /v2/models/MODEL[/versions/VERSION]/infer",
+  "GET /v2/models/MODEL",
   "GET /health",
 ];
 

@@ -136,7 +136,10 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d+$/.test(text) && Number(text) <= MAX_TIMEOUT_MS) return Number(text);
-  throw new ServingError("invalid_argument", `The header X-Request-Timeout-Ms is "${text}"; expected milliseconds.`);
+  throw new ServingError(
+    "invalid_argument",
+    `The header X-Request-Timeout-Ms is "${text}"; expected whole milliseconds, for example 500.`,
+  );
 }
 
 /** The headers as they are: Node joins those that come several times, all but one that no request should have. */

@@ -15,7 +15,7 @@ import type { CreateHttpRoutes, HttpDependencies } from "./http-route.ts";
 import { createInferenceRouter, type InferenceRouter } from "./inference-router.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
-import { logRequests, RecordedRequest } from "./recorded-request.ts";
+import { logGarbage, logRequests, RecordedRequest } from "./recorded-request.ts";
 import { requestRefusal } from "./request-refusal.ts";
 import { toOriginForm } from "./to-origin-form.ts";
 
@@ -76,7 +76,6 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
   server.on("request", answer);
-  logRequests(server, new AccessLog(log, options.accessLog === true));
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     const isTooLarge = Number(request.headers["content-length"]) > maxMessageBytes;
     if (!isTooLarge && requestRefusal(request) === undefined) response.writeContinue();
@@ -86,10 +85,13 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     exchanges.add(response);
     refuse(request, response, unknownExpectation(request));
   });
+  const access = new AccessLog(log, options.accessLog === true);
+  logRequests(server, access);
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is no proxy.");
+    logGarbage(405, access);
   });
-  server.on("clientError", refuseGarbage);
+  server.on("clientError", (error: ParserError, socket: Duplex) => logGarbage(refuseGarbage(error, socket), access));
   if (options.port !== "shared") await listen(server, host, options.port);
   // Node begins to look for requests that take too long once a server listens, which this one never does.
   else server.emit("listening");
@@ -164,15 +166,16 @@ const INVALID_VERSION = "Invalid HTTP version";
 
 type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
 
-/** Answers bytes that are no HTTP request. */
-function refuseGarbage(error: ParserError, socket: Duplex): void {
+/** Answers bytes that are no HTTP request; returns the status, undefined for a connection that is gone. */
+function refuseGarbage(error: ParserError, socket: Duplex): number | undefined {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
-    return;
+    return undefined;
   }
   const isVersion = error.reason === INVALID_VERSION;
   const status = isVersion ? "505 HTTP Version Not Supported" : (PARSER_STATUS[error.code ?? ""] ?? "400 Bad Request");
   answerRaw(socket, status, `This is not a request that the server can read: ${status.slice(4)}.`);
+  return Number.parseInt(status, 10);
 }
 
 /** Answers where Node has made no response, and closes. */

@@ -27,6 +27,14 @@ export function logRequests(server: Server, access: AccessLog): void {
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
 }
 
+/** Writes the line of bytes that are not an HTTP request, of which nothing but the answer's status is known. */
+export function logGarbage(status: number | undefined, access: AccessLog): void {
+  if (status === undefined || !access.isOn) return;
+  const record = new RequestRecord({});
+  record.startTiming();
+  access.write(record, { protocol: "http", path: "", status });
+}
+
 interface Writing {
   readonly record: RequestRecord;
   readonly access: AccessLog;

@@ -47,7 +47,7 @@ export function assertTakesOptions(driver: Driver, options: RawOptions, whose: s
     (key) => !takesOption(driver.options, key) && !takesOption(HOST_OPTIONS, key),
   );
   if (unknown === undefined) return;
-  const hint = didYouMean(unknown, [...Object.keys(driver.options), ...Object.keys(HOST_OPTIONS)]);
+  const hint = hintFor(unknown, [driver.options, HOST_OPTIONS]);
   throw new ServingError(
     "invalid_argument",
     `The ${driver.name} driver of ${whose} has no option "${unknown}".${hint} ${takes([driver])}`,
@@ -63,14 +63,24 @@ function checkHookKey(
   const drivers = stages.map(({ found }) => found.driver);
   const table: OptionTable = hooks?.options ?? {};
   if (takesOption(table, key)) return;
-  const known = [...drivers.flatMap(({ options }) => Object.keys(options)), ...COMMON_KEYS, ...Object.keys(table)];
-  const hint = didYouMean(key, known);
+  const hint = hintFor(key, [...drivers.map(({ options }) => options), HOST_OPTIONS, table]);
   if (hooks !== undefined && hooks.options === undefined) {
     log.warn(`No driver knows the option "${key}"; it goes to the hooks.${hint}`);
     return;
   }
   const who = hooks === undefined ? "No driver has" : "Neither a driver nor the hooks have";
   throw new ServingError("invalid_argument", `${who} the option "${key}".${hint} ${takes(drivers)}`);
+}
+
+/** The nearest known key; the name of a family of keys alone is not one. */
+function hintFor(key: string, tables: readonly OptionTable[]): string {
+  const specs = tables.flatMap((table) => Object.entries<OptionSpec>(table));
+  const isFamily = specs.some(([name, { type }]) => name === key && type === "prefix");
+  if (isFamily) return ` "${key}" stands before a name: -o ${key}.NAME=VALUE.`;
+  return didYouMean(
+    key,
+    specs.map(([name]) => name),
+  );
 }
 
 function takes(drivers: readonly Driver[]): string {

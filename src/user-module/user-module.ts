@@ -231,8 +231,17 @@ function compileError(path: string, reason: unknown): ServingError {
   const file = location !== null && resolve(location.file) !== resolve(path) ? relative("", location.file) : path;
   if (location === null) return new ServingError("failed_precondition", `${path}: ${text}`, { cause: reason });
   const place = `${location.line}:${location.column + 1}`;
+  const hint = unresolvedHint(text);
   const cause = new Error(text, { cause: reason });
   // As if the file itself had thrown it there.
   cause.stack = `Error: ${text}\n    at ${resolve(location.file)}:${place}`;
-  return new ServingError("failed_precondition", `${file}:${place}: ${text}`, { cause });
+  return new ServingError("failed_precondition", `${file}:${place}: ${text}${hint}`, { cause });
+}
+
+/** What to do about an import that leads nowhere. */
+function unresolvedHint(text: string): string {
+  const name = /^Could not resolve "(.+)"$/.exec(text)?.[1];
+  if (name === undefined) return "";
+  if (/^[./]/.test(name)) return "; the path counts from the folder of the file that imports it.";
+  return `; install the package where the file finds it (npm install ${name}), or correct its name.`;
 }

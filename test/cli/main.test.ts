@@ -32,7 +32,7 @@ describe("a usage error ends with 2 and one line", () => {
     [["proxy", "serve"], 'kserving proxy takes flags alone, not "serve"; kserving proxy --help lists them.'],
     [
       ["proxy", "--port", "1"],
-      "unknown option '--port' (Did you mean --host?); kserving proxy --help lists the flags.",
+      "--port is a flag of kserving serve, not of kserving proxy; kserving proxy --help lists the flags.",
     ],
     [[], "No model is given; expected --model-path PATH, or --driver null for hooks alone. kserving --help has"],
     [
@@ -48,6 +48,8 @@ describe("a usage error ends with 2 and one line", () => {
     [[...NULL, "-o", "2:a=b"], '-o is "2:a=b", but there is 1 stage'],
     [[...NULL, "-o", "a=b"], 'No driver has the option "a".'],
     [[...NULL, "-o", "__proto__=1"], 'No driver has the option "__proto__".'],
+    [["--version-encoding", "int32"], "--version-encoding is a flag of kserving proxy, not of kserving serve;"],
+    [["--port", "0", "--model-path", "x.onnx", "-o", "ep=cuda"], '"ep" stands before a name: -o ep.NAME=VALUE.'],
     [["serve", "serve"], 'Unexpected argument "serve"; a command comes first (serve, proxy'],
     [["--port", "0", "--model-path", "x.onnx", "-o", "intra_op_thread=2"], 'Did you mean "intra_op_threads"?'],
   ])("kserving %j", async (args, message) => {
@@ -94,6 +96,25 @@ describe("what cannot be had ends with 1 and one line", () => {
     expect(code).toBe(1);
   });
 
+  test("a folder with models that is none itself, by their names", async () => {
+    const folder = tempFolder({ "a.onnx": "", "b.xml": "", "notes.txt": "" });
+    const { code, stderr } = await runKserving(["--port", "0", "--model-path", folder]);
+    expect(oneLine(stderr)).toContain(`The folder has ${folder}/a.onnx, ${folder}/b.xml, which --model-path may name.`);
+    expect(code).toBe(1);
+  });
+
+  test("a hook file that throws while it is loaded, by its place", async () => {
+    const hooks = await writeTestFile("hooks.ts", '\nthrow new Error("no labels");');
+    const { stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    expect(oneLine(stderr)).toMatch(/hooks\.ts threw while it was loaded: no labels \(at \S+hooks\.ts:2:7\)$/);
+  });
+
+  test("a hook file that imports a package that is not there", async () => {
+    const hooks = await writeTestFile("hooks.ts", 'import x from "nope-pkg";\nexport const process = x;');
+    const { stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    expect(oneLine(stderr)).toMatch(/1:15: Could not resolve "nope-pkg"; install the package .*npm install nope-pkg/);
+  });
+
   test("a hook file with a syntax error, by file, line and column", async () => {
     const hooks = await writeTestFile("hooks.ts", "export const preprocess =\n  (inputs) => { return ];\n");
     const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
@@ -114,7 +135,7 @@ describe("what cannot be had ends with 1 and one line", () => {
       'export const init_hook = () => { throw new Error("no\\nlabels"); };',
     );
     const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
-    expect(oneLine(stderr)).toMatch(/hooks\.ts: init_hook failed: no labels$/);
+    expect(oneLine(stderr)).toMatch(/hooks\.ts: init_hook failed: no labels \(at \S+hooks\.ts:1:40\)$/);
     expect(code).toBe(1);
   });
 
@@ -144,7 +165,7 @@ test("at log level debug the causes follow, with their stacks", async () => {
   for (const level of [["--log-level", "debug"], ["--log-level=trace"]]) {
     const { stderr } = await runKserving([...NULL, "--hooks", hooks, ...level]);
     expect(stderr).toMatch(
-      /^kserving: \S+hooks\.ts: init_hook failed: no labels\n {2}caused by: Error: no labels\n {6}at /,
+      /^kserving: \S+hooks\.ts: init_hook failed: no labels \(at \S+\)\n {2}caused by: Error: no labels\n {6}at /,
     );
   }
 });

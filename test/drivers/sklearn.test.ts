@@ -34,6 +34,11 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     const untrusted = loadModel("sklearn", pathOf("scaler.pkl"), { options: { python: python ?? "" } });
     await expect(untrusted).rejects.toThrow(/runs whatever code is in it.*-o allow_pickle=true/);
     const broken = join(tempFolder(), "broken.pkl");
+    const text = join(tempFolder(), "text.joblib");
+    writeFileSync(text, '{"a": 1}');
+    await expect(loadModel("sklearn", text, { options })).rejects.toThrow(
+      /^The file is text, such as JSON .* no pickle/,
+    );
     writeFileSync(broken, "no pickle");
     await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(/^The pickle cannot be loaded: /);
   });

@@ -99,6 +99,12 @@ describe("a request over HTTP has one line", () => {
   });
 });
 
+test("bytes that are not an HTTP request have a line with the status of their answer", async () => {
+  const { server, find } = await start();
+  new RawClient(Number(new URL(server.httpUrl).port)).write("garbage\r\n\r\n");
+  expect(await find({ msg: "request", path: "" })).toMatchObject({ protocol: "http", status: 400 });
+});
+
 describe("a request over gRPC has one line", () => {
   const rpc = "/inference.GRPCInferenceService/ModelInfer";
 

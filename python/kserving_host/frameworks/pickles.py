@@ -3,6 +3,8 @@
 from ..errors import one_line, refused
 
 ENDINGS = (".pkl", ".pickle", ".joblib")
+# No pickle of any protocol begins with these.
+TEXT_STARTS = (b"{", b"[", b"<", b"#")
 
 
 def is_pickle(path):
@@ -16,6 +18,9 @@ def is_pickle(path):
 
 def load_pickle(path, options):
     """The object in the file; refused unless the user says that the file is to be trusted."""
+    with open(path, "rb") as file:
+        if file.read(1) in TEXT_STARTS:
+            raise refused("The file is text, such as JSON or a web page, and no pickle; expected what joblib.dump or pickle.dump wrote.")
     if not options.get("allow_pickle"):
         raise refused("The file is a pickle, and loading it runs whatever code is in it. For a file that you trust: -o allow_pickle=true.")
     try:

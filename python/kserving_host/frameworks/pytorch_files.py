@@ -51,7 +51,7 @@ def _kind_of(file):
     if not zipfile.is_zipfile(file):
         with open(file, "rb") as opened:
             if opened.read(1) != b"\x80":
-                raise refused(f'"{os.path.basename(file)}" was not saved by PyTorch: it is neither a zip archive nor a pickle.')
+                raise refused(f'"{os.path.basename(file)}" was not saved by PyTorch: it is neither a zip archive nor a pickle. Expected what torch.jit.save, torch.export.save or torch.save wrote.')
         return "saved"
     with zipfile.ZipFile(file) as archive:
         names = {name.partition("/")[2] or name for name in archive.namelist()} | set(archive.namelist())

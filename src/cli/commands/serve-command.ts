@@ -36,7 +36,9 @@ export async function serve(commandLine: ParsedCommandLine<"serve">, env: Enviro
   const stopReloading = reloadHooksOnDemand(server, { watch: settings.watch, log });
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
-  process.on("unhandledRejection", (err) => log.error("a hook left a promise to itself, and it was rejected", { err }));
+  process.on("unhandledRejection", (err) =>
+    log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err }),
+  );
   const notice = openAccessNotice(settings.host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.

@@ -67,6 +67,7 @@ function parseArguments(
     command.parse(argv, { from: "user" });
   } catch (reason) {
     throw (
+      flagOfOther(reason, name) ??
       (name === "serve" ? foreignFlag(reason) : undefined) ??
       toUsageError(reason, `${command.name()} --help lists the flags`)
     );
@@ -77,6 +78,17 @@ function parseArguments(
   throw new ServingError(
     "invalid_argument",
     `${command.name()} takes flags alone, not "${unexpected}"; ${command.name()} --help lists them.`,
+  );
+}
+
+/** The error for a flag that the other command has. */
+function flagOfOther(reason: unknown, name: SettingsCommand): ServingError | undefined {
+  const [, flag] = reason instanceof CommanderError ? (/unknown option '([^'=]+)/.exec(reason.message) ?? []) : [];
+  const other = name === "serve" ? "proxy" : "serve";
+  if (flag === undefined || !settingsOf(other).some(([each]) => flagOf(each) === flag)) return undefined;
+  return new ServingError(
+    "invalid_argument",
+    `${flag} is a flag of kserving ${other}, not of kserving ${name}; kserving ${name} --help lists the flags.`,
   );
 }
 

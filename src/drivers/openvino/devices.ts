@@ -53,7 +53,7 @@ function assertThere(base: string, available: readonly string[]): void {
   if (available.some((device) => device === base || device.split(".")[0] === base || device === family)) return;
   const gone = GONE[family];
   const why = gone === undefined ? "is not there" : `is gone from OpenVINO since ${gone}`;
-  throw refused(`The device ${base} ${why}; this machine has ${available.join(", ")}.`);
+  throw refused(`The device ${base} ${why}; this machine has ${available.join(", ")}; choose with -o device=NAME.`);
 }
 
 function wrong(text: string, available: readonly string[], hint = ""): ServingError {

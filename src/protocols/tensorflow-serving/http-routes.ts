@@ -38,9 +38,12 @@ export function createTensorflowRoutes({ service }: HttpDependencies): HttpRoute
   };
 }
 
+/** Behind the original's text. */
+const EXPECTED = "Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.";
+
 function malformed(method: string, url: string): HttpRoute {
   const answer = async () => {
-    throw new ServingError("invalid_argument", `Malformed request: ${method} ${url}`);
+    throw new ServingError("invalid_argument", `Malformed request: ${method} ${url}. ${EXPECTED}`);
   };
   return { kind: "read", answer };
 }

@@ -19,12 +19,12 @@ describe("-o device=", () => {
   });
 
   it.each([
-    ["GPU.7", "failed_precondition", "The device GPU.7 is not there; this machine has CPU, GPU.0, GPU.1."],
-    ["MULTI:NPU,CPU", "failed_precondition", "The device NPU is not there; this machine has CPU, GPU.0, GPU.1."],
+    ["GPU.7", "failed_precondition", "The device GPU.7 is not there; this machine has CPU, GPU.0, GPU.1; choose with -o device=NAME."],
+    ["MULTI:NPU,CPU", "failed_precondition", "The device NPU is not there; this machine has CPU, GPU.0, GPU.1; choose with -o device=NAME."],
     [
       "HDDL",
       "failed_precondition",
-      "The device HDDL is gone from OpenVINO since 2022.1; this machine has CPU, GPU.0, GPU.1.",
+      "The device HDDL is gone from OpenVINO since 2022.1; this machine has CPU, GPU.0, GPU.1; choose with -o device=NAME.",
     ],
     ["", "invalid_argument", 'Option "device" is ""; expected a device (CPU, GPU.0, GPU.1), or several as'],
   ])("refuses %j", (text, code, message) => {

@@ -183,16 +183,36 @@ describe("POST /v1/models/NAME:predict", () => {
       400,
       "Failed to convert version: 9223372036854775808 to numeric.",
     ],
-    ["/v1/models/default:PREDICT", 400, "Malformed request: POST /v1/models/default:PREDICT"],
-    ["/v1/models/default:predict?x=1", 400, "Malformed request: POST /v1/models/default:predict?x=1"],
+    [
+      "/v1/models/default:PREDICT",
+      400,
+      "Malformed request: POST /v1/models/default:PREDICT. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+    ],
+    [
+      "/v1/models/default:predict?x=1",
+      400,
+      "Malformed request: POST /v1/models/default:predict?x=1. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+    ],
     [
       "/v1/models/default/versions/1/labels/a:predict",
       400,
-      "Malformed request: POST /v1/models/default/versions/1/labels/a:predict",
+      "Malformed request: POST /v1/models/default/versions/1/labels/a:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
     ],
-    ["/v1/models/default/versions/one:predict", 400, "Malformed request: POST /v1/models/default/versions/one:predict"],
-    ["/v1/models/:predict", 400, "Malformed request: POST /v1/models/:predict"],
-    ["/v1/", 400, "Malformed request: POST /v1/"],
+    [
+      "/v1/models/default/versions/one:predict",
+      400,
+      "Malformed request: POST /v1/models/default/versions/one:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+    ],
+    [
+      "/v1/models/:predict",
+      400,
+      "Malformed request: POST /v1/models/:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+    ],
+    [
+      "/v1/",
+      400,
+      "Malformed request: POST /v1/. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+    ],
     [
       "/v1/models/default%zz:predict",
       404,
@@ -252,7 +272,10 @@ describe("other requests under /v1/", () => {
   test.each(["GET", "PUT", "DELETE", "PATCH"])("refuses %s", async (method) => {
     const { httpUrl } = await startServer(ECHO);
     const path = "/v1/models/default:predict";
-    expect(await errorOf(httpUrl, path, { method })).toEqual([400, `Malformed request: ${method} ${path}`]);
+    expect(await errorOf(httpUrl, path, { method })).toEqual([
+      400,
+      `Malformed request: ${method} ${path}. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.`,
+    ]);
   });
 
   test("answers OPTIONS to whoever says where it comes from", async () => {
