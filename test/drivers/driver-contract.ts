@@ -196,7 +196,7 @@ const CASES = {
   }: Subject) => {
     const program = fileURLToPath(new URL("run-once.ts", import.meta.url));
     const input = serialize({ name, modelPath, options, inputs: { ...samples[0].inputs } });
-    const printed = execFileSync(process.execPath, ["--import", "tsx", program], { input, timeout: 15_000 });
+    const printed = execFileSync(process.execPath, ["--import", "tsx", program], { input, timeout: 50_000 });
     expect(printed.toString()).toBe("closed");
   },
 };

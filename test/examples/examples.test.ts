@@ -71,8 +71,9 @@ describe.each(WIRES)("over %s", (_, { predict, predictJson }) => {
     const server = await startServer({ ...(await readExample("log-calls")).options, log });
     expect(await predict(server, { x: [1.5] })).toEqual({ x: [1.5] });
     expect(events).toContainEqual(["Got params", expect.objectContaining({ greeting: "hello", model_path: "" })]);
-    expect(events).toContainEqual(["Running preprocess", { inputs: ["x"] }]);
-    expect(events).toContainEqual(["Running postprocess", { outputs: ["x"] }]);
+    const requestId = expect.any(String);
+    expect(events).toContainEqual(["Running preprocess", { inputs: ["x"], requestId }]);
+    expect(events).toContainEqual(["Running postprocess", { outputs: ["x"], requestId }]);
   });
 
   it("two-models.ts runs its hooks in order and leaves the empty slot alone", async () => {

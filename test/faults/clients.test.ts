@@ -105,8 +105,8 @@ function openFilesLimit(): number {
 
 /** Waits for what another process does and tells nobody of. */
 async function until(condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !condition(); ) {
-    if (Date.now() > deadline) throw new Error(`not within 10 s: ${condition}`);
+  for (const deadline = Date.now() + 30_000; !condition(); ) {
+    if (Date.now() > deadline) throw new Error(`not within 30 s: ${condition}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

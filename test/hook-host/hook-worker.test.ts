@@ -141,7 +141,7 @@ test.each([
     signal: new AbortController().signal,
   });
   await expect(asked).rejects.toMatchObject({ code: "unavailable" });
-  await expect.poll(() => pool.isReady(), { timeout: 5000 }).toBe(true);
+  await expect.poll(() => pool.isReady()).toBe(true);
   expect(loads).toBe(2);
 });
 

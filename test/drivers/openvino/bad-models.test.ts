@@ -168,7 +168,7 @@ describe.skipIf(missing !== undefined)("the openvino driver says what is wrong w
     // In a process of its own: this one has OpenVINO loaded from elsewhere.
     const program = fileURLToPath(new URL("delete-runtime.ts", import.meta.url));
     const args = ["--import", "tsx", program, folder, openvinoModel("dense")];
-    const printed = execFileSync(process.execPath, args, { encoding: "utf8", timeout: 30_000 });
+    const printed = execFileSync(process.execPath, args, { encoding: "utf8", timeout: 50_000 });
     expect(printed).toMatch(
       /^answered\nOpenVINO has no device: .* install it again: kserving runtimes install openvino\.\nanswered\n$/i,
     );

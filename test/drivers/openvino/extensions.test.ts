@@ -36,7 +36,7 @@ async function compileExtension(): Promise<string> {
 }
 
 describe.skipIf(missing !== undefined)("-o extension=", () => {
-  it("gives OpenVINO operations that it does not have", { timeout: 30_000 }, async () => {
+  it("gives OpenVINO operations that it does not have", async () => {
     const model = await loadModel(MODEL, { extension: await compileExtension() });
     expect((await predict(model, { x: floats([3], 1, -2, 0.5) })).y).toEqual(floats([3], 2, -4, 1));
   });
