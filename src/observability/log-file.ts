@@ -33,26 +33,34 @@ export function openLogFile(path: string): LogFile {
 class AppendedFile {
   readonly #path: string;
   #descriptor: number;
+  #identity: FileIdentity;
 
   constructor(path: string) {
     this.#path = path;
     this.#descriptor = openToAppend(path);
+    this.#identity = fstatSync(this.#descriptor);
   }
 
   append(bytes: Buffer): void {
-    if (!isAt(this.#path, this.#descriptor)) this.#reopen();
+    if (!this.#isAtPath()) this.#reopen();
     let written = 0;
     // A disk that is nearly full takes a part of a line.
     while (written < bytes.length) written += writeSync(this.#descriptor, bytes, written);
   }
 
   isSameAs(descriptor: number): boolean {
-    return isSameFile(fstatSync(this.#descriptor), fstatSync(descriptor));
+    return isSameFile(this.#identity, fstatSync(descriptor));
+  }
+
+  #isAtPath(): boolean {
+    const found = statSync(this.#path, { throwIfNoEntry: false });
+    return found !== undefined && isSameFile(found, this.#identity);
   }
 
   #reopen(): void {
     const old = this.#descriptor;
     this.#descriptor = openSync(this.#path, "a");
+    this.#identity = fstatSync(this.#descriptor);
     closeSync(old);
   }
 }
@@ -69,11 +77,6 @@ function openToAppend(path: string): number {
 interface FileIdentity {
   readonly dev: number;
   readonly ino: number;
-}
-
-function isAt(path: string, descriptor: number): boolean {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && isSameFile(found, fstatSync(descriptor));
 }
 
 function isSameFile(one: FileIdentity, other: FileIdentity): boolean {
