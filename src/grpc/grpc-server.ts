@@ -24,6 +24,7 @@ import { hasReceivePlace } from "./receive-into.ts";
 import { SendWatch } from "./send-watch.ts";
 import { StreamCall } from "./stream-call.ts";
 import { UnaryCall } from "./unary-call.ts";
+import { warnOfHttp1 } from "./warn-of-http1.ts";
 
 /** Where and how to listen, and what to serve. */
 export interface GrpcServerOptions {
@@ -77,6 +78,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
   const server = createHttp2Server();
+  warnOfHttp1(server, log);
   const connections = new Http2Connections(
     server,
     new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS),

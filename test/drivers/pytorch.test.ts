@@ -218,7 +218,8 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
     writeFileSync(broken, "not a model");
     await expect(load(broken)).rejects.toMatchObject({
       code: "failed_precondition",
-      message: '"broken.pt" was not saved by PyTorch: it is neither a zip archive nor a pickle. Expected what torch.jit.save, torch.export.save or torch.save wrote.',
+      message:
+        '"broken.pt" was not saved by PyTorch: it is neither a zip archive nor a pickle. Expected what torch.jit.save, torch.export.save or torch.save wrote.',
     });
   });
 

@@ -19,8 +19,16 @@ describe("-o device=", () => {
   });
 
   it.each([
-    ["GPU.7", "failed_precondition", "The device GPU.7 is not there; this machine has CPU, GPU.0, GPU.1; choose with -o device=NAME."],
-    ["MULTI:NPU,CPU", "failed_precondition", "The device NPU is not there; this machine has CPU, GPU.0, GPU.1; choose with -o device=NAME."],
+    [
+      "GPU.7",
+      "failed_precondition",
+      "The device GPU.7 is not there; this machine has CPU, GPU.0, GPU.1; choose with -o device=NAME.",
+    ],
+    [
+      "MULTI:NPU,CPU",
+      "failed_precondition",
+      "The device NPU is not there; this machine has CPU, GPU.0, GPU.1; choose with -o device=NAME.",
+    ],
     [
       "HDDL",
       "failed_precondition",
