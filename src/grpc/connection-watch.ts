@@ -37,7 +37,7 @@ export class ConnectionWatch {
       this.#watched.delete(watched);
       if (this.#watched.size === 0) this.#stop();
     });
-    this.#timer ??= setInterval(() => this.#look(), this.#timeoutMs / 2).unref();
+    this.#timer ??= setInterval(() => this.#look(), this.#timeoutMs / 8).unref();
   }
 
   #stop(): void {

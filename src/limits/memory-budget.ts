@@ -4,6 +4,9 @@ import { imageMemory } from "./image-memory.ts";
 /** Requests of so few bytes are not refused on account of images: one large image would shut everybody else out. */
 const SMALL_BYTES = 64 * 1024;
 
+/** The part that small requests may have beyond the budget, so that a few large ones, or answers that nobody takes, do not keep them out. */
+const SMALL_SHARE = 1 / 8;
+
 /**
  * Bytes that all requests of a server hold together, whatever wire they come over: each one's body from its first byte on,
  * what that is inflated to, its inputs, its outputs, and its answer until that has been sent. Decoded images of all threads count
@@ -11,11 +14,14 @@ const SMALL_BYTES = 64 * 1024;
  */
 export class MemoryBudget {
   readonly #maxBytes: number;
+  /** What a request holds at most that may use the part kept free for such. */
+  readonly #smallBytes: number;
   #heldBytes = 0;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
     imageMemory.limitBytes = maxBytes;
+    this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
   }
 
   /** The share of a new request, which holds nothing yet. */
@@ -27,9 +33,10 @@ export class MemoryBudget {
   check(bytes: number, ownBytes: number): void {
     const isAlone = this.#heldBytes === ownBytes;
     if (isAlone) return;
-    const isSmall = ownBytes + bytes <= SMALL_BYTES;
-    const heldBytes = this.#heldBytes + (isSmall ? 0 : imageMemory.heldBytes);
-    if (heldBytes + bytes <= this.#maxBytes) return;
+    const totalBytes = ownBytes + bytes;
+    const heldBytes = this.#heldBytes + (totalBytes <= SMALL_BYTES ? 0 : imageMemory.heldBytes);
+    const limitBytes = totalBytes <= this.#smallBytes ? this.#maxBytes * (1 + SMALL_SHARE) : this.#maxBytes;
+    if (heldBytes + bytes <= limitBytes) return;
     throw new ServingError(
       "unavailable",
       `The requests under way hold ${heldBytes} bytes (--max-queue-bytes ${this.#maxBytes}); try again later.`,

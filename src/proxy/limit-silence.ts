@@ -31,7 +31,8 @@ export function limitSilence(server: Server, rules: SilenceRules): void {
   server.on("timeout", (socket: Socket) => {
     if (exchanges.isBusy(socket)) {
       // Without unsent bytes it is the server that its client waits for.
-      if (socket.writableLength > 0) socket.destroy();
+      // Reset, since the system would go on offering what it has in its own buffers.
+      if (socket.writableLength > 0) socket.resetAndDestroy();
       return;
     }
     const { bytesRead } = socket;

@@ -29,6 +29,19 @@ test("a request alone may hold any number of bytes, and then keeps all others ou
   late.grow(1000);
 });
 
+test("small requests get in beside large ones that fill the budget, up to an eighth of it", () => {
+  const budget = new MemoryBudget(2 ** 20);
+  const [first, large] = [budget.open(), budget.open()];
+  first.grow(1);
+  large.grow(2 ** 20 - 1);
+  const small = Array.from({ length: 128 }, () => budget.open());
+  for (const share of small) share.grow(1024);
+  expect(() => budget.open().check(1)).toThrow();
+  small[0]?.release();
+  expect(() => budget.open().check(1025)).toThrow();
+  budget.open().check(1024);
+});
+
 test("a check takes nothing", () => {
   const budget = new MemoryBudget(100);
   const [first, second] = [budget.open(), budget.open()];
