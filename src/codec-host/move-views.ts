@@ -15,16 +15,23 @@ const MAX_SPARE_PART = 1 / 2;
 /** Buffers up to this size may be the pool of small Buffers, which is never transferred; a copy costs less than finding out. */
 const SMALL_BYTES = 64 * 1024;
 
-/** Prepares views for another thread: their buffers are transferred where they may be, each once; of others the viewed part is copied. */
+/** Parts of slabs begin at multiples of this, in bytes, which suits every dtype. */
+const ALIGNMENT = 8;
+/** A slab is not larger, in bytes, unless one view is. */
+const MAX_SLAB_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Prepares views for another thread: their buffers are transferred where they may be, each once; of others the viewed part is
+ * copied. Small views are copied into slabs that they share: a buffer of its own costs the main thread some ten microseconds
+ * for each, and a message may have thousands.
+ */
 export function moveViews(views: readonly ArrayBufferView[], mayTransfer: MayTransfer): MovedViews {
   const wanted = mayTransfer === "owned" ? ownedBuffers(views) : mayTransfer;
-  const transfer = new Set<ArrayBuffer>();
-  const moved = views.map((view) => {
-    const kept = wanted.has(view.buffer) ? view : copyOf(view);
-    transfer.add(kept.buffer as ArrayBuffer);
-    return kept;
-  });
-  return { views: moved, transfer: [...transfer] };
+  const isCopied = (view: ArrayBufferView) => !wanted.has(view.buffer) || view.buffer.byteLength <= SMALL_BYTES;
+  const copies = copyInSlabs(views.filter(isCopied));
+  let copied = 0;
+  const moved = views.map((view) => (isCopied(view) ? (copies[copied++] as ArrayBufferView) : view));
+  return { views: moved, transfer: [...new Set(moved.map(({ buffer }) => buffer as ArrayBuffer))] };
 }
 
 function ownedBuffers(views: readonly ArrayBufferView[]): ReadonlySet<ArrayBufferLike> {
@@ -39,10 +46,42 @@ function isOwned(buffer: ArrayBufferLike, covered: number): boolean {
   return isLarge && buffer.byteLength - covered <= MAX_SPARE_PART * buffer.byteLength;
 }
 
-/** Not Buffer.slice(), which does not copy. */
-function copyOf(view: ArrayBufferView): ArrayBufferView {
-  const { buffer, byteOffset, byteLength } = view;
-  const copy = buffer.slice(byteOffset, byteOffset + byteLength);
-  if (Buffer.isBuffer(view)) return new Uint8Array(copy);
-  return new (view.constructor as new (memory: ArrayBufferLike) => ArrayBufferView)(copy);
+function copyInSlabs(views: readonly ArrayBufferView[]): ArrayBufferView[] {
+  const copies: ArrayBufferView[] = [];
+  while (copies.length < views.length) {
+    const { end, bytes } = slabFrom(views, copies.length);
+    const slab = new ArrayBuffer(bytes);
+    let start = 0;
+    for (const view of views.slice(copies.length, end)) {
+      copies.push(copyAt(view, slab, start));
+      start += alignedSize(view);
+    }
+  }
+  return copies;
 }
+
+/** Where the views end that share a slab with the one at an index, and how large the slab is. */
+function slabFrom(views: readonly ArrayBufferView[], first: number): { readonly end: number; readonly bytes: number } {
+  let bytes = 0;
+  let end = first;
+  for (let view = views[end]; view !== undefined; view = views[++end]) {
+    if (end > first && bytes + alignedSize(view) > MAX_SLAB_BYTES) break;
+    bytes += alignedSize(view);
+  }
+  return { end, bytes };
+}
+
+function alignedSize({ byteLength }: ArrayBufferView): number {
+  return Math.ceil(byteLength / ALIGNMENT) * ALIGNMENT;
+}
+
+/** A Buffer becomes a plain Uint8Array, as it does in another thread. */
+function copyAt(view: ArrayBufferView, slab: ArrayBuffer, start: number): ArrayBufferView {
+  const { buffer, byteOffset, byteLength } = view;
+  new Uint8Array(slab, start, byteLength).set(new Uint8Array(buffer, byteOffset, byteLength));
+  if (Buffer.isBuffer(view)) return new Uint8Array(slab, start, byteLength);
+  const { BYTES_PER_ELEMENT: size = 1 } = view as { readonly BYTES_PER_ELEMENT?: number };
+  return new (view.constructor as ViewConstructor)(slab, start, byteLength / size);
+}
+
+type ViewConstructor = new (memory: ArrayBuffer, start: number, length: number) => ArrayBufferView;

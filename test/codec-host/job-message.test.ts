@@ -56,3 +56,20 @@ test("a small part of a large buffer is copied, and the buffer stays", () => {
   expect(arrived.buffer.byteLength).toBe(400);
   expect(buffer.byteLength).toBe(1_000_000);
 });
+
+test("thousands of small views, each with a buffer of its own, cross in one slab", () => {
+  const views = Array.from({ length: 4096 }, (_, index) => Float32Array.of(index, 0.5, -index));
+  const { message, transfer } = toJobMessage(views, "owned");
+  expect(transfer.length).toBe(1);
+  expect(message.views).toEqual(views);
+  expect(moved(views, new Set(views.map(({ buffer }) => buffer)))).toEqual(views);
+});
+
+test("small views of every kind arrive with their values, and large ones share no slab", () => {
+  const small = [Uint8Array.of(1), Float64Array.of(2), Uint16Array.of(3, 4, 5), BigInt64Array.of(-6n)];
+  const large = [new Uint8Array(3_000_000).fill(7), new Uint8Array(3_000_000).fill(8)];
+  const [, double, , bigint, seven, eight] = moved([...small, ...large]);
+  expect([double, bigint]).toEqual([Float64Array.of(2), BigInt64Array.of(-6n)]);
+  expect([seven?.[0], eight?.at(-1)]).toEqual([7, 8]);
+  expect(seven?.buffer).not.toBe(eight?.buffer);
+});
