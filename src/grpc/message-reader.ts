@@ -1,6 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { BELIEVED_BYTES, leadTo, TRUSTED_BYTES } from "../limits/byte-list.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import { MessageArrival } from "../limits/message-arrival.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import type { MessagePool } from "./message-pool.ts";
 import { type Nesting, payloadStart } from "./payload-start.ts";
@@ -36,6 +37,7 @@ const NOTHING = Buffer.alloc(0);
  */
 export class MessageReader {
   readonly #limits: MessageLimits;
+  readonly #arrival: MessageArrival;
   /** With its prefix, as far as it has come, and room for more. */
   #bytes: Buffer = NOTHING;
   #length = 0;
@@ -47,6 +49,7 @@ export class MessageReader {
 
   constructor(limits: MessageLimits) {
     this.#limits = limits;
+    this.#arrival = new MessageArrival(limits.memory);
   }
 
   /** Where the next bytes are to be written, to be told of before any others come; never empty, and never a message that was given out. */
@@ -58,7 +61,7 @@ export class MessageReader {
   /** Takes the bytes that were written to the room; throws, and is of no use any more, as soon as the message is known to be one that cannot be taken. */
   filled(bytes: number): void {
     if (this.#isDropped) return;
-    this.#limits.memory.grow(bytes);
+    this.#arrival.add(bytes);
     if (this.#neededBytes === undefined) this.#begin(LANDING.subarray(0, bytes));
     else if (this.#length === this.#neededBytes) throw secondMessage();
     else this.#length += bytes;
@@ -113,6 +116,7 @@ export class MessageReader {
     const neededBytes = PREFIX_BYTES + this.#readLength(head);
     if (head.length > neededBytes) throw secondMessage();
     this.#neededBytes = neededBytes;
+    this.#arrival.announce(neededBytes);
     this.#alignedAt = this.#payloadStart(head);
     this.#bytes = this.#fromPool(neededBytes) ?? allocate(Math.min(neededBytes, BELIEVED_BYTES), this.#alignedAt);
     this.#bytes.set(head);

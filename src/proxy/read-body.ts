@@ -3,6 +3,7 @@ import { ServingError } from "../errors.ts";
 import { ByteList } from "../limits/byte-list.ts";
 import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/inflate.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import { MessageArrival } from "../limits/message-arrival.ts";
 import { HttpError } from "./http-errors.ts";
 
 /** What bodies are held to. */
@@ -47,10 +48,12 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
     const body = new ByteList();
     body.expect(length, alignedAt);
     body.limitTo(maxBytes);
+    const arrival = new MessageArrival(memory);
+    arrival.announce(length);
     const add = (chunk: Buffer) => {
       try {
         if (body.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
-        memory.grow(chunk.length);
+        arrival.add(chunk.length);
         body.append(chunk);
       } catch (reason) {
         request.off("data", add);

@@ -1,0 +1,32 @@
+import { BELIEVED_BYTES } from "./byte-list.ts";
+import type { MemoryShare } from "./memory-budget.ts";
+
+/**
+ * Counts the bytes of one message as they arrive. Once a part of it is there, room for all that it announced is taken, or it is
+ * refused: many large messages that arrive together would otherwise fill the memory before any of them is complete.
+ */
+export class MessageArrival {
+  readonly #memory: MemoryShare;
+  #announcedBytes = 0;
+  #arrivedBytes = 0;
+  #countedBytes = 0;
+
+  constructor(memory: MemoryShare) {
+    this.#memory = memory;
+  }
+
+  /** Notes the length that the client announces. */
+  announce(bytes: number): void {
+    this.#announcedBytes = bytes;
+  }
+
+  /** Counts bytes that have arrived; throws `unavailable` where there is no room for them, or for those that will follow. */
+  add(bytes: number): void {
+    this.#arrivedBytes += bytes;
+    const isBelieved = this.#arrivedBytes > BELIEVED_BYTES;
+    const needed = isBelieved ? Math.max(this.#arrivedBytes, this.#announcedBytes) : this.#arrivedBytes;
+    if (needed <= this.#countedBytes) return;
+    this.#memory.grow(needed - this.#countedBytes);
+    this.#countedBytes = needed;
+  }
+}

@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { BELIEVED_BYTES } from "../../src/limits/byte-list.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MessageArrival } from "../../src/limits/message-arrival.ts";
+
+const LENGTH = 10 * BELIEVED_BYTES;
+
+function arrive(memory: MemoryBudget, announced: number) {
+  const arrival = new MessageArrival(memory.open());
+  arrival.announce(announced);
+  return arrival;
+}
+
+describe("a message that arrives", () => {
+  it("holds what came, until a part is there that nobody sends in vain", () => {
+    const memory = new MemoryBudget(LENGTH + BELIEVED_BYTES);
+    const first = arrive(memory, LENGTH);
+    first.add(BELIEVED_BYTES);
+    arrive(memory, LENGTH).add(BELIEVED_BYTES);
+    expect(() => first.add(1)).not.toThrow();
+  });
+
+  it("then holds all that it announced, so that another which does not fit is refused before it is there", () => {
+    const memory = new MemoryBudget(LENGTH + 2 * BELIEVED_BYTES);
+    const [first, second] = [arrive(memory, LENGTH), arrive(memory, LENGTH)];
+    first.add(BELIEVED_BYTES + 1);
+    second.add(BELIEVED_BYTES);
+    expect(() => second.add(1)).toThrow(expect.objectContaining({ code: "unavailable" }));
+    for (let arrived = BELIEVED_BYTES + 1; arrived < LENGTH; arrived += BELIEVED_BYTES) first.add(BELIEVED_BYTES);
+  });
+
+  it("holds what comes where it announces nothing", () => {
+    const memory = new MemoryBudget(3 * BELIEVED_BYTES);
+    arrive(memory, 0).add(2 * BELIEVED_BYTES);
+    expect(() => arrive(memory, 0).add(2 * BELIEVED_BYTES)).toThrow(expect.objectContaining({ code: "unavailable" }));
+  });
+});
