@@ -37,6 +37,9 @@ export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "s
   readonly stallMs: number;
 }
 
+/** How long a thread may live on when it can no longer be asked, in milliseconds. */
+const DEAF_MS = 1000;
+
 /** One hook thread, as the main thread sees it. */
 export class HookWorker {
   /** Resolves once the hooks are imported and checked. */
@@ -132,6 +135,8 @@ export class HookWorker {
     this.#phase = "init";
     this.#exchange = new Exchange(toHostPort(port1), "the hooks' thread", this.#startMark);
     this.#exchange.onMalformed(onMalformed);
+    // One that is ending closes its line too, and then tells by itself why.
+    this.#exchange.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
     this.#say({ start: { models, params, requests: port2 } }, ports);
     await this.#ready.promise;
@@ -296,6 +301,12 @@ export class HookWorker {
     });
     this.#exchange?.close();
     void this.#worker.terminate();
+  }
+
+  /** A thread that cannot be asked any more is of no use, though its event loop turns. */
+  #endDeaf(): void {
+    if (this.#failure !== undefined) return;
+    this.#endMalformed(new MalformedMessage("it closed its line, for want of an answer that can be sent"));
   }
 
   /** It runs JavaScript only, so terminating it is safe. */

@@ -67,14 +67,19 @@ export class Channel {
     this.#port.close();
   }
 
+  /** Ends the line, without what was not posted yet. */
+  abandon(): void {
+    this.#open = false;
+    this.#port.close();
+  }
+
   #receive(message: unknown, onRecord: (record: WireRecord) => void): void {
     if (!this.#open) return;
     try {
       for (const record of readFrame(message)) onRecord(record);
     } catch (reason) {
       if (!(reason instanceof MalformedMessage)) throw reason;
-      this.#open = false;
-      this.#port.close();
+      this.abandon();
       for (const listener of this.#malformedListeners) listener(reason);
     }
   }

@@ -29,6 +29,9 @@ export interface Question extends Omit<WireRecord, "id"> {
   readonly give?: boolean;
 }
 
+/** What a question that leaves something out has, so that it is not looked up in Object.prototype, which user code may extend. */
+const NO_OPTIONS = { meta: undefined, tensors: undefined, signal: undefined, give: false } as const;
+
 /** Errors of questions that nobody began to answer. */
 const neverStarted = new WeakSet<ServingError>();
 
@@ -68,7 +71,8 @@ export class Exchange {
   }
 
   /** Asks, and resolves with the answer; throws `unavailable` when the other side is gone. */
-  ask({ kind, meta, tensors, signal, give = false }: Question): Promise<Answer> {
+  ask(question: Question): Promise<Answer> {
+    const { kind, meta, tensors, signal, give } = { ...NO_OPTIONS, ...question };
     if (!this.#channel.isOpen) return Promise.reject(this.#gone());
     if (signal?.aborted) return Promise.reject(signal.reason);
     this.#lastId = (this.#lastId + 1) & 0x3fffffff;

@@ -63,7 +63,8 @@ class FrameReader {
     const metaBytes = this.#integer();
     const tensorCount = this.#count(this.#integer(), MIN_ENTRY_BYTES, "tensors");
     const meta = metaBytes === 0 ? undefined : parseMeta(this.#text(metaBytes));
-    if (tensorCount === 0) return meta === undefined ? { kind, id } : { kind, id, meta };
+    // Undefined fields too: an absent one is looked up in Object.prototype, which user code may have extended.
+    if (tensorCount === 0) return { kind, id, meta, tensors: undefined };
     const tensors = createTensors();
     for (let rest = tensorCount; rest > 0; rest--) {
       const [name, tensor] = this.#tensor();

@@ -60,7 +60,9 @@ export class FrameWriter {
     this.#records++;
   }
 
-  #record({ kind, id, meta, tensors }: WireRecord, give: boolean): void {
+  #record(record: WireRecord, give: boolean): void {
+    // Its own fields alone: user code may have given all objects such fields.
+    const { kind, id, meta, tensors } = { meta: undefined, tensors: undefined, ...record };
     const metaText = meta === undefined ? "" : toJson(meta);
     this.#reserve(24 + 3 * metaText.length);
     const start = this.#position >> 2;

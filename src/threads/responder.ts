@@ -72,7 +72,7 @@ export class Responder {
       // Nobody waits for what was cancelled, but that it is done is to be known.
       this.#send(id, abort.aborted ? {} : answer);
     } catch (reason) {
-      this.#channel.send({ kind: FAILURE, id, meta: toWireError(reason) });
+      this.#fail(id, reason);
     } finally {
       this.#running.delete(id);
       this.#options.onAnswered?.(this.#channel);
@@ -80,12 +80,22 @@ export class Responder {
   }
 
   /** What cannot be written, such as a shape with a rank of 300, is the answerer's fault, never the asker's. */
-  #send(id: number, { meta, tensors }: Partial<Answer>): void {
+  #send(id: number, answer: Partial<Answer>): void {
     const { give = false } = this.#options;
+    const { meta, tensors } = { meta: undefined, tensors: undefined, ...answer };
     try {
       this.#channel.send({ kind: ANSWER, id, meta, tensors }, { give });
     } catch (reason) {
       throw new ServingError("internal", `The answer cannot be sent: ${publicText(reason)}`, { cause: reason });
+    }
+  }
+
+  /** Where user code has broken what answers are made with, the asker must not wait for ever: the line ends. */
+  #fail(id: number, reason: unknown): void {
+    try {
+      this.#channel.send({ kind: FAILURE, id, meta: toWireError(reason) });
+    } catch {
+      this.#channel.abandon();
     }
   }
 

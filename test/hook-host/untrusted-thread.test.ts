@@ -84,6 +84,7 @@ describe("requests are answered though a hook replaces", () => {
       "Object.assign(Object.getPrototypeOf(Uint8Array.prototype), { set: null, slice: null })",
     ],
     ["ArrayBuffer's slice", "ArrayBuffer.prototype.slice = () => new SharedArrayBuffer(8) as any"],
+    ["a typed array's subarray", "Uint8Array.prototype.subarray = () => new Uint8Array(0) as any"],
     ["setImmediate", "globalThis.setImmediate = (() => {}) as any"],
     ["a port's postMessage", "MessagePort.prototype.postMessage = () => {}"],
     [
@@ -95,6 +96,42 @@ describe("requests are answered though a hook replaces", () => {
     const x = Array.from({ length: 9000 }, (_, index) => index);
     for (let time = 0; time < 3; time++) expect(await ask(servable, { x })).toEqual({ y: x });
   });
+});
+
+/** Hooks that run `replacement` when a request asks for it, then answer it. */
+const replacing = (replacement: string) => `
+  const own = { get: () => "own", set: () => {}, configurable: true };
+  export const preprocess = ({ x, attack }: any) => {
+    if (attack) { ${replacement}; }
+    return { y: x };
+  }`;
+
+test("a request is answered though a hook gives every object the fields of a message", async () => {
+  const names = '["kind", "id", "meta", "tensors"]';
+  const servable = await startHookThreads(
+    replacing(`for (const name of ${names}) Object.defineProperty(Object.prototype, name, own)`),
+  );
+  for (let time = 0; time < 3; time++) expect(await ask(servable, { x: 1, attack: 1 })).toEqual({ y: 1 });
+});
+
+test.each([
+  ["the list of a message's parts", "Array.isArray = () => { throw new Error('isArray') }"],
+  [
+    "how objects are made",
+    "Object.create = Object.entries = Object.keys = (() => { throw new Error('object') }) as any",
+  ],
+  ["how lists are made", "Array.prototype.map = Array.prototype.push = () => { throw new Error('list') }"],
+  ["how lists are read", "(Array.prototype as any)[Symbol.iterator] = () => { throw new Error('iterator') }"],
+
+  [
+    "the fields of every object",
+    "for (const name of ['code', 'dtype', 'shape', 'data', 'length']) Object.defineProperty(Object.prototype, name, own)",
+  ],
+  ["how lists grow, in silence", "Array.prototype.map = () => [] as any; Array.prototype.push = () => 0"],
+])("a request is answered or refused, never lost, where a hook replaces %s", async (_, replacement) => {
+  const servable = await startHookThreads(replacing(replacement));
+  const attack = () => run(servable, { kind: "tensors", tensors: toTensors({ x: 1, attack: 1 }) });
+  for (let time = 0; time < 3; time++) await attack().catch((reason) => expect(reason).toHaveProperty("code"));
 });
 
 test("a hook closes the files that it opened, and no others of the process", async () => {
