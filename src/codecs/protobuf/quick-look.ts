@@ -4,8 +4,8 @@ import { WIRE } from "./wire-reader.ts";
 export interface ValuePlaces {
   /** The number of the field that holds a message, at each depth from the whole message down to the one with the values. */
   readonly nesting: readonly number[];
-  /** Fields of the innermost message that are slow to read: packed varints. */
-  readonly slowFields: ReadonlySet<number>;
+  /** Fields of the innermost message that hold values as they are viewed: no packed varints, and no messages such as a shape. */
+  readonly viewedFields: ReadonlySet<number>;
   /** The field of the outermost message that holds raw values; absent = none. */
   readonly rawField?: number;
 }
@@ -63,9 +63,9 @@ class QuickLook {
   }
 
   #isQuickField({ number, start, end }: Field, depth: number): boolean {
-    const { nesting, slowFields, rawField } = this.#places;
+    const { nesting, viewedFields, rawField } = this.#places;
     if (nesting[depth] === number) return this.isQuick(start, end, depth + 1);
-    const isValue = depth === 0 ? number === rawField : depth === nesting.length && !slowFields.has(number);
+    const isValue = depth === 0 ? number === rawField : depth === nesting.length && viewedFields.has(number);
     if (isValue) return end - start <= LARGE_COPY_BYTES || (this.#message.byteOffset + start) % ALIGNMENT === 0;
     this.#otherLeft -= end - start;
     return this.#otherLeft >= 0;

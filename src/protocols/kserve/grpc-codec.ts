@@ -17,7 +17,7 @@ import type { Nesting } from "../../grpc/payload-start.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { decodeQuickly } from "../../limits/quick-budget.ts";
 import { byteSize, elementCount, MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
-import { contentsParts, KserveContents, VARINT_CONTENTS } from "./grpc-contents.ts";
+import { contentsParts, KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { readParameter, trueParameter } from "./grpc-parameters.ts";
 import type { KserveAnswer, KserveRequest, RequestedOutput } from "./infer-kserve.ts";
 import { type Parameter, readBoolean, refuseSharedMemory } from "./parameters.ts";
@@ -34,7 +34,7 @@ const STREAM = { error: 1, response: 2 } as const;
 export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
 
 /** Where the values of a ModelInferRequest may be viewed. */
-const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, slowFields: VARINT_CONTENTS, rawField: REQUEST.raw };
+const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEWED_CONTENTS, rawField: REQUEST.raw };
 
 /** What one input or output costs while it is read, so that a message of empty ones cannot fill the memory. */
 const TENSOR_BYTES = 512;

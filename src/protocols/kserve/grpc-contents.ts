@@ -34,10 +34,11 @@ const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
 ]);
 const BYTES_CONTENTS = 8;
 const NOTHING = new Uint8Array(0);
-/** The typed fields of numbers that have to be decoded one by one. */
-export const VARINT_CONTENTS: ReadonlySet<number> = new Set(
-  [...VALUE_WIRE].filter(([, wire]) => wire === WIRE.varint).map(([field]) => field),
-);
+/** The fields with values that need not be decoded one by one. */
+export const VIEWED_CONTENTS: ReadonlySet<number> = new Set([
+  BYTES_CONTENTS,
+  ...[...VALUE_WIRE].filter(([, wire]) => wire !== WIRE.varint).map(([field]) => field),
+]);
 
 /** An InferTensorContents as it lies on the wire; nothing is interpreted before its datatype is known. */
 export class KserveContents {

@@ -16,7 +16,7 @@ import { decodeQuickly } from "../../limits/quick-budget.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 import { typeOfDType } from "./tensor-proto.ts";
-import { ELEMENT_BYTES, TensorProtoFields, VARINT_FIELDS } from "./tensor-proto-fields.ts";
+import { ELEMENT_BYTES, TensorProtoFields, VIEWED_FIELDS } from "./tensor-proto-fields.ts";
 import { toTensor } from "./tensor-proto-reader.ts";
 import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
 
@@ -30,8 +30,8 @@ const ENTRY = { key: 1, value: 2 } as const;
 export const PREDICT_NESTING: Nesting = [REQUEST.inputs, ENTRY.value];
 
 /** Where the values of a PredictRequest, and of a PredictResponse, may be viewed. */
-const REQUEST_PLACES: ValuePlaces = { nesting: PREDICT_NESTING, slowFields: VARINT_FIELDS };
-const RESPONSE_PLACES: ValuePlaces = { nesting: [RESPONSE.outputs, ENTRY.value], slowFields: VARINT_FIELDS };
+const REQUEST_PLACES: ValuePlaces = { nesting: PREDICT_NESTING, viewedFields: VIEWED_FIELDS };
+const RESPONSE_PLACES: ValuePlaces = { nesting: [RESPONSE.outputs, ENTRY.value], viewedFields: VIEWED_FIELDS };
 
 /** What a map entry costs while it is read, so that a message of empty entries cannot fill the memory. */
 const ENTRY_BYTES = 256;

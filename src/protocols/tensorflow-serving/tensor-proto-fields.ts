@@ -28,10 +28,12 @@ const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
   [17, WIRE.varint],
 ]);
 
-/** The typed fields of numbers that have to be decoded one by one. */
-export const VARINT_FIELDS: ReadonlySet<number> = new Set(
-  [...VALUE_WIRE].filter(([, wire]) => wire === WIRE.varint).map(([field]) => field),
-);
+/** The fields with values that need not be decoded one by one. */
+export const VIEWED_FIELDS: ReadonlySet<number> = new Set([
+  TENSOR_PROTO.content,
+  STRING_VAL,
+  ...[...VALUE_WIRE].filter(([, wire]) => wire !== WIRE.varint).map(([field]) => field),
+]);
 
 /**
  * A TensorProto as it lies on the wire: its fields may come in any order, split, or in several messages to be merged,
