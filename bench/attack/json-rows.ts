@@ -21,6 +21,7 @@ const LISTS: readonly HostileList[] = [
   { name: "rows", unit: "[1]", count: 1_000_000 },
   { name: "deep-rows", unit: "[[[[[1]]]]]", count: 500_000 },
   { name: "columns", unit: '{"x":1}', count: 1_000_000 },
+  { name: "index-names", unit: '{"999":1}', count: 500_000 },
   { name: "integers", unit: "7", count: 10_000_000 },
   { name: "floats", unit: "1.2345678901234567e-5", count: 2_000_000 },
   { name: "large-integers", unit: "9007199254740993", count: 2_000_000 },

@@ -124,8 +124,8 @@ export class HttpExchange {
   }
 }
 
-/** What objects take at most of what they are made of: `[],` is three bytes, the list 64. */
-const MAX_GROWTH = 32;
+/** What objects take at most of what they are made of: `{},` is three bytes, the object 192. */
+const MAX_GROWTH = 64;
 const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
 
 /** How long a client waits, in milliseconds; HTTP has no word of its own for what gRPC calls a deadline. */

@@ -1,4 +1,13 @@
-import { JsonNumbers, type JsonObject, type JsonValue, type NumberStore, VALUE_BYTES } from "./json-value.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import {
+  CONTAINER_BYTES,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+  type NumberStore,
+  SHAPE_BYTES,
+  VALUE_BYTES,
+} from "./json-value.ts";
 
 /** A block of numbers has at most so many dimensions; deeper lists are arrays of blocks. */
 const MAX_RANK = 64;
@@ -62,7 +71,9 @@ export class ArrayFrame {
   /** The value of the closed list. */
   close(): JsonValue {
     if (this.#items !== undefined || this.isEmpty) return this.#items ?? EMPTY_LIST;
-    return new JsonNumbers(this.#store, this.#start, this.#shape());
+    const shape = this.#shape();
+    this.#store.budget.spend(SHAPE_BYTES + shape.length * DIMENSION_BYTES, oneMoreList);
+    return new JsonNumbers(this.#store, this.#start, shape);
   }
 
   #shape(): readonly number[] {
@@ -77,6 +88,7 @@ export class ArrayFrame {
   }
 
   #toItems(): JsonValue[] {
+    this.#store.budget.spend(CONTAINER_BYTES, oneMoreList);
     this.#store.budget.spend(
       this.#count * VALUE_BYTES,
       () => `a list of ${this.#count} values that are not all numbers`,
@@ -89,26 +101,65 @@ export class ArrayFrame {
   }
 }
 
+const DIMENSION_BYTES = 8;
+const oneMoreList = () => "one more list";
+
 const EMPTY_LIST: readonly JsonValue[] = Object.freeze([]);
+
+/** Members that {@link CONTAINER_BYTES} pays for; what each further one takes beside its value; what one with a number for a name does. */
+const MEMBERS_PAID = 4;
+const MEMBER_BYTES = 32;
+const INDEX_BYTES = 192;
+/** What an index may look like. */
+const INDEX = /^\d{1,10}$/;
+const oneMoreObject = () => "one more object";
+const oneMoreMember = () => "one more member";
 
 /** An object that is being read. */
 export class ObjectFrame {
   readonly #members: Record<string, JsonValue> = Object.create(null);
+  readonly #budget: DecodeBudget;
   #key = "";
-  isEmpty = true;
+  #count = 0;
+  #hasIndexes = false;
+
+  constructor(budget: DecodeBudget) {
+    budget.spend(CONTAINER_BYTES, oneMoreObject);
+    this.#budget = budget;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
 
   /** The key of the value that {@link add} gets next. */
   expect(key: string): void {
     this.#key = key;
-    this.isEmpty = false;
+    this.#count++;
+    if (this.#count > MEMBERS_PAID) this.#budget.spend(MEMBER_BYTES, oneMoreMember);
+    if (isDigit(key.charCodeAt(0)) && INDEX.test(key)) this.#expectIndex(key);
   }
 
   add(value: JsonValue): void {
     this.#members[this.#key] = value;
   }
 
+  /** V8 would make room for all indexes up to this one: 12 KB for `{"999":1}`. It does not where a member once was a hidden one. */
+  #expectIndex(key: string): void {
+    this.#budget.spend(INDEX_BYTES, oneMoreMember);
+    if (this.#hasIndexes) return;
+    this.#hasIndexes = true;
+    const hidden = { value: null, writable: true, configurable: true, enumerable: false };
+    Object.defineProperty(this.#members, key, hidden);
+    Object.defineProperty(this.#members, key, { enumerable: true });
+  }
+
   /** The value of the closed object. */
   close(): JsonObject {
     return this.#members;
   }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
 }

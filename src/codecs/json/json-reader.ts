@@ -112,7 +112,7 @@ class JsonReader {
     const byte = cursor.bytes[cursor.pos];
     if (byte === QUOTE) this.#add(readString(cursor));
     else if (byte === OPEN_LIST) this.#push(this.#takeFrame());
-    else if (byte === OPEN_OBJECT) this.#push(new ObjectFrame());
+    else if (byte === OPEN_OBJECT) this.#push(new ObjectFrame(this.#budget));
     else if (isNumberStart(byte)) this.#readScalarNumber();
     else this.#readWord(LITERALS.get(byte ?? 0));
   }

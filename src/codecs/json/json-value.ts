@@ -12,6 +12,10 @@ export type JsonObject = { readonly [key: string]: JsonValue };
 
 /** What a value costs that is an object of its own in memory: all but the numbers in regular lists. */
 export const VALUE_BYTES = 64;
+/** What an object takes beside that, and a list that is not all numbers: V8 gives room for a few members or elements at once. */
+export const CONTAINER_BYTES = 128;
+/** What a shape takes, beside its dimensions. */
+export const SHAPE_BYTES = 48;
 /** What a number takes in a {@link NumberStore}. */
 const NUMBER_BYTES = 9;
 

@@ -1,0 +1,54 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { parseJson } from "../../../src/codecs/json/json-reader.ts";
+import { DecodeBudget } from "../../../src/limits/decode-budget.ts";
+
+setFlagsFromString("--expose-gc");
+const collect: () => void = runInNewContext("gc");
+setFlagsFromString("--no-expose-gc");
+
+const COUNT = 20_000;
+const AMPLE = 2 ** 40;
+/** What else the test's thread may have made meanwhile, for each value. */
+const NOISE = 1.1;
+
+function heapBytes(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+/** Bytes of the heap that a list of `unit` takes for each of them, and those that were counted. */
+function costOf(unit: (index: number) => string): { readonly taken: number; readonly counted: number } {
+  const text = Buffer.from(`[${Array.from({ length: COUNT }, (_, index) => unit(index)).join(",")}]`);
+  const budget = new DecodeBudget(AMPLE);
+  parseJson(text, budget);
+  const before = heapBytes();
+  const value = parseJson(text, new DecodeBudget(AMPLE));
+  const taken = (heapBytes() - before) / COUNT;
+  expect(value).toHaveLength(COUNT);
+  return { taken, counted: (AMPLE - budget.leftBytes) / COUNT };
+}
+
+test.each([
+  ["empty objects", () => "{}"],
+  ["objects of one number", () => '{"x":1}'],
+  ["objects of five members", () => '{"a":true,"b":true,"c":true,"d":true,"e":true}'],
+  ["objects with names of their own", (index: number) => `{"name${index}":true}`],
+  ["objects in objects", () => '{"a":{"a":{}}}'],
+  ["objects with a number for a name", () => '{"999":true}'],
+  ["objects with two numbers for names", () => '{"1":true,"1020":true}'],
+  ["lists", () => "[true]"],
+  ["lists in lists", () => "[[[[[true]]]]]"],
+  ["lists of other lengths", (index: number) => (index % 2 === 0 ? "[1]" : "[1,2]")],
+  ["lists that are irregular within", () => "[[1,2],3]"],
+  ["texts", (index: number) => `"text ${index}"`],
+])("%s take no more of the heap than is counted", (_, unit) => {
+  const { taken, counted } = costOf(unit);
+  expect(taken).toBeLessThan(NOISE * counted);
+});
+
+test("names that are numbers are members like others", () => {
+  const value = parseJson(Buffer.from('{"7":null,"a":true,"0":false,"7":"b"}'), new DecodeBudget(AMPLE));
+  expect(JSON.stringify(value)).toBe('{"0":false,"7":"b","a":true}');
+});
