@@ -207,10 +207,7 @@ describe("POST /serving-proxy", () => {
   test("refuses a name of 5 MB in few words", async () => {
     const { httpUrl } = await startServer({ models: [{ path: "test/fixtures/models/half-plus-two.onnx" }] });
     const [status, message] = await errorOf(post(`${httpUrl}/serving-proxy`, `{"${"a".repeat(5_000_000)}":1}`));
-    expect([status, message]).toEqual([
-      400,
-      expect.stringMatching(/^The model has no input "a{900,1024}\.\.\.TRUNCATED$/),
-    ]);
+    expect([status, message]).toEqual([400, expect.stringMatching(/^The message has more than .{100,200}$/)]);
   });
 
   test("gives hooks plain values", async () => {
