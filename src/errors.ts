@@ -46,7 +46,7 @@ export class ServingError extends Error {
   }
 
   /** Keeps a ServingError (one of another copy of this module whose code is none becomes `unknown`); an abort becomes `cancelled`, a timeout `deadline_exceeded`, anything else `internal` with the original as cause. */
-  static from(reason: unknown, message = "Internal error; the server's log has the cause."): ServingError {
+  static from(reason: unknown, message = UNFORESEEN): ServingError {
     if (reason instanceof ServingError) {
       const { code, message: own } = reason;
       return isErrorCode(code) ? reason : new ServingError("unknown", String(own), { cause: reason });
@@ -59,6 +59,14 @@ export class ServingError extends Error {
     }
     return new ServingError("internal", message, { cause: reason });
   }
+}
+
+/** What {@link ServingError.from} says of an error that nobody foresaw. */
+const UNFORESEEN = "Internal error; the server's log has the cause.";
+
+/** Whether an error stands for one that nobody foresaw: neither the client, a hook nor a driver is known to be at fault. */
+export function isOwnFailure(reason: unknown): boolean {
+  return !(reason instanceof ServingError) || (reason.code === "internal" && reason.message === UNFORESEEN);
 }
 
 function isErrorCode(code: unknown): code is ErrorCode {

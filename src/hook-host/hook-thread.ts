@@ -1,5 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import type { CancelSignal } from "../async/cancel-source.ts";
+import { isOwnFailure } from "../errors.ts";
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
 import { createModelClient, type ModelClient } from "../model-host/threads/model-client.ts";
@@ -27,6 +28,7 @@ import {
   type RanMeta,
   type RunMeta,
 } from "./hook-protocol.ts";
+import { replacedBuiltIn } from "./replaced-built-in.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
 
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
@@ -109,7 +111,11 @@ async function startPipeline({
   const started = await startHooks(hooks, { models, params: start.params, log, loadMore, file, hookTimeoutMs });
   const pipeline = new Pipeline({ models, hooks, globalCtx: started.globalCtx, remote, log, hookTimeoutMs });
   const responder = new Responder(toHostPort(start.requests), {
-    answer: (question, signal) => answer(pipeline, question, signal),
+    answer: (question, signal) =>
+      answer(pipeline, question, signal).catch((reason) => {
+        endIfSpoilt(reason, data, say);
+        throw reason;
+      }),
     startMark: new StartMark(data.started),
   });
   say({ ready: true });
@@ -118,6 +124,15 @@ async function startPipeline({
     await started.close();
     for (const model of models) await model.close();
   };
+}
+
+/** The server's own code may have failed since user code replaced what it is built on: then no later request would fare better. */
+function endIfSpoilt(reason: unknown, { file }: HookThreadData, say: (event: HookEvent) => void): void {
+  const name = isOwnFailure(reason) ? replacedBuiltIn() : undefined;
+  if (name === undefined) return;
+  const message = `${file}, or a package that it imports, replaced ${name}, and a request failed of it; leave built-in objects as they are.`;
+  say({ failed: { code: "unavailable", message } });
+  exit();
 }
 
 async function answer(

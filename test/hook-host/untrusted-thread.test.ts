@@ -114,6 +114,14 @@ test("a request is answered though a hook gives every object the fields of a mes
   for (let time = 0; time < 3; time++) expect(await ask(servable, { x: 1, attack: 1 })).toEqual({ y: 1 });
 });
 
+test("a thread is replaced when a hook has replaced what the server's own code is built on", async () => {
+  const servable = await startHookThreads(replacing("Array.prototype.map = () => [] as any"), { workers: 1 });
+  const attack = { kind: "tensors", tensors: toTensors({ x: 1, attack: 1 }) } as const;
+  await run(servable, attack);
+  await expect(run(servable, attack)).rejects.toMatchObject({ code: "unavailable" });
+  expect(await ask(servable, { x: 2 })).toEqual({ y: 2 });
+});
+
 test.each([
   ["the list of a message's parts", "Array.isArray = () => { throw new Error('isArray') }"],
   [
