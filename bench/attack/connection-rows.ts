@@ -8,7 +8,7 @@ import { repeated } from "./protobuf.ts";
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const NO_SETTINGS = Buffer.from("000000040000000000", "hex");
 /** A connection that has not said what it wants should be closed by then. */
-const HANDSHAKE_MS = 25_000;
+const HANDSHAKE_MS = 30_000;
 const FLOOD_MS = 2000;
 const EACH = 20;
 
