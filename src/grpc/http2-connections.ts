@@ -1,6 +1,7 @@
-import { constants, createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import type { ConnectionWatch } from "./connection-watch.ts";
+import { endFlood } from "./end-flood.ts";
 
 /** Bytes that a client may send ahead on one stream: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
@@ -71,16 +72,9 @@ export class Http2Connections {
       pings = 0;
     });
     session.on("ping", () => {
-      if (++pings > MAX_IDLE_PINGS) endFlood(session);
+      if (++pings > MAX_IDLE_PINGS) endFlood(session, "too_many_pings");
     });
   }
-}
-
-/** As gRPC's specification of keepalive says. */
-function endFlood(session: ServerHttp2Session): void {
-  if (session.destroyed) return;
-  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from("too_many_pings"));
-  session.destroy();
 }
 
 function cutOnceEnded(socket: Socket): void {

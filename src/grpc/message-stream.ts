@@ -3,9 +3,11 @@ import { ServingError } from "../errors.ts";
 import { ByteList } from "../limits/byte-list.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import { endFlood } from "./end-flood.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import type { MessageClock } from "./message-clock.ts";
 import { notCompressible, tooSlow } from "./message-reader.ts";
+import { PieceWatch } from "./piece-watch.ts";
 
 /** Limits on the messages of a stream. */
 export interface MessageStreamLimits {
@@ -36,6 +38,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   readonly #arrived: ArrivedMessage[] = [];
   /** The message that is not complete, its prefix included. */
   #pending = new ByteList();
+  readonly #pieces = new PieceWatch();
   #neededBytes = PREFIX_BYTES;
   #hasEnded = false;
   #failure: { readonly reason: unknown } | undefined;
@@ -92,6 +95,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
 
   #take(piece: Buffer): void {
     if (this.#failure !== undefined) return;
+    if (this.#pieces.isFlood(piece.length)) endFlood(this.#stream.session, "too_many_small_frames");
     try {
       this.#limits.memory.grow(piece.length);
       for (let at = 0; at < piece.length; ) at = this.#gather(piece, at);
@@ -125,6 +129,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   }
 
   #complete(): void {
+    this.#pieces.restart();
     const framed = this.#pending.contents();
     this.#arrived.push({ bytes: framed.subarray(PREFIX_BYTES), isCompressed: framed[0] !== 0 });
     this.#limits.memory.shrink(PREFIX_BYTES);

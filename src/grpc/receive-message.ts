@@ -1,6 +1,8 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CancelSource } from "../async/cancel-source.ts";
+import { endFlood } from "./end-flood.ts";
 import type { MessageReader } from "./message-reader.ts";
+import { PieceWatch } from "./piece-watch.ts";
 import { receiveInto, type StreamReceiver } from "./receive-into.ts";
 
 /** Lets a reader take all that a stream brings. Resolves with its message; rejects when it cannot be taken, or when the source aborts. */
@@ -10,7 +12,7 @@ export function receiveMessage(
   source: CancelSource,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const receiver = new MessageReceiver(reader, reject);
+    const receiver = new MessageReceiver(stream, reader, reject);
     if (receiveInto(stream, receiver)) stream.resume();
     else stream.on("data", (piece: Buffer) => receiver.take(piece));
     stream.on("end", () => receiver.finish(resolve));
@@ -19,10 +21,13 @@ export function receiveMessage(
 }
 
 class MessageReceiver implements StreamReceiver {
+  readonly #stream: ServerHttp2Stream;
+  readonly #pieces = new PieceWatch();
   readonly #reader: MessageReader;
   readonly #reject: (reason: unknown) => void;
 
-  constructor(reader: MessageReader, reject: (reason: unknown) => void) {
+  constructor(stream: ServerHttp2Stream, reader: MessageReader, reject: (reason: unknown) => void) {
+    this.#stream = stream;
     this.#reader = reader;
     this.#reject = reject;
   }
@@ -32,6 +37,7 @@ class MessageReceiver implements StreamReceiver {
   }
 
   filled(bytes: number): void {
+    if (this.#pieces.isFlood(bytes)) endFlood(this.#stream.session, "too_many_small_frames");
     try {
       this.#reader.filled(bytes);
     } catch (reason) {
@@ -40,6 +46,7 @@ class MessageReceiver implements StreamReceiver {
   }
 
   take(piece: Buffer): void {
+    if (this.#pieces.isFlood(piece.length)) endFlood(this.#stream.session, "too_many_small_frames");
     try {
       this.#reader.add(piece);
     } catch (reason) {
