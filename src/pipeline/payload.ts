@@ -79,6 +79,14 @@ VALUE_BYTES[OPEN_LIST] = VALUE_BYTES[OPEN_OBJECT] = VALUE_BYTES[COLON] = 64;
 VALUE_BYTES[QUOTE] = 24;
 VALUE_BYTES[COMMA] = 8;
 
+/** What a value takes at most of what it is made of: `{},` is three bytes, the object 72. */
+const MAX_GROWTH = 24;
+
+/** What opening a JSON text may make at most, in bytes: its values, a string of it, and what is written of them. */
+export function jsonScratchBytes(json: Uint8Array): number {
+  return Math.min(MAX_GROWTH * json.length, MAX_JSON_BYTES) + 2 * json.length;
+}
+
 /** Looks at the bytes, before anything recursive sees them and before anything is made of them. */
 function checkExtent(json: Uint8Array): void {
   let depth = 0;

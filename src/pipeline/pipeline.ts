@@ -1,3 +1,4 @@
+import type { JobOptions } from "../codec-host/codec-pool.ts";
 import { codecs } from "../codec-host/codecs.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { publicText, ServingError } from "../errors.ts";
@@ -17,7 +18,7 @@ import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { BoundStage, blameHook, type CallScope, dtypesOf } from "./bound-stage.ts";
 import { echoJsonJob, openJsonJob, sealJsonJob } from "./json-jobs.ts";
-import { openPayload, type Payload, sealPayload } from "./payload.ts";
+import { jsonScratchBytes, openPayload, type Payload, sealPayload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
 import { takeSkip } from "./skip.ts";
@@ -30,6 +31,8 @@ export interface PipelineRequest extends CallScope {
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Where is counted what codec threads make of a large JSON text. */
+  readonly memory?: JobOptions["memory"];
 }
 
 /** What a pipeline gives back. */
@@ -94,7 +97,8 @@ export class Pipeline {
       return step.giver === undefined ? this.#seal(step, request, undefined) : this.#sealTensors(step, request);
     }
     const { models } = this.#parts;
-    const options = { transfer: new Set([json.buffer]), signal: request.signal };
+    const { signal, memory } = request;
+    const options = { transfer: new Set([json.buffer]), signal, memory, scratchBytes: jsonScratchBytes(json) };
     const first = models.findIndex(({ echoes }) => !echoes);
     const model = models[first];
     if (model === undefined) return toResult(await codecs.run(echoJsonJob, [json], options));
@@ -108,7 +112,8 @@ export class Pipeline {
   async #sealTensors(step: Step, request: PipelineRequest): Promise<PipelineResult> {
     const tensors = step.values as Tensors;
     if (!isLargeText(Object.values(tensors))) return this.#seal(step, request, undefined);
-    const sealed = codecs.run(sealJsonJob, [tensors], { transfer: "owned", signal: request.signal });
+    const { signal, memory } = request;
+    const sealed = codecs.run(sealJsonJob, [tensors], { transfer: "owned", signal, memory });
     return toResult(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
   }
 

@@ -92,7 +92,7 @@ export class LocalService implements InferenceService {
     const memory = request.memory ?? this.memory.open();
     try {
       memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signatures[signature]?.inputs));
-      const task = () => run({ info, inputs, outputs, metadata, signal, deadline, priority, queueTimeoutMs });
+      const task = () => run({ info, inputs, outputs, metadata, memory, signal, deadline, priority, queueTimeoutMs });
       const result = await this.admission.admit(info, task);
       memory.growTo(payloadBytes(result.outputs));
       memory.isWireOnly = !hooksShareTensors;

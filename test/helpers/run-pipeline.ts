@@ -1,7 +1,7 @@
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import type { Payload } from "../../src/pipeline/payload.ts";
-import type { PipelineResult } from "../../src/pipeline/pipeline.ts";
+import type { PipelineRequest, PipelineResult } from "../../src/pipeline/pipeline.ts";
 import { type LoadedServable, loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
 import { toNested } from "../../src/tensor/nested.ts";
 import type { Values } from "../../src/tensor/plain-value.ts";
@@ -34,11 +34,11 @@ export async function runPipeline(hooks: Hooks, inputs: Values, models = 1): Pro
 export function run(
   servable: LoadedServable["servable"],
   inputs: Payload,
-  options: { signal?: AbortSignal; outputs?: string[]; metadata?: Record<string, string>; signature?: string } = {},
+  options: Partial<Pick<PipelineRequest, "signal" | "outputs" | "metadata" | "memory">> & { signature?: string } = {},
 ): Promise<PipelineResult> {
-  const { signal = new AbortController().signal, metadata = {}, outputs, signature = "" } = options;
+  const { signal = new AbortController().signal, metadata = {}, outputs, memory, signature = "" } = options;
   const info = { id: "1", model: servable.name, version: servable.version, signature };
-  return servable.run({ info, inputs, metadata, signal, ...(outputs && { outputs }) });
+  return servable.run({ info, inputs, metadata, memory, signal, ...(outputs && { outputs }) });
 }
 
 /** Tensors as nested arrays; bytes as text. */

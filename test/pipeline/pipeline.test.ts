@@ -27,6 +27,23 @@ describe("a chain of models", () => {
     expect(outputs).toEqual({ kind: "tensors", tensors: toTensors({ x: [1.5, 2] }) });
   });
 
+  test("counts what a codec thread makes of a large JSON text, until it is there", async () => {
+    const { servable } = await loadPipeline({ models: nullModels(1) });
+    const json = Buffer.from(`{"x":[${"{},".repeat(50_000)}{}]}`);
+    const text = String(json);
+    const counted: number[] = [];
+    const memory = {
+      check: () => undefined,
+      grow: (bytes: number) => void counted.push(bytes),
+      shrink: (bytes: number) => void counted.push(-bytes),
+    };
+    const { outputs } = await run(servable, { kind: "json", json: Uint8Array.from(json) }, { memory });
+    expect(outputs.kind === "json" && Buffer.from(outputs.json).toString()).toBe(text);
+    const [grown = 0, shrunk] = counted;
+    expect(grown).toBeGreaterThan(50_000 * 64);
+    expect(shrunk).toBe(-grown);
+  });
+
   test("gives what was asked for and names what it has not", async () => {
     const { servable } = await loadPipeline({ hooks: { postprocess: () => ({ a: 1, b: 2 }) } });
     const inputs = { kind: "tensors", tensors: {} } as const;
