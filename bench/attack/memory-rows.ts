@@ -8,7 +8,7 @@ import { bytesField, repeated, varint } from "./protobuf.ts";
 
 const PATH = "/v2/models/default/infer";
 const HOLD_MS = 3000;
-const CUT_WITHIN_MS = 8000;
+const CUT_WITHIN_MS = 12_000;
 const NOTICE_MS = 1500;
 
 /** A request of raw floats, which the null model sends back. */
