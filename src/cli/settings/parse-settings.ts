@@ -67,8 +67,8 @@ function parseArguments(
     command.parse(argv, { from: "user" });
   } catch (reason) {
     throw (
-      flagOfOther(reason, name) ??
       (name === "serve" ? foreignFlag(reason) : undefined) ??
+      flagOfOther(reason, name) ??
       toUsageError(reason, `${command.name()} --help lists the flags`)
     );
   }
