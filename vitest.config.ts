@@ -1,6 +1,9 @@
 import { configDefaults, defineConfig } from "vitest/config";
 
-/** Whose runtimes CI does not install: the addon that openvino-node downloads from elsewhere, and torch 2, which is 3 GB. Elsewhere they run, or are skipped with the reason. */
+/**
+ * Tests whose runtimes CI does not install: the addon that openvino-node downloads from elsewhere, and torch 2, which
+ * is 3 GB. Elsewhere they run, or are skipped with the reason.
+ */
 const notForCi = ["test/drivers/openvino/node/node-engine.test.ts", "test/drivers/pytorch/torch-2.test.ts"];
 
 export default defineConfig({

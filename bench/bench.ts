@@ -17,6 +17,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "codecs and pictures of KServe V2, beside a copy, protobufjs, sharp, node:http and JSON.parse; --quick for 5 rounds",
     run: async (args) => (await import("./kserve.ts")).runKserve(args),
   },
+  reload: {
+    what: "a model loaded and unloaded 1000 times (--cycles N), and requests while its versions change",
+    run: async (args) => (await import("./reload.ts")).runReload(args),
+  },
   python: {
     what: "the pytorch driver beside the same forward in Python (PYTHON names the interpreter); --quick for 5 rounds",
     run: async (args) => (await import("./python.ts")).runPython(args),

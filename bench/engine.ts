@@ -37,7 +37,7 @@ const GROUPS: readonly Group[] = [
 const ROUNDS = 20;
 const QUICK_ROUNDS = 5;
 
-/** What the engine adds to a model's own time, beside bare servers in the same run: one table. */
+/** Compares the engine's own time, in addition to a model's, with bare servers in the same run: one table. */
 export async function runEngine(args: readonly string[]): Promise<void> {
   const { quick, only } = parseArgs({ args: [...args], options: OPTIONS }).values;
   endChildrenOnSignal();

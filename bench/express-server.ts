@@ -1,4 +1,7 @@
-/** What most people write: Express and JSON.parse, a picture of nested lists in, 1000 of its values out; sends its address to the parent. */
+/**
+ * A server as most people write it: Express and JSON.parse, an image of nested lists in, 1000 of its values out; sends
+ * its address to the parent.
+ */
 import type { AddressInfo } from "node:net";
 import express from "express";
 

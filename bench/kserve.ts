@@ -13,7 +13,7 @@ const QUICK_ROUNDS = 5;
 /** Of a round where both sides run in this process. */
 const SECONDS = 0.8;
 
-/** What KServe V2 costs: one table. */
+/** The cost of KServe V2: one table. */
 export async function runKserve(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
   endChildrenOnSignal();

@@ -1,7 +1,7 @@
 /** Sends one request and resolves once its answer has been checked; rejects when it is not the expected one. */
 export type Send = () => Promise<void>;
 
-/** What one round of load measured. */
+/** Measurements of one round of load. */
 export interface LoadResult {
   readonly requestsPerSecond: number;
   readonly p50Ms: number;

@@ -1,4 +1,7 @@
-/** What most people write: grpc-js and proto-loader with their defaults, giving the inputs back as outputs; sends its address to the parent. */
+/**
+ * A server as most people write it: grpc-js and proto-loader with their defaults, giving the inputs back as outputs;
+ * sends its address to the parent.
+ */
 import { fileURLToPath } from "node:url";
 import {
   type GrpcObject,

@@ -14,7 +14,7 @@ import { printFigures } from "./print-figures.ts";
 import { type PythonSide, startPythonSide } from "./python-side.ts";
 import { type Pressed, press } from "./tensorflow/our-side.ts";
 
-/** What our defaults are, for Python's side. */
+/** Our defaults, for Python's side. */
 const DEFAULTS = { INFERENCE_PRECISION_HINT: "f32", ENABLE_CPU_PINNING: "NO" };
 
 interface Bench {

@@ -1,4 +1,4 @@
-/** What the conv net takes: one picture of this side, as three planes. */
+/** Input of the conv net: one image of this side, as three planes. */
 export const PHOTO_SIDE = 224;
 export const PHOTO_SHAPE = [1, 3, PHOTO_SIDE, PHOTO_SIDE];
 

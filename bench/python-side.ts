@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { watchChild } from "./children.ts";
 import { benchFile } from "./engine/servers.ts";
 
-/** What a Python side measures; an answer has the members that its question asked for. */
+/** Measurements of a Python side; an answer has the members that its question asked for. */
 export interface PythonTimes {
   readonly ms: number;
   readonly perSecond: number;

@@ -18,7 +18,7 @@ import { median, runLoad } from "./load.ts";
 import { printFigures } from "./print-figures.ts";
 import { PYTHON, type PythonSide, type PythonTimes, startPythonSide } from "./python-side.ts";
 
-/** What python_side.py answers: times, and the shapes of the models that it made. */
+/** Answer of python_side.py: times, and the shapes of the models that it made. */
 interface Answer extends PythonTimes {
   readonly shapes: Readonly<Record<Case["file"], readonly number[]>>;
 }
@@ -33,7 +33,7 @@ interface Bench {
 interface Case {
   readonly name: string;
   readonly file: "tiny" | "large" | "conv";
-  /** What ours takes beyond Python, of both medians in milliseconds. */
+  /** Our time beyond Python's, of both medians in milliseconds. */
   readonly combine: (ours: number, theirs: number) => number;
   readonly unit: Figure["unit"];
   readonly atMost: number;
@@ -118,7 +118,7 @@ async function startFigure({ folder, rounds }: Bench): Promise<Figure> {
   };
 }
 
-/** How long the main thread, in which the driver lives, keeps others waiting while tensors of 38 MB go to and fro. */
+/** Delay that the main thread, in which the driver lives, causes to others while tensors of 38 MB go to and fro. */
 async function delayFigure({ folder, seconds }: Bench): Promise<Figure> {
   const shape = [64, 3, 224, 224];
   const model = await load(join(folder, "tiny.pt"));

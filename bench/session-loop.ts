@@ -3,7 +3,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import sharp from "sharp";
 import { PHOTO_SHAPE, PHOTO_SIDE, toPlanes } from "./photo-planes.ts";
 
-/** How long to run, and whether each run begins with a photo to decode. */
+/** Length of a loop, and if each run begins with a photo to decode. */
 export interface LoopQuestion {
   readonly seconds: number;
   readonly photo?: Buffer;
@@ -11,7 +11,7 @@ export interface LoopQuestion {
   readonly overlap: number;
 }
 
-/** What was done. */
+/** Measurements of a loop. */
 export interface LoopAnswer {
   readonly requests: number;
   readonly seconds: number;

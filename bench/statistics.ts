@@ -7,7 +7,7 @@ export interface Interval {
   readonly high: number;
 }
 
-/** How sure the interval is to hold the true median. */
+/** Probability that the interval holds the true median. */
 const CONFIDENCE = 0.95;
 
 /**

@@ -14,7 +14,7 @@ import { loadModel, type Pressed, predictTimes, press } from "./tensorflow/our-s
 /** Callers of "four in flight", and the threads that Python is tried with. */
 const CALLERS = 4;
 const PYTHON_THREADS = [1, 2, 4];
-/** How often each of Python's settings is tried. */
+/** Number of times that each of Python's settings is tried. */
 const TRIES = 3;
 
 interface Bench {

@@ -1,4 +1,4 @@
-"""What the server starts: `python .../python FRAMES_FD SLOT_FD...`. The folder of this file is first on the import path."""
+"""Program that the server starts: `python .../python FRAMES_FD SLOT_FD...`. The folder of this file is first on the import path."""
 
 import sys
 

@@ -17,7 +17,7 @@ failed by a figure runs once more.
 wait      the longest wait of the other client in ms, less the time that it or the server's main thread had no core
 (busy)    the longest time that the server's main thread computed during one wait; a row fails where both are longer than 50 ms
 (raw)     the longest wait as a clock shows it
-(alone)   the longest wait, less missing cores, during the second before the attack
+(alone)   the longest wait, less missing cores, during 0.4 s before the attack
 peak      memory that the server had at most (VmHWM), in MB
 refused   tiny requests that the server had no room for`;
 

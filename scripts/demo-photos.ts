@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 const OWN_PHOTOS = fileURLToPath(new URL("../examples/photos", import.meta.url));
 const FACE_API = dirname(require.resolve("@vladmandic/face-api/package.json"));
 
-/** Where `record-faces.ts` writes, and {@link loadDemoPhotos} reads, what is in the photos. */
+/** File in which `record-faces.ts` writes, and {@link loadDemoPhotos} reads, the faces of the photos. */
 export const EXPECTED_FACES_PATH = join(OWN_PHOTOS, "expected-faces.json");
 
 /** The photos of the demo and the tests, by name. */
@@ -46,7 +46,10 @@ export function toFoundFaces(boxes: readonly (readonly number[])[], emotions: re
   return boxes.map((box, index) => ({ box, emotion: emotions[index] ?? "" }));
 }
 
-/** What is wrong with the faces that were found, or undefined: their number, an emotion, or a box that overlaps the expected one by less than 90 %. */
+/**
+ * The error of the faces that were found, or undefined: their number, an emotion, or a box that overlaps the expected
+ * one by less than 90 %.
+ */
 export function faceMismatch(found: readonly FoundFace[], expected: readonly FoundFace[]): string | undefined {
   if (found.length !== expected.length) return `${found.length} faces, expected ${expected.length}`;
   for (const [index, face] of found.entries()) {

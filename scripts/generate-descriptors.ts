@@ -9,7 +9,7 @@ const PROTO_FOLDER = fileURLToPath(new URL("../proto", import.meta.url));
 /** Files under proto/tensorflow/core describe models; clients do not speak them, so server reflection does not list them. */
 const MODEL_FILES = `${PROTO_FOLDER}/tensorflow/core`;
 
-/** What is built, and of which files. */
+/** Descriptor sets, with the files that each is made of. */
 const DESCRIPTOR_SETS = [
   { name: "descriptors.binpb", choice: ["--exclude-path", MODEL_FILES] },
   { name: "tensorflow-core.binpb", choice: ["--path", MODEL_FILES] },

@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 const SOURCE = join(dirname(require.resolve("@vladmandic/human")), "../models");
 const TARGET = fileURLToPath(new URL("../.cache/demo", import.meta.url));
 
-/** Where the demo's models are. */
+/** Paths of the demo's models. */
 export interface DemoModels {
   /** Finds faces: `input` float32 [1,256,256,3] of -1 to 1 → two grids of scores and boxes. */
   readonly blazeface: string;

@@ -36,7 +36,7 @@ def model(make):
 
 
 def run(folder, signature, inputs, tags=None, **rest):
-    """What Python TensorFlow answers, from the saved files alone."""
+    """Answers of Python TensorFlow, from the saved files alone."""
     call = tf.saved_model.load(str(folder), tags=tags).signatures[signature]
     outputs = call(**{name: tf.constant(value) for name, value in inputs.items()})
     return case(signature, inputs, {name: value.numpy() for name, value in outputs.items()}, **rest)

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Attribute, type ElementType, encodeModel, type OnnxGraph, type ValueInfo } from "./onnx-writer.ts";
 
-/** Where the models lie. */
+/** Folder of the models. */
 export const TEST_MODELS_FOLDER = fileURLToPath(new URL("../test/fixtures/models/", import.meta.url));
 
 const DTYPES: readonly ElementType[] = [

@@ -1,6 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { createServer } from "../src/server/server.ts";
+import { inferOnce } from "../src/serving/infer-once.ts";
 import { createTensor, type Tensor } from "../src/tensor/tensor.ts";
 import { EXPECTED_FACES_PATH, PHOTO_PATHS, toFoundFaces } from "./demo-photos.ts";
 import { makeDemoModels } from "./make-demo-models.ts";
@@ -8,7 +9,7 @@ import { makeDemoModels } from "./make-demo-models.ts";
 // Before committing the result, look at it (examples/hooks/draw-faces.ts) and format it (npm run fmt): from then on it is what the tests expect.
 const { blazeface, emotion } = await makeDemoModels();
 const server = await createServer({
-  models: [
+  stages: [
     { driver: "onnx", path: blazeface },
     { driver: "onnx", path: emotion },
   ],
@@ -22,7 +23,7 @@ await writeFile(EXPECTED_FACES_PATH, `${JSON.stringify(Object.fromEntries(record
 
 async function findFaces(path: string) {
   const image = createTensor("bytes", [], [await readFile(path)]);
-  const { outputs } = await server.service.infer({
+  const { outputs } = await inferOnce(server.service, {
     id: path,
     model: "",
     signature: "",

@@ -1,4 +1,4 @@
-"""What Python TensorFlow computes with the models of the tests: how cases.json has it, what writes it and what checks it.
+"""Results of Python TensorFlow with the models of the tests: their form in cases.json, their writer and their check.
 
 [{"signature", "inputs": {name: {"dtype", "shape", "data"}}, "outputs": {...}, "tolerance"?}], where data is a flat list of
 numbers, booleans, "NaN", "Infinity", "-Infinity", decimal strings (64-bit integers), base64 (bytes) or [re, im] pairs.
@@ -97,7 +97,7 @@ def check(root, makers, names):
 
 
 def differences(committed, made):
-    """What is wrong with the committed cases, at most one complaint for each tensor."""
+    """Errors of the committed cases, at most one for each tensor."""
     if committed.exists() != made.exists():
         return [f"cases.json is {'not made any more' if committed.exists() else 'not committed'}"]
     if not made.exists():

@@ -194,7 +194,7 @@ function toValueInfo(name: string, tfShape?: { readonly dim: readonly { readonly
   return { name, type: { elemType: "float32", ...(shape && { shape }) } };
 }
 
-/** What no other node takes. */
+/** Checks that no other node takes a node's results. */
 function isOutput(node: TfNode, nodes: readonly TfNode[]): boolean {
   return node.op !== "Const" && !nodes.some(({ input = [] }) => input.map(baseName).includes(node.name));
 }

@@ -26,6 +26,25 @@ export type ErrorCode = keyof typeof STATUS;
 /** Shared by every copy of this module in the process, so that a hook file's own copy of the package throws errors we recognise. */
 const BRAND = Symbol.for("kserving.ServingError");
 
+/** A fact about an error for programs, as gRPC carries it: a `google.protobuf.Any`. */
+export interface ErrorDetail {
+  /** The type of its message: `type.googleapis.com/google.rpc.RetryInfo`. */
+  readonly type: string;
+  /** The message's bytes, in base64. */
+  readonly value: string;
+}
+
+/** Checks details that a hook gave, in JavaScript perhaps. */
+export function isErrorDetails(value: unknown): value is readonly ErrorDetail[] {
+  if (!Array.isArray(value)) return false;
+  return value.every((one) => typeof one?.type === "string" && typeof one.value === "string");
+}
+
+/** Options of a {@link ServingError}. */
+export interface ServingErrorOptions extends ErrorOptions {
+  readonly details?: readonly ErrorDetail[] | undefined;
+}
+
 /**
  * The only error that crosses a folder's edge.
  * The message goes to the client, so it holds no stack and no path of the server; the cause goes to the log.
@@ -33,12 +52,15 @@ const BRAND = Symbol.for("kserving.ServingError");
 export class ServingError extends Error {
   override readonly name = "ServingError";
   readonly code: ErrorCode;
+  /** Facts for programs, which clients over gRPC receive; undefined where there are none. */
+  readonly details: readonly ErrorDetail[] | undefined;
   readonly [BRAND] = true;
 
   /** JavaScript may pass any text as code; one that is no key of {@link STATUS} becomes `unknown`. */
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: ServingErrorOptions) {
     super(message, options);
     this.code = isErrorCode(code) ? code : "unknown";
+    this.details = options?.details;
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -61,10 +83,22 @@ export class ServingError extends Error {
   }
 }
 
-/** What {@link ServingError.from} says of an error that nobody foresaw. */
+/** An error about what the client sent: a value, a name or an option that cannot be used. */
+export function invalidArgument(message: string, cause?: unknown): ServingError {
+  return new ServingError("invalid_argument", message, cause === undefined ? {} : { cause });
+}
+
+/** An error about what the server was given to serve: a model, a hook file or a runtime in a state that does not allow the call. */
+export function failedPrecondition(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+}
+
+/** Text of {@link ServingError.from} for an unforeseen error. */
 const UNFORESEEN = "Internal error; the server's log has the cause.";
 
-/** Whether an error stands for one that nobody foresaw: neither the client, a hook nor a driver is known to be at fault. */
+/**
+ * Checks that an error stands for an unforeseen one: neither the client, a hook nor a driver is known to be at fault.
+ */
 export function isOwnFailure(reason: unknown): boolean {
   return !(reason instanceof ServingError) || (reason.code === "internal" && reason.message === UNFORESEEN);
 }
@@ -97,10 +131,13 @@ export function shortText(reason: unknown): string {
   return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
 }
 
-/** What a client may see of an error: a ServingError's message, of any other its first line without paths of the server. */
+/**
+ * Text of an error that a client may see: a ServingError's message, of any other its first line without paths of the
+ * server.
+ */
 export function publicText(reason: unknown): string {
   if (reason instanceof ServingError) return reasonText(reason);
-  const firstLine = shortText(reason).split("\n", 1)[0] as string;
+  const firstLine = shortText(reason).split("\n", 1)[0]!;
   return hidePaths(firstLine, ownPaths(reason));
 }
 

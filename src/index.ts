@@ -1,4 +1,5 @@
-import type { Server, ServerOptions } from "./server/server.ts";
+import type { Server } from "./server/server.ts";
+import type { ServerOptions } from "./server/server-options.ts";
 
 export {
   DEFAULT_SIGNATURE,
@@ -12,7 +13,7 @@ export {
   type TensorSpec,
 } from "./drivers/driver.ts";
 export type { OptionSpec, OptionTable } from "./drivers/option-table.ts";
-export { type ErrorCode, ServingError, STATUS } from "./errors.ts";
+export { type ErrorCode, type ErrorDetail, ServingError, STATUS } from "./errors.ts";
 export {
   defineHooks,
   type Hook,
@@ -38,8 +39,11 @@ export { type ResizeOptions, resizeImage } from "./media/resize-image.ts";
 export { boxCorners, minAreaBox, type RotatedBox } from "./media/rotated-box.ts";
 export { type ModelInputOptions, toModelInput } from "./model-host/images/to-model-input.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
-export type { ModelOptions } from "./repository/choose-stages.ts";
-export type { Server, ServerOptions } from "./server/server.ts";
+export type { ModelOptions } from "./repository/model-options.ts";
+export type { NamedModelOptions } from "./server/named-model.ts";
+export type { ServedVersion } from "./server/served-version.ts";
+export type { Server } from "./server/server.ts";
+export type { ServerOptions } from "./server/server-options.ts";
 export { argmax } from "./tensor/argmax.ts";
 export { type CtcOptions, type CtcSequence, ctcGreedyDecode } from "./tensor/ctc-greedy-decode.ts";
 export type { DType, TensorData } from "./tensor/dtype.ts";

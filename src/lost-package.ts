@@ -1,6 +1,6 @@
-import { reasonText, ServingError } from "./errors.ts";
+import { failedPrecondition, reasonText, type ServingError } from "./errors.ts";
 
-/** How packages say that npm has left out what they have for this platform. */
+/** Messages of packages for which npm has left out the part for this platform. */
 const LOST: Readonly<Record<string, RegExp>> = {
   koffi: /Cannot find the native Koffi module/,
   sharp: /Could not load the "sharp" module/,
@@ -13,5 +13,5 @@ export function lostPackage(reason: unknown): ServingError | undefined {
   const name = Object.keys(LOST).find((each) => LOST[each]?.test(text));
   if (name === undefined) return undefined;
   const message = `kserving's package ${name} lacks its part for ${process.platform} ${process.arch}: npm has left it out (--omit=optional, --no-optional), or node_modules comes from another system. Install kserving here again, without those flags.`;
-  return new ServingError("failed_precondition", message, { cause: reason });
+  return failedPrecondition(message, reason);
 }

@@ -12,7 +12,7 @@ export interface Target {
 export interface AttackResult {
   /** Statuses that the attacker received. */
   readonly got: string;
-  /** What the server should not have done, in addition to waits and memory. */
+  /** Another failure of the server, in addition to waits and memory. */
   readonly problem?: string;
 }
 

@@ -49,7 +49,7 @@ export class AttackedServer {
     return this.#peakMb;
   }
 
-  /** Why it is no longer there; undefined while it is. */
+  /** The reason why it is no longer there; undefined while it is. */
   get end(): string | undefined {
     return this.#end;
   }

@@ -12,24 +12,35 @@ const HANDSHAKE_MS = 30_000;
 const FLOOD_MS = 2000;
 const EACH = 20;
 
-/** What a connection sends that goes no further, by the port it goes to. */
-const HALVES: readonly (readonly [
-  name: string,
-  server: "null" | "shared",
-  wire: "grpc" | "http",
-  bytes: string | Buffer,
-])[] = [
-  ["grpc-silent", "null", "grpc", ""],
-  ["grpc-preface", "null", "grpc", PREFACE],
-  ["grpc-half-preface", "null", "grpc", PREFACE.slice(0, 9)],
-  ["grpc-half-frame", "null", "grpc", Buffer.concat([Buffer.from(PREFACE), NO_SETTINGS, Buffer.from([0, 1])])],
-  ["http-silent", "null", "http", ""],
-  ["http-half-line", "null", "http", "POST /v2/mod"],
-  ["http-half-head", "null", "http", "POST /v2/models/default/infer HTTP/1.1\r\nHost: a\r\n"],
-  ["shared-silent", "shared", "http", ""],
-  ["shared-p", "shared", "http", "P"],
-  ["shared-pr", "shared", "http", "PR"],
-  ["shared-preface", "shared", "http", PREFACE],
+/** Beginnings of connections that go no further, by the server and the port that they go to. */
+const HALVES: readonly {
+  readonly name: string;
+  readonly server: "null" | "shared";
+  readonly wire: "grpc" | "http";
+  readonly beginnings: Readonly<Record<string, string | Buffer>>;
+}[] = [
+  {
+    name: "grpc",
+    server: "null",
+    wire: "grpc",
+    beginnings: {
+      silent: "",
+      preface: PREFACE,
+      "half-preface": PREFACE.slice(0, 9),
+      "half-frame": Buffer.concat([Buffer.from(PREFACE), NO_SETTINGS, Buffer.from([0, 1])]),
+    },
+  },
+  {
+    name: "http",
+    server: "null",
+    wire: "http",
+    beginnings: {
+      silent: "",
+      "half-line": "POST /v2/mod",
+      "half-head": "POST /v2/models/default/infer HTTP/1.1\r\nHost: a\r\n",
+    },
+  },
+  { name: "shared", server: "shared", wire: "http", beginnings: { silent: "", p: "P", pr: "PR", preface: PREFACE } },
 ];
 
 /** Request lines and heads that RFC 9112 refuses, and the status that they get. */
@@ -59,7 +70,7 @@ const FLOODS: Readonly<Record<string, (target: Target) => Promise<string>>> = {
 
 /** Connections that say little, or too much. */
 export const CONNECTION_ROWS: readonly AttackRow[] = [
-  ...HALVES.map(([name, server, wire, bytes]) => halfRow(name, { server, wire, bytes })),
+  ...HALVES.map(halfRow),
   ...HEADS.map(([name, head, status]) => headRow(name, head, status)),
   ...Object.entries(FLOODS).map(
     ([name, flood]) =>
@@ -71,28 +82,34 @@ export const CONNECTION_ROWS: readonly AttackRow[] = [
   ),
 ];
 
-interface Half {
-  readonly server: "null" | "shared";
-  readonly wire: "grpc" | "http";
-  readonly bytes: string | Buffer;
-}
-
-function halfRow(name: string, { server, wire, bytes }: Half): AttackRow {
+/** All beginnings at once: each takes as long as a handshake may. */
+function halfRow({ name, server, wire, beginnings }: (typeof HALVES)[number]): AttackRow {
   const attack = async (target: Target) => {
-    const sockets = Array.from({ length: EACH }, () => openSocket(target[wire]));
-    for (const socket of sockets) {
-      socket.on("error", () => {}).resume();
-      socket.write(bytes);
-    }
     const began = performance.now();
-    await Promise.race([Promise.all(sockets.map(closed)), wait(HANDSHAKE_MS)]);
+    const open = await Promise.all(
+      Object.entries(beginnings).map(async ([beginning, bytes]) => {
+        const count = await openAfterHandshake(target[wire], bytes);
+        return count === 0 ? [] : [`${count} of ${EACH} ${beginning}`];
+      }),
+    );
     const seconds = Math.round((performance.now() - began) / 1000);
-    const open = sockets.filter(({ destroyed }) => !destroyed).length;
-    for (const socket of sockets) socket.destroy();
-    const got = `${open} of ${EACH} open after ${seconds} s`;
-    return open === 0 ? { got } : { got, problem: "stays open" };
+    const got = `${open.flat().join(", ") || "none"} open after ${seconds} s`;
+    return open.flat().length === 0 ? { got } : { got, problem: "stays open" };
   };
   return { name: `half-${name}`, server, prepare: () => attack };
+}
+
+/** Begins connections alike; returns how many of them the server still has when a handshake should be over. */
+async function openAfterHandshake(address: string, bytes: string | Buffer): Promise<number> {
+  const sockets = Array.from({ length: EACH }, () => openSocket(address));
+  for (const socket of sockets) {
+    socket.on("error", () => {}).resume();
+    socket.write(bytes);
+  }
+  await Promise.race([Promise.all(sockets.map(closed)), wait(HANDSHAKE_MS)]);
+  const open = sockets.filter(({ destroyed }) => !destroyed).length;
+  for (const socket of sockets) socket.destroy();
+  return open;
 }
 
 function closed(socket: Socket): Promise<void> {

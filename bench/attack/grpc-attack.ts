@@ -15,9 +15,9 @@ export interface GrpcMessage {
   readonly path: string;
   readonly message: Buffer;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the message is compressed. */
+  /** True for a compressed message. */
   readonly isCompressed?: boolean;
-  /** How often the message is sent on one stream. */
+  /** Number of times that the message is sent on one stream. */
   readonly times?: number;
 }
 

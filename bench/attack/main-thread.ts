@@ -3,11 +3,11 @@ import { openSync, readSync } from "node:fs";
 const NS_PER_MS = 1e6;
 const scratch = Buffer.alloc(128);
 
-/** What the kernel's scheduler says of a thread since its start, in milliseconds; zeros where it does not tell. */
+/** The kernel's statistics of a thread since its start, in milliseconds; zeros where it has none. */
 export interface SchedulerTimes {
-  /** How long it computed. */
+  /** Time that it computed. */
   readonly busyMs: number;
-  /** How long it was ready to but had no core: what a busy machine adds to every wait. */
+  /** Time that it was ready to but had no core: a busy machine adds this to every wait. */
   readonly delayMs: number;
 }
 

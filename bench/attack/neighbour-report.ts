@@ -1,4 +1,4 @@
-/** What a client saw that sent tiny requests. */
+/** Waits of a client that sent tiny requests. */
 export interface NeighbourReport {
   readonly requests: number;
   /** The longest wait for an answer, in milliseconds. */
@@ -13,7 +13,7 @@ export interface NeighbourReport {
   readonly failures: readonly string[];
 }
 
-/** Where a client sends its tiny requests, and which. */
+/** Addresses and form of a client's tiny requests. */
 export interface NeighbourJob {
   readonly grpc: string;
   readonly http: string;
@@ -22,5 +22,8 @@ export interface NeighbourJob {
   readonly asks: "infer" | "live";
 }
 
-/** What the parent sends to the client's process: a job first, then `report`, which is answered and begins a new one, as often as wanted. */
+/**
+ * Messages of the parent to the client's process: a job first, then `report`, which is answered and begins a new one,
+ * as often as wanted.
+ */
 export type NeighbourCommand = NeighbourJob | "report";

@@ -20,7 +20,7 @@ export class Neighbour {
     return new Neighbour(child);
   }
 
-  /** What it saw since it was asked last. */
+  /** Its waits since the last call. */
   async report(): Promise<NeighbourReport> {
     const answer = once(this.#child, "message");
     this.#child.send("report");

@@ -4,8 +4,8 @@ import { AttackedServer } from "./attacked-server.ts";
 import { Neighbour } from "./neighbour.ts";
 import type { NeighbourReport } from "./neighbour-report.ts";
 
-const WARM_UP_MS = 600;
-const BASELINE_MS = 1000;
+const WARM_UP_MS = 400;
+const BASELINE_MS = 400;
 const SETTLE_MS = 300;
 /** A row that takes longer is broken off. */
 const LIMIT_MS = 60_000;
@@ -15,16 +15,16 @@ const MAX_PEAK_MB = BUDGET_MB * 1.25 + 300;
 /** Models and hooks that an attack keeps busy are no concern of a row; all else that the server answers is. */
 const BUSY: readonly ServerKind[] = ["inline-images", "thread-images", "hook-images", "hostile-hooks"];
 
-/** What one run of a row showed. */
+/** Results of one run of a row. */
 export interface RowResult {
   readonly baseline: NeighbourReport;
   readonly others: NeighbourReport;
   readonly peakMb: number;
   readonly seconds: number;
   readonly got: string;
-  /** Why the row failed; empty = it passed. */
+  /** The reasons why the row failed; empty = it passed. */
   readonly problems: readonly string[];
-  /** Whether a failure may come from the machine's other work. */
+  /** True where a failure may come from the machine's other work. */
   readonly isNoisy: boolean;
 }
 

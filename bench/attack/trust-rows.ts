@@ -20,7 +20,7 @@ const FOREIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   plain: {},
 };
 
-/** Who may do what at the defaults. */
+/** Attacks on the permissions at the defaults. */
 export const CONTROL_ROWS: readonly AttackRow[] = [
   ...Object.entries(FOREIGN).map(([name, headers]) => controlRow(name, headers)),
   inferenceRow(),

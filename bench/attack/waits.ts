@@ -36,7 +36,7 @@ export class Waits {
     };
   }
 
-  /** What was collected since the last report. */
+  /** Waits since the last report. */
   report(): NeighbourReport {
     for (const start of this.#open) this.#count(start);
     const report = {

@@ -31,7 +31,7 @@ export async function alternate<Name extends string, Result>(
   return results;
 }
 
-/** How one round's values are made of the two sides' results. */
+/** Pairs the two sides' results of each round. */
 export function paired<Result>(
   ours: readonly Result[],
   theirs: readonly Result[],

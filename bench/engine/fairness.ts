@@ -13,7 +13,7 @@ const WIDTHS = [16, 1400, 1400, 8];
 const LIGHT = { connections: 2, inFlight: 4 };
 const HEAVY = { connections: 2, inFlight: 40 };
 
-/** What a model's load costs its neighbour, behind the same hook thread. */
+/** The cost of a model's load to its neighbour, behind the same hook thread. */
 export const fairness: Group = {
   name: "fairness",
   run: async (bench) => {

@@ -1,6 +1,6 @@
 import { medianInterval } from "../statistics.ts";
 
-/** What a figure is to be. */
+/** The aim of a figure. */
 type Target = { readonly atLeast: number } | { readonly atMost: number };
 
 /** One row of the table: what was measured in each round, and what it should be. */
@@ -10,7 +10,7 @@ export interface Figure {
   readonly values: readonly number[];
   readonly unit: "×" | "ms" | "µs" | "%" | "MB" | "";
   readonly ours: string;
-  /** What it is held against; empty where the target is a plain number. */
+  /** The server that it is compared with; empty where the target is a plain number. */
   readonly ceiling?: string;
   /** Absent = for information. */
   readonly target?: Target;

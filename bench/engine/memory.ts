@@ -17,7 +17,7 @@ const MIX = [
   { count: 150_528, weight: 1 },
 ] as const;
 
-/** Whether memory stays what it was, and what each thread takes. */
+/** Growth of memory under load, and the memory of each thread. */
 export const memory: Group = {
   name: "memory",
   run: async (bench) => [await growth(bench), ...(await idle(bench))],

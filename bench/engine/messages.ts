@@ -87,7 +87,7 @@ function httpAnswer(port: number, body: Buffer): Promise<Buffer> {
   });
 }
 
-/** Whether there is one output, and it holds these values. */
+/** Checks that there is one output, and that it holds these values. */
 export function holds(outputs: Tensors, expected: Float32Array): boolean {
   const [data] = Object.values(outputs).map((tensor) => tensor.data);
   return data instanceof Float32Array && data.length === expected.length && data.every((v, i) => v === expected[i]);

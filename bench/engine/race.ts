@@ -2,7 +2,7 @@ import type { LoadJob, LoadResult, LoadTarget } from "../load/load-job.ts";
 import { median } from "../load.ts";
 import { alternate, type BenchRun, rate } from "./bench-run.ts";
 
-/** How a race is run. */
+/** Load of a race. */
 export interface Press extends Pick<LoadJob, "connections" | "inFlight"> {
   /** Of one side's turn in a full run; half as long in a quick one. */
   readonly seconds: number;

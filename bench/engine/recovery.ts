@@ -6,12 +6,12 @@ import { benchFile, startKserving } from "./servers.ts";
 
 const DATA = floats(16);
 const FATAL = predictMessage([1], Float32Array.of(-1));
-/** How long one look at the throughput takes, in seconds: what is found is no finer than that. */
+/** Seconds that one look at the throughput takes: the result is no finer than that. */
 const LOOK_SECONDS = 0.1;
 /** The throughput is back when it is so much of what it was. */
 const SHARE = 0.8;
 
-/** How soon all is well again after a hook thread has died under load. */
+/** Time until all is well again after a hook thread has died under load. */
 export const recovery: Group = {
   name: "recovery",
   run: async (bench) => {

@@ -9,7 +9,7 @@ import { floats, grpcTarget, predictMessage } from "./messages.ts";
 const PICTURES = 10;
 const MESSAGE = predictMessage([PICTURES, 3, PHOTO_SIDE, PHOTO_SIDE], floats(PICTURES * 3 * PHOTO_SIDE ** 2));
 
-/** How late the main thread's event loop is while a model runs. */
+/** Delay of the main thread's event loop while a model runs. */
 export const responsiveness: Group = {
   name: "event loop",
   run: async (bench) => [

@@ -5,7 +5,7 @@ import { median } from "../load.ts";
 import { alternate, type Group } from "./bench-run.ts";
 import { BIN, startKserving } from "./servers.ts";
 
-/** How long the program takes to be of use. */
+/** Time until the program can be used. */
 export const start: Group = {
   name: "start",
   run: async ({ rounds, say }) => {

@@ -7,7 +7,7 @@ import { type BenchServer, benchFile, startKserving, startProgram } from "./serv
 
 const ECHO = ["--driver", benchFile("echo-driver.ts"), "--model-path", "none"];
 
-/** What is compared with a bare server, in how many threads, and by how much it may stay behind. */
+/** Servers that are compared with a bare one, in how many threads, and by how much they may be slower. */
 const SERVERS = {
   inline: { args: ["--driver", "null"], what: "null driver, inline", atLeast: 0.85, atMostMs: 0.05 },
   modelThread: { args: ECHO, what: "echo driver, 1 model thread", atLeast: 0.75, atMostMs: 0.15 },

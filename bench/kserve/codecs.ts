@@ -6,7 +6,8 @@ import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { DecodeBudget } from "../../src/limits/decode-budget.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
-import { decodeInferRequest, INFER_NESTING, inferResponseParts } from "../../src/protocols/kserve/grpc-codec.ts";
+import { decodeInferRequest, INFER_NESTING } from "../../src/protocols/kserve/grpc-request.ts";
+import { inferResponseParts } from "../../src/protocols/kserve/grpc-response.ts";
 import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
 import type { KserveAnswer } from "../../src/protocols/kserve/infer-kserve.ts";
@@ -15,7 +16,7 @@ import { floats } from "../engine/messages.ts";
 import type { Comparison } from "./compare.ts";
 
 const MAX_BYTES = 2 ** 28;
-/** What HTTP/2 brings at once. */
+/** Bytes that HTTP/2 brings at once. */
 const PIECE_BYTES = 16 * 1024;
 /** One picture of 224 x 224 in float32: 602 KB. */
 const SHAPE = [1, 224, 224, 3];

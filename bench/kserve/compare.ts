@@ -6,14 +6,14 @@ export interface Comparison {
   readonly name: string;
   readonly ours: () => unknown;
   readonly beside: () => unknown;
-  /** What the other way is. */
+  /** Name of the other way. */
   readonly ceiling: string;
   /** `cost` = our time over theirs, `speed` = theirs over ours. */
   readonly figure: "cost" | "speed";
   readonly target: NonNullable<Figure["target"]>;
 }
 
-/** How long to measure. */
+/** Length of a measurement. */
 interface Patience {
   readonly rounds: number;
   readonly secondsOfRound: number;

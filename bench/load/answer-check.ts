@@ -1,11 +1,14 @@
-/** What an answer must be. */
+/** The expected answer. */
 export interface Expected {
   readonly bytes: Buffer;
-  /** Where float32 values lie that may differ in their last digits: a batch is added up in another order. Absent = every byte counts. */
+  /**
+   * Range of float32 values that may differ in their last digits: a batch is added up in another order. Absent = every
+   * byte counts.
+   */
   readonly floats?: { readonly from: number; readonly to: number };
 }
 
-/** How far a float may be from the expected one, relative to the largest of all. */
+/** Largest distance of a float from the expected one, relative to the largest of all. */
 const TOLERANCE = 1e-4;
 
 /** Compares one answer with what it must be while it comes in. */
@@ -28,7 +31,7 @@ export class AnswerCheck {
     this.#length = end;
   }
 
-  /** Whether all of it came, and nothing else. */
+  /** Checks that all of it came, and nothing else. */
   isRight(): boolean {
     const { bytes, floats } = this.#expected;
     if (this.#isWrong || this.#length !== bytes.length) return false;

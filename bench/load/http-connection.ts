@@ -54,7 +54,7 @@ export class HttpConnection implements LoadConnection {
     else this.#end(this.#check?.isRight() ? undefined : "wrong answer");
   }
 
-  /** What follows the head, once that is complete. */
+  /** Bytes after the head, once that is complete. */
   #readHead(chunk: Buffer): Buffer | undefined {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const end = bytes.indexOf(HEAD_END);

@@ -44,7 +44,7 @@ export function encodeWindowUpdate(stream: number, bytes: number): Buffer {
 }
 
 /**
- * What a client says first. Its windows never fill, so that only the server's count; its header table is empty, so that
+ * First frames of a client. Its windows never fill, so that only the server's count; its header table is empty, so that
  * equal answers have equal header blocks, which can be read without a decoder.
  */
 export function encodeGreeting(): Buffer {

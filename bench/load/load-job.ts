@@ -1,6 +1,6 @@
 import type { LoadMessage } from "./load-connection.ts";
 
-/** What to ask of which server. */
+/** A server, and the request to send to it. */
 export interface LoadTarget {
   readonly protocol: "grpc" | "http";
   readonly port: number;
@@ -22,7 +22,7 @@ export interface LoadJob extends LoadTarget {
   readonly perSecond?: number;
 }
 
-/** What one job measured. */
+/** Measurements of one job. */
 export interface LoadResult {
   readonly requests: number;
   /** From the first request to the last answer. */

@@ -8,7 +8,7 @@ import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec
 import { createTensor, createTensors, type Tensors } from "../../src/tensor/tensor.ts";
 import { numberedValues } from "./numbered-request.ts";
 
-/** What came back for a number. */
+/** Answer to a number. */
 interface NumberedAnswer {
   readonly y: ArrayLike<number>;
   readonly answered: number;

@@ -1,9 +1,12 @@
-/** What a request with a number carries: `size` values that begin with the number. All are even, and their halves exact in float32. */
+/**
+ * Values of a request with a number: `size` of them that begin with the number. All are even, and their halves exact in
+ * float32.
+ */
 export function numberedValues(number: number, size: number): Float32Array<ArrayBuffer> {
   return Float32Array.from({ length: size }, (_, index) => number + 2 * (index % 64));
 }
 
-/** How an answer came out. */
+/** Verdict on an answer. */
 export type Verdict = "right" | "wrong" | "cross-talk";
 
 /** Compares an answer with what the request's number asks for: each value halved, plus two, and the number itself. */

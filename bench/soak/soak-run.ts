@@ -2,7 +2,7 @@ import { type Ask, type Asking, type Command, Refused } from "./asking.ts";
 import { judge, Numbers, type Verdict } from "./numbered-request.ts";
 import type { StartedNumbers, Whereabouts } from "./started-numbers.ts";
 
-/** What happened since the last report. */
+/** Counts since the last report. */
 export interface SoakCounts {
   readonly requests: number;
   readonly wrong: number;

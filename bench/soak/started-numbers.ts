@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Where a request was when it failed, by what the hook threads wrote down. */
+/** Place of a request when it failed, by the notes of the hook threads. */
 export type Whereabouts = "in a killed thread" | "not started" | "in a living thread";
 
 /** The files in which hook threads write down which numbers they start; see soak-hooks.ts. */

@@ -7,7 +7,7 @@ import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
 import { createTensor, createTensors, elementCount } from "../../src/tensor/tensor.ts";
 import { quantile } from "../load.ts";
 
-/** What a number of callers got out of a model. */
+/** Results of a number of callers of a model. */
 export interface Pressed {
   readonly perSecond: number;
   readonly p50Ms: number;

@@ -13,7 +13,7 @@ import { FACES, PHOTO, toAnswer } from "./faces/answer.ts";
 import { type Face, toDetectorInput, toFaces } from "./faces/blazeface.ts";
 import { toEmotionInput, toEmotions } from "./faces/emotion.ts";
 
-/** What one request remembers from step to step. */
+/** Values that one request keeps from step to step. */
 interface State {
   photo: Tensor;
   faces: Face[];

@@ -7,7 +7,7 @@
  */
 import { defineHooks, ServingError, type Tensor } from "kserving";
 
-/** What `text` is: a tensor over Predict, a string or a list over PredictJSON. */
+/** Forms of `text`: a tensor over Predict, a string or a list over PredictJSON. */
 interface Inputs {
   text?: Tensor | string | string[];
 }

@@ -39,7 +39,7 @@ def one_line(error):
 
 
 def last_lines(error):
-    """Where the user's code failed: the last lines of the traceback, without the folders of its files."""
+    """Place where the user's code failed: the last lines of the traceback, without the folders of its files."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(OWN_FOLDER)]
     places = [f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames[-LAST_LINES:]]
     return "; ".join([*places, one_line(error)])

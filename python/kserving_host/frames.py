@@ -33,7 +33,7 @@ class Closed(Exception):
 
 
 class Header:
-    """What a question's header says; `end` is where its tensors end in the slot's file."""
+    """Content of a request's header; `end` is where its tensors end in the slot's file."""
 
     def __init__(self, message):
         self.message = message

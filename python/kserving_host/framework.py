@@ -1,4 +1,4 @@
-"""What each module of `frameworks/` gives: a class `Framework` with these methods."""
+"""Interface of each module of `frameworks/`: a class `Framework` with these methods."""
 
 import re
 
@@ -12,7 +12,7 @@ NO_MEMORY = re.compile(r"(can't|cannot|failed to) allocate|out of memory|bad_all
 
 
 class LoadRequest:
-    """What to load: a path, the driver's options, and what the user says of inputs and outputs."""
+    """A model to load: a path, the driver's options, and the user's declarations of inputs and outputs."""
 
     def __init__(self, message):
         self.path = message["path"]
@@ -44,23 +44,23 @@ class BaseFramework:
         raise NotImplementedError
 
     def to_array(self, value):
-        """What `arrays.to_bytes` takes, of a leaf."""
+        """Turns a leaf into an array that `arrays.to_bytes` takes."""
         return value
 
     def from_array(self, name, array):
-        """What the framework takes, of an array."""
+        """Turns an array into a value that the framework takes."""
         return array
 
     def is_leaf(self, value):
-        """Whether a value is one output by itself."""
+        """Checks that a value is one output by itself."""
         return isinstance(value, (np.ndarray, np.generic, bool, int, float, complex, str, bytes))
 
     def is_callers_fault(self, error):
-        """Whether what was raised says that the inputs do not fit."""
+        """Checks if an error says that the inputs do not fit."""
         return False
 
     def message_of(self, error):
-        """What clients may read of what was raised."""
+        """Text of an error for clients."""
         return one_line(error)
 
     def likely_dtypes(self):
@@ -76,11 +76,11 @@ class BaseFramework:
         return []
 
     def is_pure(self):
-        """Whether a run leaves nothing behind, so that it may be tried."""
+        """True where a run leaves nothing behind, so that it may be tried."""
         return False
 
     def facts(self):
-        """What hooks and the log may know of the model: plain data."""
+        """Facts about the model for hooks and the log: plain data."""
         return {}
 
     def close(self):

@@ -55,7 +55,7 @@ class Host:
             self._framework.close()
 
     def _run(self, question):
-        """What goes into the answer's header, and the tensors beside it."""
+        """Header of the answer, and the tensors after it."""
         if question.failure is not None:
             raise question.failure
         message = question.message

@@ -1,4 +1,4 @@
-"""What the server tells clients of a model."""
+"""A model's inputs and outputs, as the server reports them to clients."""
 
 import sys
 

@@ -4,7 +4,7 @@ import { assertControl, type ControlAccess, forwardingHeader } from "./control-a
 import { CorsOrigins } from "./cors-origins.ts";
 import { isLoopback, isOwnHost } from "./local-host.ts";
 
-/** Who may do what. */
+/** Permissions of clients and of web pages. */
 export interface AccessOptions {
   /** Clients that may change the server. Default `off`. */
   readonly allowControl?: ControlAccess;
@@ -29,7 +29,7 @@ export class AccessPolicy {
     else if (kind === "inference") this.#checkOrigin(caller);
   }
 
-  /** What `Access-Control-Allow-Origin` says to pages of an origin; undefined where they have no permission. */
+  /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined where they have no permission. */
   allowedOrigin(origin: string): string | undefined {
     return this.#origins.allowed(origin);
   }
@@ -55,7 +55,7 @@ export class AccessPolicy {
 
 const MAX_TEXT = 100;
 
-/** Whether a page was served under the very name and port that its request is for. */
+/** True for a page that was served under the very name and port that its request is for. */
 function isSameOrigin(origin: string, host: string | undefined): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const { protocol, host: page } = new URL(origin);
@@ -64,7 +64,10 @@ function isSameOrigin(origin: string, host: string | undefined): boolean {
   );
 }
 
-/** Whether a page's own name leads to this machine, though it is none of its names: DNS rebinding, unless a proxy says that it stands between. */
+/**
+ * True where a page's own name leads to this machine without being one of its names (DNS rebinding), unless a proxy
+ * says that it stands between.
+ */
 function isRebound({ address, host = "", headers }: Caller): boolean {
   return isLoopback(address) && forwardingHeader(headers) === undefined && !isOwnHost(host);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 
 /** Origins whose web pages may run models. */
 export class CorsOrigins {
@@ -12,7 +12,7 @@ export class CorsOrigins {
     this.#origins = new Set(origins.map((origin) => origin.toLowerCase()));
   }
 
-  /** What `Access-Control-Allow-Origin` says to pages of an origin; undefined where they have no permission. */
+  /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined where they have no permission. */
   allowed(origin: string): string | undefined {
     if (this.#isAny) return "*";
     return this.#origins.has(origin.toLowerCase()) ? origin : undefined;
@@ -24,8 +24,7 @@ function assertOrigin(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   // An origin as browsers send it has no path, and no port that is its scheme's own.
   if (url !== undefined && text.toLowerCase() === `${url.protocol}//${url.host}`) return;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `The origin "${text}" (--cors-origin) is not one that browsers send; expected * or SCHEME://HOST[:PORT], for example https://app.example.com.`,
   );
 }

@@ -1,14 +1,14 @@
 import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 
-/** Whether an IP address, with or without a port, is a loopback address. */
+/** Checks that an IP address, with or without a port, is a loopback address. */
 export function isLoopback(address: string): boolean {
   return /^(?:::ffff:)?127\.|^\[?::1(?:\]|$)/.test(address);
 }
 
 /**
- * Whether a `Host` or `:authority` is an address or a name of this machine. A page on a name that its owner points at this
- * machine after it was loaded (DNS rebinding) has its own name there.
+ * Checks that a `Host` or `:authority` is an address or a name of this machine. A page on a name that its owner points
+ * at this machine after it was loaded (DNS rebinding) has its own name there.
  */
 export function isOwnHost(authority: string): boolean {
   const [, bracketed, plain = ""] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d{1,5})?$/.exec(authority) ?? [];

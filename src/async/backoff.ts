@@ -1,4 +1,4 @@
-/** How long waits get, in milliseconds. */
+/** Shortest and longest wait, in milliseconds. */
 export interface BackoffLimits {
   readonly firstMs: number;
   readonly maxMs: number;

@@ -1,6 +1,6 @@
 /**
- * What a request's signal may be: an AbortSignal, or a {@link CancelSource}, which says the same to who only watches.
- * {@link toAbortSignal} makes it one that may be passed to anything.
+ * A request's signal: an AbortSignal, or a {@link CancelSource}, which is the same to code that only listens. {@link
+ * toAbortSignal} makes it one that may be passed to anything.
  */
 export type CancelSignal = AbortSignal | CancelSource;
 
@@ -15,7 +15,7 @@ export class CancelSource {
     return this.#aborted;
   }
 
-  /** Why; undefined before. */
+  /** The reason given to {@link abort}; undefined before. */
   get reason(): unknown {
     return this.#reason;
   }

@@ -1,4 +1,4 @@
-/** Whether a promise resolves within so many milliseconds; rejects as it does. */
+/** Resolves with true once a promise does, or with false after so many milliseconds; rejects as the promise does. */
 export async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {

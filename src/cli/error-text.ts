@@ -4,9 +4,9 @@ import { placeOf, toExcerpt } from "../observability/source-excerpt.ts";
 import { findUserFrame, type UserFrame } from "../observability/user-frame.ts";
 import { printable } from "../text/printable.ts";
 
-/** What is printed in addition to the message. */
+/** Parts that are printed in addition to the message. */
 export interface ErrorTextOptions {
-  /** What led to the error, one paragraph for each, with stacks. An error that was not foreseen is its own cause. */
+  /** The causes of the error, one paragraph for each, with stacks. An unforeseen error is its own cause. */
   readonly causes: boolean;
   /** The line of code in the user's own file; the place alone is part of the first line otherwise. */
   readonly excerpt: boolean;

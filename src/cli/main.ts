@@ -4,6 +4,7 @@ import { toErrorText } from "./error-text.ts";
 import { EXIT, toExitCode } from "./exit-codes.ts";
 import type { Environment } from "./settings/environment.ts";
 import { parseSettings } from "./settings/parse-settings.ts";
+import { readServeSettings } from "./settings/read-serve-settings.ts";
 import { unexpectedArgument } from "./unexpected-argument.ts";
 
 /** Runs a command line (without the program's name) to its end; resolves with the exit code and never rejects. */
@@ -30,17 +31,21 @@ async function run(argv: readonly string[], env: Environment): Promise<void> {
     const { runtimes } = await import("./commands/runtimes-command.ts");
     return runtimes(rest);
   }
+  if (command === "config") {
+    const { config } = await import("./commands/config-command.ts");
+    return config(rest, env);
+  }
   if (command === "proxy") {
-    const parsed = parseSettings(command, rest, env);
+    const parsed = parseSettings(command, rest, { env });
     const { proxy } = await import("./commands/proxy-command.ts");
     return proxy(parsed, env);
   }
-  const parsed = parseSettings("serve", rest, env);
+  const parsed = await readServeSettings(rest, env);
   const { serve } = await import("./commands/serve-command.ts");
   return serve(parsed, env);
 }
 
-/** What stands behind `help`: without this check, help on a word that is no command would be help on everything. */
+/** The words behind `help`: without this check, help on a word that is not a command would be help on everything. */
 function topicOf([, ...topic]: readonly string[]): readonly string[] {
   const [word] = topic;
   if (word === undefined || word.startsWith("-") || COMMAND_NAMES.some((name) => name === word)) return topic;

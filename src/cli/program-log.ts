@@ -7,7 +7,7 @@ import { createOutputLogger, type Logger } from "../observability/logger.ts";
 import { surviveOutputErrors } from "../observability/output-errors.ts";
 import { createTextOutput } from "../observability/text-output.ts";
 
-/** How the program logs. */
+/** Settings of the program's log. */
 export interface ProgramLogOptions {
   readonly logLevel: LogLevel;
   /** `auto` = for people at a terminal, JSON elsewhere. */
@@ -22,7 +22,7 @@ export interface ProgramLog {
   readonly log: Logger;
   /** Writes to the file alone; absent where there is none. */
   readonly fileLog?: Logger;
-  /** Where a person looks on; absent where standard output is not a terminal, or is to be JSON. */
+  /** A terminal that a person watches; absent where standard output is not a terminal, or is to be JSON. */
   readonly terminal?: WriteStream;
 }
 

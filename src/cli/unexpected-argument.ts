@@ -2,7 +2,7 @@ import { ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { COMMAND_NAMES } from "./command-names.ts";
 
-/** Why a word that is no flag cannot stand where it does; `isFirst` = where a command may. */
+/** The error for a word that is not a flag and cannot stand where it does; `isFirst` = where a command may. */
 export function unexpectedArgument(word: string, isFirst: boolean): ServingError {
   const isCommandName = COMMAND_NAMES.some((name) => name === word);
   const isMeantAsCommand = isFirst && !isCommandName && !/[./\\]/.test(word);

@@ -5,7 +5,7 @@ import type { Job } from "./job.ts";
 import { fromJobMessage, toJobMessage } from "./job-message.ts";
 import type { MayTransfer } from "./move-views.ts";
 
-/** Where what a job makes is counted. */
+/** A count of the bytes that a job makes. */
 interface JobMemory {
   /** Throws unless there is room for so many bytes now. */
   check(bytes: number): void;
@@ -13,7 +13,7 @@ interface JobMemory {
   shrink(bytes: number): void;
 }
 
-/** How a job is done. */
+/** Memory and time that a job may use. */
 export interface JobOptions {
   /** Buffers of the arguments that the caller has no further use for. */
   readonly transfer: MayTransfer;
@@ -21,21 +21,21 @@ export interface JobOptions {
   readonly signal?: CancelSignal | undefined;
   /** Counts `scratchBytes` while the job runs. */
   readonly memory?: JobMemory | undefined;
-  /** What the job may make at most, in bytes. While others run, it waits until there is room for that. */
+  /** Largest number of bytes that the job may make. While others run, it waits until there is room for that. */
   readonly scratchBytes?: number;
 }
 
-/** What a pool is limited by. */
+/** Limits of a pool. */
 interface CodecPoolOptions {
   /** Threads at most. Default: one less than there are cores, 4 at most. */
   readonly maxThreads?: number;
-  /** How long a thread without work is kept, in milliseconds. Default 30 s. */
+  /** Milliseconds that a thread without work is kept. Default 30 s. */
   readonly idleMs?: number;
 }
 
 const MAX_THREADS = 4;
 const IDLE_MS = 30_000;
-/** How long a job may go on that nobody waits for, in milliseconds: starting another thread costs about as much. */
+/** Milliseconds that an abandoned job may go on: starting another thread costs about as much. */
 const GRACE_MS = 50;
 
 interface Task {

@@ -6,7 +6,7 @@ import { collectLargeHeap } from "./collect-large-heap.ts";
 import type { Job } from "./job.ts";
 import { fromJobMessage, type JobMessage, toJobMessage } from "./job-message.ts";
 
-/** What the main thread asks of a codec thread, which does one job at a time. */
+/** A job for a codec thread, which does one at a time. */
 export interface CodecCommand {
   /** See {@link Job}. */
   readonly module: string;
@@ -14,7 +14,7 @@ export interface CodecCommand {
   readonly args: JobMessage;
 }
 
-/** What a codec thread answers. */
+/** The end of a job. */
 export type CodecEvent = { readonly result: JobMessage } | { readonly failed: WireError };
 
 /** Does the jobs that arrive on a port. */

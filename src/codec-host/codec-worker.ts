@@ -7,8 +7,8 @@ import type { CodecCommand, CodecEvent } from "./codec-thread.ts";
 import type { JobMessage } from "./job-message.ts";
 
 /**
- * What a thread's objects may take, in megabytes: budgets keep what is made of the largest message below half of it. Much of
- * it is new at once, which costs less time in a large young generation.
+ * Heap limits of a thread, in megabytes: budgets keep the objects of the largest message below half of them. Many are
+ * new at once, which costs less time in a large young generation.
  */
 const LIMITS = { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 64 };
 
@@ -32,7 +32,7 @@ export class CodecWorker {
     );
   }
 
-  /** Whether the thread can do jobs no more. */
+  /** True once the thread can do no more jobs. */
   get isOver(): boolean {
     return this.#isOver;
   }

@@ -11,15 +11,13 @@ export const MANY_ELEMENTS = 8 * 1024;
 /** Values of so many bytes are not copied in the main thread. */
 export const LARGE_COPY_BYTES = 1024 * 1024;
 
-/** Whether the elements of `bytes` tensors are too many, or too large, to be written in the main thread. */
-export function hasLargeBytes(tensors: readonly Tensor[]): boolean {
-  return tensors.some((tensor) => {
-    if (tensor.dtype !== "bytes") return false;
-    return elementCount(tensor.shape) > MANY_ELEMENTS || byteSize(tensor) > LARGE_COPY_BYTES;
-  });
+/** Checks if the elements of a `bytes` tensor are too many, or too large, to be written in the main thread. */
+export function isLargeBytes(tensor: Tensor): boolean {
+  if (tensor.dtype !== "bytes") return false;
+  return elementCount(tensor.shape) > MANY_ELEMENTS || byteSize(tensor) > LARGE_COPY_BYTES;
 }
 
-/** Whether writing tensors as text is work for a codec thread. */
+/** Checks if writing tensors as text is work for a codec thread. */
 export function isLargeText(tensors: readonly Tensor[]): boolean {
   let elements = 0;
   let bytes = 0;

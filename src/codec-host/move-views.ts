@@ -1,6 +1,6 @@
 /**
- * Which buffers may be transferred: these; or, with `owned`, all of which nobody else needs the rest, because the views that
- * are moved cover most of it.
+ * Buffers that may be transferred: these; or, with `owned`, all of which no other code needs the rest, because the
+ * moved views cover most of it.
  */
 export type MayTransfer = ReadonlySet<ArrayBufferLike> | "owned";
 
@@ -60,7 +60,7 @@ function copyInSlabs(views: readonly ArrayBufferView[]): ArrayBufferView[] {
   return copies;
 }
 
-/** Where the views end that share a slab with the one at an index, and how large the slab is. */
+/** End of the views that share a slab with the one at an index, and the slab's size. */
 function slabFrom(views: readonly ArrayBufferView[], first: number): { readonly end: number; readonly bytes: number } {
   let bytes = 0;
   let end = first;

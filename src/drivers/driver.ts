@@ -16,23 +16,36 @@ export interface Driver<Options = unknown> {
   readonly options: OptionTable<Options>;
   /** `inline` = never blocks, runs in the main thread. Default `thread`. */
   readonly placement?: "thread" | "inline";
-  /** Whether `--model-path` may be left out. Default false. */
+  /** Environment variables that its runtime reads when its library is loaded; set in the process before, where they have no value. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** True where `--model-path` may be left out. Default false. */
   readonly pathless?: boolean;
-  /** Whether numbers of other dtypes become those of its models' inputs where `-o convert_inputs=` does not say. Default false. */
+  /**
+   * Converts numbers of other dtypes to those of its models' inputs where `-o convert_inputs=` does not say. Default
+   * false.
+   */
   readonly convertsInputs?: boolean;
-  /** Whether it would load this path; lets `--driver` be left out. Looks at names only, never reads the model. */
+  /** Checks that it would load this path; lets `--driver` be left out. Looks at names only, never reads the model. */
   detect?(path: string): boolean;
   /** Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve. */
   load(path: string, options: Options, host: DriverHost): Promise<Model>;
 }
 
-/** What the server lends a driver while it loads. */
+/** Parts of the server that a driver may use while it loads. */
 export interface DriverHost {
   readonly log: Logger;
   /** Threads that the runtime may use for one run, where an option does not say otherwise. */
   readonly threads: number;
-  /** Where the hook file of the model's pipeline lies, which may have code for the model beside it; absent without one. Told to `inline` drivers alone. */
+  /**
+   * Folder of the pipeline's hook file, which may have code for the model; absent without one. Given to `inline`
+   * drivers only.
+   */
   readonly hookFolder?: string;
+  /**
+   * Reports that nothing can run in the model: its thread then counts as unresponsive, which `--model-stall` limits, until the
+   * returned function is called, once. Absent for `inline` drivers.
+   */
+  reportStuck?(): () => void;
 }
 
 /** A loaded model: obtained from {@link Driver.load}, ready, until {@link Model.close}. */
@@ -44,30 +57,40 @@ export interface Model {
    * the arrays of what it returns are the server's, which may hand them to another thread.
    */
   predict(inputs: Tensors, call: PredictCall): Promise<Tensors>;
-  /** How many predicts may overlap without blocking the thread; the rest queue. Default 1. */
+  /** Number of predicts that may overlap without blocking the thread; the rest queue. Default 1. */
   readonly concurrency?: number;
   /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
   readonly hookArgs?: Readonly<Record<string, unknown>>;
   /**
-   * Whether its runtime decides which shapes it takes, as TensorFlow's does: those of the signature are then information for clients,
-   * and a run with others computes what it can or throws `invalid_argument`. Default false: the shapes of the signature are enforced.
+   * True where its runtime decides which shapes it takes, as TensorFlow's does: those of the signature are then
+   * information for clients, and a run with others computes what it can or throws `invalid_argument`. Default false:
+   * the shapes of the signature are enforced.
    */
   readonly checksShapes?: boolean;
-  /** What runs it, for the start table: `ONNX Runtime 1.30.0 of the runtimes folder`. */
+  /** The runtime with its version and place, for the start table: `ONNX Runtime 1.30.0 of the runtimes folder`. */
   readonly runtime?: string;
-  /** Whether a run leaves nothing behind, so that the server may try the model on inputs of its own for the example that it shows. Default false. */
+  /**
+   * True where a run leaves nothing behind, so that the server may try the model on inputs of its own for the example
+   * that it shows. Default false.
+   */
   readonly isPure?: boolean;
-  /** Where the default signature takes any names and dtypes: inputs on which the model probably runs, the likeliest first. */
+  /**
+   * Inputs on which the model probably runs, the likeliest first, where the default signature takes any names and
+   * dtypes.
+   */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
-  /** Whether it returns its inputs whatever they are. Plain JSON values then pass it by unchanged. Default false. */
+  /** True where it returns its inputs whatever they are. Plain JSON values then pass it unchanged. Default false. */
   readonly echoes?: boolean;
-  /** Whether it can answer now, for one that can lose what it runs on; absent = always. Asked of `inline` drivers alone. */
+  /**
+   * Reports if it can answer now, for one that can lose the process that it runs on; absent = always. Called for
+   * `inline` drivers only.
+   */
   isReady?(): boolean;
   /** Frees everything. Called once, after the last predict has settled. */
   close(): Promise<void>;
 }
 
-/** How one predict is to be run. */
+/** Signature, outputs and limits of one predict. */
 export interface PredictCall {
   /** A key of {@link Model.signatures}. */
   readonly signature: string;

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 /**
@@ -21,7 +21,7 @@ export type OptionTable<Options = unknown> = { readonly [Key in keyof Options & 
 /** Options as they come from the command line: key and text. */
 export type RawOptions = Readonly<Record<string, string>>;
 
-/** Whether a table takes a key. */
+/** Checks that a table takes a key. */
 export function takesOption(table: OptionTable, key: string): boolean {
   return specFor(table, key) !== undefined;
 }
@@ -31,7 +31,7 @@ export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptio
   const parsed: Record<string, unknown> = {};
   for (const [name, spec] of Object.entries<OptionSpec>(table)) {
     if (spec.type === "prefix") parsed[name] = prefixed(name, raw);
-    else if (Object.hasOwn(raw, name)) parsed[name] = parseOption(name, spec, raw[name] as string);
+    else if (Object.hasOwn(raw, name)) parsed[name] = parseOption(name, spec, raw[name]!);
     else if (spec.default !== undefined) parsed[name] = spec.default;
   }
   return parsed as Options;
@@ -43,18 +43,18 @@ export function expandAliases(table: OptionTable, raw: RawOptions): RawOptions {
   for (const [key, spec] of Object.entries<OptionSpec>(table)) {
     const { aliasOf } = spec;
     if (aliasOf === undefined || spec.type === "prefix" || !Object.hasOwn(raw, key)) continue;
-    const text = raw[key] as string;
+    const text = raw[key]!;
     parseOption(key, spec, text);
     if (Object.hasOwn(raw, aliasOf)) {
       const message = `The options "${key}" and "${aliasOf}" are two names of one; give one of them.`;
-      throw new ServingError("invalid_argument", message);
+      throw invalidArgument(message);
     }
     expanded[aliasOf] = text;
   }
   return expanded;
 }
 
-/** How a boolean may be written, in lower case. */
+/** Ways to write a boolean, in lower case. */
 export const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ...["true", "1", "yes", "on"].map((word) => [word, true] as const),
   ...["false", "0", "no", "off"].map((word) => [word, false] as const),
@@ -93,18 +93,18 @@ function parseNumber(name: string, spec: Extract<OptionSpec, { min?: number }>, 
 }
 
 function refuse(name: string, text: string, expected: string, hint = ""): never {
-  throw new ServingError("invalid_argument", `Option "${name}" is "${text}"; expected ${expected}.${hint}`);
+  throw invalidArgument(`Option "${name}" is "${text}"; expected ${expected}.${hint}`);
 }
 
 function specFor(table: OptionTable, key: string): OptionSpec | undefined {
   const specs = table as Readonly<Record<string, OptionSpec>>;
   if (Object.hasOwn(specs, key)) return specs[key]?.type === "prefix" ? undefined : specs[key];
-  const prefix = key.split(".", 1)[0] as string;
+  const prefix = key.split(".", 1)[0]!;
   const spec = Object.hasOwn(specs, prefix) ? specs[prefix] : undefined;
   return spec?.type === "prefix" && key.length > prefix.length + 1 ? spec : undefined;
 }
 
 function prefixed(prefix: string, raw: RawOptions): Record<string, string> {
   const keys = Object.keys(raw).filter((key) => key.startsWith(`${prefix}.`) && key.length > prefix.length + 1);
-  return Object.fromEntries(keys.map((key) => [key.slice(prefix.length + 1), raw[key] as string]));
+  return Object.fromEntries(keys.map((key) => [key.slice(prefix.length + 1), raw[key]!]));
 }

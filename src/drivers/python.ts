@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { defineDriver } from "./driver.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./python/host-options.ts";
 import { loadPythonModel } from "./python/load-python-model.ts";
@@ -29,7 +29,7 @@ export default defineDriver<PythonOptions>({
   pathless: true,
   load: async (path, options, host) => {
     const { model_class, model_args, model } = options;
-    if (model_class === undefined) throw new ServingError("invalid_argument", WHICH_CLASS);
+    if (model_class === undefined) throw invalidArgument(WHICH_CLASS);
     const own = { model_class, model_args: parseModelArgs(model_args), all: model };
     return loadPythonModel({ framework: PYTHON, path, options, own }, host);
   },

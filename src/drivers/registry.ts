@@ -1,27 +1,27 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { compileUserModule, importCompiled } from "../user-module/user-module.ts";
 import type { Driver } from "./driver.ts";
 
 /** Every driver by name. Adding one is one line here. */
 const DRIVERS: Readonly<Record<string, () => Promise<{ default: Driver }>>> = {
-  lightgbm: () => import("./lightgbm.ts") as Promise<{ default: Driver }>,
-  null: () => import("./null.ts") as Promise<{ default: Driver }>,
-  onnx: () => import("./onnx/onnx.ts") as Promise<{ default: Driver }>,
-  openvino: () => import("./openvino/openvino.ts") as Promise<{ default: Driver }>,
-  pytorch: () => import("./pytorch.ts") as Promise<{ default: Driver }>,
-  python: () => import("./python.ts") as Promise<{ default: Driver }>,
-  sklearn: () => import("./sklearn.ts") as Promise<{ default: Driver }>,
-  tensorflow: () => import("./tensorflow/tensorflow.ts") as Promise<{ default: Driver }>,
-  xgboost: () => import("./xgboost.ts") as Promise<{ default: Driver }>,
+  lightgbm: () => import("./lightgbm.ts"),
+  null: () => import("./null.ts"),
+  onnx: () => import("./onnx/onnx.ts"),
+  openvino: () => import("./openvino/openvino.ts"),
+  pytorch: () => import("./pytorch.ts"),
+  python: () => import("./python.ts"),
+  sklearn: () => import("./sklearn.ts"),
+  tensorflow: () => import("./tensorflow/tensorflow.ts"),
+  xgboost: () => import("./xgboost.ts"),
 };
 
 /** The names that `--driver` takes, beside a path to a user's own driver file. */
 export const DRIVER_NAMES: readonly string[] = Object.keys(DRIVERS);
 
-/** Where a driver's code is, as plain data: any thread can import it from there. */
+/** Place of a driver's code, as plain data: any thread can import it from there. */
 export type DriverLocation = { readonly name: string } | { readonly url: string; readonly file: string };
 
 /** A driver and where its code is. */
@@ -36,8 +36,7 @@ export interface FoundDriver {
 export async function findDriver(name: string): Promise<FoundDriver> {
   if (isDriverFile(name)) return compileDriver(name);
   if (Object.hasOwn(DRIVERS, name)) return builtIn(name);
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `There is no driver "${name}".${didYouMean(name, DRIVER_NAMES)} This version has ${DRIVER_NAMES.join(", ")}, and takes the path of your own (./my-driver.ts).`,
   );
 }
@@ -48,7 +47,7 @@ export async function detectDriver(path: string): Promise<FoundDriver> {
     const found = await builtIn(name);
     if (found.driver.detect?.(path)) return found;
   }
-  throw new ServingError("failed_precondition", await unrecognised(path));
+  throw failedPrecondition(await unrecognised(path));
 }
 
 async function unrecognised(path: string): Promise<string> {
@@ -107,8 +106,7 @@ export async function importDriver(location: DriverLocation): Promise<Driver> {
   const { file: path, url } = location;
   const { default: driver } = await importCompiled(url, path);
   if (isDriver(driver)) return driver;
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `${path} has no driver as its default export; expected defineDriver({ name, options, load }).`,
   );
 }

@@ -11,7 +11,7 @@ const CALL_HEADERS: ReadonlySet<string> = new Set([
   "te",
 ]);
 
-/** What a client says of its call before its message. */
+/** Facts about a call that its headers state before its message. */
 export interface CallHead {
   readonly metadata: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch; undefined if the client waits for ever. */
@@ -21,10 +21,11 @@ export interface CallHead {
 /** The HTTP status for a request that is not a gRPC call; undefined for one that is. */
 export function httpRefusal({ ":method": method, "content-type": type = "" }: IncomingHttpHeaders): number | undefined {
   if (method !== "POST") return 405;
+  if (type === "application/grpc") return undefined;
   return /^application\/grpc(?:[+;]|$)/.test(type) ? undefined : 415;
 }
 
-/** What the headers of a call say; throws `internal`, as grpc-js does, for a timeout that is none. */
+/** Reads the headers of a call; throws `internal`, as grpc-js does, for a malformed timeout. */
 export function readCallHeaders(headers: IncomingHttpHeaders): CallHead {
   const metadata: Record<string, string> = Object.create(null);
   for (const name in headers) {

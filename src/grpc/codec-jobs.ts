@@ -9,7 +9,7 @@ interface JobCall {
   readonly memory?: MemoryShare | undefined;
 }
 
-/** What is made of a message takes at most so many times its bytes. */
+/** Memory of a decoded message, at most, as a multiple of its bytes. */
 const MAX_GROWTH = 32;
 const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
 

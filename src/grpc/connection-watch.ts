@@ -11,7 +11,7 @@ interface Watched {
   awaitedSince: number | undefined;
   /** Bytes that had come then. */
   bytesRead: number;
-  /** When the last answer came. */
+  /** Time of the last answer. */
   answeredAt: number;
 }
 

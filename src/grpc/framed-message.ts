@@ -3,6 +3,9 @@ import { encodePieces, type WirePart } from "../codecs/protobuf/wire-writer.ts";
 /** Bytes that gRPC puts before each message: whether it is compressed, and its length. */
 export const PREFIX_BYTES = 5;
 
+/** A larger message stays where it is: copying a hundred megabytes would keep everybody else waiting. */
+const COPIED_BYTES = 64 * 1024;
+
 /** A message as gRPC sends it, not compressed, its prefix before it: in one buffer, or in several that make it in this order. */
 export type FramedMessage = readonly Uint8Array[];
 
@@ -15,6 +18,11 @@ export function frameParts(parts: readonly WirePart[], lends: boolean): FramedMe
 
 /** A message that is written already. */
 export function frameBytes(message: Uint8Array): FramedMessage {
+  if (message.length > COPIED_BYTES) {
+    const prefix = Buffer.allocUnsafe(PREFIX_BYTES);
+    writePrefix(prefix, message.length);
+    return [prefix, message];
+  }
   const framed = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
   writePrefix(framed, message.length);
   framed.set(message, PREFIX_BYTES);
@@ -25,7 +33,9 @@ export function frameBytes(message: Uint8Array): FramedMessage {
 export function unframe(framed: FramedMessage): Buffer {
   const [first, ...rest] = framed as readonly [Uint8Array, ...Uint8Array[]];
   const message = first.subarray(PREFIX_BYTES);
-  return rest.length === 0 ? (message as Buffer) : Buffer.concat([message, ...rest]);
+  const [second] = rest;
+  if (second === undefined) return toBuffer(message);
+  return message.length === 0 && rest.length === 1 ? toBuffer(second) : Buffer.concat([message, ...rest]);
 }
 
 function writePrefix(framed: Buffer, bytes: number): void {
@@ -37,4 +47,8 @@ function framedBytes(pieces: FramedMessage): number {
   let bytes = 0;
   for (const { length } of pieces) bytes += length;
   return bytes;
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

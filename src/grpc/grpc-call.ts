@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
 import { CancelSource } from "../async/cancel-source.ts";
+import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -15,8 +16,9 @@ import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-e
 import type { MessagePool } from "./message-pool.ts";
 import { toMetadataHeaders } from "./metadata-headers.ts";
 import type { SendGuard, SendWatch } from "./send-watch.ts";
+import { STATUS_DETAILS } from "./status-details.ts";
 
-/** What all calls of a server share. */
+/** Settings and limits that all calls of a server share. */
 export interface CallContext {
   /** Size of the largest message, in bytes. */
   readonly maxMessageBytes: number;
@@ -43,7 +45,7 @@ const OK_TRAILERS = { "grpc-status": "0" };
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
-export abstract class GrpcCall {
+export abstract class GrpcCall extends ListMember {
   protected readonly stream: ServerHttp2Stream;
   protected readonly context: CallContext;
   protected readonly memory: MemoryShare;
@@ -61,6 +63,7 @@ export abstract class GrpcCall {
   #isClosed = false;
 
   constructor(stream: ServerHttp2Stream, context: CallContext) {
+    super();
     this.stream = stream;
     this.context = context;
     this.memory = context.memory.open();
@@ -100,7 +103,7 @@ export abstract class GrpcCall {
   /** Reads messages and sends what answers them. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
 
-  /** Whether memory is held for an answer until the stream closes. */
+  /** True while memory is held for an answer, until the stream closes. */
   protected holdsAnswer = false;
 
   /** Throws `permission_denied` unless the client may do what a kind of call does. */
@@ -110,7 +113,7 @@ export abstract class GrpcCall {
     this.context.policy.check(kind, { address, host: headers[":authority"] ?? headers.host, headers });
   }
 
-  /** Whether nothing more can be sent. */
+  /** True once nothing more can be sent. */
   protected get isOver(): boolean {
     return this.#hasEnded || this.stream.destroyed || this.stream.closed;
   }
@@ -146,8 +149,9 @@ export abstract class GrpcCall {
 
   #trailers(): OutgoingHttpHeaders {
     if (this.#failure === undefined) return OK_TRAILERS;
-    const { code, details } = this.#failure;
-    return { "grpc-status": code, "grpc-message": encodeURI(details) };
+    const { code, details, statusDetails } = this.#failure;
+    const status = { "grpc-status": code, "grpc-message": encodeURI(details) };
+    return statusDetails === undefined ? status : { ...status, [STATUS_DETAILS]: statusDetails };
   }
 
   /** Frees what the answer held; aborts the signal where the client left before there was one. */
@@ -170,7 +174,7 @@ export abstract class GrpcCall {
 /** A call may have been so much longer on its way than its cancellation, in milliseconds; and timers may fire early. */
 const SLACK_MS = 20;
 
-/** Why a call ends whose client does not wait for the answer: one whose deadline passed may cancel too. */
+/** The reason for ending a call whose client does not wait for the answer: one whose deadline passed may cancel too. */
 function abortReason(deadline: number | undefined): DOMException {
   const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
   if (isLate) return new DOMException("The request's deadline passed.", "TimeoutError");

@@ -1,14 +1,19 @@
-import { ServingError, STATUS } from "../errors.ts";
+import { isErrorDetails, ServingError, STATUS } from "../errors.ts";
 import { cutText } from "../text/cut-text.ts";
+import { encodeStatusDetails } from "./status-details.ts";
 
-/** What a client is told of an error: a number of gRPC's and a text. */
+/** An error as a client sees it: one of gRPC's numbers and a text. */
 export interface GrpcStatus {
   readonly code: number;
   readonly details: string;
+  /** A google.rpc.Status in base64, where the error has facts for programs. */
+  readonly statusDetails?: string | undefined;
 }
 
 /** The status for anything that was thrown; causes stay here. */
 export function toGrpcStatus(reason: unknown): GrpcStatus {
-  const { code, message } = ServingError.from(reason);
-  return { code: STATUS[code].grpc, details: cutText(message) };
+  const { code: name, message, details } = ServingError.from(reason);
+  const status = { code: STATUS[name].grpc, details: cutText(message) };
+  if (!isErrorDetails(details)) return status;
+  return { ...status, statusDetails: encodeStatusDetails({ code: status.code, message: status.details, details }) };
 }

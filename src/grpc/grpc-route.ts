@@ -3,14 +3,14 @@ import type { CancelSource } from "../async/cancel-source.ts";
 import type { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
-import type { InferenceService, InferRequest } from "../serving/inference-service.ts";
+import type { CallOptions, InferenceService } from "../serving/inference-service.ts";
 import type { FramedMessage } from "./framed-message.ts";
 import type { Nesting } from "./payload-start.ts";
 
 /** The parts of an inference request that come with a call in addition to its message. */
-export interface CallInfo extends Pick<InferRequest, "id" | "metadata" | "deadline"> {
+export interface CallInfo extends CallOptions {
   readonly signal: CancelSource;
-  readonly memory: NonNullable<InferRequest["memory"]>;
+  readonly memory: NonNullable<CallOptions["memory"]>;
   readonly record: RequestRecord;
 }
 
@@ -67,7 +67,7 @@ export type GrpcRoutes = Readonly<Record<string, UnaryRoute | StreamRoute>>;
 export interface GrpcProtocolOptions {
   /** Largest memory that one request's tensors may take, in bytes. */
   readonly maxMessageBytes: number;
-  /** Whether answers carry numbers in `tensor_content` instead of typed fields. */
+  /** Sends numbers in `tensor_content` instead of typed fields. */
   readonly tensorContent: boolean;
   /** Has a line for each message of a stream. */
   readonly access: AccessLog;

@@ -1,6 +1,7 @@
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { AccessPolicy } from "../access/access-policy.ts";
+import { MemberList } from "../async/member-list.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
@@ -8,6 +9,7 @@ import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
 import { cannotListen } from "../net/cannot-listen.ts";
+import { hasReceivePlace } from "../net/receive-into.ts";
 import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -19,14 +21,12 @@ import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.
 import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
 import { MessagePool } from "./message-pool.ts";
-import { OpenCalls } from "./open-calls.ts";
-import { hasReceivePlace } from "./receive-into.ts";
 import { SendWatch } from "./send-watch.ts";
 import { StreamCall } from "./stream-call.ts";
 import { UnaryCall } from "./unary-call.ts";
 import { warnOfHttp1 } from "./warn-of-http1.ts";
 
-/** Where and how to listen, and what to serve. */
+/** Address to listen on, limits, and the methods to serve. */
 export interface GrpcServerOptions {
   readonly host: string;
   /** 0 picks a free one; `shared` = it does not listen, connections come by {@link GrpcServer.accept}. */
@@ -40,13 +40,13 @@ export interface GrpcServerOptions {
   readonly messageTimeoutMs?: number;
   /** Time for which a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
   readonly sendTimeoutMs?: number;
-  /** Whether answers carry numbers in `tensor_content` instead of typed fields. Default false. */
+  /** Sends numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
   /** Time that a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
-  /** Who may do what. Default: no client may change the server. */
+  /** Permissions of clients. Default: no client may change the server. */
   readonly policy?: AccessPolicy;
-  /** Whether the log has a line for each request. Default false. */
+  /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
   readonly log: Logger;
 }
@@ -62,7 +62,7 @@ export interface GrpcServer {
   close(drainTimeoutMs: number): Promise<void>;
 }
 
-/** What node:http gives a client for a whole request, in milliseconds. */
+/** Milliseconds that node:http gives a client for a whole request. */
 const MESSAGE_TIMEOUT_MS = 300_000;
 /** Time that the answers of calls which were ended have to reach their clients, in milliseconds. */
 const FLUSH_GRACE_MS = 200;
@@ -89,7 +89,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
     grpc === undefined ? [] : [grpc(service, protocolOptions)],
   );
   const routes: GrpcRoutes = Object.assign(Object.create(null), ...protocols.map((protocol) => protocol.routes));
-  const openCalls = new OpenCalls();
+  const openCalls = new MemberList<GrpcCall>();
   server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, context, access, openCalls }));
   const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
   let closed: Promise<void> | undefined;
@@ -117,7 +117,7 @@ interface Answering {
   readonly routes: GrpcRoutes;
   readonly context: CallContext;
   readonly access: AccessLog;
-  readonly openCalls: OpenCalls;
+  readonly openCalls: MemberList<GrpcCall>;
 }
 
 function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answering: Answering): void {
@@ -130,8 +130,9 @@ function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, a
     return;
   }
   const call = openCall(stream, headers[":path"] ?? "", answering);
-  const close = answering.openCalls.add(() => call.giveUp(SHUTTING_DOWN));
-  void call.run(headers, record).then(close);
+  const { openCalls } = answering;
+  openCalls.add(call);
+  void call.run(headers, record).then(() => openCalls.delete(call));
 }
 
 function openCall(stream: ServerHttp2Stream, path: string, { routes, context }: Answering): GrpcCall {
@@ -155,7 +156,7 @@ function listen(server: Http2Server, host: string, port: number): Promise<void> 
 
 interface Closing {
   readonly protocols: readonly GrpcProtocol[];
-  readonly openCalls: OpenCalls;
+  readonly openCalls: MemberList<GrpcCall>;
   readonly connections: Http2Connections;
 }
 
@@ -163,7 +164,7 @@ async function close({ protocols, openCalls, connections }: Closing, drainTimeou
   for (const protocol of protocols) protocol.shutDown?.();
   const drained = connections.drain();
   if (await settlesWithin(drained, drainTimeoutMs)) return;
-  openCalls.endAll();
+  for (const call of openCalls.list()) call.giveUp(SHUTTING_DOWN);
   if (await settlesWithin(drained, FLUSH_GRACE_MS)) return;
   connections.cut();
   await settlesWithin(drained, FLUSH_GRACE_MS);

@@ -1,23 +1,38 @@
+import { ListMember, MemberList } from "../async/member-list.ts";
+
+/** Something that may take too long, and how it is ended then. */
+export class Timed extends ListMember {
+  readonly end: () => void;
+  /** The time from which it is awaited, on the clock of performance.now(). */
+  since = 0;
+
+  constructor(end: () => void) {
+    super();
+    this.end = end;
+  }
+}
+
 /** Ends what takes too long to come, with one timer for all: one for each takes 3 % of a small request's time. */
 export class MessageClock {
   readonly #timeoutMs: number;
-  /** Since when each is awaited, on the clock of performance.now(); the oldest first. */
-  readonly #since = new Map<() => void, number>();
+  /** The oldest first. */
+  readonly #awaited = new MemberList<Timed>();
   #isRunning = false;
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Calls `end` once the time is over, unless it is taken out again before. */
-  add(end: () => void): void {
-    this.#since.set(end, performance.now());
+  /** Ends something once the time is over, unless it is taken out again before. */
+  add(timed: Timed): void {
+    timed.since = performance.now();
+    this.#awaited.add(timed);
     if (!this.#isRunning) this.#sleep(this.#timeoutMs);
   }
 
-  /** Takes out what came, or is over. */
-  delete(end: () => void): void {
-    this.#since.delete(end);
+  /** Takes out something that came, or is over. */
+  delete(timed: Timed): void {
+    this.#awaited.delete(timed);
   }
 
   #sleep(ms: number): void {
@@ -27,14 +42,14 @@ export class MessageClock {
 
   #wake(): void {
     this.#isRunning = false;
-    for (const [end, since] of this.#since) {
-      const leftMs = since + this.#timeoutMs - performance.now();
+    for (let { first } = this.#awaited; first !== undefined; first = this.#awaited.first) {
+      const leftMs = first.since + this.#timeoutMs - performance.now();
       if (leftMs > 0) {
         this.#sleep(leftMs);
         return;
       }
-      this.#since.delete(end);
-      end();
+      this.#awaited.delete(first);
+      first.end();
     }
   }
 }

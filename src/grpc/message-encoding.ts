@@ -13,7 +13,7 @@ const MIN_BYTES = 256;
 /** Size of the pieces in which compressed bytes come; larger than zlib's own for fewer events. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** How a call's messages are compressed, in both directions; undefined = they are not. */
+/** Compression of a call's messages, in both directions; undefined = none. */
 export interface CallEncoding {
   /** Of the messages that say that they are compressed. */
   readonly request: Compression | undefined;

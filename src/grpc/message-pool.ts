@@ -1,8 +1,11 @@
-/** What is kept at most, in bytes: two dozen photos as numbers. */
+/** Bytes that are kept at most: two dozen photos as numbers. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 /** Smaller buffers cost little to make. */
 const MIN_KEPT_BYTES = 64 * 1024;
-/** How much larger than needed a buffer may be: one that is much larger than its tensor is not handed over to other threads. */
+/**
+ * Largest number of bytes that a buffer may have beyond those needed: one that is much larger than its tensor is not
+ * transferred to other threads.
+ */
 const MAX_SPARE_BYTES = 512;
 
 /**
@@ -37,7 +40,7 @@ export class MessagePool {
   }
 }
 
-/** Whether memory of so many bytes is worth keeping. */
+/** Checks that memory of so many bytes is worth keeping. */
 export function isPooled(bytes: number): boolean {
   return bytes >= MIN_KEPT_BYTES && bytes <= MAX_KEPT_BYTES;
 }

@@ -1,12 +1,12 @@
 import { ServingError } from "../errors.ts";
-import { BELIEVED_BYTES, leadTo, TRUSTED_BYTES } from "../limits/byte-list.ts";
+import { BELIEVED_BYTES, leadTo } from "../limits/byte-list.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import { MessageArrival } from "../limits/message-arrival.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import type { MessagePool } from "./message-pool.ts";
 import { type Nesting, payloadStart } from "./payload-start.ts";
 
-/** Why a message is given up that takes so long to come. */
+/** The error for a message that takes too long to arrive. */
 export function tooSlow(timeoutMs: number): ServingError {
   return new ServingError(
     "deadline_exceeded",
@@ -14,20 +14,20 @@ export function tooSlow(timeoutMs: number): ServingError {
   );
 }
 
-/** What a message is held to. */
+/** Limits on a message, and sources of its memory. */
 export interface MessageLimits {
   readonly maxBytes: number;
-  /** Where its bytes are counted. */
+  /** Count of its bytes. */
   readonly memory: MemoryShare;
-  /** Where memory for it may come from. */
+  /** Memory that can be used for it. */
   readonly pool: MessagePool;
-  /** Where its large values lie; absent = it has none. */
+  /** Place of its large values; absent = it has none. */
   readonly nesting?: Nesting | undefined;
-  /** Whether the call says how its messages are compressed. Default false. */
+  /** True where the call says how its messages are compressed. Default false. */
   readonly mayBeCompressed?: boolean;
 }
 
-/** Where bytes are written that belong to no message yet; they are taken away before others come. */
+/** Buffer for bytes that belong to no message yet; they are taken away before others arrive. */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 const NOTHING = Buffer.alloc(0);
 
@@ -52,7 +52,10 @@ export class MessageReader {
     this.#arrival = new MessageArrival(limits.memory);
   }
 
-  /** Where the next bytes are to be written, to be told of before any others come; never empty, and never a message that was given out. */
+  /**
+   * Buffer for the next bytes, to be committed before any others arrive; never empty, and never a message that was
+   * given out.
+   */
   room(): Uint8Array {
     const isOpen = this.#length < (this.#neededBytes ?? 0) && !this.#isDropped;
     return isOpen ? this.#bytes.subarray(this.#length) : LANDING;
@@ -80,7 +83,7 @@ export class MessageReader {
     }
   }
 
-  /** Whether the message is still to be inflated. */
+  /** True for a message that is still to be inflated. */
   get isCompressed(): boolean {
     return this.#isCompressed;
   }
@@ -131,7 +134,7 @@ export class MessageReader {
     throw new ServingError("resource_exhausted", `Received message larger than max (${length} vs ${maxBytes})`);
   }
 
-  /** Where the first value begins that is not all there yet; 0 where none is seen. */
+  /** Index of the first value that is not complete yet; 0 where none is seen. */
   #payloadStart(head: Buffer): number {
     const { nesting } = this.#limits;
     const start = nesting && !this.#isCompressed ? payloadStart(head.subarray(PREFIX_BYTES), nesting) : undefined;
@@ -145,8 +148,7 @@ export class MessageReader {
   }
 
   #grow(neededBytes: number): void {
-    const bytes = this.#length > TRUSTED_BYTES ? neededBytes : Math.min(2 * this.#length, neededBytes);
-    const larger = allocate(bytes, this.#alignedAt);
+    const larger = allocate(neededBytes, this.#alignedAt);
     larger.set(this.#bytes);
     this.#bytes = larger;
   }

@@ -3,10 +3,12 @@ import { ServingError } from "../errors.ts";
 import { ByteList } from "../limits/byte-list.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import { MessageArrival } from "../limits/message-arrival.ts";
 import { endFlood } from "./end-flood.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
-import type { MessageClock } from "./message-clock.ts";
+import { type MessageClock, Timed } from "./message-clock.ts";
 import { notCompressible, tooSlow } from "./message-reader.ts";
+import { PacedConnection } from "./paced-connection.ts";
 import { PieceWatch } from "./piece-watch.ts";
 
 /** Limits on the messages of a stream. */
@@ -38,17 +40,19 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   readonly #arrived: ArrivedMessage[] = [];
   /** The message that is not complete, its prefix included. */
   #pending = new ByteList();
+  #arrival: MessageArrival;
   readonly #pieces = new PieceWatch();
   #neededBytes = PREFIX_BYTES;
   #hasEnded = false;
   #failure: { readonly reason: unknown } | undefined;
   #wake: (() => void) | undefined;
-  readonly #endSlow: () => void;
+  readonly #endSlow: Timed;
 
   constructor(stream: ServerHttp2Stream, limits: MessageStreamLimits) {
     this.#stream = stream;
     this.#limits = limits;
-    this.#endSlow = () => this.fail(tooSlow(limits.messageTimeoutMs));
+    this.#arrival = new MessageArrival(limits.memory);
+    this.#endSlow = new Timed(() => this.fail(tooSlow(limits.messageTimeoutMs)));
     stream.on("data", (piece: Buffer) => this.#take(piece));
     stream.on("end", () => this.#end());
   }
@@ -94,10 +98,10 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   }
 
   #take(piece: Buffer): void {
+    PacedConnection.of(this.#stream.session)?.took();
     if (this.#failure !== undefined) return;
     if (this.#pieces.isFlood(piece.length)) endFlood(this.#stream.session, "too_many_small_frames");
     try {
-      this.#limits.memory.grow(piece.length);
       for (let at = 0; at < piece.length; ) at = this.#gather(piece, at);
     } catch (reason) {
       this.fail(reason);
@@ -112,6 +116,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   /** Adds the bytes that belong to the current message; returns where the next one starts. */
   #gather(piece: Buffer, start: number): number {
     const end = Math.min(start + this.#neededBytes - this.#pending.length, piece.length);
+    this.#arrival.add(end - start);
     this.#pending.append(piece.subarray(start, end));
     if (this.#pending.length === PREFIX_BYTES && this.#neededBytes === PREFIX_BYTES) this.#expect();
     if (this.#pending.length === this.#neededBytes) this.#complete();
@@ -126,6 +131,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     }
     this.#neededBytes += bytes;
     this.#pending.expect(this.#neededBytes);
+    this.#arrival.announce(this.#neededBytes);
   }
 
   #complete(): void {
@@ -134,6 +140,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#arrived.push({ bytes: framed.subarray(PREFIX_BYTES), isCompressed: framed[0] !== 0 });
     this.#limits.memory.shrink(PREFIX_BYTES);
     this.#pending = new ByteList();
+    this.#arrival = new MessageArrival(this.#limits.memory);
     this.#neededBytes = PREFIX_BYTES;
   }
 

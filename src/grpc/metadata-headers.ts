@@ -24,7 +24,7 @@ const TRANSPORT_KEYS: ReadonlySet<string> = new Set([
 const LEGAL_NAME = /^[0-9a-z_.-]+$/;
 const LEGAL_VALUE = /^[\x20-\x7e]*$/;
 
-/** Whether metadata of this lower-case name may be sent: gRPC sets, or forbids, the others itself. */
+/** Checks that metadata of this lower-case name may be sent: gRPC sets, or forbids, the others itself. */
 export function isSendable(name: string): boolean {
   return !TRANSPORT_KEYS.has(name) && !name.startsWith("grpc-") && !name.startsWith(":");
 }

@@ -4,8 +4,8 @@ import { WIRE } from "../codecs/protobuf/wire-reader.ts";
 export type Nesting = readonly number[];
 
 /**
- * Where in a message the value begins that reaches past `head`, its first bytes, so that a buffer can be chosen in which that
- * value is aligned. A guess, for whatever bytes: undefined where none is seen.
+ * Index in a message of the value that reaches past `head`, its first bytes, so that a buffer can be chosen in which
+ * that value is aligned. A guess, for whatever bytes: undefined where none is seen.
  */
 export function payloadStart(head: Uint8Array, nesting: Nesting): number | undefined {
   let depth = 0;

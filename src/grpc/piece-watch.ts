@@ -1,6 +1,6 @@
 /** Pieces of one message that may be small. */
 const SMALL_PIECES = 2000;
-/** What they hold on average at least beyond that, in bytes. Clients cut messages into frames of kilobytes. */
+/** Average number of bytes that pieces hold at least beyond that. Clients cut messages into frames of kilobytes. */
 const MIN_MEAN_BYTES = 16;
 
 /** Tells a message that comes in absurdly small pieces: each of them costs the main thread as much as a large one. */

@@ -1,9 +1,10 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CancelSource } from "../async/cancel-source.ts";
+import { receiveInto, type StreamReceiver } from "../net/receive-into.ts";
 import { endFlood } from "./end-flood.ts";
 import type { MessageReader } from "./message-reader.ts";
+import { PacedConnection } from "./paced-connection.ts";
 import { PieceWatch } from "./piece-watch.ts";
-import { receiveInto, type StreamReceiver } from "./receive-into.ts";
 
 /** Lets a reader take all that a stream brings. Resolves with its message; rejects when it cannot be taken, or when the source aborts. */
 export function receiveMessage(
@@ -25,11 +26,13 @@ class MessageReceiver implements StreamReceiver {
   readonly #pieces = new PieceWatch();
   readonly #reader: MessageReader;
   readonly #reject: (reason: unknown) => void;
+  readonly #connection: PacedConnection | undefined;
 
   constructor(stream: ServerHttp2Stream, reader: MessageReader, reject: (reason: unknown) => void) {
     this.#stream = stream;
     this.#reader = reader;
     this.#reject = reject;
+    this.#connection = PacedConnection.of(stream.session);
   }
 
   room(): Uint8Array {
@@ -37,7 +40,7 @@ class MessageReceiver implements StreamReceiver {
   }
 
   filled(bytes: number): void {
-    if (this.#pieces.isFlood(bytes)) endFlood(this.#stream.session, "too_many_small_frames");
+    this.#count(bytes);
     try {
       this.#reader.filled(bytes);
     } catch (reason) {
@@ -46,7 +49,7 @@ class MessageReceiver implements StreamReceiver {
   }
 
   take(piece: Buffer): void {
-    if (this.#pieces.isFlood(piece.length)) endFlood(this.#stream.session, "too_many_small_frames");
+    this.#count(piece.length);
     try {
       this.#reader.add(piece);
     } catch (reason) {
@@ -62,9 +65,14 @@ class MessageReceiver implements StreamReceiver {
     }
   }
 
-  /** What still comes is passed over. */
+  /** Ignores the bytes that still arrive. */
   refuse(reason: unknown): void {
     this.#reader.drop();
     this.#reject(reason);
+  }
+
+  #count(bytes: number): void {
+    this.#connection?.took();
+    if (this.#pieces.isFlood(bytes)) endFlood(this.#stream.session, "too_many_small_frames");
   }
 }

@@ -1,5 +1,5 @@
 import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
-import { MessageClock } from "./message-clock.ts";
+import { MessageClock, Timed } from "./message-clock.ts";
 
 /** Time that a connection has to acknowledge a ping after one of its streams was cut, in milliseconds. */
 const PROBE_MS = 5000;
@@ -36,23 +36,22 @@ export class SendWatch {
 }
 
 /** Cuts a stream whose client takes nothing for too long while there is something for it. */
-export class SendGuard {
+export class SendGuard extends Timed {
   readonly #clock: MessageClock | undefined;
-  readonly #cut: () => void;
 
   constructor(clock: MessageClock | undefined, cut: () => void) {
+    super(cut);
     this.#clock = clock;
-    this.#cut = cut;
   }
 
   /** Starts the time again: there is something to take, and the client took what came before. */
   restart(): void {
-    this.#clock?.delete(this.#cut);
-    this.#clock?.add(this.#cut);
+    this.#clock?.delete(this);
+    this.#clock?.add(this);
   }
 
   /** Stops the time: nothing waits for the client. */
   stop(): void {
-    this.#clock?.delete(this.#cut);
+    this.#clock?.delete(this);
   }
 }

@@ -4,6 +4,7 @@ import { type Compression, inflate } from "../limits/inflate.ts";
 import type { FramedMessage } from "./framed-message.ts";
 import { type CallContext, GrpcCall } from "./grpc-call.ts";
 import type { CallInfo, UnaryRoute } from "./grpc-route.ts";
+import { Timed } from "./message-clock.ts";
 import { type CallEncoding, compressMessage } from "./message-encoding.ts";
 import { isPooled } from "./message-pool.ts";
 import { MessageReader, tooSlow } from "./message-reader.ts";
@@ -55,7 +56,7 @@ export class UnaryCall extends GrpcCall {
   async #receive(reader: MessageReader): Promise<Uint8Array> {
     const { clock, messageTimeoutMs } = this.context;
     // A client that sends a byte a minute would hold its memory for ever.
-    const endSlow = () => this.giveUp(tooSlow(messageTimeoutMs));
+    const endSlow = new Timed(() => this.giveUp(tooSlow(messageTimeoutMs)));
     clock.add(endSlow);
     try {
       return await receiveMessage(this.stream, reader, this.source);
@@ -73,7 +74,10 @@ export class UnaryCall extends GrpcCall {
   }
 }
 
-/** What stays in memory until an answer is sent: its pieces, and the request's message where they are made of it or it will be used again. */
+/**
+ * Bytes that stay in memory until an answer is sent: its pieces, and the request's message where they are made of it or
+ * it will be used again.
+ */
 function heldBytes(pieces: FramedMessage, { buffer, length }: Uint8Array, isRecycled: boolean): number {
   let isMessageHeld = isRecycled;
   let bytes = 0;

@@ -1,7 +1,7 @@
 import type { Http2Server } from "node:http2";
 import type { Logger } from "../observability/logger.ts";
 
-/** What Node says of a connection that does not begin as HTTP/2 does. */
+/** Node's error for a connection that does not begin as HTTP/2 does. */
 const NO_PREFACE = "bad client magic";
 
 /** Logs, once for a server, that a client speaks HTTP/1 to the gRPC port: it cannot be told itself, since the server has to speak first. */

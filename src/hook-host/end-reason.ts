@@ -1,6 +1,6 @@
 import { reasonText, ServingError } from "../errors.ts";
 
-/** What a hook thread is at: importing its file, waiting for models, running init_hook, answering requests. */
+/** Stage of a hook thread: importing its file, waiting for models, running init_hook, answering requests. */
 export type ThreadPhase = "load" | "wait" | "init" | "run";
 
 const WHILE: Readonly<Record<ThreadPhase, string>> = {
@@ -10,9 +10,9 @@ const WHILE: Readonly<Record<ThreadPhase, string>> = {
   run: "while it answered requests",
 };
 
-/** How a thread ended by itself. */
+/** The end of a thread that ended by itself. */
 export interface ThreadEnd {
-  /** What it said or threw, if anything. */
+  /** The error that it sent or threw, if any. */
   readonly failure: unknown;
   readonly phase: ThreadPhase;
   /** The hook file. */
@@ -20,7 +20,10 @@ export interface ThreadEnd {
   readonly exitCode: number;
 }
 
-/** Why a hook thread ended: `failed_precondition` for a file that does not start, `resource_exhausted` for one out of memory, else `unavailable`. */
+/**
+ * The error for the end of a hook thread: `failed_precondition` for a file that does not start, `resource_exhausted`
+ * for one out of memory, else `unavailable`.
+ */
 export function endReason({ failure, phase, file, exitCode }: ThreadEnd): ServingError {
   if (failure instanceof ServingError) return failure;
   const { code } = (failure ?? {}) as { code?: string };

@@ -1,6 +1,6 @@
 import { getHeapStatistics } from "node:v8";
 
-/** How often it is looked at, in milliseconds. */
+/** Milliseconds between two looks at it. */
 const INTERVAL_MS = 100;
 
 /**

@@ -1,8 +1,8 @@
-/** Where an item stands in a {@link FairQueue}. */
+/** Place of an item in a {@link FairQueue}. */
 export interface Standing {
   /** 1 = highest; 0 or absent = none, after all others. */
   readonly priority?: number | undefined;
-  /** What the item has in common with those whose turns it shares. */
+  /** Mark of the items that share their turns. */
   readonly kind: string;
 }
 
@@ -26,7 +26,7 @@ export class FairQueue<Item> {
     this.#nextTurns.set(kind, turn + 1);
     const entry = { item, priority, kind, turn };
     let index = this.#entries.length;
-    while (index > 0 && isBefore(entry, this.#entries[index - 1] as Entry<Item>)) index--;
+    while (index > 0 && isBefore(entry, this.#entries[index - 1]!)) index--;
     this.#entries.splice(index, 0, entry);
   }
 

@@ -15,10 +15,10 @@ const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
 /** The waits before a dead thread is replaced, longer with each that died before it answered anything; not much, since what it did not begin waits for the next. */
 const CRASH_BACKOFF = { firstMs: 20, maxMs: 250 };
 
-/** How hook threads are run, whatever the generation. */
+/** Settings of hook threads that hold for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
 
-/** What a generation starts its threads with. */
+/** Parts that a generation starts its threads with. */
 export interface HookStart {
   readonly workers: number;
   readonly lender: ModelLender;
@@ -50,7 +50,7 @@ export async function openGeneration(
   }
 }
 
-/** What {@link openGeneration} makes a generation of. */
+/** Parts from which {@link openGeneration} makes a generation. */
 interface GenerationParts {
   readonly compiled: CompiledModule;
   readonly options: HookThreadOptions;
@@ -78,7 +78,7 @@ export class HookGeneration {
     this.#keep(parts.first);
   }
 
-  /** What the hooks declare. */
+  /** Declarations of the hook file. */
   get declared(): DeclaredHooks {
     return this.#parts.declared;
   }
@@ -88,12 +88,12 @@ export class HookGeneration {
     return this.#parts.compiled.sources;
   }
 
-  /** What the pipeline takes and gives, known once it was started. */
+  /** Inputs and outputs of the pipeline, known once it was started. */
   get signatures(): Readonly<Record<string, Signature>> {
     return this.#signatures;
   }
 
-  /** Whether any thread can answer. */
+  /** True while any thread can answer. */
   isReady(): boolean {
     return [...this.#ready].some((worker) => worker.isOpen);
   }

@@ -19,7 +19,7 @@ export interface ModelLender {
   load(wanted: WantedModel, onMalformed: MalformedListener): Promise<LentModel>;
 }
 
-/** Which model hooks load. */
+/** A model that hooks load. */
 export interface WantedModel {
   readonly driver: string;
   readonly path: string;

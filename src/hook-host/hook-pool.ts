@@ -12,7 +12,7 @@ import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelLender } from "./hook-loans.ts";
 import type { HookWorker } from "./hook-worker.ts";
 
-/** What a pool needs beside the threads' own options. */
+/** Parts of a pool in addition to the threads' own options. */
 export interface HookPoolParts {
   readonly generation: HookGeneration;
   /** Opens the next generation, of the file as it is then; the signal aborts when the pool closes. */
@@ -32,7 +32,7 @@ export class HookPool implements PipelineRunner {
   readonly #queue = new FairQueue<Waiting>();
   /** The current one, one that is being started, and those that have not yet ended. */
   readonly #generations = new Set<HookGeneration>();
-  /** How many threads died before they began a request. */
+  /** Number of threads that died before they began a request. */
   readonly #handedOn = new WeakMap<PipelineRequest, number>();
   readonly #closing = new AbortController();
   #generation: HookGeneration;
@@ -91,7 +91,10 @@ export class HookPool implements PipelineRunner {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    for (const { reject } of this.#queue.clear()) reject(closedError());
+    for (const { reject, stopWatching } of this.#queue.clear()) {
+      stopWatching();
+      reject(closedError());
+    }
     await Promise.all([...this.#generations].map((generation) => generation.close()));
     await this.#reloaded;
     await Promise.all([...this.#generations].map((generation) => generation.returned()));
@@ -131,39 +134,40 @@ export class HookPool implements PipelineRunner {
       return await worker.run(request);
     } catch (reason) {
       if (wasNeverStarted(reason) && this.#canRunAgain(request)) return this.run(request);
-      throw request.signal.aborted ? ServingError.from(request.signal.reason) : ServingError.from(reason);
+      throw request.call.signal.aborted ? ServingError.from(request.call.signal.reason) : ServingError.from(reason);
     } finally {
       this.#takeNext();
     }
   }
 
-  /** What a thread did not begin goes to another, or waits for the next as any new request does. */
+  /**
+   * Checks that a request that a thread did not begin may go to another, or wait for the next as any new request does.
+   */
   #canRunAgain(request: PipelineRequest): boolean {
-    const { inputs, signal } = request;
-    if (signal.aborted || this.#closing.signal.aborted || !isWhole(inputs)) return false;
+    const { inputs, call } = request;
+    if (call.signal.aborted || this.#closing.signal.aborted || !isWhole(inputs)) return false;
     const times = this.#handedOn.get(request) ?? 0;
     this.#handedOn.set(request, times + 1);
     return times < MAX_HANDED_ON;
   }
 
   /** A request whose client is gone leaves the queue before it costs anything. */
-  #enqueue(waiting: Waiting): void {
-    const { signal, priority } = waiting.request;
-    signal.addEventListener(
-      "abort",
-      () => {
-        this.#queue.remove(waiting);
-        waiting.reject(ServingError.from(signal.reason));
-      },
-      { once: true },
-    );
-    this.#queue.push(waiting, { priority, kind: queueKind(waiting.request) });
+  #enqueue({ request, resolve, reject }: Omit<Waiting, "stopWatching">): void {
+    const { signal, priority } = request.call;
+    const abort = () => {
+      this.#queue.remove(waiting);
+      reject(ServingError.from(signal.reason));
+    };
+    const waiting = { request, resolve, reject, stopWatching: () => signal.removeEventListener("abort", abort) };
+    signal.addEventListener("abort", abort, { once: true });
+    this.#queue.push(waiting, { priority, kind: queueKind(request) });
   }
 
   #takeNext(): void {
     for (let worker = this.#generation.freest(); worker !== undefined; worker = this.#generation.freest()) {
       const next = this.#queue.shift();
       if (next === undefined) return;
+      next.stopWatching();
       this.#runOn(worker, next.request).then(next.resolve, next.reject);
     }
   }
@@ -174,7 +178,7 @@ function queueKind({ info, inputs }: PipelineRequest): string {
   return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
 }
 
-/** Whether no input was handed over to a thread. */
+/** Checks that no input was transferred to a thread. */
 function isWhole(payload: Payload): boolean {
   if (payload.kind === "json") return payload.json.length > 0;
   return Object.values(payload.tensors).every(isTensorWhole);
@@ -194,4 +198,6 @@ interface Waiting {
   readonly request: PipelineRequest;
   readonly resolve: (result: PipelineResult) => void;
   readonly reject: (reason: unknown) => void;
+  /** Ends its care for the request's signal: the thread that it goes to watches that. */
+  readonly stopWatching: () => void;
 }

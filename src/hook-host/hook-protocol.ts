@@ -3,6 +3,7 @@ import type { OptionTable, RawOptions } from "../drivers/option-table.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { Logged } from "../observability/log-filter.ts";
+import type { PlainCall } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { HookEdges } from "../pipeline/signatures.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
@@ -15,16 +16,12 @@ export const RUN = FIRST_QUESTION;
 
 /** The meta of {@link RUN}. */
 export interface RunMeta {
-  readonly id: string;
+  readonly call: PlainCall;
   readonly model: string;
   readonly version: string;
   readonly signature: string;
   readonly kind: Payload["kind"];
-  readonly metadata: Readonly<Record<string, string>>;
   readonly outputs?: readonly string[] | undefined;
-  readonly deadline?: number | undefined;
-  readonly priority?: number | undefined;
-  readonly queueTimeoutMs?: number | undefined;
 }
 
 /** The meta of its answer; absent where hooks set nothing. */
@@ -40,7 +37,7 @@ export interface ModelLines {
   readonly ports: readonly MessagePort[];
 }
 
-/** What a hook thread is started with. */
+/** Data that a hook thread is started with. */
 export interface HookThreadData {
   /** The compiled hook module. */
   readonly url: string;
@@ -50,19 +47,19 @@ export interface HookThreadData {
   readonly logged: Logged;
   /** Milliseconds after which a hook's pending promise fails its request; 0 = never. */
   readonly hookTimeoutMs: number;
-  /** What the thread may hold, in megabytes: in its JavaScript heap, and as much again in buffers. */
+  /** Memory that the thread may hold, in megabytes: in its JavaScript heap, and as much again in buffers. */
   readonly memoryMb: number;
   /** Lets a debugger attach; a thread that stands still, or a promise that stays pending, is then left alone. */
   readonly inspect: boolean;
-  /** Where the thread and the main thread talk; user code does not get it, unlike `parentPort`. */
+  /** Port between the thread and the main thread; user code does not get it, unlike `parentPort`. */
   readonly control: MessagePort;
   /** One 32-bit integer that counts the turns of the thread's event loop. */
   readonly heartbeat: SharedArrayBuffer;
-  /** Where the thread marks the last request that it began: see StartMark. */
+  /** Memory in which the thread marks the last request that it began: see StartMark. */
   readonly started: SharedArrayBuffer;
 }
 
-/** What the main thread says to a hook thread. */
+/** Messages from the main thread to a hook thread. */
 export type HookCommand =
   | {
       readonly start: {
@@ -83,7 +80,7 @@ export interface LoanRequest {
   readonly options: RawOptions;
 }
 
-/** What hooks declare, known before any model is loaded. */
+/** Declarations of a hook file, known before any model is loaded. */
 export interface DeclaredHooks {
   readonly options?: OptionTable;
 }
@@ -93,7 +90,7 @@ export interface HookDeclaration extends DeclaredHooks {
   readonly edges: HookEdges;
 }
 
-/** What a hook thread says to the main thread. */
+/** Messages from a hook thread to the main thread. */
 export type HookEvent =
   | { readonly declared: HookDeclaration }
   | { readonly ready: true }

@@ -5,13 +5,13 @@ import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
 import { createModelClient, type ModelClient } from "../model-host/threads/model-client.ts";
 import type { Logger } from "../observability/logger.ts";
+import { fromPlainCall } from "../pipeline/call-options.ts";
 import { Pipeline, type PipelineResult } from "../pipeline/pipeline.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
 import { hookEdges } from "../pipeline/signatures.ts";
-import type { Answer } from "../threads/exchange.ts";
 import { startHeartbeat } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
-import { Responder } from "../threads/responder.ts";
+import { type Reply, Responder } from "../threads/responder.ts";
 import { StartMark } from "../threads/start-mark.ts";
 import { createThreadLogger } from "../threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
@@ -28,6 +28,7 @@ import {
   type RanMeta,
   type RunMeta,
 } from "./hook-protocol.ts";
+import { OtherModels } from "./other-models.ts";
 import { replacedBuiltIn } from "./replaced-built-in.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
 
@@ -109,7 +110,10 @@ async function startPipeline({
   });
   const { file, hookTimeoutMs } = data;
   const started = await startHooks(hooks, { models, params: start.params, log, loadMore, file, hookTimeoutMs });
-  const pipeline = new Pipeline({ models, hooks, globalCtx: started.globalCtx, remote, log, hookTimeoutMs });
+  const others = new OtherModels(loadMore);
+  const findOther = (name: string) => others.find(name);
+  const { globalCtx } = started;
+  const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs });
   const responder = new Responder(toHostPort(start.requests), {
     answer: (question, signal) =>
       answer(pipeline, question, signal).catch((reason) => {
@@ -122,6 +126,7 @@ async function startPipeline({
   return async () => {
     responder.close();
     await started.close();
+    await others.close();
     for (const model of models) await model.close();
   };
 }
@@ -135,22 +140,13 @@ function endIfSpoilt(reason: unknown, { file }: HookThreadData, say: (event: Hoo
   exit();
 }
 
-async function answer(
-  pipeline: Pipeline,
-  { meta, tensors = {} }: WireRecord,
-  signal: CancelSignal,
-): Promise<Partial<Answer>> {
-  const { id, model, version, signature, kind, metadata, outputs, deadline, priority, queueTimeoutMs } =
-    meta as RunMeta;
+async function answer(pipeline: Pipeline, { meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Reply> {
+  const { call, model, version, signature, kind, outputs } = meta as RunMeta;
   const result = await pipeline.run({
-    info: { id, model, version: BigInt(version), signature },
+    info: { id: call.id, model, version: BigInt(version), signature },
     inputs: payloadFromTensors(kind, tensors),
-    metadata,
-    signal,
-    priority,
-    queueTimeoutMs,
     outputs,
-    deadline,
+    call: fromPlainCall(call, signal),
   });
   return { meta: toRanMeta(result), tensors: payloadToTensors(result.outputs) };
 }

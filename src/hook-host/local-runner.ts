@@ -1,15 +1,18 @@
 import { Pipeline, type PipelineParts } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
+import { OtherModels } from "./other-models.ts";
 import { type StartParts, startHooks } from "./start-hooks.ts";
 
 /** Runs a pipeline in this thread: one without hooks, or hooks that are debugged or embedded. */
 export async function startLocalRunner(
-  parts: Omit<PipelineParts, "globalCtx">,
+  parts: Omit<PipelineParts, "globalCtx" | "findOther">,
   start: Omit<StartParts, "models" | "log" | "hookTimeoutMs">,
 ): Promise<PipelineRunner> {
   const { models, hooks, log, hookTimeoutMs = 0 } = parts;
   const started = await startHooks(hooks, { ...start, models, log, hookTimeoutMs });
-  const pipeline = new Pipeline({ ...parts, globalCtx: started.globalCtx });
+  const others = new OtherModels(start.loadMore);
+  const findOther = (name: string) => others.find(name);
+  const pipeline = new Pipeline({ ...parts, globalCtx: started.globalCtx, findOther });
   let open = true;
   return {
     signatures: pipeline.signatures,
@@ -18,6 +21,7 @@ export async function startLocalRunner(
     close: async () => {
       open = false;
       await started.close();
+      await others.close();
     },
   };
 }

@@ -1,7 +1,7 @@
 import { close, open, url } from "node:inspector";
 import type { Logger } from "../observability/logger.ts";
 
-/** Where debuggers look for a program; further threads take the ports behind it. */
+/** Port at which debuggers look for a program; further threads take the ports after it. */
 const FIRST_PORT = 9229;
 const PORTS = 100;
 

@@ -10,7 +10,7 @@ import type { HookEvent } from "./hook-protocol.ts";
 type Members = Readonly<Record<string, unknown>>;
 type Check = (content: unknown) => void;
 
-/** What each kind of event has to hold. */
+/** Check of each kind of event. */
 const CHECKS: Readonly<Record<string, Check>> = {
   declared: checkDeclared,
   ready: checkMark,
@@ -57,7 +57,7 @@ function checkDeclared(content: unknown): void {
   expect(!specs.some(sharesMemory), "a default lies in shared memory");
 }
 
-/** What lies in shared memory could change after it was checked. */
+/** True for a value in shared memory, which could change after it was checked. */
 function sharesMemory({ default: value }: TensorSpec): boolean {
   if (value === undefined) return false;
   const views = value.dtype === "bytes" ? value.data : [value.data];

@@ -43,7 +43,7 @@ export function replacedBuiltIn(): string | undefined {
   if (ownKeys(Object.prototype).length !== OBJECT_KEYS) return "Object.prototype";
   // By index: lists may no longer be iterable.
   for (let index = 0; index < BUILT_INS.length; index++) {
-    const { name, owner, key, value } = BUILT_INS[index] as BuiltIn;
+    const { name, owner, key, value } = BUILT_INS[index]!;
     if (isSame(getOwnPropertyDescriptor(owner, key)?.value, value)) continue;
     return typeof key === "string" ? `${name}.${key}` : name;
   }

@@ -1,5 +1,5 @@
 import type { RawOptions } from "../drivers/option-table.ts";
-import { reasonText, ServingError } from "../errors.ts";
+import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { InitContext, InitParams, LoadedModel } from "../hooks/hooks.ts";
 import { kindOf } from "../hooks/kind-of.ts";
@@ -8,7 +8,7 @@ import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { BoundStage } from "../pipeline/bound-stage.ts";
 
-/** What starting hooks needs. */
+/** Parts needed to start hooks. */
 export interface StartParts {
   readonly models: readonly ModelHandle[];
   readonly params: InitParams;
@@ -64,7 +64,7 @@ function initError(reason: unknown, file: string): ServingError {
   return new ServingError(code, `${file}: init_hook failed: ${reasonText(reason)}`, { cause: reason });
 }
 
-/** What goes wrong while hooks end must not keep the models from being freed. */
+/** Runs close_hook; an error there must not keep the models from being freed. */
 async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Logger): Promise<void> {
   try {
     await hooks?.close?.(globalCtx);
@@ -74,14 +74,14 @@ async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Lo
 }
 
 function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModel[]): InitContext {
-  const { signal } = new AbortController();
+  const scope = { limits: { signal: new AbortController().signal }, requestId: undefined };
   return {
-    drivers: models.map((model, index) => new BoundStage(model, { signal }, `model ${index + 1}`)),
+    drivers: models.map((model, index) => new BoundStage(model, scope, `model ${index + 1}`)),
     log,
     loadModel: async (driver, path, options = {}) => {
       checkLoadModel(driver, path, options);
       const handle = await loadMore(driver, path, options);
-      const model = Object.assign(new BoundStage(handle, { signal }, `the model ${path}`), { close: handle.close });
+      const model = Object.assign(new BoundStage(handle, scope, `the model ${path}`), { close: handle.close });
       loaded.push(model);
       return model;
     },
@@ -100,6 +100,6 @@ function checkLoadModel(driver: unknown, path: unknown, options: unknown): void 
   if (wrong !== undefined) throw invalid(`loadModel got ${kindOf(wrong[1])} as option "${wrong[0]}"`);
 
   function invalid(what: string): ServingError {
-    return new ServingError("invalid_argument", `${what}; ${usage}.`);
+    return invalidArgument(`${what}; ${usage}.`);
   }
 }

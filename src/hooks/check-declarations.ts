@@ -1,10 +1,10 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, type ServingError } from "../errors.ts";
 import { DTYPES, isDType } from "../tensor/dtype.ts";
 import { isTensor } from "../tensor/tensor.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { kindOf } from "./kind-of.ts";
 
-/** What a hook file declares as data, before anything is known of its types. */
+/** Data that a hook file declares, before its types are checked. */
 export interface Declarations {
   readonly inputs?: unknown;
   readonly outputs?: unknown;
@@ -16,8 +16,7 @@ const OPTION_EXAMPLE = '{ threshold: { type: "number", default: 0.5, help: "leas
 
 /** Checks `inputs`, `outputs` and `options` of a hook file; throws `failed_precondition` with the place, what came and what is expected. */
 export function checkDeclarations({ inputs, outputs, options }: Declarations, file: string): void {
-  const refuse: Refuse = (what, expected) =>
-    new ServingError("failed_precondition", `${file}: ${what}; expected ${expected}`);
+  const refuse: Refuse = (what, expected) => failedPrecondition(`${file}: ${what}; expected ${expected}`);
   if (inputs !== undefined) checkSpecs("inputs", inputs, refuse);
   if (outputs !== undefined) checkSpecs("outputs", outputs, refuse);
   if (options !== undefined) checkOptions(options, refuse);
@@ -81,7 +80,7 @@ function checkOptions(options: unknown, refuse: Refuse): void {
 const isText = (value: unknown) => typeof value === "string";
 const isNumber = (value: unknown) => typeof value === "number" && Number.isFinite(value);
 
-/** What each type of option may have beside `type` and `help`, and what its default has to be. */
+/** Members of each type of option in addition to `type` and `help`, and the check of its default. */
 const OPTION_TYPES: Readonly<Record<string, { members: readonly string[]; is: (value: unknown) => boolean }>> = {
   string: { members: ["default"], is: isText },
   boolean: { members: ["default"], is: (value) => typeof value === "boolean" },

@@ -2,7 +2,7 @@ import { ServingError } from "../errors.ts";
 import type { ResponseInfo } from "./hooks.ts";
 import { kindOf } from "./kind-of.ts";
 
-/** What an HTTP header can carry. */
+/** Characters that an HTTP header can carry. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/;
 
 /** Checks what hooks set in `ctx.response`, since JavaScript may set anything; throws `internal` with the place, what came and what is expected. */

@@ -1,9 +1,17 @@
 import { setMaxListeners } from "node:events";
 import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { HookContext, RemoteHandle, RequestContext, RequestInfo, ResponseInfo, StageHandle } from "./hooks.ts";
+import type {
+  HookContext,
+  OtherModels,
+  RemoteHandle,
+  RequestContext,
+  RequestInfo,
+  ResponseInfo,
+  StageHandle,
+} from "./hooks.ts";
 
-/** What a {@link HookContext} is made of. */
+/** Parts of a {@link HookContext}. */
 export interface ContextParts {
   readonly drivers: readonly StageHandle[];
   readonly globalCtx: unknown;
@@ -11,6 +19,7 @@ export interface ContextParts {
   readonly request: RequestInfo;
   readonly signal: CancelSignal;
   readonly log: Logger;
+  readonly models: OtherModels;
   /** A client of another server, bound to this request's signal and deadline. */
   readonly remote: (address: string) => RemoteHandle;
 }
@@ -28,15 +37,17 @@ class OwnContext implements RequestContext {
   readonly request: RequestInfo;
   readonly response: ResponseInfo = { metadata: {} };
   readonly log: Logger;
+  readonly models: OtherModels;
   readonly remote: (address: string) => RemoteHandle;
   readonly #signal: CancelSignal;
 
-  constructor({ drivers, globalCtx, metadata, request, signal, log, remote }: ContextParts) {
+  constructor({ drivers, globalCtx, metadata, request, signal, log, models, remote }: ContextParts) {
     this.drivers = drivers;
     this.global_ctx = globalCtx;
     this.metadata = metadata;
     this.request = request;
     this.log = log;
+    this.models = models;
     this.remote = remote;
     this.#signal = signal;
   }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition } from "../errors.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import type { Hook, Hooks } from "./hooks.ts";
@@ -26,17 +26,20 @@ export function toHooks(exports: Readonly<Record<string, unknown>>, file: string
   const { default: whole } = exports;
   if (typeof whole === "object" && whole !== null) return whole as Hooks;
   const named = Object.keys(exports).some((name) => MEMBERS.includes(name));
-  if (whole !== undefined && !named) throw invalid(`${file}: ${wrongDefault(whole)}`);
+  if (whole !== undefined && !named) throw failedPrecondition(`${file}: ${wrongDefault(whole)}`);
   for (const name of Object.keys(exports)) {
     const meant = MEMBERS.includes(name) ? undefined : nearest(name, MEMBERS);
     // A module may export helpers of its own, but not under a hook's misspelt name.
     if (meant !== undefined && !(meant in exports))
-      throw invalid(`${file} exports "${name}". Did you mean "${meant}"?`);
+      throw failedPrecondition(`${file} exports "${name}". Did you mean "${meant}"?`);
   }
   return exports as Hooks;
 }
 
-/** What a default export is that is no object of hooks, and the right form. `module.exports` of CommonJS is a default export too. */
+/**
+ * The error text for a default export that is not an object of hooks, with the right form. `module.exports` of CommonJS
+ * is a default export too.
+ */
 function wrongDefault(whole: unknown): string {
   const what =
     typeof whole === "function" ? `a ${isClass(whole) ? "class" : "function"}${nameOf(whole)}` : kindOf(whole);
@@ -74,20 +77,20 @@ function checkMembers(hooks: Hooks, file: string): void {
   const unknown = names.find((name) => !MEMBERS.includes(name));
   const isModule = (hooks as object)[Symbol.toStringTag as never] === "Module";
   if (unknown !== undefined && !isModule) {
-    throw invalid(
+    throw failedPrecondition(
       `${file} has no use for "${unknown}".${didYouMean(unknown, MEMBERS)} It takes ${MEMBERS.join(", ")}.`,
     );
   }
   if (!names.some((name) => MEMBERS.includes(name))) {
-    throw invalid(`${file} exports no hooks; expected at least one of ${MEMBERS.slice(0, 5).join(", ")}.`);
+    throw failedPrecondition(`${file} exports no hooks; expected at least one of ${MEMBERS.slice(0, 5).join(", ")}.`);
   }
   for (const name of FUNCTIONS) {
     const value: unknown = hooks[name];
     if (value !== undefined && typeof value !== "function")
-      throw invalid(`${file}: ${name} is ${kindOf(value)}; expected a function.`);
+      throw failedPrecondition(`${file}: ${name} is ${kindOf(value)}; expected a function.`);
   }
   if (hooks.process !== undefined && (hooks.preprocess !== undefined || hooks.postprocess !== undefined)) {
-    throw invalid(
+    throw failedPrecondition(
       `${file} has process beside preprocess or postprocess; process replaces the whole chain, so keep one of the two.`,
     );
   }
@@ -98,22 +101,18 @@ function toSlots(name: "preprocess" | "postprocess", slots: unknown, count: numb
   const models = count === 1 ? "is 1 model" : `are ${count} models`;
   if (typeof slots === "function") {
     if (count === 1) return [slots as Hook];
-    throw invalid(
+    throw failedPrecondition(
       `${file}: ${name} is one function, but there ${models}; expected an array with one slot per model, null = no hook.`,
     );
   }
   if (!Array.isArray(slots))
-    throw invalid(`${file}: ${name} is ${kindOf(slots)}; expected a function or an array of functions.`);
+    throw failedPrecondition(`${file}: ${name} is ${kindOf(slots)}; expected a function or an array of functions.`);
   if (slots.length !== count) {
-    throw invalid(
+    throw failedPrecondition(
       `${file}: ${name} has ${slots.length} ${slots.length === 1 ? "slot" : "slots"}, but there ${models}; expected one slot per model, null = no hook.`,
     );
   }
   const wrong = slots.findIndex((slot) => slot !== null && typeof slot !== "function");
   if (wrong === -1) return slots;
-  throw invalid(`${file}: ${name}[${wrong}] is ${kindOf(slots[wrong])}; expected a function or null.`);
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
+  throw failedPrecondition(`${file}: ${name}[${wrong}] is ${kindOf(slots[wrong])}; expected a function or null.`);
 }

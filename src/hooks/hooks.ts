@@ -22,9 +22,9 @@ export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
   readonly process?: Hook<State, Inputs>;
   /** Called when these hooks are replaced or the server ends. */
   readonly close_hook?: (global_ctx: unknown) => unknown;
-  /** What the pipeline takes, for metadata, checks and generated clients. */
+  /** Inputs of the pipeline, for metadata, checks and generated clients. */
   readonly inputs?: readonly TensorSpec[];
-  /** What the pipeline gives. */
+  /** Outputs of the pipeline. */
   readonly outputs?: readonly TensorSpec[];
   /** The `-o` keys that the hooks take; with it, unknown keys are refused. */
   readonly options?: OptionTable<Record<string, unknown>>;
@@ -45,10 +45,12 @@ export type HookSlots<State extends object = AnyState, Inputs = Tensors> =
   | Hook<State, Inputs>
   | readonly (Hook<State, Inputs> | null)[];
 
-/** What a driver gives to hooks (`session`, `model_inputs` …), and `driver`, the stage's own {@link StageHandle}. */
+/**
+ * Values that a driver gives to hooks (`session`, `model_inputs` …), and `driver`, the stage's own {@link StageHandle}.
+ */
 export type HookArgs = Readonly<Record<string, Loose>> & { readonly driver: StageHandle };
 
-/** What only the user's own code knows the type of: undeclared attributes of `ctx`, a driver's handles. */
+/** A value whose type only the user's own code knows: undeclared attributes of `ctx`, a driver's handles. */
 // biome-ignore lint/suspicious/noExplicitAny: a hook that declares no types must be able to use such values without casts
 export type Loose = any;
 
@@ -80,7 +82,7 @@ export interface StageHandle {
   readonly inputs: readonly TensorSpec[] | undefined;
   readonly outputs: readonly TensorSpec[] | undefined;
   readonly signatures: Readonly<Record<string, Signature>>;
-  /** What the driver gives to hooks. */
+  /** Values that the driver gives to hooks. */
   readonly args: HookArgs;
   /** Runs the model. Plain values become tensors of the dtype that the input has. */
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
@@ -108,21 +110,23 @@ export type HookContext<State extends object = AnyState> = RequestContext & Part
 export interface RequestContext {
   /** The models, in `--driver` order. */
   readonly drivers: readonly StageHandle[];
-  /** What `init_hook` returned. */
+  /** The value that `init_hook` returned. */
   readonly global_ctx: Loose;
   /** gRPC metadata or HTTP headers, names lower-cased. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly request: RequestInfo;
-  /** What to send beside the outputs. */
+  /** Metadata and content type to send with the outputs. */
   readonly response: ResponseInfo;
   /** Aborts on the request's deadline, the client's disconnect, or shutdown. Made when it is first asked for, so that a spread copy of the context lacks it. */
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /** The other models of this server: `ctx.models.get("emotion").predict(inputs)`. */
+  readonly models: OtherModels;
   /** Another server of ours or of the original: `ctx.remote("host:9000").predict(inputs)`. */
   remote(address: string): RemoteHandle;
 }
 
-/** What was asked for. */
+/** Facts about the request: its id, and the model that it is for. */
 export interface RequestInfo {
   readonly id: string;
   readonly model: string;
@@ -130,12 +134,24 @@ export interface RequestInfo {
   readonly signature: string;
 }
 
-/** What a hook adds to the answer. */
+/** Additions of a hook to the answer. */
 export interface ResponseInfo {
   /** gRPC initial metadata or HTTP headers to send; lower-case names. */
   readonly metadata: Record<string, string>;
   /** HTTP only: answer with the only output's bytes under this content type, instead of JSON. */
   contentType?: string;
+}
+
+/** The models of this server by name, each with its own queue and batching. */
+export interface OtherModels {
+  /** A model by the name that clients use; its highest version that is available answers each call. */
+  get(name: string): OtherModel;
+}
+
+/** Another model of this server. */
+export interface OtherModel {
+  /** Runs the model, hooks included. Plain values become tensors of the dtype that the input has. Rejects with `not_found` where there is none of that name. */
+  predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
 }
 
 /** A client of another server. */

@@ -1,4 +1,4 @@
-/** What a value is, for messages: `a string`, `an empty string`, `an array`, `an object`, `undefined`. */
+/** Names a value's kind, for messages: `a string`, `an empty string`, `an array`, `an object`, `undefined`. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (value === "") return "an empty string";

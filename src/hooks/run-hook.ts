@@ -87,7 +87,8 @@ function hookError(place: string, reason: unknown, signal: AbortSignal): Serving
 /** JavaScript may leave the message out; clients then would see nothing at all. */
 function withMessage(error: ServingError, place: string): ServingError {
   if (typeof error.message === "string" && error.message !== "") return error;
-  return new ServingError(error.code, `The hook ${place} failed and gave no message.`, { cause: error });
+  const { code, details } = error;
+  return new ServingError(code, `The hook ${place} failed and gave no message.`, { cause: error, details });
 }
 
 /** Promises of other realms and libraries too, such as a database's query. */

@@ -1,12 +1,12 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, type ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 
-/** What starts may download and load models: they get so many times what a request's hook gets. */
+/** Factor by which a start may take longer than a request's hook: it may download and load models. */
 const START_FACTOR = 10;
 /** After which the log tells what is waited for, in milliseconds. */
 const NOTICE_MS = 5000;
 
-/** How long hooks may take to start. */
+/** Time limit on the start of hooks. */
 export interface StartLimit {
   /** `--hook-timeout`; 0 = no limit. */
   readonly hookTimeoutMs: number;
@@ -37,8 +37,7 @@ export async function withinStartLimit<T>(pending: T | Promise<T>, step: string,
 }
 
 function tooLate(step: string, limitMs: number): ServingError {
-  return new ServingError(
-    "failed_precondition",
+  return failedPrecondition(
     `${step} within ${limitMs} ms (${START_FACTOR} times --hook-timeout); does its promise ever settle? If it needs longer, raise --hook-timeout.`,
   );
 }

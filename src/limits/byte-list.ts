@@ -1,10 +1,14 @@
+import { freeBuffer } from "./free-buffer.ts";
 import { countGarbage } from "./young-garbage.ts";
 
 const EMPTY = new Uint8Array(0);
-/** Once so many bytes have come, there is room for all that are claimed: copying more would take long, and untouched room costs nothing. */
-export const TRUSTED_BYTES = 8 * 1024 * 1024;
-/** A length that somebody only claims is taken at its word up to so many bytes; beyond, room is made as bytes come. */
-export const BELIEVED_BYTES = 1024 * 1024;
+/**
+ * A length that somebody only claims is taken at its word up to so many bytes. Once these are there, room is made for all of
+ * them: copying them once more would keep the thread for a millisecond per megabyte, and untouched room costs nothing.
+ */
+export const BELIEVED_BYTES = 64 * 1024;
+/** The same where nobody claims a length, and there is but the most that may come. */
+const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */
 const ALIGNMENT = 8;
 
@@ -20,7 +24,7 @@ export class ByteList {
   #limit = 0;
   #lead = 0;
 
-  /** How many bytes there are. */
+  /** Number of bytes. */
   get length(): number {
     return this.#length;
   }
@@ -57,11 +61,18 @@ export class ByteList {
     return this.#bytes.subarray(0, this.#length);
   }
 
+  /** Frees memory of its own, whatever views there are of it. */
+  free(): void {
+    if (this.#isOwned) freeBuffer(this.#bytes.buffer);
+    this.#bytes = EMPTY;
+    this.#length = 0;
+    this.#isOwned = false;
+  }
+
   #roomFor(atLeast: number): number {
-    const claimed = Math.max(this.#expected, this.#limit);
-    if (atLeast > TRUSTED_BYTES && atLeast <= claimed) return atLeast <= this.#expected ? this.#expected : claimed;
-    if (atLeast > this.#expected) return 2 * atLeast;
-    return Math.min(Math.max(2 * atLeast, BELIEVED_BYTES), this.#expected);
+    if (atLeast <= BELIEVED_BYTES && atLeast <= this.#expected) return Math.min(BELIEVED_BYTES, this.#expected);
+    if (atLeast <= this.#expected) return this.#expected;
+    return atLeast > TRUSTED_BYTES && atLeast <= this.#limit ? this.#limit : 2 * atLeast;
   }
 
   #grow(atLeast: number): void {
@@ -74,7 +85,7 @@ export class ByteList {
   }
 }
 
-/** How many bytes must lie before others so that numbers of any size can be viewed from their byte `alignedAt` on. */
+/** Number of bytes to put before others so that numbers of any size can be viewed from their byte `alignedAt` on. */
 export function leadTo(alignedAt: number): number {
   return (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
 }

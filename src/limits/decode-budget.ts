@@ -1,11 +1,14 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 
 /** Inputs that one request may have, and outputs that it may ask for: far above what models take, far below what would keep the server busy by number alone. */
 export const MAX_INPUTS = 4096;
 
+/** Memory of an element of a `bytes` tensor in addition to its bytes, packed or not. */
+export const ELEMENT_BYTES = 64;
+
 /**
- * What may be made of one request's bytes. A short message can claim much (a shape without values, one value to be repeated,
- * a million empty texts or inputs), and is refused before it is allocated.
+ * Limit on the memory made from one request's bytes. A short message can claim much (a shape without values, one value
+ * to be repeated, a million empty texts or inputs), and is refused before it is allocated.
  */
 export class DecodeBudget {
   readonly limitBytes: number;
@@ -27,8 +30,7 @@ export class DecodeBudget {
   /** Takes bytes away; throws `invalid_argument` naming what needs them if there are not enough left. */
   spend(bytes: number, what: () => string): void {
     if (bytes > this.#left) {
-      throw new ServingError(
-        "invalid_argument",
+      throw invalidArgument(
         `${what()} takes ${bytes} bytes in memory, ${this.#left} of ${this.limitBytes} are left for this message`,
       );
     }
@@ -49,8 +51,5 @@ export class DecodeBudget {
 }
 
 function tooMany(what: string): ServingError {
-  return new ServingError(
-    "invalid_argument",
-    `The request has more than ${MAX_INPUTS} ${what}; send fewer, or larger ones.`,
-  );
+  return invalidArgument(`The request has more than ${MAX_INPUTS} ${what}; send fewer, or larger ones.`);
 }

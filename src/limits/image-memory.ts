@@ -5,6 +5,8 @@ const KEY = "kserving.image-memory";
 /** Threads that may hold images at the same time; more than a machine has use for. */
 const MAX_THREADS = 256;
 const KIB = 1024;
+/** Other threads are told of changes of so many bytes: each small request makes several, which would cost it more than its data. */
+const TELLING_BYTES = 64 * KIB;
 
 /** Places of the cells: the limit, what requests hold elsewhere, then an owner and what it holds for each thread. */
 const LIMIT = 0;
@@ -20,6 +22,8 @@ const CELLS = FIRST_THREAD + CELLS_PER_THREAD * MAX_THREADS;
 class ImageMemory {
   readonly #cells: Int32Array;
   #requestBytes = 0;
+  /** Count that the other threads see. */
+  #toldBytes = 0;
   #own: number | undefined;
   #ownBytes = 0;
 
@@ -54,6 +58,8 @@ class ImageMemory {
   /** Counts what requests hold, in or out; for the thread that receives them. */
   addRequestBytes(bytes: number): void {
     this.#requestBytes += bytes;
+    if (Math.abs(this.#requestBytes - this.#toldBytes) < TELLING_BYTES) return;
+    this.#toldBytes = this.#requestBytes;
     Atomics.store(this.#cells, REQUESTS, toKib(this.#requestBytes));
   }
 

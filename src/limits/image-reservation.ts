@@ -1,11 +1,11 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
-import { ServingError } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
 import { imageMemory } from "./image-memory.ts";
 import { collectAll } from "./young-garbage.ts";
 
-/** How long an image waits for room. */
+/** Milliseconds that an image waits for room. */
 const MAX_WAIT_MS = 10_000;
-/** How often a waiting one looks whether another thread has given something back: at first, and at most. */
+/** Milliseconds until a waiting image checks again if another thread has freed something: at first, and at most. */
 const FIRST_LOOK_MS = 4;
 const LAST_LOOK_MS = 100;
 /** A single image may take this many times the limit, and as much in addition, while no other is there. */
@@ -73,8 +73,7 @@ function assertPossible(bytes: number): void {
   const { limitBytes } = imageMemory;
   const most = limitBytes * ALONE_TIMES + ALONE_BYTES;
   if (bytes <= most) return;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Decoding takes ${bytes} bytes of memory, at most ${most} may be taken for one request; send smaller or fewer images, or raise --max-queue-bytes (${limitBytes}).`,
   );
 }

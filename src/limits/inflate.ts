@@ -1,5 +1,5 @@
 import { createGunzip, createInflate } from "node:zlib";
-import { ServingError } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
 import { ByteList } from "./byte-list.ts";
 import type { MemoryShare } from "./memory-budget.ts";
 
@@ -8,18 +8,18 @@ export const COMPRESSIONS = { gzip: createGunzip, deflate: createInflate } as co
 /** A key of {@link COMPRESSIONS}. */
 export type Compression = keyof typeof COMPRESSIONS;
 
-/** What inflated bytes are held to. */
+/** Limits on inflated bytes. */
 export interface InflateLimits {
   /** The most that they may be. */
   readonly maxBytes: number;
-  /** Where they are counted. */
+  /** Count of the inflated bytes. */
   readonly memory: MemoryShare;
 }
 
 /** Pieces in which they come; larger than zlib's own for fewer turns. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** Whether a name is one of {@link COMPRESSIONS}. */
+/** Checks that a name is one of {@link COMPRESSIONS}. */
 export function isCompression(name: string): name is Compression {
   return Object.hasOwn(COMPRESSIONS, name);
 }
@@ -40,12 +40,13 @@ export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory 
         inflated.append(chunk);
       } catch (reason) {
         stream.destroy();
+        inflated.free();
         reject(reason);
       }
     });
     stream.once("end", () => resolve(inflated.contents()));
     stream.once("error", (cause) => {
-      reject(new ServingError("invalid_argument", `The body is not valid ${how} data, as its headers say.`, { cause }));
+      reject(invalidArgument(`The body is not valid ${how} data, as its headers say.`, cause));
     });
     stream.end(bytes);
   });

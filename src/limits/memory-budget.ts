@@ -14,7 +14,7 @@ const SMALL_SHARE = 1 / 8;
  */
 export class MemoryBudget {
   readonly #maxBytes: number;
-  /** What a request holds at most that may use the part kept free for such. */
+  /** Largest request, in bytes, that may use the part kept free for small ones. */
   readonly #smallBytes: number;
   #heldBytes = 0;
 
@@ -50,11 +50,11 @@ export class MemoryBudget {
   }
 }
 
-/** What one request holds of a {@link MemoryBudget}. */
+/** One request's part of a {@link MemoryBudget}. */
 export class MemoryShare {
   /**
-   * Whether the tensors of the request and of its answer are the wire's alone once there is an answer; set by who ran the
-   * request. Hooks of this thread may have kept them.
+   * True where the tensors of the request and of its answer belong to the transport alone once there is an answer; set
+   * by the code that ran the request. Hooks of this thread may have kept them.
    */
   isWireOnly = false;
   readonly #budget: MemoryBudget;
@@ -63,6 +63,11 @@ export class MemoryShare {
 
   constructor(budget: MemoryBudget) {
     this.#budget = budget;
+  }
+
+  /** Bytes that it holds. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Throws `unavailable` unless there is room for `bytes` more now; takes nothing. */

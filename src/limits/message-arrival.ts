@@ -23,7 +23,7 @@ export class MessageArrival {
   /** Counts bytes that have arrived; throws `unavailable` where there is no room for them, or for those that will follow. */
   add(bytes: number): void {
     this.#arrivedBytes += bytes;
-    const isBelieved = this.#arrivedBytes > BELIEVED_BYTES;
+    const isBelieved = this.#arrivedBytes >= BELIEVED_BYTES;
     const needed = isBelieved ? Math.max(this.#arrivedBytes, this.#announcedBytes) : this.#arrivedBytes;
     if (needed <= this.#countedBytes) return;
     this.#memory.grow(needed - this.#countedBytes);

@@ -1,6 +1,6 @@
 import { DecodeBudget } from "./decode-budget.ts";
 
-/** What may be made of a message in the main thread: some five milliseconds' worth. */
+/** Bytes that may be made of a message in the main thread: some five milliseconds' worth. */
 const QUICK_BYTES = 1024 * 1024;
 
 /** Thrown in place of making more. */

@@ -1,6 +1,6 @@
 const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 
-/** What a server does where it is not told otherwise: one table for `createServer` and for the command line. */
+/** Defaults of a server: one table for `createServer` and for the command line. */
 export const SERVER_DEFAULTS = {
   name: "default",
   tensorContent: false,
@@ -15,6 +15,16 @@ export const SERVER_DEFAULTS = {
   hookMemoryMb: 2048,
   inspectHooks: false,
   modelStallMs: 60_000,
+  /** Above what a large model takes to be compiled for its device. */
+  loadTimeoutMs: 600_000,
+  /** TensorFlow Serving's. */
+  loadRetries: 5,
+  /** TensorFlow Serving's. */
+  loadRetryMs: 60_000,
+  loadThreads: 4,
+  failFast: false,
+  strictReadiness: false,
+  allowLabelsForUnavailable: false,
   maxQueue: 1024,
   /** As much again in flight beside the largest message as it takes itself. */
   maxQueueBytes: 2 * MAX_MESSAGE_BYTES,

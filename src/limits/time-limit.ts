@@ -1,11 +1,8 @@
-import { type CancelSignal, CancelSource } from "../async/cancel-source.ts";
+import { CancelSource } from "../async/cancel-source.ts";
+import type { CallLimits } from "./call-limits.ts";
 
-/** What ends a request before it is answered. */
-export interface TimeLimit {
-  readonly signal: CancelSignal;
-  /** Milliseconds since the epoch. */
-  readonly deadline?: number | undefined;
-}
+/** The end of a request before it is answered. */
+type TimeLimit = Pick<CallLimits, "signal" | "deadline">;
 
 /** A limit that may have a timer, which {@link LimitedTime.clear} stops. */
 export interface LimitedTime extends TimeLimit {

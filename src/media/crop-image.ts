@@ -1,5 +1,6 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { countImage } from "./count-image.ts";
 import { type Size, targetSize } from "./image-size.ts";
 import { type ImageTensor, imageShape, openImage, readImage } from "./image-tensor.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
@@ -18,15 +19,15 @@ export async function cropImage(image: Tensor, box: CropBox, options: ResizeOpti
   const shape = imageShape(image);
   const region = clamp(box, shape);
   const size = targetSize(region, options);
-  return readImage(resize((await openImage(image)).extract(region), size, options), options.channels ?? shape.channels);
+  const pipeline = resize((await openImage(image)).extract(region), size, options);
+  return countImage(await readImage(pipeline, options.channels ?? shape.channels));
 }
 
 function clamp({ left, top, width, height }: CropBox, image: Size): CropBox {
   const x = clampSpan(left, left + width, image.width);
   const y = clampSpan(top, top + height, image.height);
   if (x.length >= 1 && y.length >= 1) return { left: x.start, top: y.start, width: x.length, height: y.length };
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Box left ${left}, top ${top}, width ${width}, height ${height} has no pixel of the ${image.width} x ${image.height} image.`,
   );
 }

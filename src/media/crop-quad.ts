@@ -1,6 +1,7 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { createTensor } from "../tensor/tensor.ts";
+import { countImage } from "./count-image.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS } from "./image-size.ts";
 import { type ImageTensor, imageShape } from "./image-tensor.ts";
 import { type Corners, type Point, projectionBetween } from "./projection-between.ts";
@@ -33,7 +34,7 @@ export function cropQuad(image: Tensor, corners: readonly Point[], options: Crop
   const projection = projectionBetween(upright, quad);
   if (projection === undefined) throw invalid("its corners lie on one line");
   const pixels = warp({ ...shape, data: image.data as Uint8Array }, projection, width, height);
-  return createTensor("uint8", [height, width, shape.channels], pixels);
+  return countImage(createTensor("uint8", [height, width, shape.channels], pixels));
 }
 
 function checkCorners(corners: readonly Point[]): Corners {
@@ -49,7 +50,7 @@ function checkCorners(corners: readonly Point[]): Corners {
 /** Twice the signed area. */
 function areaOf(corners: Corners): number {
   return corners.reduce((sum, { x, y }, index) => {
-    const next = corners[(index + 1) % 4] as Point;
+    const next = corners[(index + 1) % 4]!;
     return sum + x * next.y - next.x * y;
   }, 0);
 }
@@ -65,5 +66,5 @@ function sideOf(name: string, side: number): number {
 }
 
 function invalid(problem: string): ServingError {
-  return new ServingError("invalid_argument", `cropQuad cannot cut the quadrilateral: ${problem}.`);
+  return invalidArgument(`cropQuad cannot cut the quadrilateral: ${problem}.`);
 }

@@ -1,7 +1,8 @@
 import type { Metadata } from "sharp";
-import { reasonText, ServingError } from "../errors.ts";
-import { type ImageReservation, reserveImages } from "../limits/image-reservation.ts";
+import { invalidArgument, reasonText, ServingError } from "../errors.ts";
+import { reserveImages } from "../limits/image-reservation.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
+import { countImage } from "./count-image.ts";
 import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
 import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, type Size, targetSize } from "./image-size.ts";
@@ -11,10 +12,7 @@ import { loadSharp } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
 
-/** Images of fewer bytes are what hooks make of others all the time, and not worth to be watched. */
-const COUNTED_BYTES = 1024 * 1024;
-
-/** How to decode. */
+/** Options of {@link decodeImage}. */
 export interface DecodeOptions extends ResizeOptions {
   /** Turn the image as its EXIF orientation says. Default true. */
   readonly exif?: boolean;
@@ -43,9 +41,7 @@ export async function decodeImage(
   const sharp = await loadSharp();
   try {
     const pipeline = sharp(bytes, { limitInputPixels: false, autoOrient: exif });
-    const image = await readImage(resize(pipeline, size, options), channels);
-    keep(reserved, image);
-    return image;
+    return countImage(await readImage(resize(pipeline, size, options), channels), reserved);
   } catch (cause) {
     reserved.release();
     return refuseDamaged(cause);
@@ -57,7 +53,7 @@ interface Decoding extends Size {
   readonly exif: boolean;
 }
 
-/** What the decoder takes, the whole image where it is turned, and the result; grey is computed from colours. */
+/** Bytes of the decoder, of the whole image where it is turned, and of the result; grey is computed from colours. */
 function bytesNeeded(bytes: Uint8Array, metadata: Metadata, { width, height, channels, exif }: Decoding): number {
   const form = formOfMetadata(metadata);
   const isTurned = exif && (metadata.orientation ?? 1) > 1;
@@ -65,18 +61,11 @@ function bytesNeeded(bytes: Uint8Array, metadata: Metadata, { width, height, cha
   return decoderBytes(bytes, form) + turned + width * height * (channels === 1 ? 4 : channels);
 }
 
-/** A large image counts as long as a hook has it, a small one until it is there. */
-function keep(reserved: ImageReservation, { data }: ImageTensor): void {
-  const isCounted = data.byteLength >= COUNTED_BYTES;
-  reserved.resize(isCounted ? data.byteLength : 0);
-  if (isCounted) reserved.releaseWith(data.buffer);
-}
-
 function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
   if (source instanceof Uint8Array) return source;
-  if (isTensor(source) && source.dtype === "bytes" && source.data.length === 1) return source.data[0] as Uint8Array;
+  if (isTensor(source) && source.dtype === "bytes" && source.data.length === 1) return source.data[0]!;
   const came = isTensor(source) ? `Tensor ${source.dtype} [${source.shape}] is not an encoded image` : "No image came";
-  throw new ServingError("invalid_argument", `${came}; ${EXPECTED_FORMATS}, as a bytes tensor of one element.`);
+  throw invalidArgument(`${came}; ${EXPECTED_FORMATS}, as a bytes tensor of one element.`);
 }
 
 /** The header, of a format that the first bytes told, not of whatever the library takes the rest for. */
@@ -106,5 +95,5 @@ function notAnImage(bytes: Uint8Array, cause?: unknown): ServingError {
 
 function refuseDamaged(cause: unknown): never {
   if (cause instanceof ServingError) throw cause;
-  throw new ServingError("invalid_argument", `The image is damaged: ${reasonText(cause)}.`, { cause });
+  throw invalidArgument(`The image is damaged: ${reasonText(cause)}.`, cause);
 }

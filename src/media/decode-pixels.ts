@@ -12,7 +12,7 @@ export interface Pixels {
   readonly channels: 1 | 3 | 4;
 }
 
-/** How to decode. */
+/** Options of decodePixels. */
 export interface DecodePixelsOptions {
   /** Turn the image as its EXIF orientation says. */
   readonly exif: boolean;

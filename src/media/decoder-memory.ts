@@ -1,7 +1,7 @@
 import type { Metadata } from "sharp";
 import { type ImageFormat, imageFormat } from "./image-format.ts";
 
-/** What decides how much memory a decoder takes in addition to its output. */
+/** Facts that decide how much memory a decoder takes in addition to its output. */
 export interface DecodedForm {
   readonly width: number;
   readonly height: number;

@@ -1,8 +1,8 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { openImage } from "./image-tensor.ts";
 
-/** How to encode. */
+/** Options of {@link encodeImage}. */
 export interface EncodeOptions {
   readonly format: "jpeg" | "png" | "webp";
   /** 1 to 100, for JPEG and WebP; default 80. PNG loses nothing and has no quality. */
@@ -12,7 +12,7 @@ export interface EncodeOptions {
 /** Encodes an image into a file's bytes. JPEG drops alpha. Throws `invalid_argument` for what is no image and for an impossible quality. */
 export async function encodeImage(image: Tensor, { format, quality = 80 }: EncodeOptions): Promise<Buffer> {
   if (!Number.isInteger(quality) || quality < 1 || quality > 100) {
-    throw new ServingError("invalid_argument", `The image quality is ${quality}; expected an integer of 1 to 100.`);
+    throw invalidArgument(`The image quality is ${quality}; expected an integer of 1 to 100.`);
   }
   const pipeline = await openImage(image);
   switch (format) {
@@ -23,5 +23,5 @@ export async function encodeImage(image: Tensor, { format, quality = 80 }: Encod
     case "webp":
       return pipeline.webp({ quality }).toBuffer();
   }
-  throw new ServingError("invalid_argument", `Image format "${format}" is unknown; expected jpeg, png or webp.`);
+  throw invalidArgument(`Image format "${format}" is unknown; expected jpeg, png or webp.`);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 
 /** Pixels that an image may have before decoding and after resizing, unless told otherwise: 300 MB as RGB. */
 export const DEFAULT_MAX_PIXELS = 100_000_000;
@@ -12,10 +12,7 @@ export interface Size {
 /** Refuses a size of more pixels than allowed with `invalid_argument`; `what` names it in the message. */
 export function checkPixels(what: string, { width, height }: Size, maxPixels: number): void {
   if (width * height <= maxPixels) return;
-  throw new ServingError(
-    "invalid_argument",
-    `${what} has ${width} x ${height} pixels; at most ${maxPixels} pixels are accepted.`,
-  );
+  throw invalidArgument(`${what} has ${width} x ${height} pixels; at most ${maxPixels} pixels are accepted.`);
 }
 
 /**
@@ -40,5 +37,5 @@ function follow(side: number, other: number, wantedOther: number | undefined): n
 
 function checkSide(name: string, side: number | undefined): number | undefined {
   if (side === undefined || (Number.isSafeInteger(side) && side > 0)) return side;
-  throw new ServingError("invalid_argument", `The image's ${name} is ${side}; expected a positive integer.`);
+  throw invalidArgument(`The image's ${name} is ${side}; expected a positive integer.`);
 }

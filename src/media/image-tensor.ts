@@ -1,5 +1,5 @@
 import type { Sharp } from "sharp";
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
 import { loadSharp } from "./load-sharp.ts";
 
@@ -10,7 +10,7 @@ export type ImageTensor = Tensor<"uint8">;
 export type Channels = 1 | 3 | 4;
 const CHANNELS: readonly number[] = [1, 3, 4];
 
-/** Whether a tensor is an image. */
+/** Checks that a tensor is an image. */
 export function isPixels({ dtype, shape }: Tensor): boolean {
   const [height = 0, width = 0, channels = 0] = shape;
   return dtype === "uint8" && shape.length === 3 && CHANNELS.includes(channels) && height > 0 && width > 0;
@@ -20,8 +20,7 @@ export function isPixels({ dtype, shape }: Tensor): boolean {
 export function imageShape(image: Tensor): { height: number; width: number; channels: Channels } {
   const [height = 0, width = 0, channels = 0] = image.shape;
   if (!isPixels(image)) {
-    throw new ServingError(
-      "invalid_argument",
+    throw invalidArgument(
       `Tensor ${image.dtype} [${image.shape}] is not an image; expected uint8 [height, width, channels] with 1, 3 or 4 channels.`,
     );
   }
@@ -48,16 +47,16 @@ export async function readImage(pipeline: Sharp, channels: Channels): Promise<Im
 
 function checkChannels(channels: number): void {
   if (CHANNELS.includes(channels)) return;
-  throw new ServingError("invalid_argument", `An image of ${channels} channels was asked for; expected 1, 3 or 4.`);
+  throw invalidArgument(`An image of ${channels} channels was asked for; expected 1, 3 or 4.`);
 }
 
 /** Luma of ITU-R BT.601, as PIL and OpenCV compute it; libvips would give linear-light luminance, which no model was trained on. */
 function toGrey(rgb: Uint8Array): Uint8Array {
   const grey = new Uint8Array(rgb.length / 3);
   for (let pixel = 0, at = 0; pixel < grey.length; pixel++, at += 3) {
-    const red = rgb[at] as number;
-    const green = rgb[at + 1] as number;
-    const blue = rgb[at + 2] as number;
+    const red = rgb[at]!;
+    const green = rgb[at + 1]!;
+    const blue = rgb[at + 2]!;
     grey[pixel] = Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
   }
   return grey;

@@ -1,4 +1,4 @@
-/** What a JPEG's frame header says. */
+/** Facts in a JPEG's frame header. */
 export interface JpegHeader {
   readonly width: number;
   readonly height: number;
@@ -22,7 +22,7 @@ export function readJpegHeader(bytes: Uint8Array): JpegHeader | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 2; at + FRAME_BYTES <= bytes.length; ) {
     if (bytes[at] !== MARKER) return undefined;
-    const marker = bytes[at + 1] as number;
+    const marker = bytes[at + 1]!;
     if (FRAMES.includes(marker)) return readFrame(view, at + HEAD_BYTES, marker === PROGRESSIVE);
     // Restart markers and fill bytes have no length; where they come before the frame, something is unusual.
     if (marker < 0xc0 || marker === SCAN || marker === MARKER || (marker >= 0xd0 && marker <= 0xd9)) return undefined;

@@ -10,7 +10,7 @@ export interface Edges {
   readonly bottom: number;
 }
 
-/** Where an image lies within its letterbox, and the way back. */
+/** Place of an image in its letterbox, and the way back. */
 export interface Letterbox extends Size {
   /** Room before the image, in pixels of the letterbox. */
   readonly left: number;
@@ -21,7 +21,7 @@ export interface Letterbox extends Size {
 
 /** Options of {@link letterboxOf}: those that `resizeImage` got. */
 export interface LetterboxOptions extends Size {
-  /** Where the image lies: in the middle (default), or at the left upper corner. */
+  /** Place of the image: in the middle (default), or at the left upper corner. */
   readonly align?: "center" | "start";
 }
 

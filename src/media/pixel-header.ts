@@ -1,5 +1,5 @@
 import type { Metadata } from "sharp";
-import { reasonText, ServingError } from "../errors.ts";
+import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
 import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
 import { isFormat } from "./is-format.ts";
@@ -7,7 +7,10 @@ import { readJpegHeader } from "./jpeg-header.ts";
 import { loadSharp } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
 
-/** What is known of an image without decoding a pixel, and how it is decoded with its own depth and channels. */
+/**
+ * Facts about an image that are known without decoding a pixel, and the way to decode it with its own depth and
+ * channels.
+ */
 export interface PixelHeader {
   /** As the file has them; EXIF may exchange them. */
   readonly width: number;
@@ -37,7 +40,7 @@ export function parsingFailed(cause: unknown): ServingError {
   // libvips says the same for each time it tried, in lines.
   const [line = ""] = reasonText(cause).split("\n", 1);
   const message = `Image parsing failed: ${line.replace(/:\s*$/, "")}; ${EXPECTED_FORMATS}`;
-  return new ServingError("invalid_argument", message, { cause });
+  return invalidArgument(message, cause);
 }
 
 async function readHeader(bytes: Uint8Array): Promise<PixelHeader> {

@@ -12,7 +12,7 @@ export type Corners = readonly [Point, Point, Point, Point];
 /** The projection that maps the four corners of `from` to those of `to`; undefined where the corners of `from` lie on one line. */
 export function projectionBetween(from: Corners, to: Corners): Projection | undefined {
   const rows = from.flatMap(({ x, y }, index) => {
-    const { x: u, y: v } = to[index] as Point;
+    const { x: u, y: v } = to[index]!;
     return [
       [x, y, 1, 0, 0, 0, -u * x, -u * y, u],
       [0, 0, 0, x, y, 1, -v * x, -v * y, v],
@@ -27,16 +27,16 @@ function solve(rows: number[][]): number[] | undefined {
   const size = rows.length;
   for (let column = 0; column < size; column++) {
     const pivot = pivotRow(rows, column);
-    const head = rows[pivot] as number[];
-    if (!(Math.abs(head[column] as number) > 1e-12)) return undefined;
-    [rows[pivot], rows[column]] = [rows[column] as number[], head];
+    const head = rows[pivot]!;
+    if (!(Math.abs(head[column]!) > 1e-12)) return undefined;
+    [rows[pivot], rows[column]] = [rows[column]!, head];
     for (const [index, row] of rows.entries()) {
-      const factor = index === column ? 0 : (row[column] as number) / (head[column] as number);
+      const factor = index === column ? 0 : row[column]! / head[column]!;
       if (factor === 0) continue;
-      for (let at = column; at <= size; at++) row[at] = (row[at] as number) - factor * (head[at] as number);
+      for (let at = column; at <= size; at++) row[at] = row[at]! - factor * head[at]!;
     }
   }
-  return rows.map((row, index) => (row[size] as number) / (row[index] as number));
+  return rows.map((row, index) => row[size]! / row[index]!);
 }
 
 function pivotRow(rows: readonly number[][], column: number): number {

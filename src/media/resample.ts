@@ -6,16 +6,19 @@ export interface Raster {
   readonly channels: number;
 }
 
-/** Where the values go. */
+/** The array that the values go to. */
 export interface ResampleTarget {
   readonly width: number;
   readonly height: number;
-  /** How a picture of another aspect ratio is fitted: stretched, cropped to the middle, or whole, its edges left as they are. */
+  /**
+   * Fit of an image of another aspect ratio: stretched, cropped to the middle, or whole, with the edges left as they
+   * are.
+   */
   readonly fit: "stretch" | "crop" | "letterbox";
   readonly data: Float32Array | Float64Array;
   /** Places in `data` from one pixel to the next. */
   readonly pixelStride: number;
-  /** Where in `data` the first pixel's value of each channel goes. */
+  /** Index in `data` of the first pixel's value of each channel. */
   readonly starts: readonly number[];
 }
 
@@ -28,7 +31,7 @@ export function resample(source: Raster, target: ResampleTarget): void {
   const columns = taps(source.width, target.width, drawn.width);
   const rows = taps(source.height, target.height, drawn.height);
   for (let y = 0; y < target.height; y++) {
-    if ((rows.first[y] as number) >= 0) resampleRow(source, target, { y, rows, columns });
+    if (rows.first[y]! >= 0) resampleRow(source, target, { y, rows, columns });
   }
 }
 
@@ -46,7 +49,7 @@ interface Row {
   readonly columns: Taps;
 }
 
-/** How large the whole picture would be drawn: a crop shows a part of that, a letterbox has room around it. */
+/** Size to which the whole image is resized: a crop shows a part of that, a letterbox has room around it. */
 function drawnSize(source: Raster, { width, height, fit }: ResampleTarget): { width: number; height: number } {
   if (fit === "stretch") return { width, height };
   const [scaleX, scaleY] = [width / source.width, height / source.height];
@@ -72,19 +75,19 @@ function taps(sourceSize: number, size: number, drawnSize: number): Taps {
 
 function resampleRow(source: Raster, target: ResampleTarget, { y, rows, columns }: Row): void {
   const { width, channels } = source;
-  const upper = (rows.first[y] as number) * width * channels;
-  const lower = (rows.second[y] as number) * width * channels;
-  const line = { upper, lower, down: rows.weight[y] as number, start: y * target.width * target.pixelStride, columns };
+  const upper = rows.first[y]! * width * channels;
+  const lower = rows.second[y]! * width * channels;
+  const line = { upper, lower, down: rows.weight[y]!, start: y * target.width * target.pixelStride, columns };
   if (channels === 3) drawColours(source, target, line);
   else drawChannels(source, target, line);
 }
 
 interface Line {
-  /** Where in the source the two rows begin that the line lies between, and how far it is from the first. */
+  /** Indices in the source of the two rows that the line lies between, and its distance from the first. */
   readonly upper: number;
   readonly lower: number;
   readonly down: number;
-  /** Where in the target the line begins. */
+  /** Index in the target of the line's beginning. */
   readonly start: number;
   readonly columns: Taps;
 }
@@ -93,16 +96,16 @@ interface Line {
 function drawChannels({ data, channels }: Raster, target: ResampleTarget, line: Line): void {
   const { upper, lower, down, columns } = line;
   for (let x = 0, place = line.start; x < target.width; x++, place += target.pixelStride) {
-    const left = (columns.first[x] as number) * channels;
+    const left = columns.first[x]! * channels;
     if (left < 0) continue;
-    const right = (columns.second[x] as number) * channels;
-    const across = columns.weight[x] as number;
+    const right = columns.second[x]! * channels;
+    const across = columns.weight[x]!;
     for (let channel = 0; channel < channels; channel++) {
-      const a = data[upper + left + channel] as number;
-      const c = data[lower + left + channel] as number;
-      const above = a + ((data[upper + right + channel] as number) - a) * across;
-      const below = c + ((data[lower + right + channel] as number) - c) * across;
-      target.data[place + (target.starts[channel] as number)] = above + (below - above) * down;
+      const a = data[upper + left + channel]!;
+      const c = data[lower + left + channel]!;
+      const above = a + (data[upper + right + channel]! - a) * across;
+      const below = c + (data[lower + right + channel]! - c) * across;
+      target.data[place + target.starts[channel]!] = above + (below - above) * down;
     }
   }
 }
@@ -114,21 +117,21 @@ function drawColours({ data }: Raster, target: ResampleTarget, line: Line): void
   const { width, pixelStride, data: into } = target;
   const [red, green, blue] = target.starts as [number, number, number];
   for (let x = 0, place = line.start; x < width; x++, place += pixelStride) {
-    const left = (first[x] as number) * 3;
+    const left = first[x]! * 3;
     if (left < 0) continue;
-    const right = (second[x] as number) * 3;
-    const across = weight[x] as number;
-    let a = data[upper + left] as number;
-    let c = data[lower + left] as number;
-    let above = a + ((data[upper + right] as number) - a) * across;
-    into[place + red] = above + (c + ((data[lower + right] as number) - c) * across - above) * down;
-    a = data[upper + left + 1] as number;
-    c = data[lower + left + 1] as number;
-    above = a + ((data[upper + right + 1] as number) - a) * across;
-    into[place + green] = above + (c + ((data[lower + right + 1] as number) - c) * across - above) * down;
-    a = data[upper + left + 2] as number;
-    c = data[lower + left + 2] as number;
-    above = a + ((data[upper + right + 2] as number) - a) * across;
-    into[place + blue] = above + (c + ((data[lower + right + 2] as number) - c) * across - above) * down;
+    const right = second[x]! * 3;
+    const across = weight[x]!;
+    let a = data[upper + left]!;
+    let c = data[lower + left]!;
+    let above = a + (data[upper + right]! - a) * across;
+    into[place + red] = above + (c + (data[lower + right]! - c) * across - above) * down;
+    a = data[upper + left + 1]!;
+    c = data[lower + left + 1]!;
+    above = a + (data[upper + right + 1]! - a) * across;
+    into[place + green] = above + (c + (data[lower + right + 1]! - c) * across - above) * down;
+    a = data[upper + left + 2]!;
+    c = data[lower + left + 2]!;
+    above = a + (data[upper + right + 2]! - a) * across;
+    into[place + blue] = above + (c + (data[lower + right + 2]! - c) * across - above) * down;
   }
 }

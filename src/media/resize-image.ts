@@ -1,21 +1,25 @@
 import type { Sharp } from "sharp";
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import { countImage } from "./count-image.ts";
 import { type Size, targetSize } from "./image-size.ts";
 import { type Channels, type ImageTensor, imageShape, openImage, readImage } from "./image-tensor.ts";
 
-/** What pixels should look like afterwards. */
+/** Size, channels and kernel of the new image. */
 export interface ResizeOptions {
   /** With `height`: stretched to exactly this size. Alone: the aspect ratio is kept. Neither: size unchanged. */
   readonly width?: number;
   readonly height?: number;
-  /** How new pixels are computed. Default `lanczos3`; `linear` is what most models were trained with. */
+  /** Kernel that computes new pixels. Default `lanczos3`; `linear` is what most models were trained with. */
   readonly kernel?: "nearest" | "linear" | "cubic" | "lanczos3";
-  /** What becomes of another aspect ratio where both sides are given: `stretch` (default), or `letterbox`: the whole image, padded. See letterboxOf. */
+  /**
+   * Treatment of another aspect ratio where both sides are given: `stretch` (default), or `letterbox`: the whole image,
+   * padded. See letterboxOf.
+   */
   readonly fit?: "stretch" | "letterbox";
   /** Colour of the padding: red, green, blue, 0 to 255 each. Default black. */
   readonly background?: readonly [red: number, green: number, blue: number];
-  /** Where the image lies in its letterbox: in the middle (default), or at the left upper corner. */
+  /** Place of the image in its letterbox: in the middle (default), or at the left upper corner. */
   readonly align?: "center" | "start";
   /** 1 = grey (BT.601 luma), 3 = RGB, 4 = RGB and alpha. Default: those of the image, 3 when decoding. */
   readonly channels?: Channels;
@@ -25,7 +29,8 @@ export interface ResizeOptions {
 export async function resizeImage(image: Tensor, options: ResizeOptions = {}): Promise<ImageTensor> {
   const shape = imageShape(image);
   const size = targetSize(shape, options);
-  return readImage(resize(await openImage(image), size, options), options.channels ?? shape.channels);
+  const pipeline = resize(await openImage(image), size, options);
+  return countImage(await readImage(pipeline, options.channels ?? shape.channels));
 }
 
 /** Adds the resizing to a sharp pipeline. */
@@ -51,5 +56,5 @@ function checkFit({ fit = "stretch", align = "center", background, width, height
 }
 
 function invalid(problem: string): ServingError {
-  return new ServingError("invalid_argument", `The image cannot be resized: ${problem}.`);
+  return invalidArgument(`The image cannot be resized: ${problem}.`);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import type { Corners, Point } from "./projection-between.ts";
 
 /** A rectangle in any direction, in pixels. */
@@ -7,16 +7,15 @@ export interface RotatedBox {
   readonly centerY: number;
   readonly width: number;
   readonly height: number;
-  /** How far it is turned clockwise, in degrees; 0 = upright. */
+  /** Clockwise angle, in degrees; 0 = upright. */
   readonly angle: number;
 }
 
-/** The corners of a rotated box, clockwise from its own left upper one, as cropQuad takes them. Throws `invalid_argument` for members that are no finite numbers. */
+/** The corners of a rotated box, clockwise from its own left upper one, as cropQuad takes them. Throws `invalid_argument` for members that are not finite numbers. */
 export function boxCorners({ centerX, centerY, width, height, angle }: RotatedBox): Corners {
   if (![centerX, centerY, width, height, angle].every(Number.isFinite)) {
-    throw new ServingError(
-      "invalid_argument",
-      "A rotated box has members that are no finite numbers; expected centerX, centerY, width, height and angle.",
+    throw invalidArgument(
+      "A rotated box has members that are not finite numbers; expected centerX, centerY, width, height and angle.",
     );
   }
   const radians = (angle * Math.PI) / 180;
@@ -28,19 +27,18 @@ export function boxCorners({ centerX, centerY, width, height, angle }: RotatedBo
 
 /**
  * The rotated box of the least area around points, such as the pixels of a text line that a detector found. Its angle is above -45
- * and at most 45 degrees. Throws `invalid_argument` for no points, and for points that are no finite numbers.
+ * and at most 45 degrees. Throws `invalid_argument` for no points, and for points that are not finite numbers.
  */
 export function minAreaBox(points: readonly Point[]): RotatedBox {
   if (points.length === 0 || !points.every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y))) {
-    throw new ServingError(
-      "invalid_argument",
-      "minAreaBox got no points, or points that are no finite numbers; expected at least one point { x, y }.",
+    throw invalidArgument(
+      "minAreaBox got no points, or points that are not finite numbers; expected at least one point { x, y }.",
     );
   }
   const hull = convexHull(points);
   let best: RotatedBox | undefined;
   for (const [index, from] of hull.entries()) {
-    const to = hull[(index + 1) % hull.length] as Point;
+    const to = hull[(index + 1) % hull.length]!;
     const box = boxAlong(hull, Math.atan2(to.y - from.y, to.x - from.x));
     if (best === undefined || box.width * box.height < best.width * best.height) best = box;
   }
@@ -88,7 +86,7 @@ function convexHull(points: readonly Point[]): Point[] {
 function halfHull(points: readonly Point[]): Point[] {
   const hull: Point[] = [];
   for (const point of points) {
-    while (hull.length >= 2 && !turnsLeft(hull.at(-2) as Point, hull.at(-1) as Point, point)) hull.pop();
+    while (hull.length >= 2 && !turnsLeft(hull.at(-2)!, hull.at(-1)!, point)) hull.pop();
     hull.push(point);
   }
   return hull;

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { fitsShape } from "../signature/fits-shape.ts";
 import type { Dimension, TensorSpec } from "../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
@@ -23,7 +23,7 @@ export function checkInputs(
   const extra = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
   if (extra !== undefined) {
     const names = specs.map((spec) => spec.name);
-    throw invalid(`The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`);
+    throw invalidArgument(`The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`);
   }
   const checked = createTensors();
   for (const spec of specs) {
@@ -35,16 +35,16 @@ export function checkInputs(
 }
 
 function checkType(tensor: Tensor | undefined, spec: TensorSpec, specs: readonly TensorSpec[]): Tensor {
-  if (tensor === undefined) throw invalid(`Input "${spec.name}" is missing; the model takes ${takes(specs)}.`);
+  if (tensor === undefined) throw invalidArgument(`Input "${spec.name}" is missing; the model takes ${takes(specs)}.`);
   if (tensor.dtype !== spec.dtype) {
-    throw invalid(`Input "${spec.name}" is ${tensor.dtype}; the model takes ${spec.dtype}.`);
+    throw invalidArgument(`Input "${spec.name}" is ${tensor.dtype}; the model takes ${spec.dtype}.`);
   }
   return tensor;
 }
 
 function checkShape(tensor: Tensor, { name, shape }: TensorSpec): void {
   if (shape === undefined || fitsShape(tensor.shape, shape)) return;
-  throw invalid(`Input "${name}" has shape [${tensor.shape}]; the model takes ${formatShape(shape)}.`);
+  throw invalidArgument(`Input "${name}" has shape [${tensor.shape}]; the model takes ${formatShape(shape)}.`);
 }
 
 /** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */
@@ -61,8 +61,4 @@ function formatSpecs(specs: readonly TensorSpec[] | undefined): string {
 
 function takes(specs: readonly TensorSpec[]): string {
   return specs.length === 0 ? "no inputs" : formatSpecs(specs);
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
 import { isConvertible } from "../signature/is-convertible.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 import { convertTensor } from "../tensor/convert-tensor.ts";
@@ -16,7 +16,7 @@ export function convertNumbers(inputs: Tensors, specs: readonly TensorSpec[] | u
   const others = specs?.filter(isOther) ?? [];
   if (others.length === 0) return inputs;
   const converted = createTensors(Object.entries(inputs));
-  for (const { name, dtype } of others) converted[name] = convertInput(name, inputs[name] as Tensor, dtype);
+  for (const { name, dtype } of others) converted[name] = convertInput(name, inputs[name]!, dtype);
   return converted;
 }
 
@@ -35,6 +35,6 @@ function convertInput(name: string, tensor: Tensor, dtype: TensorSpec["dtype"]):
     return convertTensor(tensor, dtype);
   } catch (cause) {
     const message = `Input "${name}" is ${tensor.dtype}; the model takes ${dtype}. ${ServingError.from(cause).message}`;
-    throw new ServingError("invalid_argument", message, { cause });
+    throw invalidArgument(message, cause);
   }
 }

@@ -15,7 +15,10 @@ interface Fill {
   readonly text: Uint8Array;
 }
 
-/** What elements are, the usual first: a model may divide by its input, or parse a number, a serialized Example or a picture. */
+/**
+ * Values of elements, the usual first: a model may divide by its input, or parse a number, a serialized Example or an
+ * image.
+ */
 const FILLS: readonly [Fill, ...Fill[]] = [
   { number: 0, text: Buffer.from("text") },
   { number: 1, text: Buffer.from("1") },
@@ -44,7 +47,7 @@ interface Plan {
   /** Of the first dimension, which in most models counts rows. */
   readonly rows: number;
   readonly knowsTypes: boolean;
-  /** Whether all other axes are 1. */
+  /** True where all other axes are 1. */
   readonly isLastAxisAlone?: boolean;
 }
 

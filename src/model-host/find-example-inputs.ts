@@ -1,4 +1,5 @@
 import { CancelSource } from "../async/cancel-source.ts";
+import { settlesWithin } from "../async/settles-within.ts";
 import type { ExampleInput, ExampleInputs } from "../signature/example-inputs.ts";
 import type { LooseSpec, Signature, TensorSpec } from "../signature/signature.ts";
 import { createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";
@@ -6,8 +7,10 @@ import { attempts } from "./example-attempts.ts";
 import { filledTensor } from "./filled-tensor.ts";
 import type { ModelHandle } from "./model-handle.ts";
 
-/** After so many milliseconds no other try begins. */
+/** After so many milliseconds no other try begins, and the last one is given up. */
 const BUDGET_MS = 2000;
+/** Time in which a run ends that heeds its deadline. */
+const GRACE_MS = 500;
 /** For a pipeline that takes any names. */
 const ANY: readonly ExampleInput[] = [{ name: "x", dtype: "float32", shape: [3], element: 0 }];
 /** Larger inputs are not tried: they would take long, and much memory. */
@@ -15,7 +18,7 @@ const MAX_ELEMENTS = 1 << 22;
 
 /**
  * Finds inputs on which a model runs, for the example that people are shown. Sizes that the model leaves open are tried; a model whose runs leave
- * something behind is not run, nor is one that is absent. Never throws: what a failed try says concerns nobody.
+ * something behind is not run, nor is one that is absent. Takes a few seconds at most, whatever the model does. Never throws: what a failed try says concerns nobody.
  */
 export async function findExampleInputs(
   model: ModelHandle | undefined,
@@ -32,8 +35,12 @@ export async function findExampleInputs(
   if (!isTriable) return { inputs: first.inputs, guessed: guessedNames(first.specs) };
   const until = performance.now() + BUDGET_MS;
   for (const { inputs, specs: list } of candidates.filter(isSmall)) {
-    if (performance.now() > until) break;
-    if (await runs(model, inputs)) return { inputs, ran: true, guessed: guessedNames(list, inputs) };
+    const leftMs = until - performance.now();
+    if (leftMs <= 0) break;
+    const outcome = await tryOn(model, inputs, leftMs);
+    if (outcome === "ran") return { inputs, ran: true, guessed: guessedNames(list, inputs) };
+    if (outcome === "runs")
+      return { inputs: first.inputs, ran: false, stillRuns: true, guessed: guessedNames(first.specs) };
   }
   return { inputs: first.inputs, ran: false, guessed: guessedNames(first.specs) };
 }
@@ -48,16 +55,25 @@ function complete(specs: readonly LooseSpec[]): readonly TensorSpec[] | undefine
   return specs.length > 0 && specs.every(isComplete) ? specs : undefined;
 }
 
-async function runs(model: ModelHandle, inputs: readonly ExampleInput[]): Promise<boolean> {
-  const call = { signature: model.defaultSignature, signal: new CancelSource(), deadline: Date.now() + BUDGET_MS };
+/** Some runs heed no deadline: a loop without end in a library, or in somebody's own driver. */
+async function tryOn(
+  model: ModelHandle,
+  inputs: readonly ExampleInput[],
+  leftMs: number,
+): Promise<"ran" | "failed" | "runs"> {
+  const signal = new CancelSource();
+  const call = { signature: model.defaultSignature, signal, deadline: Date.now() + leftMs };
   const tensors: Tensors = createTensors(inputs.map((input) => [input.name, filledTensor(input)]));
-  return model.predict(tensors, call).then(
-    () => true,
-    () => false,
+  const run = model.predict(tensors, call).then(
+    () => "ran" as const,
+    () => "failed" as const,
   );
+  if (await settlesWithin(run, leftMs + GRACE_MS)) return run;
+  signal.abort(new DOMException("The try took too long.", "TimeoutError"));
+  return "runs";
 }
 
-/** Whether a shape or a value that fits has to be looked for. */
+/** True where a shape or a value that fits has to be looked for. */
 function isOpen({ dtype, shape }: TensorSpec): boolean {
   return dtype === "bytes" || shape === undefined || shape.some((size) => typeof size === "object" || size === -1);
 }

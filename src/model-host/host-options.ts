@@ -1,6 +1,6 @@
 import type { Driver } from "../drivers/driver.ts";
 import { type OptionSpec, type OptionTable, parseOptions, type RawOptions } from "../drivers/option-table.ts";
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { IMAGE_OPTIONS, type ImageChoices, parseImageOptions, type RawImageOptions } from "./images/image-options.ts";
 import type { Batching } from "./queue/batch-policy.ts";
 
@@ -49,18 +49,18 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
   ...IMAGE_OPTIONS,
 };
 
-/** How a model is hosted. */
+/** The host's own options for a model. */
 export interface HostChoices {
   /** Absent = no batching. */
   readonly batching?: Batching;
   readonly flexibleBatch: boolean;
-  /** Whether numbers of other dtypes become those of the inputs. */
+  /** Converts numbers of other dtypes to those of the inputs. */
   readonly convertInputs: boolean;
-  /** How encoded pictures become inputs. */
+  /** Treatment of encoded images. */
   readonly images: ImageChoices;
 }
 
-/** What of a driver decides how the host reads its own keys. */
+/** The facts of a driver that decide how the host reads its own keys. */
 type HostedDriver = Pick<Driver, "options" | "convertsInputs">;
 
 /** Reads the host's own keys, but not those that the driver reads in its place; throws `invalid_argument`. */
@@ -86,14 +86,10 @@ function parseAllowed(text: string, maxRows: number): number[] {
   const allowed = text.split(",").map(Number);
   const ascending = allowed.every((rows, index) => Number.isInteger(rows) && rows > (allowed[index - 1] ?? 0));
   if (!ascending) {
-    throw new ServingError(
-      "invalid_argument",
-      `allowed_batch_sizes is "${text}"; expected ascending integers separated by commas.`,
-    );
+    throw invalidArgument(`allowed_batch_sizes is "${text}"; expected ascending integers separated by commas.`);
   }
   if (allowed.at(-1) === maxRows) return allowed;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Last entry in allowed_batch_sizes must match max_batch_size; last entry was ${allowed.at(-1)}; expected ${maxRows}`,
   );
 }

@@ -1,6 +1,6 @@
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 
-/** What is known of a loaded model, as plain data that crosses threads. */
+/** Facts about a loaded model, as plain data that crosses threads. */
 export interface ModelFacts {
   /** The driver's name. */
   readonly driver: string;
@@ -8,16 +8,16 @@ export interface ModelFacts {
   readonly signatures: Readonly<Record<string, Signature>>;
   /** The signature that runs where none is asked for. */
   readonly defaultSignature: string;
-  /** Whether it returns its inputs whatever they are, so that they need not become tensors first. */
+  /** True for a model that returns its inputs whatever they are, so that they need not become tensors first. */
   readonly echoes: boolean;
   /** Rows of one run at most, put together from waiting requests; absent = each runs alone. */
   readonly maxBatchSize?: number;
-  /** What runs it, with version and place; absent = nothing but this program. */
+  /** The runtime with its version and place; absent = nothing but this program. */
   readonly runtime?: string;
-  /** Whether a run leaves nothing behind; absent = not known. */
+  /** True where a run leaves nothing behind; absent = not known. */
   readonly isPure?: boolean;
   /** Inputs on which the model probably runs, where the signatures do not say. */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
-  /** How long loading took, in milliseconds. */
+  /** Milliseconds that loading took. */
   readonly loadMs: number;
 }

@@ -1,10 +1,11 @@
 import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
 import type { Driver, Model, PredictCall } from "../drivers/driver.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
-import { publicText, reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, publicText, reasonText, ServingError } from "../errors.ts";
 import { ImageReservation } from "../limits/image-reservation.ts";
 import { lostPackage } from "../lost-package.ts";
 import type { Logger } from "../observability/logger.ts";
+import { assertOutputs } from "../signature/assert-outputs.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
@@ -17,7 +18,7 @@ import { assertBatchable, BatchPolicy, rowsOf } from "./queue/batch-policy.ts";
 import { flexibleBatch } from "./queue/flexible-batch.ts";
 import { oneAtATime, RunQueue } from "./queue/run-queue.ts";
 
-/** What to load. */
+/** A model and its driver, in the thread where it is to run. */
 export interface LoadSource {
   readonly driver: Driver;
   /** Empty for a driver that needs none. */
@@ -25,9 +26,11 @@ export interface LoadSource {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
-  /** Where the pipeline's hook file lies. */
+  /** The folder of the pipeline's hook file. */
   readonly hookFolder?: string | undefined;
-  /** Who makes inputs of pictures; default = this thread. */
+  /** Reports the thread as unresponsive until the returned function is called. */
+  readonly reportStuck?: () => () => void;
+  /** Makes inputs of images; default = in this thread. */
   readonly draw?: DrawInputs;
 }
 
@@ -58,16 +61,22 @@ async function openModel(
   }
 }
 
-async function load({ driver, path, options, threads, hookFolder }: LoadSource, log: Logger): Promise<Model> {
+async function load({ driver, path, options, ...place }: LoadSource, log: Logger): Promise<Model> {
   const parsed = parseOptions(driver.options, options);
+  const { threads, hookFolder, reportStuck } = place;
   try {
-    return await driver.load(path, parsed, { log, threads, ...(hookFolder !== undefined && { hookFolder }) });
+    return await driver.load(path, parsed, {
+      log,
+      threads,
+      ...(hookFolder !== undefined && { hookFolder }),
+      ...(reportStuck !== undefined && { reportStuck }),
+    });
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
     const lost = lostPackage(reason);
     if (lost !== undefined) throw lost;
     const message = `The ${driver.name} driver could not load ${path}: ${reasonText(reason)}`;
-    throw new ServingError("failed_precondition", message, { cause: reason });
+    throw failedPrecondition(message, reason);
   }
 }
 
@@ -87,15 +96,11 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const run = (inputs: Tensors, call: ModelCall) => predict(model, inputs, call, facts);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
   const queue = new RunQueue(policy, model.concurrency ?? 1);
-  const push = async (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
+  const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
     const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;
     const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });
     if (batching !== undefined) rowsOf(checked);
-    try {
-      return await queue.push(checked, call);
-    } catch (reason) {
-      throw ServingError.from(reason);
-    }
+    return queue.push(checked, call);
   };
   /** Those with pictures, which are not in the queue before they are drawn. */
   const drawing = new Set<Promise<Tensors>>();
@@ -115,15 +120,19 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
       const signature = signatureOf(model, call.signature);
-      checkOutputs(call.outputs, signature);
+      assertOutputs(call.outputs, signature.outputs);
       const { inputs: specs = [] } = signature;
       const choice = call.fromHook === true ? { ...images, fromHook: true } : images;
-      if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
-      const drawn = draw(inputs, specs, choice, call.signal).then((decoded) =>
-        whileCounted(bytesOfDrawn(decoded, inputs), () => push(decoded, signature, call)),
-      );
-      drawing.add(drawn);
-      return drawn.finally(() => drawing.delete(drawn));
+      try {
+        if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
+        const drawn = draw(inputs, specs, choice, call.signal).then((decoded) =>
+          whileCounted(bytesOfDrawn(decoded, inputs), () => push(decoded, signature, call)),
+        );
+        drawing.add(drawn);
+        return await drawn.finally(() => drawing.delete(drawn));
+      } catch (reason) {
+        throw ServingError.from(reason);
+      }
     },
     statistics: async () => queue.statistics(),
     isReady: () => model.isReady?.() ?? true,
@@ -136,7 +145,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   };
 }
 
-/** What a model waits with counts as images do, until its run is over. */
+/** Counts the bytes of images with which a model waits, until its run is over. */
 async function whileCounted<Result>(bytes: number, work: () => Promise<Result>): Promise<Result> {
   const held = new ImageReservation(bytes);
   try {
@@ -171,7 +180,7 @@ async function predict(model: Model, inputs: Tensors, call: ModelCall, { driver,
 class DriverCall implements PredictCall {
   readonly signature: string;
   readonly outputs?: readonly string[];
-  /** What is left of the deadline now that the run's turn has come. */
+  /** Milliseconds left of the deadline now that the run's turn has come. */
   readonly deadlineMs?: number;
   readonly #signal: CancelSignal;
 
@@ -188,20 +197,9 @@ class DriverCall implements PredictCall {
   }
 }
 
-/** Throws `invalid_argument`, in TensorFlow Serving's words, for an output that the signature does not have. */
-function checkOutputs(wanted: readonly string[] | undefined, { outputs }: Signature): void {
-  const unknown = wanted?.find((name) => outputs?.every((output) => output.name !== name));
-  if (unknown === undefined) return;
-  const known = outputs?.map(({ name }) => name).sort();
-  throw new ServingError(
-    "invalid_argument",
-    `output tensor alias not found in signature: ${unknown} Outputs expected to be in the set {${known}}.`,
-  );
-}
-
 function signatureOf({ signatures }: Model, name: string): Signature {
   const signature = Object.hasOwn(signatures, name) ? signatures[name] : undefined;
   if (signature !== undefined) return signature;
   const known = Object.keys(signatures).join(", ");
-  throw new ServingError("failed_precondition", `Serving signature key "${name}" not found. The model has ${known}.`);
+  throw failedPrecondition(`Serving signature key "${name}" not found. The model has ${known}.`);
 }

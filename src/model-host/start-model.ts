@@ -15,17 +15,17 @@ import { ModelServer } from "./threads/serve-model.ts";
 import type { ModelThread } from "./threads/start-model-thread.ts";
 import { SupervisedModel } from "./threads/supervised-model.ts";
 
-/** What to load. */
+/** A model as the command line or a hook names it. */
 export interface ModelSource {
   readonly found: FoundDriver;
   /** Empty for a driver that needs none. */
   readonly path: string;
   readonly options: RawOptions;
-  /** Where the pipeline's hook file lies. */
+  /** The folder of the pipeline's hook file. */
   readonly hookFolder?: string | undefined;
 }
 
-/** How to host it. */
+/** Settings of the host. */
 export interface StartModelOptions {
   /** Copies of the model, each in a thread of its own. */
   readonly instances: number;
@@ -42,14 +42,14 @@ type ReconnectListener = (instance: number, port: MessagePort) => void;
 /** A loaded model: the main thread uses its handle, hook threads connect. */
 export interface ModelHost {
   readonly facts: ModelFacts;
-  /** What hooks get, with markers for functions. */
+  /** Values for hooks, with markers for functions. */
   readonly hookArgs: unknown;
   readonly handle: ModelHandle;
   /** New lines to the model, one per instance, for another thread; `onMalformed` is told when that thread sends a malformed message. */
   connect(onMalformed: MalformedListener): readonly MessagePort[];
   /** Calls back when an instance was replaced, with a new line to it for another thread; returns how to stop that. */
   onReconnect(listener: ReconnectListener, onMalformed: MalformedListener): () => void;
-  /** Whether any instance can answer. */
+  /** True while any instance can answer. */
   isReady(): boolean;
   /** Waits for the last predict, then frees the model and ends its threads. */
   close(): Promise<void>;
@@ -57,7 +57,10 @@ export interface ModelHost {
 
 /** Loads a model where its driver wants to be: in threads of its own, or inline in this thread. */
 export async function startModel(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
-  return source.found.driver.placement === "inline" ? startInline(source, options) : startThreads(source, options);
+  const { environment = {}, placement } = source.found.driver;
+  // Here, since a model thread has a copy of the environment, which native code does not see.
+  for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
+  return placement === "inline" ? startInline(source, options) : startThreads(source, options);
 }
 
 async function startThreads(
@@ -78,7 +81,7 @@ async function startThreads(
     for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed));
   };
   const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, { data, log, onReplaced }));
-  const { facts, hookArgs } = (copies[0] as SupervisedModel).thread;
+  const { facts, hookArgs } = copies[0]!.thread;
   const connect = (onMalformed?: MalformedListener) => copies.map((copy) => copy.connect(onMalformed));
   const handle = createModelClient({ facts, hookArgs, ports: connect().map(toHostPort) });
   listeners.add({ listener: (instance, port) => handle.reconnect(instance, toHostPort(port)) });
@@ -127,6 +130,15 @@ async function startInline(
   const drawer = new ImageDrawer(log);
   const draw: DrawInputs = (...drawing) => drawer.draw(...drawing);
   const handle = await loadHostedModel({ driver: found.driver, path, options: raw, threads, hookFolder, draw }, log);
+  const close = async () => {
+    await handle.close();
+    await drawer.close();
+  };
+  return hostInline(handle, close);
+}
+
+/** Lets other threads use a model of this thread. */
+export function hostInline(handle: ModelHandle, close: () => Promise<void>): ModelHost {
   const server = new ModelServer(handle);
   const connect = (onMalformed: MalformedListener) => {
     const { port1, port2 } = new MessageChannel();
@@ -140,9 +152,6 @@ async function startInline(
     connect,
     onReconnect: () => () => {},
     isReady: () => handle.isReady?.() ?? true,
-    close: async () => {
-      await handle.close();
-      await drawer.close();
-    },
+    close,
   };
 }

@@ -1,16 +1,19 @@
-/** When abandoned runs are too many, and what happens then. */
+/** Number and time of abandoned runs from which on they count as stuck. */
 interface AbandonedLimits {
   /** Runs that may be under way at once. */
   readonly limit: number;
-  /** How long they may all be abandoned ones. */
+  /** Milliseconds for which all of them may be abandoned ones. */
   readonly graceMs: number;
   readonly onStuck: () => void;
+  /** Called when one of the stuck runs has ended after all. */
+  readonly onFreed?: () => void;
 }
 
-/** Runs that go on although nobody waits for their answers, since their runtime does not end a single run, or not at once. Tells when nothing else has run for a while. */
+/** Runs that go on although no client waits for their answers, since their runtime cannot end a single run, or not at once. Reports when they leave no room for others. */
 export class AbandonedRuns {
   readonly #limits: AbandonedLimits;
   #count = 0;
+  #isStuck = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(limits: AbandonedLimits) {
@@ -19,13 +22,23 @@ export class AbandonedRuns {
 
   /** Counts a run until it ends. */
   add(run: Promise<unknown>): void {
-    const { limit, graceMs, onStuck } = this.#limits;
+    const { limit, graceMs } = this.#limits;
     this.#count++;
-    if (this.#count === limit) this.#timer = setTimeout(onStuck, graceMs).unref();
-    const end = () => {
-      this.#count--;
-      clearTimeout(this.#timer);
-    };
+    if (this.#count === limit) this.#timer = setTimeout(() => this.#report(), graceMs).unref();
+    const end = () => this.#end();
     run.then(end, end);
+  }
+
+  #report(): void {
+    this.#isStuck = true;
+    this.#limits.onStuck();
+  }
+
+  #end(): void {
+    this.#count--;
+    clearTimeout(this.#timer);
+    if (!this.#isStuck) return;
+    this.#isStuck = false;
+    this.#limits.onFreed?.();
   }
 }

@@ -1,10 +1,12 @@
 import koffi, { type LibraryHandle, type TypeObject } from "koffi";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText } from "../errors.ts";
 
 /** A C object's address. */
 export type Pointer = bigint;
 
-/** What may be given for a `void *`: an address, or the memory of an array, which stays where it is until the call returns. */
+/**
+ * An argument for a `void *`: an address, or the memory of an array, which stays where it is until the call returns.
+ */
 type PointerArgument = Pointer | ArrayBufferView | null;
 
 /** C types by koffi's names, and what carries them in JavaScript; `str` is UTF-8 text ending in zero, copied. */
@@ -84,10 +86,9 @@ export function bindFunctions<const Table extends SignatureTable>(
   }
   if (missing.length === 0) return functions as NativeFunctions<Table>;
   const names = missing.slice(0, 5).join(", ") + (missing.length > 5 ? ` and ${missing.length - 5} more` : "");
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `${title} lacks functions that are needed: ${names}. Expected another version or build of it.`,
-    { cause: reasonText(cause) },
+    reasonText(cause),
   );
 }
 

@@ -1,6 +1,6 @@
 import type { Pointer } from "./bind-functions.ts";
 
-/** What was forgotten is freed with the garbage; whatever is freed in time never gets here. */
+/** Frees forgotten objects with the garbage; those freed in time never get here. */
 const forgotten = new FinalizationRegistry<() => void>((free) => free());
 
 /** An object of a C library that is freed once: by {@link release}, or when nothing refers to this any more. */

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import koffi, { type LibraryHandle } from "koffi";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText } from "../errors.ts";
 import { processLibrary } from "./process-library.ts";
 
 /** dlopen's flags: bind what is needed later, only if it is loaded already, never unload. */
@@ -26,6 +26,6 @@ function load(path: string): LibraryHandle {
   } catch (cause) {
     const reason = reasonText(cause).replace("Failed to load shared library: ", "").replaceAll(path, basename(path));
     const message = `The library "${path}" cannot be loaded on ${process.platform} ${process.arch}: ${reason}.`;
-    throw new ServingError("failed_precondition", message, { cause });
+    throw failedPrecondition(message, cause);
   }
 }

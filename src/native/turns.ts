@@ -20,7 +20,7 @@ export class Turns {
     }
   }
 
-  /** Whether nothing runs and nothing waits. */
+  /** True while nothing runs and nothing waits. */
   get isIdle(): boolean {
     return this.#running === 0;
   }

@@ -1,6 +1,6 @@
 import { reasonText, ServingError } from "../errors.ts";
 
-/** What whoever started the server can change. */
+/** Flags that the user can change. */
 export interface ListenFlags {
   /** Such as `--http-port`. */
   readonly port: string;
@@ -8,7 +8,10 @@ export interface ListenFlags {
   readonly host: string;
 }
 
-/** Why nothing can listen at an address (`host:port`), and what to do about it; with `flags`, by which flag. Code `unavailable`. */
+/**
+ * The error for an address (`host:port`) at which nothing can listen, with what to do about it; with `flags`, by which
+ * flag. Code `unavailable`.
+ */
 export function cannotListen(address: string, cause: Error, flags?: ListenFlags): ServingError {
   return new ServingError("unavailable", `Cannot listen on ${address}: ${whyNot(reasonText(cause), flags)}.`, {
     cause,
@@ -27,7 +30,7 @@ function whyNot(reason: string, flags: ListenFlags | undefined): string {
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `${flags?.host ?? "the host"} is no address of this machine (${reason}); expected one, or 0.0.0.0 for all of them`;
+      return `${flags?.host ?? "the host"} is not an address of this machine (${reason}); expected one, or 0.0.0.0 for all of them`;
     default:
       return reason;
   }

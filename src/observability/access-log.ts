@@ -1,7 +1,7 @@
 import type { Logger } from "./logger.ts";
 import type { RequestRecord } from "./request-record.ts";
 
-/** How a request came and ended. */
+/** The beginning and the end of a request. */
 export interface RequestOutcome {
   readonly protocol: "grpc" | "http";
   /** HTTP's method; absent over gRPC. */
@@ -10,7 +10,7 @@ export interface RequestOutcome {
   readonly path: string;
   /** HTTP's status, or gRPC's number; with 499 or 1 for a client that left before its answer. */
   readonly status: number;
-  /** Whether the connection ended before the answer was sent completely. */
+  /** True where the connection ended before the answer was sent completely. */
   readonly isCut?: boolean;
   /** gRPC's status by its name in the table of errors, or `ok`. */
   readonly code?: string;
@@ -29,7 +29,7 @@ export class AccessLog {
     this.#isAskedFor = isAskedFor;
   }
 
-  /** Whether requests that begin now are to be logged. */
+  /** True while requests that begin now are to be logged. */
   get isOn(): boolean {
     const level = this.#isAskedFor ? "info" : "debug";
     const { filter } = this.#log;

@@ -1,11 +1,11 @@
 import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText } from "../errors.ts";
 import type { LogOutput } from "./log-output.ts";
 import { tellLogLoss } from "./output-errors.ts";
 
 /** A log file that is open. */
 export interface LogFile extends LogOutput {
-  /** Whether an open file descriptor of the process leads to the same file, pipe or device. */
+  /** Checks that an open file descriptor of the process leads to the same file, pipe or device. */
   isSameAs(descriptor: number): boolean;
 }
 
@@ -70,7 +70,7 @@ function openToAppend(path: string): number {
     return openSync(path, "a");
   } catch (cause) {
     const message = `The log file ${path} cannot be written: ${reasonText(cause)}. Choose another with --log-path.`;
-    throw new ServingError("failed_precondition", message, { cause });
+    throw failedPrecondition(message, cause);
   }
 }
 

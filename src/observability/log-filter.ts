@@ -3,10 +3,12 @@ import { LOG_LEVELS, type LogLevel } from "./log-level.ts";
 /** As they are before hooks, in whose threads this runs too, may replace them. */
 const { and, load, or } = Atomics;
 
-/** What a log writes: from a level on, or what another thread's filter writes at the moment. */
+/** Events that a log writes: from a level on, or those that another thread's filter writes at the moment. */
 export type Logged = LogLevel | SharedArrayBuffer;
 
-/** What a log writes: each level for itself, so that it can change while the server runs, for all threads at once. */
+/**
+ * The levels that a log writes, each by itself, so that they can change while the server runs, for all threads at once.
+ */
 export class LogFilter {
   /** A bit for each level, by its place in LOG_LEVELS. */
   readonly #written: Int32Array<SharedArrayBuffer>;
@@ -21,7 +23,7 @@ export class LogFilter {
     for (const level of LOG_LEVELS.slice(LOG_LEVELS.indexOf(logged), -1)) this.set(level, true);
   }
 
-  /** Whether events of a level are written. */
+  /** Checks that events of a level are written. */
   writes(level: LogLevel): boolean {
     return (load(this.#written, 0) & bitOf(level)) !== 0;
   }
@@ -37,7 +39,7 @@ export class LogFilter {
     return LOG_LEVELS.find((level) => this.writes(level)) ?? "silent";
   }
 
-  /** What another thread needs to write the same, now and after each change. */
+  /** Memory by which another thread writes the same events, now and after each change. */
   get shared(): SharedArrayBuffer {
     return this.#written.buffer;
   }

@@ -8,11 +8,11 @@ import { surviveOutputErrors } from "./output-errors.ts";
 /** Writes one event: a message, with fields beside it. */
 type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
 
-/** What every part of the server, every driver and every hook logs to. */
+/** The log of every part of the server, every driver and every hook. */
 export interface Logger {
   /** Events below it are not written. */
   readonly level: LogLevel;
-  /** What is written, to be changed while the server runs; absent where that cannot be. */
+  /** The levels that are written, to be changed while the server runs; absent where that cannot be. */
   readonly filter?: LogFilter | undefined;
   readonly trace: LogFunction;
   readonly debug: LogFunction;
@@ -24,7 +24,7 @@ export interface Logger {
   child(fields: Readonly<Record<string, unknown>>): Logger;
 }
 
-/** Where and how much to log. */
+/** Level, form and place of a log. */
 export interface LoggerOptions {
   /** Default `info`. */
   readonly level?: LogLevel;

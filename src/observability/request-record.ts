@@ -4,7 +4,7 @@ import { requestIdOf } from "./request-id.ts";
 /** Characters of an id or a name that are logged; clients choose them. */
 const MAX_TEXT = 200;
 
-/** How long the parts of a request took, in milliseconds; absent for a part that was not reached. */
+/** Time of each part of a request, in milliseconds; absent for a part that was not reached. */
 export interface RequestTimes {
   /** From the last byte of the request until the model or the hooks may begin. */
   readonly deserializationMs?: number;
@@ -16,14 +16,16 @@ export interface RequestTimes {
   readonly totalMs: number;
 }
 
-/** What the log tells about one request, noted on its way through the server. Times are taken only where they are wanted. */
+/**
+ * Facts about one request for the log, noted on its way through the server. Times are taken only where they are wanted.
+ */
 export class RequestRecord {
   /** As the client named it, until it is resolved; empty = not known. */
   model = "";
   version: bigint | undefined;
   /** Messages of a stream, each of which has a record of its own; absent = it is not a stream. */
   messages: number | undefined;
-  /** Why it failed; undefined = it did not, or not yet. */
+  /** Code of the error; undefined = it did not fail, or not yet. */
   failedWith: ErrorCode | undefined;
   requestBytes = 0;
   responseBytes = 0;
@@ -51,7 +53,7 @@ export class RequestRecord {
     this.#id = id;
   }
 
-  /** Whether times are taken. */
+  /** True where times are taken. */
   get isTimed(): boolean {
     return this.#isTimed;
   }
@@ -86,7 +88,7 @@ export class RequestRecord {
     if (this.#isTimed) this.#writtenAt = performance.now();
   }
 
-  /** How long its parts took until now, rounded to microseconds. */
+  /** Time of each part until now, rounded to microseconds. */
   times(): RequestTimes {
     const [received, from, until] = [this.#receivedAt || this.#startedAt, this.#inferredFrom, this.#inferredUntil];
     return {

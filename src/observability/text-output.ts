@@ -4,16 +4,16 @@ import type { LogOutput } from "./log-output.ts";
 import { toExcerpt } from "./source-excerpt.ts";
 import { findUserFrame } from "./user-frame.ts";
 
-/** How events are printed. */
+/** Form of printed events. */
 export interface TextOptions {
-  /** Whether an error's stacks follow, with the program's own frames. */
+  /** True to print an error's stacks after it, with the program's own frames. */
   readonly isVerbose: () => boolean;
 }
 
 /** One event of the log, as JSON has it. */
 type LoggedEvent = Readonly<Record<string, unknown>>;
 
-/** Where the program writes for people. */
+/** A stream on which the program writes for people. */
 type TextStream = Pick<NodeJS.WriteStream, "write" | "isTTY">;
 
 const INDENT = "         ";

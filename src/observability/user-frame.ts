@@ -13,7 +13,7 @@ export interface UserFrame {
 
 /** `at name (file:line:column)` or `at file:line:column`, as V8 writes them. */
 const FRAME = /^\s+at (?:.*? \()?((?:file:\/\/)?\/?[^()]*?):(\d+):(\d+)\)?$/;
-/** What an error leads to, as an object or as a log event has it. */
+/** Parts of an error that lead to its causes, as an object or as a log event has them. */
 interface Thrown {
   readonly message?: unknown;
   readonly stack?: unknown;

@@ -4,7 +4,7 @@ import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { openPayload, sealJson } from "./payload.ts";
 
-/** What decides the dtype of a value. */
+/** The parts of an input that decide the dtype of a value. */
 export type WantedInput = Pick<TensorSpec, "name" | "dtype">;
 
 /** The values of a JSON object as tensors, with the dtypes that a model takes. */

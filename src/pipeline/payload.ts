@@ -1,12 +1,12 @@
 import { constants } from "node:buffer";
-import { publicText, ServingError } from "../errors.ts";
+import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { numericLayout } from "../tensor/dtype.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
-import { byteSize, elementCount, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { byteSize, elementCount, type Tensors } from "../tensor/tensor.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
 export type Payload = TensorPayload | JsonPayload;
@@ -24,15 +24,15 @@ export interface JsonPayload {
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
-/** What a payload weighs. */
+/** Bytes of a payload. */
 export function payloadBytes(payload: Payload): number {
   if (payload.kind === "json") return payload.json.byteLength;
   let bytes = 0;
-  for (const name in payload.tensors) bytes += byteSize(payload.tensors[name] as Tensor);
+  for (const name in payload.tensors) bytes += byteSize(payload.tensors[name]!);
   return bytes;
 }
 
-/** What the numbers of a payload that are converted for the model's inputs weigh in addition. */
+/** Further bytes for the numbers of a payload that are converted for the model's inputs. */
 export function convertedBytes(payload: Payload, specs: readonly TensorSpec[] = []): number {
   if (payload.kind === "json") return 0;
   let bytes = 0;
@@ -44,11 +44,11 @@ export function convertedBytes(payload: Payload, specs: readonly TensorSpec[] = 
   return bytes;
 }
 
-/** What a client sent, as the first hook receives it; throws `invalid_argument`. */
+/** Values that a client sent, as the first hook receives them; throws `invalid_argument`. */
 export function openPayload(payload: Payload): Values {
   const values = payload.kind === "json" ? parseJsonObject(payload.json) : payload.tensors;
   if (Object.hasOwn(values, SKIP_KEY)) {
-    throw new ServingError("invalid_argument", `"${SKIP_KEY}" is for hooks; a client cannot skip a model.`);
+    throw invalidArgument(`"${SKIP_KEY}" is for hooks; a client cannot skip a model.`);
   }
   return values;
 }
@@ -58,7 +58,7 @@ export function sealJson(values: Values): Uint8Array {
   return encoder.encode(toJsonText(values));
 }
 
-/** What goes back, of the same kind as what came. */
+/** The answer's payload, of the same kind as the request's. */
 export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
   if (kind === "json") return { kind, json: sealJson(values) };
   return { kind, tensors: toTensors(values) };
@@ -66,7 +66,9 @@ export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
 
 /** Levels of lists and objects: no client nests deeper, and whoever walks the values would run out of stack. */
 const MAX_JSON_DEPTH = 1000;
-/** What the values of a body may take in memory, in bytes: two characters can become a list, a hundred million lists end the process. */
+/**
+ * Memory for the values of a body, in bytes: two characters can become a list, a hundred million lists end the process.
+ */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 
 /** About what V8 makes of each character that is not within a text: of lists and objects, members, elements, and the quotes that end texts. */
@@ -79,10 +81,10 @@ VALUE_BYTES[OPEN_LIST] = VALUE_BYTES[OPEN_OBJECT] = VALUE_BYTES[COLON] = 64;
 VALUE_BYTES[QUOTE] = 24;
 VALUE_BYTES[COMMA] = 8;
 
-/** What a value takes at most of what it is made of: `{},` is three bytes, the object 72. */
+/** Largest memory of a value, as a multiple of its text: `{},` is three bytes, the object 72. */
 const MAX_GROWTH = 24;
 
-/** What opening a JSON text may make at most, in bytes: its values, a string of it, and what is written of them. */
+/** Memory needed to open a JSON text, at most, in bytes: its values, a string of it, and the text written from them. */
 export function jsonScratchBytes(json: Uint8Array): number {
   return Math.min(MAX_GROWTH * json.length, MAX_JSON_BYTES) + 2 * json.length;
 }
@@ -93,14 +95,14 @@ function checkExtent(json: Uint8Array): void {
   let bytes = 0;
   let isText = false;
   for (let index = 0; index < json.length; index++) {
-    const byte = json[index] as number;
+    const byte = json[index]!;
     if (isText && byte === BACKSLASH) index++;
     else if (byte === QUOTE) isText = !isText;
     if (isText) continue;
-    bytes += VALUE_BYTES[byte] as number;
+    bytes += VALUE_BYTES[byte]!;
     if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
     else if ((byte === OPEN_LIST || byte === OPEN_OBJECT) && ++depth > MAX_JSON_DEPTH) {
-      throw new ServingError("invalid_argument", `The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+      throw invalidArgument(`The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
     }
   }
   if (bytes > MAX_JSON_BYTES) throw tooManyValues(bytes);
@@ -108,15 +110,14 @@ function checkExtent(json: Uint8Array): void {
 
 function tooManyValues(bytes: number): ServingError {
   const [needed, most] = [bytes, MAX_JSON_BYTES].map((count) => Math.round(count / 2 ** 20));
-  return new ServingError(
-    "invalid_argument",
+  return invalidArgument(
     `The values of the body would take ${needed} MB in memory, of which ${most} are allowed; send many numbers as tensors, by Predict.`,
   );
 }
 
 function tooLong(bytes: number, cause: unknown): ServingError {
   const message = `The body has ${bytes} bytes; JSON text may have ${constants.MAX_STRING_LENGTH} characters at most. Send large values as tensors, by Predict.`;
-  return new ServingError("invalid_argument", message, { cause });
+  return invalidArgument(message, cause);
 }
 
 const EMPTY_LIST = /\[\s*\]/;
@@ -130,7 +131,7 @@ function parseJson(json: Uint8Array): unknown {
     return value;
   } catch (reason) {
     if (json.length > constants.MAX_STRING_LENGTH) throw tooLong(json.length, reason);
-    throw new ServingError("invalid_argument", `The body is not JSON: ${publicText(reason)}`, { cause: reason });
+    throw invalidArgument(`The body is not JSON: ${publicText(reason)}`, reason);
   }
 }
 
@@ -138,8 +139,5 @@ function parseJsonObject(json: Uint8Array): Values {
   checkExtent(json);
   const value = parseJson(json);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Values;
-  throw new ServingError(
-    "invalid_argument",
-    "The body is not a JSON object; expected one with an input under each name.",
-  );
+  throw invalidArgument("The body is not a JSON object; expected one with an input under each name.");
 }

@@ -1,12 +1,12 @@
-import type { JobOptions } from "../codec-host/codec-pool.ts";
 import { codecs } from "../codec-host/codecs.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
-import { publicText, ServingError } from "../errors.ts";
+import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import { createContext } from "../hooks/context.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { Hook, HookContext, RequestInfo } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
+import { limitsOf } from "../limits/call-limits.ts";
 import { checkInputs } from "../model-host/check-inputs.ts";
 import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
@@ -16,26 +16,27 @@ import type { Signature, TensorSpec } from "../signature/signature.ts";
 import { takesPictures } from "../signature/takes-pictures.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { BoundStage, blameHook, type CallScope, dtypesOf } from "./bound-stage.ts";
+import { BoundModels } from "./bound-models.ts";
+import { BoundStage, blameHook, dtypesOf } from "./bound-stage.ts";
+import type { CallOptions } from "./call-options.ts";
 import { echoJsonJob, openJsonJob, sealJsonJob } from "./json-jobs.ts";
-import { jsonScratchBytes, openPayload, type Payload, sealPayload } from "./payload.ts";
+import { jsonScratchBytes, openPayload, type Payload } from "./payload.ts";
+import { pickOutputs } from "./pick-outputs.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
+import { type Step, sealOutputs, unsendable } from "./seal-outputs.ts";
 import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
 import { takeSkip } from "./skip.ts";
-import { assertOutputs, pickOutputs } from "./wanted-outputs.ts";
 
 /** One request as the pipeline runs it. */
-export interface PipelineRequest extends CallScope {
+export interface PipelineRequest {
   readonly info: RequestInfo;
   readonly inputs: Payload;
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
-  readonly metadata: Readonly<Record<string, string>>;
-  /** Where is counted what codec threads make of a large JSON text. */
-  readonly memory?: JobOptions["memory"];
+  readonly call: CallOptions;
 }
 
-/** What a pipeline gives back. */
+/** Result of a pipeline. */
 export interface PipelineResult {
   readonly outputs: Payload;
   /** Metadata or headers that hooks set. */
@@ -43,13 +44,15 @@ export interface PipelineResult {
   readonly contentType?: string;
 }
 
-/** What a pipeline is made of. */
+/** Parts of a pipeline. */
 export interface PipelineParts {
   readonly models: readonly ModelHandle[];
   readonly hooks?: HookSet;
-  /** What `init_hook` returned. */
+  /** The value that `init_hook` returned. */
   readonly globalCtx?: unknown;
   readonly remote: RemoteClient;
+  /** Finds another model of this server, for hooks. */
+  readonly findOther: (name: string) => Promise<ModelHandle>;
   readonly log: Logger;
   /** Milliseconds after which a hook's pending promise fails its request; 0 (default) = never. */
   readonly hookTimeoutMs?: number;
@@ -59,18 +62,24 @@ export interface PipelineParts {
 export class Pipeline {
   readonly signatures: Readonly<Record<string, Signature>>;
   readonly #parts: PipelineParts;
+  /** True for one model without hooks. */
+  readonly #isModelAlone: boolean;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#isModelAlone = parts.hooks === undefined && parts.models.length === 1;
     this.signatures = pipelineSignatures(parts.models, parts.hooks && hookEdges(parts.hooks));
   }
 
   /** Runs one request; throws only ServingError. */
   async run(request: PipelineRequest): Promise<PipelineResult> {
     try {
-      return await this.#run(request);
+      return await (this.#isModelAlone && request.inputs.kind === "tensors"
+        ? this.#runModel(request)
+        : this.#run(request));
     } catch (reason) {
-      if (request.signal.aborted && !(reason instanceof ServingError)) throw ServingError.from(request.signal.reason);
+      const { signal } = request.call;
+      if (signal.aborted && !(reason instanceof ServingError)) throw ServingError.from(signal.reason);
       throw ServingError.from(reason);
     }
   }
@@ -90,6 +99,31 @@ export class Pipeline {
     return this.#seal(await last, request, ctx);
   }
 
+  /** One model alone, as most requests ask for: each step between would cost a small one a fiftieth of its time. */
+  async #runModel(request: PipelineRequest): Promise<PipelineResult> {
+    const { outputs, call } = request;
+    const model = this.#parts.models[0]!;
+    const inputs = openPayload(request.inputs) as Tensors;
+    const { signal, deadline, priority, queueTimeoutMs, depth, fromHook } = call;
+    signal.throwIfAborted();
+    const signature = this.#stageSignature(model, request);
+    const requestId = this.#tracedId(request);
+    const made = await model.predict(inputs, {
+      signature,
+      outputs,
+      give: true,
+      fromHook,
+      requestId,
+      signal,
+      deadline,
+      priority,
+      queueTimeoutMs,
+      depth,
+    });
+    const tensors = outputs === undefined ? made : pickOutputs(made, outputs);
+    return { outputs: { kind: "tensors", tensors }, metadata: NO_METADATA };
+  }
+
   /** Without hooks nobody looks at the values but the models: a large text becomes tensors, and tensors a large text, in codec threads. */
   async #runJson(request: PipelineRequest, json: Uint8Array): Promise<PipelineResult> {
     if (json.length <= LARGE_MESSAGE_BYTES) {
@@ -97,7 +131,7 @@ export class Pipeline {
       return step.giver === undefined ? this.#seal(step, request, undefined) : this.#sealTensors(step, request);
     }
     const { models } = this.#parts;
-    const { signal, memory } = request;
+    const { signal, memory } = request.call;
     const options = { transfer: new Set([json.buffer]), signal, memory, scratchBytes: jsonScratchBytes(json) };
     const first = models.findIndex(({ echoes }) => !echoes);
     const model = models[first];
@@ -112,13 +146,13 @@ export class Pipeline {
   async #sealTensors(step: Step, request: PipelineRequest): Promise<PipelineResult> {
     const tensors = step.values as Tensors;
     if (!isLargeText(Object.values(tensors))) return this.#seal(step, request, undefined);
-    const { signal, memory } = request;
+    const { signal, memory } = request.call;
     const sealed = codecs.run(sealJsonJob, [tensors], { transfer: "owned", signal, memory });
     return toResult(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
   }
 
   async #runProcess(hook: Hook, inputs: Values, ctx: HookContext): Promise<Step> {
-    const { args } = ctx.drivers[0] as BoundStage;
+    const { args } = ctx.drivers[0]!;
     const values = await this.#runHook({ hook, place: "process", args }, inputs, ctx);
     return { values, giver: "The hook process" };
   }
@@ -127,22 +161,17 @@ export class Pipeline {
   async #runStages(inputs: Values, request: PipelineRequest, ctx?: HookContext, first = 0): Promise<Step> {
     let step: Step = { values: inputs, giver: undefined };
     for (const [index, model] of this.#parts.models.entries()) {
-      if (index >= first) step = await this.#runStage(index, model, step, request, ctx);
+      if (index >= first) step = await this.#runStage({ index, model, request, ctx }, step);
     }
     return step;
   }
 
-  async #runStage(
-    index: number,
-    model: ModelHandle,
-    step: Step,
-    request: PipelineRequest,
-    ctx?: HookContext,
-  ): Promise<Step> {
+  async #runStage(stage: StageRun, step: Step): Promise<Step> {
+    const { index, request, ctx } = stage;
     const before = ctx === undefined ? step : await this.#runSlot("preprocess", index, step, ctx);
     const { skip, values } = before === step ? { skip: false, values: step.values } : takeSkip(before.values);
-    request.signal.throwIfAborted();
-    const outputs = skip ? values : await this.#predict(index, model, { ...before, values }, request);
+    request.call.signal.throwIfAborted();
+    const outputs = skip ? values : await this.#predict(stage, { ...before, values });
     // What a model was skipped with, or echoed, is still what was given to it.
     const giver = outputs === values ? before.giver : `Model ${index + 1}`;
     const after = { values: outputs, giver };
@@ -154,7 +183,7 @@ export class Pipeline {
     const hook = slots?.[index];
     if (!hook) return step;
     const place = slots.length === 1 ? name : `${name}[${index}]`;
-    const { args } = ctx.drivers[index] as BoundStage;
+    const { args } = ctx.drivers[index]!;
     return { values: await this.#runHook({ hook, place, args }, step.values, ctx), giver: `The hook ${place}` };
   }
 
@@ -162,28 +191,24 @@ export class Pipeline {
     return runHook(placed, values, ctx, this.#parts.hookTimeoutMs);
   }
 
-  async #predict(
-    index: number,
-    model: ModelHandle,
-    { values, giver }: Step,
-    request: PipelineRequest,
-  ): Promise<Values> {
+  async #predict({ index, model, request }: StageRun, { values, giver }: Step): Promise<Values> {
     if (model.echoes && request.inputs.kind === "json") return values;
     // Where no hook gave them, they are what a codec or a model made.
     const areTensors = this.#parts.hooks === undefined && request.inputs.kind === "tensors";
     const signature = this.#stageSignature(model, request);
     const last = index === this.#parts.models.length - 1 && !this.#parts.hooks?.postprocess[index];
     const outputs = last ? request.outputs : undefined;
-    const { inputs: takes, outputs: gives } = model.signatures[signature] ?? {};
-    assertOutputs(outputs, gives);
     try {
-      const inputs = areTensors ? (values as Tensors) : toTensors(values, dtypesOf(takes));
+      const inputs = areTensors
+        ? (values as Tensors)
+        : toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
       // Without hooks nobody else holds these tensors; a hook may have kept them.
       const give = this.#parts.hooks === undefined;
-      const { signal, deadline, priority, queueTimeoutMs } = request;
-      const fromHook = giver !== undefined && mayHoldImages(inputs);
-      const limits = { signal, deadline, priority, queueTimeoutMs, ...(fromHook && { fromHook }) };
-      return await model.predict(inputs, { signature, outputs, give, ...limits, requestId: this.#tracedId(request) });
+      const isFromHook = giver === undefined ? request.call.fromHook === true : mayHoldImages(inputs);
+      const fromHook = isFromHook ? true : undefined;
+      const requestId = this.#tracedId(request);
+      const call = { signature, outputs, give, fromHook, requestId, ...limitsOf(request.call) };
+      return await model.predict(inputs, call);
     } catch (reason) {
       throw giver === undefined
         ? reason
@@ -203,7 +228,7 @@ export class Pipeline {
     return checkInputs(values as Tensors, withPictures(declared, values as Tensors, this.#firstInputs(request)));
   }
 
-  /** What the first model takes, by the signature that the request asks for. */
+  /** Inputs of the first model, by the signature that the request asks for. */
   #firstInputs(request: PipelineRequest): readonly TensorSpec[] | undefined {
     const [model] = this.#parts.models;
     return model?.signatures[this.#stageSignature(model, request)]?.inputs;
@@ -216,10 +241,10 @@ export class Pipeline {
   }
 
   #context(request: PipelineRequest): HookContext {
-    const { models, globalCtx, remote, log } = this.#parts;
-    const { info, metadata, signal } = request;
-    const requestId = this.#tracedId(request);
-    const scope = requestId === undefined ? request : { ...request, requestId };
+    const { models, globalCtx, remote, findOther, log } = this.#parts;
+    const { info, call } = request;
+    const { metadata, signal } = call;
+    const scope = { limits: call, requestId: this.#tracedId(request) };
     return createContext({
       drivers: models.map((model, index) => new BoundStage(model, scope, this.#place(index))),
       globalCtx,
@@ -227,7 +252,8 @@ export class Pipeline {
       request: info,
       signal,
       log: new RequestLog(log, info.id),
-      remote: (address) => remoteHandle(remote, address, request),
+      models: new BoundModels(findOther, scope),
+      remote: (address) => remoteHandle(remote, address, call),
     });
   }
 
@@ -255,36 +281,16 @@ function withPictures(
 /** The signature was the client's choice: only what the model says of the values is a hook's fault. */
 const VALUE_FAULTS = ["invalid_argument"] as const;
 
-/** Values on their way, and who gave them; the client where that is undefined. */
-interface Step {
-  readonly values: Values;
-  readonly giver: string | undefined;
+/** One stage of one request. */
+interface StageRun {
+  readonly index: number;
+  readonly model: ModelHandle;
+  readonly request: PipelineRequest;
+  readonly ctx: HookContext | undefined;
 }
 
-function sealOutputs(step: Step, { inputs, outputs }: PipelineRequest, hasHooks: boolean): Payload {
-  const sealed =
-    hasHooks || inputs.kind === "json"
-      ? sealValues(step, inputs.kind)
-      : { kind: inputs.kind, tensors: step.values as Tensors };
-  if (outputs === undefined || sealed.kind === "json") return sealed;
-  return { kind: "tensors", tensors: pickOutputs(sealed.tensors, outputs) };
-}
-
-function sealValues({ values, giver }: Step, kind: Payload["kind"]): Payload {
-  try {
-    return sealPayload(values, kind);
-  } catch (reason) {
-    throw unsendable(reason, { giver });
-  }
-}
-
-/** What was given cannot be sent: the client's fault where it is the client's own. */
-function unsendable(reason: unknown, { giver }: Pick<Step, "giver">): unknown {
-  if (giver === undefined) return reason;
-  const message = `${giver} returned what cannot be sent: ${publicText(reason)}`;
-  return new ServingError("internal", message, { cause: reason });
-}
+const NO_METADATA: PipelineResult["metadata"] = {};
 
 function toResult(json: Uint8Array): PipelineResult {
-  return { outputs: { kind: "json", json }, metadata: {} };
+  return { outputs: { kind: "json", json }, metadata: NO_METADATA };
 }

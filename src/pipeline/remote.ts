@@ -1,7 +1,8 @@
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
+import type { CallLimits } from "../limits/call-limits.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { blameHook, type CallScope } from "./bound-stage.ts";
+import { blameHook } from "./bound-stage.ts";
 
 /** Calls other servers for hooks; given by whoever builds the server, since a pipeline knows no wire. */
 export interface RemoteClient {
@@ -12,7 +13,7 @@ export interface RemoteClient {
 }
 
 /** One call of another server. */
-export interface RemoteCall extends CallScope {
+export interface RemoteCall extends Pick<CallLimits, "signal" | "deadline"> {
   readonly inputs: Tensors;
   /** Empty = the remote server's only model. */
   readonly model: string;
@@ -22,17 +23,17 @@ export interface RemoteCall extends CallScope {
 }
 
 /** `ctx.remote(address)`: calls that end with the request. */
-export function remoteHandle(client: RemoteClient, address: string, scope: CallScope): RemoteHandle {
+export function remoteHandle(client: RemoteClient, address: string, limits: CallLimits): RemoteHandle {
   return {
     predict: async (inputs, { model = "", signature = "", outputs, timeoutMs }: RemotePredictOptions = {}) => {
       const deadline =
-        timeoutMs === undefined ? scope.deadline : Math.min(Date.now() + timeoutMs, scope.deadline ?? Infinity);
+        timeoutMs === undefined ? limits.deadline : Math.min(Date.now() + timeoutMs, limits.deadline ?? Infinity);
       try {
         return await client.predict(address, {
           inputs: toTensors(inputs),
           model,
           signature,
-          signal: scope.signal,
+          signal: limits.signal,
           ...(outputs && { outputs }),
           ...(deadline !== undefined && { deadline }),
         });

@@ -6,7 +6,7 @@ export interface PipelineRunner {
   readonly signatures: Readonly<Record<string, Signature>>;
   /** Runs one request; throws only ServingError. */
   run(request: PipelineRequest): Promise<PipelineResult>;
-  /** Whether requests can be run now: false while no hook thread is alive. */
+  /** Reports if requests can be run now: false while no hook thread is alive. */
   isReady(): boolean;
   /** Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the new ones fail. */
   reload?(): Promise<void>;

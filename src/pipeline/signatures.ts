@@ -2,14 +2,14 @@ import type { HookSet } from "../hooks/hook-set.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../signature/signature.ts";
 
-/** What a pipeline's signatures need to know of its hooks; plain data. */
+/** Facts about hooks that decide a pipeline's signatures; plain data. */
 export interface HookEdges {
-  /** What the hooks declare. */
+  /** Inputs and outputs that the hooks declare. */
   readonly inputs?: readonly TensorSpec[];
   readonly outputs?: readonly TensorSpec[];
-  /** Whether `process` replaces the chain. */
+  /** True where `process` replaces the chain. */
   readonly replacesChain: boolean;
-  /** Whether a hook stands between the client and the first model, or between the last model and the client. */
+  /** True where a hook stands between the client and the first model, or between the last model and the client. */
   readonly changesInputs: boolean;
   readonly changesOutputs: boolean;
 }
@@ -29,8 +29,8 @@ export function hookEdges({ process, preprocess, postprocess, inputs, outputs }:
 type SignedModel = Pick<ModelFacts, "signatures" | "defaultSignature">;
 
 /**
- * What a pipeline takes and gives: what its hooks declare, else the first model's inputs and the last model's outputs
- * where no hook stands before or after them, else unknown. One model keeps all its signatures; a chain has one.
+ * Inputs and outputs of a pipeline: those that its hooks declare, else the first model's inputs and the last model's
+ * outputs where no hook stands before or after them, else unknown. One model keeps all its signatures; a chain has one.
  */
 export function pipelineSignatures(
   models: readonly SignedModel[],
@@ -71,7 +71,7 @@ function withModelFacts(spec: TensorSpec, { inputs = [] }: Signature): TensorSpe
   return { ...inputs.find((input) => isSameInput(spec, input)), ...spec };
 }
 
-/** Whether two inputs have the same name, dtype and shape. */
+/** Checks that two inputs have the same name, dtype and shape. */
 export function isSameInput(one: TensorSpec, other: TensorSpec): boolean {
   const isAlike = one.name === other.name && one.dtype === other.dtype;
   return isAlike && JSON.stringify(one.shape) === JSON.stringify(other.shape);

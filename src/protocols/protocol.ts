@@ -1,5 +1,5 @@
 import type { CreateGrpcProtocol } from "../grpc/grpc-route.ts";
-import type { CreateHttpRoutes } from "../proxy/http-route.ts";
+import type { CreateHttpProtocol } from "../proxy/http-route.ts";
 
 /** Everything that the server needs of a protocol: a folder exports one, and server/protocols.ts lists it. */
 export interface Protocol {
@@ -7,5 +7,5 @@ export interface Protocol {
   /** Its methods over gRPC. */
   readonly grpc?: CreateGrpcProtocol;
   /** Its routes over HTTP. */
-  readonly http?: CreateHttpRoutes;
+  readonly http?: CreateHttpProtocol;
 }

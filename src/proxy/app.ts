@@ -1,31 +1,55 @@
-import express, { type Express } from "express";
-import { createHealthRoute } from "./health-route.ts";
+import express, { type Express, type RequestHandler } from "express";
+import { answerRequest } from "./answer-request.ts";
+import { answerUnrouted, type Place } from "./answer-unrouted.ts";
+import { permitOrigin } from "./cors.ts";
 import { createErrorMiddleware, HttpError } from "./http-errors.ts";
-import type { HttpDependencies } from "./http-route.ts";
-import type { InferenceRouter } from "./inference-router.ts";
+import type { HttpDependencies, HttpProtocol, HttpRoute } from "./http-route.ts";
+import { listRoutes } from "./list-routes.ts";
 
-/** What there is, for those who ask for something else. */
-const ROUTES = [
-  "POST /predict[/MODEL[/SIGNATURE[/VERSION]]]",
-  "POST /serving-proxy",
-  "POST /v1/models/MODEL[/versions/VERSION]:predict",
-  "POST /v2/models/MODEL[/versions/VERSION]/infer",
-  "GET /v2/models/MODEL",
-  "GET /health",
-];
-
-/** All routes as an Express application, which does not listen. */
-export function createApp(route: InferenceRouter, dependencies: HttpDependencies): Express {
+/** Everything but inference as an Express application, which does not listen: its routes are those of the protocols. */
+export function createApp(protocols: readonly HttpProtocol[], dependencies: HttpDependencies): Express {
   const app = express();
   app.disable("x-powered-by");
-  app.set("etag", false);
-  app.use((request, response, next) => {
-    if (!route(request, response)) next();
-  });
-  app.get("/health", createHealthRoute(dependencies.service));
-  app.use((request) => {
-    throw new HttpError(404, `There is no ${request.method} ${request.path} here. There is ${ROUTES.join(", ")}.`);
-  });
+  app.disable("etag");
+  app.disable("query parser");
+  app.enable("case sensitive routing");
+  for (const protocol of protocols) mount(app, protocol, dependencies);
+  app.use(unrouted({ protocol: nowhere(protocols), routes: [] }, dependencies));
   app.use(createErrorMiddleware(dependencies.log));
   return app;
+}
+
+function mount(app: Express, protocol: HttpProtocol, dependencies: HttpDependencies): void {
+  const { inference, routes = [], prefix } = protocol;
+  for (const { path } of inference) {
+    app.all(path, unrouted({ protocol, routes: [{ method: "POST", kind: "inference" }] }, dependencies));
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const own = routes.filter((route) => route.path === path);
+    const place = app.route(path);
+    for (const route of own) place[route.method === "GET" ? "get" : "post"](routed(route, dependencies));
+    place.all(unrouted({ protocol, routes: own }, dependencies));
+  }
+  if (prefix !== undefined) app.all(prefix, unrouted({ protocol, routes: [] }, dependencies));
+}
+
+/** Express gives a GET route HEAD too. */
+function routed({ kind, answer }: HttpRoute, dependencies: HttpDependencies): RequestHandler<Record<string, string>> {
+  return (request, response) => {
+    const pair = { request, response };
+    if (kind !== "control") permitOrigin(pair, dependencies.policy);
+    void answerRequest({ kind, answer: (exchange) => answer(exchange, request.params) }, pair, dependencies);
+  };
+}
+
+function unrouted(place: Place, dependencies: HttpDependencies): RequestHandler {
+  return (request, response) => answerUnrouted(place, { request, response }, dependencies);
+}
+
+/** Stands for all URLs that are no protocol's. */
+function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
+  const routes = listRoutes(protocols);
+  const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) =>
+    new HttpError(404, `There is no ${method} ${url.split("?", 1)[0]} here. There is ${routes}.`);
+  return { inference: [], refuse };
 }

@@ -21,7 +21,7 @@ export function permitOrigin({ request, response }: CorsPair, policy: AccessPoli
   return true;
 }
 
-/** Whether a browser asks in advance what a page's request may be. */
+/** Checks if a browser asks in advance about the requests that a page may send. */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 }

@@ -5,9 +5,9 @@ import type { Logger } from "../observability/logger.ts";
 import { cutText } from "../text/cut-text.ts";
 import { RecordedRequest } from "./recorded-request.ts";
 
-/** How long a client that still sends gets to read why it is refused. */
+/** Milliseconds that a client that still sends has to read why it is refused. */
 const LINGER_MS = 1000;
-/** When a client may try again where the server has no room or restarts a thread, in seconds. */
+/** Seconds after which a client may try again where the server has no room or restarts a thread. */
 const RETRY_AFTER_S = "1";
 /** Codes that are the server's fault, whose cause somebody should read. */
 const SERVER_FAULTS: readonly ErrorCode[] = ["internal", "unknown", "data_loss"];
@@ -25,10 +25,11 @@ export class HttpError extends Error {
   }
 }
 
-/** The last middleware: answers whatever was thrown. */
+/** The last middleware: answers what Express throws, such as for a path that is not percent-encoded correctly. */
 export function createErrorMiddleware(log: Logger): ErrorRequestHandler {
   return (reason, request, response, _next) => {
-    sendError(reason, { request, response, log });
+    const isPath = reason instanceof URIError;
+    sendError(isPath ? new HttpError(400, `${reason.message}.`) : reason, { request, response, log });
   };
 }
 

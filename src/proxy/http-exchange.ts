@@ -7,11 +7,11 @@ import type { MayTransfer } from "../codec-host/move-views.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
-import type { InferRequest } from "../serving/inference-service.ts";
+import type { CallOptions } from "../serving/inference-service.ts";
 import { readBody } from "./read-body.ts";
 import { RecordedRequest } from "./recorded-request.ts";
 
-/** What a request is held to. */
+/** Limits of a request. */
 interface ExchangeLimits {
   readonly maxMessageBytes: number;
   readonly memory: MemoryBudget;
@@ -20,7 +20,7 @@ interface ExchangeLimits {
 /** One HTTP request as handlers see it. */
 export class HttpExchange {
   readonly request: IncomingMessage;
-  /** What the log tells of it. */
+  /** Facts about the request for the log. */
   readonly record: RequestRecord;
   /** The most that the body may be, and what is made of it. */
   readonly maxMessageBytes: number;
@@ -28,7 +28,7 @@ export class HttpExchange {
   readonly #response: ServerResponse;
   readonly #cancel = new CancelSource();
   #isClosed = false;
-  /** Whether memory is held for an answer until the response closes. */
+  /** True while memory is held for an answer, until the response closes. */
   #isSending = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
@@ -93,8 +93,8 @@ export class HttpExchange {
     if (!this.#isSending || this.#isClosed) this.#memory.release();
   }
 
-  /** What every inference call takes from the request itself. */
-  callInfo(): Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory" | "record"> {
+  /** The parts of an inference call that come from the HTTP request itself. */
+  callInfo(): CallOptions {
     const metadata = toMetadata(this.request);
     const { record } = this;
     const { id } = record;
@@ -124,11 +124,11 @@ export class HttpExchange {
   }
 }
 
-/** What objects take at most of what they are made of: `{},` is three bytes, the object 192. */
+/** Largest memory of objects, as a multiple of their text: `{},` is three bytes, the object 192. */
 const MAX_GROWTH = 64;
 const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
 
-/** How long a client waits, in milliseconds; HTTP has no word of its own for what gRPC calls a deadline. */
+/** Header with the milliseconds that a client waits; HTTP has no word of its own for gRPC's deadline. */
 const TIMEOUT_HEADER = "x-request-timeout-ms";
 /** The longest timer that there is. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;

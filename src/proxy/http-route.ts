@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
@@ -5,41 +6,68 @@ import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
-/** What every route needs. */
+/** Parts that every route needs. */
 export interface HttpDependencies {
   readonly service: InferenceService;
   /** The largest body taken, after inflation. */
   readonly maxMessageBytes: number;
-  /** What all requests hold together. */
+  /** Bytes that all requests hold together. */
   readonly memory: MemoryBudget;
-  /** Who may do what. */
+  /** Permissions of clients. */
   readonly policy: AccessPolicy;
   readonly log: Logger;
 }
 
-/** A protocol's routes: one for each request that is its own, undefined for all others. */
-export type HttpRoutes = (method: string, url: string) => HttpRoute | undefined;
-
-/** What answers a request. */
-export interface HttpRoute {
-  /** Decides who may send it. */
-  readonly kind: CallKind;
-  readonly answer: RouteHandler;
+/** A protocol's part over HTTP. */
+export interface HttpProtocol {
+  /** Routes that run models, by POST. */
+  readonly inference: readonly InferenceRoute[];
+  /** All other routes. */
+  readonly routes?: readonly HttpRoute[];
+  /** The URLs, without their query, that belong to the protocol even where it has no such route. */
+  readonly prefix?: RegExp;
+  /** The error for a URL of the protocol; `methods` = those that it takes, none for an unknown URL. Default: 405 or 404. */
+  readonly refuse?: (request: IncomingMessage, methods: readonly string[]) => Error;
+  /** Answers OPTIONS where it is not a browser's preflight of a permitted origin. Default: 204 with the methods. */
+  readonly answerOptions?: RouteHandler;
 }
 
-/** Creates a protocol's routes. */
-export type CreateHttpRoutes = (dependencies: HttpDependencies) => HttpRoutes;
+/** A route that runs models. It is answered before Express, which costs several times what a small request takes. */
+export interface InferenceRoute {
+  /** In Express' form, for everything but POST: `/v2/models/:name/infer`. */
+  readonly path: string;
+  /** The handler of a URL, query included, that is this route's; undefined for any other. */
+  readonly find: (url: string) => RouteHandler | undefined;
+}
+
+/** A route that Express answers. */
+export interface HttpRoute {
+  readonly method: "GET" | "POST";
+  /** In Express' form; a parameter that cannot be decoded is refused. */
+  readonly path: string;
+  /** Decides who may send it. */
+  readonly kind: Exclude<CallKind, "inference">;
+  readonly answer: (exchange: HttpExchange, parameters: PathParameters) => Promise<HttpAnswer>;
+}
+
+/** The decoded parameters of a path. */
+export type PathParameters = Readonly<Record<string, string | undefined>>;
+
+/** Creates a protocol's part over HTTP. */
+export type CreateHttpProtocol = (dependencies: HttpDependencies) => HttpProtocol;
 
 /** Answers one request; throws instead of answering with an error. */
 export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;
 
 /** A successful answer. */
 export interface HttpAnswer {
+  /** Default 200. */
+  readonly status?: number;
   readonly contentType: string;
   readonly body: Uint8Array;
-  /** What follows the body, so that large tensors need not be copied behind it. */
+  /** Bytes after the body, so that large tensors need not be copied behind it. */
   readonly rest?: readonly Uint8Array[];
-  /** How the body is compressed; absent = it is not. */
+  /** Compression of the body; absent = none. */
   readonly contentEncoding?: string;
   /** Headers that hooks set. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -11,32 +11,35 @@ import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { errorBody, HttpError, sendError } from "./http-errors.ts";
-import type { CreateHttpRoutes, HttpDependencies } from "./http-route.ts";
-import { createInferenceRouter, type InferenceRouter } from "./inference-router.ts";
+import type { CreateHttpProtocol, HttpDependencies, HttpProtocol } from "./http-route.ts";
+import { createInferenceRouter } from "./inference-router.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
 import { logGarbage, logRequests, RecordedRequest } from "./recorded-request.ts";
 import { requestRefusal } from "./request-refusal.ts";
 import { toOriginForm } from "./to-origin-form.ts";
 
-/** Where and how to listen. */
+/** Address to listen on, limits, and the routes to serve. */
 export interface HttpServerOptions {
   readonly host: string;
   /** 0 picks a free one; `shared` = it does not listen, somebody else gives it connections. */
   readonly port: number | "shared";
   /** The first one that knows a URL answers it. */
-  readonly protocols: readonly { readonly http?: CreateHttpRoutes }[];
+  readonly protocols: readonly { readonly http?: CreateHttpProtocol }[];
   /** The largest body taken, after inflation. Default 256 MB. */
   readonly maxMessageBytes?: number;
-  /** What all requests hold together, shared with other wires. Default: one of its own, of twice the largest body. */
+  /**
+   * Bytes that all requests hold together, shared with other transports. Default: one of its own, of twice the largest
+   * body.
+   */
   readonly memory?: MemoryBudget;
-  /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
+  /** Milliseconds that a client may take nothing of an answer; 0 = no limit. Default 60 000. */
   readonly sendTimeoutMs?: number;
-  /** How long a client may take for the head of a request, in milliseconds. Default 20 000. */
+  /** Milliseconds that a client may take for the head of a request. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
-  /** Who may do what. Default: no client may change the server, and no page of another origin may use it. */
+  /** Permissions of clients. Default: no client may change the server, and no page of another origin may use it. */
   readonly policy?: AccessPolicy;
-  /** Whether the log has a line for each request. Default false. */
+  /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
   readonly log: Logger;
 }
@@ -58,8 +61,12 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const { memory = new MemoryBudget(2 * maxMessageBytes) } = options;
   const { policy = new AccessPolicy() } = options;
   const dependencies = { service, maxMessageBytes, memory, policy, log };
-  const route = createInferenceRouter(options.protocols, dependencies);
-  const app = lazyApp(route, dependencies);
+  const protocols = options.protocols.flatMap(({ http }) => (http === undefined ? [] : [http(dependencies)]));
+  const route = createInferenceRouter(
+    protocols.flatMap(({ inference }) => inference),
+    dependencies,
+  );
+  const app = lazyApp(protocols, dependencies);
   const exchanges = new OpenExchanges();
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
@@ -67,7 +74,6 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     sendError(error, { request, response, log });
   };
   const answer = (request: IncomingMessage, response: ServerResponse) => {
-    exchanges.add(response);
     const refusal = requestRefusal(request);
     toOriginForm(request);
     if (refusal !== undefined) refuse(request, response, refusal);
@@ -75,20 +81,23 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   };
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
-  server.on("request", answer);
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    exchanges.add(request, response, answer);
+  });
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     const isTooLarge = Number(request.headers["content-length"]) > maxMessageBytes;
-    if (!isTooLarge && requestRefusal(request) === undefined) response.writeContinue();
-    answer(request, response);
+    exchanges.add(request, response, () => {
+      if (!isTooLarge && requestRefusal(request) === undefined) response.writeContinue();
+      answer(request, response);
+    });
   });
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
-    exchanges.add(response);
-    refuse(request, response, unknownExpectation(request));
+    exchanges.add(request, response, () => refuse(request, response, unknownExpectation(request)));
   });
   const access = new AccessLog(log, options.accessLog === true);
   logRequests(server, access);
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
-    answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is no proxy.");
+    answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
     logGarbage(405, access);
   });
   server.on("clientError", (error: ParserError, socket: Duplex) => logGarbage(refuseGarbage(error, socket), access));
@@ -122,10 +131,10 @@ function newServer(handshakeTimeoutMs: number): Server {
 }
 
 /** Express costs a start more than all the rest of this wire, and answers nothing but what is no inference: it is loaded when something of that kind comes. */
-function lazyApp(route: InferenceRouter, dependencies: HttpDependencies): RequestListener {
+function lazyApp(protocols: readonly HttpProtocol[], dependencies: HttpDependencies): RequestListener {
   let app: Promise<RequestListener> | undefined;
   return async (request, response) => {
-    app ??= import("./app.ts").then(({ createApp }) => createApp(route, dependencies));
+    app ??= import("./app.ts").then(({ createApp }) => createApp(protocols, dependencies));
     (await app)(request, response);
   };
 }
@@ -161,7 +170,7 @@ const PARSER_STATUS: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
-/** What Node's parser says of a version that it does not know; the same code also means a line that does not end well. */
+/** Message of Node's parser for an unknown version; the same code also means a line that does not end well. */
 const INVALID_VERSION = "Invalid HTTP version";
 
 type ParserError = NodeJS.ErrnoException & { readonly reason?: string };

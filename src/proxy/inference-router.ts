@@ -1,45 +1,30 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Caller } from "../access/caller.ts";
-import { answerPreflight, isPreflight, permitOrigin } from "./cors.ts";
-import { sendError } from "./http-errors.ts";
-import { HttpExchange } from "./http-exchange.ts";
-import type { CreateHttpRoutes, HttpDependencies, HttpRoute } from "./http-route.ts";
-import { answerBytes, sendAnswer } from "./send-answer.ts";
+import { answerRequest, type ChosenRoute } from "./answer-request.ts";
+import { permitOrigin } from "./cors.ts";
+import type { HttpDependencies, InferenceRoute } from "./http-route.ts";
 
-/** Answers a request if it is for one of the inference protocols, and says whether it is. */
+/** Answers a request if it runs a model, and says whether it does. */
 export type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/**
- * The routes of all inference protocols. They need nothing of Express, which costs several times what a small request
- * takes, so that a server may ask this router first.
- */
+/** The routes of all protocols that run models; the first one that knows a URL answers it. */
 export function createInferenceRouter(
-  protocols: readonly { readonly http?: CreateHttpRoutes }[],
+  routes: readonly InferenceRoute[],
   dependencies: HttpDependencies,
 ): InferenceRouter {
-  const protocolRoutes = protocols.flatMap(({ http }) => (http === undefined ? [] : [http(dependencies)]));
-  const find = (method: string, url: string) => {
-    for (const routes of protocolRoutes) {
-      const route = routes(method, url);
-      if (route !== undefined) return route;
+  const routeOf = rememberRoutes((url) => {
+    for (const route of routes) {
+      const answer = route.find(url);
+      if (answer !== undefined) return { kind: "inference", answer };
     }
     return undefined;
-  };
-  const posts = rememberRoutes((url) => find("POST", url));
+  });
   return (request, response) => {
-    const { method = "", url = "" } = request;
-    const isAsked = isPreflight(request);
-    const asked = isAsked ? String(request.headers["access-control-request-method"]) : method;
-    const route = asked === "POST" ? posts(url) : find(asked, url);
+    const { method, url = "" } = request;
+    const route = method === "POST" ? routeOf(url) : undefined;
+    if (route === undefined) return false;
     const pair = { request, response };
-    const isPermitted = route?.kind !== "control" && permitOrigin(pair, dependencies.policy);
-    if (isAsked && isPermitted) {
-      answerPreflight(pair);
-      return true;
-    }
-    const answered = isAsked ? find(method, url) : route;
-    if (answered === undefined) return false;
-    void answer(answered, pair, dependencies);
+    permitOrigin(pair, dependencies.policy);
+    void answerRequest(route, pair, dependencies);
     return true;
   };
 }
@@ -49,8 +34,8 @@ const MAX_URLS = 256;
 const MAX_URL_LENGTH = 256;
 
 /** Finds each URL's route once: clients send the same few all the time. */
-function rememberRoutes(find: (url: string) => HttpRoute | undefined): typeof find {
-  const known = new Map<string, HttpRoute>();
+function rememberRoutes(find: (url: string) => ChosenRoute | undefined): typeof find {
+  const known = new Map<string, ChosenRoute>();
   return (url) => {
     const remembered = known.get(url);
     if (remembered !== undefined) return remembered;
@@ -60,31 +45,4 @@ function rememberRoutes(find: (url: string) => HttpRoute | undefined): typeof fi
     known.set(url, route);
     return route;
   };
-}
-
-interface RequestPair {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
-
-async function answer(route: HttpRoute, pair: RequestPair, dependencies: HttpDependencies): Promise<void> {
-  const { request, response } = pair;
-  const { log, policy } = dependencies;
-  const exchange = new HttpExchange(request, response, dependencies);
-  try {
-    policy.check(route.kind, callerOf(request));
-    const made = await route.answer(exchange);
-    exchange.holdAnswer(answerBytes(made));
-    exchange.beginSending();
-    sendAnswer(response, made, log);
-  } catch (reason) {
-    sendError(reason, { request, response, log });
-  } finally {
-    exchange.release();
-  }
-}
-
-function callerOf({ socket, headers, httpVersion }: IncomingMessage): Caller {
-  const { remoteAddress: address = "" } = socket;
-  return { address, host: headers.host, headers, isHttp10: httpVersion === "1.0" };
 }

@@ -1,58 +1,46 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { type Begin, HttpConnection } from "./http-connection.ts";
 
 /** Knows the connections and the requests under way, to close both in good order. */
 export class OpenExchanges {
-  readonly #sockets = new Set<Socket>();
-  readonly #responses = new Set<ServerResponse>();
+  readonly #connections = new Map<Socket, HttpConnection>();
   readonly #goneListeners: (() => void)[] = [];
-  #isDraining = false;
 
   /** Counts a new connection. */
   connect(socket: Socket): void {
-    this.#sockets.add(socket);
+    this.#connections.set(socket, new HttpConnection(socket));
     socket.once("close", () => {
-      this.#sockets.delete(socket);
-      if (this.#sockets.size === 0) for (const listener of this.#goneListeners.splice(0)) listener();
+      this.#connections.delete(socket);
+      if (this.#connections.size === 0) for (const listener of this.#goneListeners.splice(0)) listener();
     });
   }
 
   /** Resolves once no connection is left. */
   async gone(): Promise<void> {
-    if (this.#sockets.size === 0) return;
+    if (this.#connections.size === 0) return;
     await new Promise<void>((resolve) => this.#goneListeners.push(resolve));
   }
 
-  /** Counts a request until it is answered or its client is gone. */
-  add(response: ServerResponse): void {
-    const { socket } = response;
-    this.#responses.add(response);
-    if (this.#isDraining) response.setHeader("connection", "close");
-    response.on("close", () => {
-      this.#responses.delete(response);
-      // Where the head had been sent before, it could not say that the connection closes.
-      if (this.#isDraining) socket?.end();
-    });
+  /** Counts a request until it is answered or its client is gone; calls `begin` once it may be answered. */
+  add(request: IncomingMessage, response: ServerResponse, begin: Begin): void {
+    const connection = this.#connections.get(request.socket);
+    if (connection === undefined) begin(request, response);
+    else connection.add(request, response, begin);
   }
 
-  /** Whether a request is under way on a connection. */
+  /** Checks if a request is under way on a connection. */
   isBusy(socket: Socket): boolean {
-    for (const response of this.#responses) if (response.socket === socket) return true;
-    return false;
+    return this.#connections.get(socket)?.isBusy === true;
   }
 
   /** Closes connections on which nothing is under way, the others after their answer. */
   drain(): void {
-    this.#isDraining = true;
-    const busy = new Set([...this.#responses].map(({ socket }) => socket));
-    for (const response of this.#responses) {
-      if (!response.headersSent) response.setHeader("connection", "close");
-    }
-    for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
+    for (const connection of this.#connections.values()) connection.drain();
   }
 
   /** Closes all connections at once. */
   cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const connection of this.#connections.values()) connection.cut();
   }
 }

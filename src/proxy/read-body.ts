@@ -6,13 +6,13 @@ import type { MemoryShare } from "../limits/memory-budget.ts";
 import { MessageArrival } from "../limits/message-arrival.ts";
 import { HttpError } from "./http-errors.ts";
 
-/** What bodies are held to. */
+/** Limits of bodies. */
 export interface BodyLimits {
   /** The most that one may be, compressed or not. */
   readonly maxBytes: number;
-  /** Where its bytes are counted. */
+  /** Count of its bytes. */
   readonly memory: MemoryShare;
-  /** Where numbers begin that are to be viewed in place. */
+  /** Index at which numbers begin that are to be viewed in place. */
   readonly alignedAt?: number;
 }
 
@@ -60,6 +60,8 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
         reject(reason);
       }
     };
+    // Node takes the listeners of a body that nobody has read off again, which costs more than to read.
+    request.read(0);
     request.on("data", add);
     request.on("end", () => resolve(toBuffer(body.contents())));
     request.on("error", (cause) => {

@@ -4,10 +4,12 @@ import { HttpError } from "./http-errors.ts";
 const VERSIONS: ReadonlySet<string> = new Set(["1.0", "1.1"]);
 /** A host's name or address with an optional port: nothing that ends an authority, or divides a list (RFC 9110 §7.2). */
 const HOST = /^[^\s/?#@\\,]*$/;
-/** Who is refused for the head of a request says no second one on the connection: its end may be in doubt. */
+/**
+ * A client that is refused for the head of a request sends no second one on the connection: its end may be in doubt.
+ */
 const CLOSE = { connection: "close" };
 
-/** Why a request whose head Node's parser lets pass is refused all the same; undefined where it is not. */
+/** The refusal of a request whose head Node's parser accepts but we do not; undefined for any other. */
 export function requestRefusal(request: IncomingMessage): HttpError | undefined {
   const { httpVersion, headers } = request;
   if (!VERSIONS.has(httpVersion)) return badVersion(httpVersion);
@@ -15,7 +17,7 @@ export function requestRefusal(request: IncomingMessage): HttpError | undefined 
   if (hosts === 0 && httpVersion === "1.1") return refusal(400, "The request has no Host header.");
   if (hosts > 1) return refusal(400, `The request has ${hosts} Host headers; send one.`);
   if (headers.host !== undefined && !HOST.test(headers.host)) {
-    return refusal(400, "The Host header is no HOST or HOST:PORT.");
+    return refusal(400, "The Host header is not HOST or HOST:PORT.");
   }
   return encodingRefusal(headers["transfer-encoding"], httpVersion);
 }

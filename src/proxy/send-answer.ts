@@ -1,4 +1,5 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
+import { TurnUse, turns } from "../limits/turns.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpAnswer } from "./http-route.ts";
 
@@ -17,9 +18,12 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+/** The largest piece of an answer that is written at once, in bytes. */
+const SLICE_BYTES = 128 * 1024;
+
 /** Sends a successful answer, with the headers of hooks that HTTP can carry. */
 export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Logger): void {
-  const { headers = {}, contentType, contentEncoding, body, rest } = answer;
+  const { status = 200, headers = {}, contentType, contentEncoding, body, rest } = answer;
   for (const name in headers) {
     const value = headers[name] as string;
     if (isSendable(name, value)) response.setHeader(name, value);
@@ -27,13 +31,36 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Lo
   }
   const head = ["content-type", contentType, "content-length", String(answerBytes(answer))];
   if (contentEncoding !== undefined) head.push("content-encoding", contentEncoding);
-  response.writeHead(200, head);
-  if (rest === undefined) {
-    response.end(body);
+  response.writeHead(status, head);
+  if (rest === undefined && body.length <= SLICE_BYTES) response.end(body);
+  else sendParts(response, rest === undefined ? [body] : [body, ...rest]);
+}
+
+function sendParts(response: ServerResponse, parts: Uint8Array[]): void {
+  if (parts.some(({ length }) => length > SLICE_BYTES)) {
+    void writeSlices(response, parts);
     return;
   }
-  for (const part of [body, ...rest]) response.write(part);
+  const last = parts.pop();
+  for (const part of parts) response.write(part);
+  response.end(last);
+}
+
+/** Takes turns between slices: as long as a client reads, the system would take everything at once. */
+async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[]): Promise<void> {
+  const use = new TurnUse();
+  for (const part of parts) {
+    for (let at = 0; at < part.length && !response.destroyed; at += SLICE_BYTES) {
+      await written(response, part.subarray(at, at + SLICE_BYTES));
+      await turns.next(use);
+    }
+  }
   response.end();
+}
+
+/** Never resolves where the client leaves before that. */
+function written(response: ServerResponse, slice: Uint8Array): Promise<void> {
+  return new Promise((resolve) => response.write(slice, () => resolve()));
 }
 
 /** Length of an answer's body. */

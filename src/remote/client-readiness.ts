@@ -1,6 +1,6 @@
 import { type Client, connectivityState } from "@grpc/grpc-js";
 
-/** Whether a client is connected now; makes one that is not try. */
+/** Checks that a client is connected now; makes one that is not try. */
 export function isConnected(client: Client): boolean {
   return client.getChannel().getConnectivityState(true) === connectivityState.READY;
 }

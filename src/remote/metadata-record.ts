@@ -19,7 +19,7 @@ export function toMetadata(record: Readonly<Record<string, string>>): Metadata {
   return metadata;
 }
 
-/** What a server's own metadata holds beside what gRPC and HTTP/2 added. */
+/** A server's own metadata, without the entries that gRPC and HTTP/2 added. */
 export function withoutTransport(record: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(record).filter(([key]) => isSendable(key)));
 }

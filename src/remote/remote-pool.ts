@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { ServingError } from "../errors.ts";
-import type { InferRequest } from "../serving/inference-service.ts";
+import type { SingleRequest } from "../serving/infer-once.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
 
 /** One predict on another server. */
-type PoolCall = Pick<InferRequest, "model" | "signature" | "signal" | "outputs" | "deadline"> & {
+type PoolCall = Pick<SingleRequest, "model" | "signature" | "signal" | "outputs" | "deadline"> & {
   readonly inputs: Tensors;
 };
 

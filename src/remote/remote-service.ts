@@ -16,14 +16,23 @@ import {
 } from "../protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../protocols/tensorflow-serving/grpc-service.ts";
 import type { VersionEncoding } from "../protocols/tensorflow-serving/model-spec.ts";
-import type { InferenceService, InferRequest, InferResponse, JsonPayload } from "../serving/inference-service.ts";
+import { inferOnce, type SingleRequest } from "../serving/infer-once.ts";
+import type {
+  CallOptions,
+  InferenceService,
+  InferRequest,
+  InferResponse,
+  JsonPayload,
+  Lease,
+  ModelRef,
+} from "../serving/inference-service.ts";
 import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isConnected, watchConnection } from "./client-readiness.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
 import { fromServiceError } from "./service-error.ts";
 
-/** How to talk to another server. */
+/** Form and limits of the calls to another server. */
 export interface RemoteServiceOptions {
   /** `int32` for the original kserving's server, which takes no other. Default `int64`, TensorFlow Serving's. */
   readonly versionEncoding?: VersionEncoding;
@@ -33,6 +42,9 @@ export interface RemoteServiceOptions {
 
 /** Another server behind the interface of our own. */
 export interface RemoteService extends InferenceService {
+  acquire(ref: ModelRef): Lease;
+  /** Runs one request. */
+  infer(request: SingleRequest): Promise<InferResponse>;
   /** Ends the connection; calls under way fail. */
   close(): Promise<void>;
 }
@@ -54,71 +66,98 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
     "grpc.enable_channelz": 0,
   });
   isConnected(client);
-  return {
-    describe: async ({ model, version = 0n }) => ({ model, version, drivers: [], signatures: {} }),
+  const limits = { versionEncoding, maxMessageBytes };
+  const service: RemoteService = {
+    acquire: (ref) => lease(client, ref, limits),
+    infer: (request) => inferOnce(service, request),
     index: () => [],
     statistics: async () => [],
     load: refuseControl,
     unload: refuseControl,
-    infer: async (request) => {
-      const { inputs, record } = request;
-      record?.beginInference(request.model, request.version);
-      try {
-        if (inputs.kind === "json") return await inferJson(client, request, inputs);
-        return await inferTensors(client, request, { tensors: inputs.tensors, versionEncoding, maxMessageBytes });
-      } finally {
-        record?.endInference();
-      }
-    },
+    reconfigure: refuseControl,
+    lookAgain: refuseControl,
     isReady: () => isConnected(client),
     onReadiness: (listener) => watchConnection(client, listener),
     close: async () => client.close(),
   };
+  return service;
 }
 
-interface TensorCall {
-  readonly tensors: Tensors;
-  readonly versionEncoding: VersionEncoding;
-  readonly maxMessageBytes: number;
-}
+type AnswerLimits = Required<RemoteServiceOptions>;
 
-async function inferTensors(client: Client, request: InferRequest, call: TensorCall): Promise<InferResponse> {
-  const { model, version, label, signature, outputs = [] } = request;
-  const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
-  const spec = { model, signature, ...chosen, versionEncoding: call.versionEncoding };
-  const message = encodePredictRequest({ spec, inputs: call.tensors, outputFilter: outputs }, "content");
-  const answer = await callUnary(client, PREDICT_PATH, { message, request });
-  request.memory?.growTo(answer.message.length);
-  const decoded = await readAnswer(() => decodeAnswer(answer.message, request, call.maxMessageBytes));
+/** A lease of a version that the other server finds, with each request again. */
+function lease(client: Client, ref: ModelRef, limits: AnswerLimits): Lease {
+  const { model, version = 0n } = ref;
   return {
-    ...resolved(request, decoded.spec),
+    description: { model, version, drivers: [], signatures: {} },
+    infer: async (request) => {
+      const { record } = request.call;
+      record?.beginInference(model, ref.version);
+      try {
+        return await infer(client, { ref, request }, limits);
+      } finally {
+        record?.endInference();
+      }
+    },
+    release: () => {},
+  };
+}
+
+/** A request and the model that it is for. */
+interface Asked {
+  readonly ref: ModelRef;
+  readonly request: InferRequest;
+}
+
+function infer(client: Client, asked: Asked, limits: AnswerLimits): Promise<InferResponse> {
+  const { inputs } = asked.request;
+  if (inputs.kind === "json") return inferJson(client, asked, inputs);
+  return inferTensors(client, asked, { tensors: inputs.tensors, ...limits });
+}
+
+interface TensorCall extends AnswerLimits {
+  readonly tensors: Tensors;
+}
+
+async function inferTensors(client: Client, asked: Asked, call: TensorCall): Promise<InferResponse> {
+  const { model, version, label } = asked.ref;
+  const { signature, outputs = [], call: options } = asked.request;
+  const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
+  const spec = { model, signature: signature.name, ...chosen, versionEncoding: call.versionEncoding };
+  const message = encodePredictRequest({ spec, inputs: call.tensors, outputFilter: outputs }, "content");
+  const answer = await callUnary(client, PREDICT_PATH, { message, call: options });
+  options.memory?.growTo(answer.message.length);
+  const decoded = await readAnswer(() => decodeAnswer(answer.message, options, call.maxMessageBytes));
+  return {
+    ...resolved(asked, decoded.spec),
     outputs: { kind: "tensors", tensors: decoded.outputs },
     metadata: answer.metadata,
   };
 }
 
-async function inferJson(client: Client, request: InferRequest, { json }: JsonPayload): Promise<InferResponse> {
-  const answer = await callUnary(client, PREDICT_JSON_PATH, { message: encodePredictJson(json), request });
-  request.memory?.growTo(answer.message.length);
+async function inferJson(client: Client, asked: Asked, { json }: JsonPayload): Promise<InferResponse> {
+  const { call } = asked.request;
+  const answer = await callUnary(client, PREDICT_JSON_PATH, { message: encodePredictJson(json), call });
+  call.memory?.growTo(answer.message.length);
   const outputs = { kind: "json", json: await readAnswer(() => decodePredictJson(answer.message)) } as const;
-  return { ...resolved(request, {}), outputs, metadata: answer.metadata };
+  return { ...resolved(asked, {}), outputs, metadata: answer.metadata };
 }
 
 type Resolved = Pick<InferResponse, "model" | "version" | "signature">;
 
-/** What the server said that it ran, else what was asked for. */
-function resolved(request: InferRequest, told: Partial<Resolved>): Resolved {
+/** The servable that the server reports as run, else the one that was asked for. */
+function resolved({ ref, request }: Asked, told: Partial<Resolved>): Resolved {
   return {
-    model: told.model || request.model,
-    version: told.version ?? request.version ?? 0n,
-    signature: told.signature || request.signature || DEFAULT_SIGNATURE,
+    model: told.model || ref.model,
+    version: told.version ?? ref.version ?? 0n,
+    signature: told.signature || request.signature.name || DEFAULT_SIGNATURE,
   };
 }
 
 /** In the main thread what takes long is done by a codec thread; in a hook's thread it delays nobody else. */
 function decodeAnswer(
   message: Buffer,
-  { signal, memory }: InferRequest,
+  { signal, memory }: CallOptions,
   maxBytes: number,
 ): PredictResponse | Promise<PredictResponse> {
   if (!isMainThread) return decodePredictResponse(message, maxBytes);
@@ -138,7 +177,7 @@ async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
 
 interface OutgoingCall {
   readonly message: Buffer;
-  readonly request: InferRequest;
+  readonly call: CallOptions;
 }
 
 interface IncomingAnswer {
@@ -146,8 +185,8 @@ interface IncomingAnswer {
   readonly metadata: Record<string, string>;
 }
 
-function callUnary(client: Client, path: string, { message, request }: OutgoingCall): Promise<IncomingAnswer> {
-  const { signal, deadline } = request;
+function callUnary(client: Client, path: string, { message, call: given }: OutgoingCall): Promise<IncomingAnswer> {
+  const { signal, deadline } = given;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(ServingError.from(signal.reason));
     // One request may lead to any number of calls at once, as a hook's loop over the faces of a photo does.
@@ -161,7 +200,7 @@ function callUnary(client: Client, path: string, { message, request }: OutgoingC
       else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
     const options = deadline === undefined ? {} : { deadline };
-    const sent = toMetadata(request.metadata);
+    const sent = toMetadata(given.metadata);
     const call = client.makeUnaryRequest(path, asIs, asIs, message, sent, options, settle);
     call.on("metadata", (received: Metadata) => {
       metadata = withoutTransport(fromMetadata(received));

@@ -1,5 +1,6 @@
 import type { ServiceError } from "@grpc/grpc-js";
 import { type ErrorCode, fromGrpcStatus, ServingError } from "../errors.ts";
+import { decodeStatusDetails, STATUS_DETAILS } from "../grpc/status-details.ts";
 
 /**
  * The error that a failed call of another server stands for: that server's own text where it answered, else a plain sentence,
@@ -8,7 +9,9 @@ import { type ErrorCode, fromGrpcStatus, ServingError } from "../errors.ts";
 export function fromServiceError(error: ServiceError, hasHeaders: boolean): ServingError {
   const code = fromGrpcStatus(error.code);
   const text = hasHeaders || isTrailersOnly(error) ? error.details || error.message : TRANSPORT_TEXTS[code];
-  return new ServingError(code, text ?? "The call of the server behind this one failed.", { cause: error });
+  const [status] = error.metadata.get(STATUS_DETAILS);
+  const details = Buffer.isBuffer(status) ? decodeStatusDetails(status) : undefined;
+  return new ServingError(code, text ?? "The call of the server behind this one failed.", { cause: error, details });
 }
 
 const TRANSPORT_TEXTS: Partial<Record<ErrorCode, string>> = {
@@ -16,7 +19,7 @@ const TRANSPORT_TEXTS: Partial<Record<ErrorCode, string>> = {
   deadline_exceeded: "The request's deadline passed.",
 };
 
-/** Whether a server sent the status and nothing else: what comes first from a server says what it carries. */
+/** Checks if a server sent the status and nothing else: a server's first message says what it carries. */
 function isTrailersOnly({ metadata }: ServiceError): boolean {
   return metadata.get("content-type").length > 0;
 }

@@ -1,16 +1,8 @@
 import type { RawOptions } from "../drivers/option-table.ts";
 import { detectDriver, type FoundDriver, findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
-
-/** One stage as a user names it. */
-export interface ModelOptions {
-  /** A driver's name or the path of a user's own; left out = told by the path. */
-  readonly driver?: string;
-  /** A file or folder; left out for drivers that need none. */
-  readonly path?: string;
-  /** `-o` options for this stage alone; they win over the shared ones. */
-  readonly options?: RawOptions;
-}
+import { findModel } from "./folders/find-model.ts";
+import type { ModelOptions } from "./model-options.ts";
 
 /** One stage whose driver is found. */
 export interface Stage {
@@ -20,8 +12,9 @@ export interface Stage {
   readonly options: RawOptions;
 }
 
-/** Finds the driver of a stage; throws `invalid_argument` for a missing path, `failed_precondition` for an unknown driver. */
-export async function chooseStage({ driver: name, path = "", options = {} }: ModelOptions): Promise<Stage> {
+/** Finds the model of a stage, the only one in a folder perhaps, and its driver; throws `invalid_argument` for a missing path, `failed_precondition` for an unknown driver. */
+export async function chooseStage({ driver: name, path: given = "", options = {} }: ModelOptions): Promise<Stage> {
+  const path = given === "" ? "" : await findModel(given, name);
   const found = name === undefined ? await detectDriver(path) : await findDriver(name);
   const { driver } = found;
   if (path === "" && !driver.pathless) {

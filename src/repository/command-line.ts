@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import type { ModelOptions } from "./choose-stages.ts";
+import type { ModelOptions } from "./model-options.ts";
 
 /** A `--driver` or `--model-path` as it stood on the command line. */
 export interface ModelFlag {

@@ -5,20 +5,24 @@ import { findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
 import type { LentModel, MalformedListener, ModelLender, WantedModel } from "../hook-host/hook-loans.ts";
 import type { ModelLines } from "../hook-host/hook-protocol.ts";
+import { SERVED } from "../hook-host/other-models.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
 import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
+import type { OwnService } from "../serving/own-service.ts";
+import { hostServed } from "./host-served.ts";
 import { assertTakesOptions } from "./stage-options.ts";
 
 /** Lends a servable's models to its hooks, and loads what hooks ask for beside them. */
 export class HostedModels implements ModelLender {
   readonly #hosts: readonly ModelHost[];
   readonly #shared = new SharedModels();
-  readonly #options: StartModelOptions;
+  readonly #options: HostedModelsOptions;
   readonly #hookFolder: string | undefined;
 
   /** `hookFolder` is where the hook file lies, for models that have code beside it. */
-  constructor(hosts: readonly ModelHost[], options: StartModelOptions, hookFolder: string | undefined) {
+  constructor(hosts: readonly ModelHost[], options: HostedModelsOptions, hookFolder: string | undefined) {
     this.#hosts = hosts;
     this.#options = options;
     this.#hookFolder = hookFolder;
@@ -61,8 +65,18 @@ export class HostedModels implements ModelLender {
     return this.#shared.acquire(key, () => this.#start(name, path, options));
   }
 
-  /** What was compiled for the driver is there as long as its model: a thread that is replaced imports it again. */
+  #service(): InferenceService {
+    const { own } = this.#options;
+    if (own !== undefined) return own.service;
+    throw new ServingError("failed_precondition", "These hooks run without a server; there are no other models.");
+  }
+
+  /**
+   * Starts a model. The code compiled for its driver is kept as long as the model: a thread that is replaced imports it
+   * again.
+   */
   async #start(name: string, path: string, options: RawOptions): Promise<ModelHost> {
+    if (name === SERVED) return hostServed(this.#service(), path);
     const found = await findDriver(name);
     try {
       assertLoadable(found.driver, path, options);
@@ -73,6 +87,12 @@ export class HostedModels implements ModelLender {
       throw reason;
     }
   }
+}
+
+/** Settings of models that hooks load. */
+export interface HostedModelsOptions extends StartModelOptions {
+  /** The service by which hooks call the server's other models; absent = there is none. */
+  readonly own?: OwnService;
 }
 
 function assertLoadable(driver: Driver, path: string, options: RawOptions): void {

@@ -3,10 +3,11 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
-import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
+import { type ModelHost, startModel } from "../model-host/start-model.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
-import { chooseStage, type ModelOptions, type Stage } from "./choose-stages.ts";
-import { HostedModels } from "./hosted-models.ts";
+import { chooseStage, type Stage } from "./choose-stages.ts";
+import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
+import type { ModelOptions } from "./model-options.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
 import { checkOptionKeys } from "./stage-options.ts";
 import { Undo } from "./undo.ts";
@@ -15,7 +16,7 @@ import { Undo } from "./undo.ts";
 export interface ServableSource {
   readonly name: string;
   readonly version: bigint;
-  readonly models: readonly ModelOptions[];
+  readonly stages: readonly ModelOptions[];
   /** A hook file's path, or hooks as they are. */
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */
@@ -28,18 +29,23 @@ export interface LoadedServable {
   readonly models: readonly ModelFacts[];
 }
 
-/** How hooks and models are hosted. */
-export type LoadOptions = StartModelOptions & HookOptions;
+/** Settings of hooks and models. */
+export type LoadOptions = HostedModelsOptions &
+  HookOptions & {
+    /** Ends the loading before its next step. */
+    readonly signal?: AbortSignal;
+  };
 
 /** Checks and loads hooks and models, hooks first since they cost nothing; on failure frees what was loaded. */
 export async function loadServable(source: ServableSource, options: LoadOptions): Promise<LoadedServable> {
   const undo = new Undo();
   try {
-    const stages = await chooseStages(source.models, undo);
+    const stages = await chooseStages(source.stages, undo);
     const hooks = await prepareHooks(source.hooks, stages.length, options);
     undo.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
     const hosts = await startModels(stages, source, options, undo);
+    options.signal?.throwIfAborted();
     const runner = await hooks.start(new HostedModels(hosts, options, hookFolderOf(source)), initParams(source));
     undo.add(() => runner.close());
     return {
@@ -76,12 +82,13 @@ async function chooseStages(models: readonly ModelOptions[], undo: Undo): Promis
 async function startModels(
   stages: readonly Stage[],
   source: ServableSource,
-  options: StartModelOptions,
+  options: LoadOptions,
   undo: Undo,
 ): Promise<ModelHost[]> {
   const hookFolder = hookFolderOf(source);
   const hosts: ModelHost[] = [];
   for (const { found, path, options: own } of stages) {
+    options.signal?.throwIfAborted();
     const host = await startModel({ found, path, options: { ...source.options, ...own }, hookFolder }, options);
     undo.add(() => host.close());
     hosts.push(host);
@@ -95,10 +102,10 @@ function hookFolderOf({ hooks }: ServableSource): string | undefined {
 }
 
 /** Every `-o` option as text, a stage's own as `2:key`, and the paths. */
-function initParams({ models, options }: ServableSource): InitParams {
-  const scoped = models.flatMap(({ options: own = {} }, index) =>
+function initParams({ stages, options }: ServableSource): InitParams {
+  const scoped = stages.flatMap(({ options: own = {} }, index) =>
     Object.entries(own).map(([key, value]) => [`${index + 1}:${key}`, value]),
   );
-  const paths = models.map(({ path = "" }) => path);
+  const paths = stages.map(({ path = "" }) => path);
   return { ...options, ...Object.fromEntries(scoped), model_path: paths[0] ?? "", model_paths: paths };
 }

@@ -13,7 +13,7 @@ import type { PipelineRunner } from "../pipeline/runner.ts";
 import { importUserModule } from "../user-module/user-module.ts";
 import type { HostedModels } from "./hosted-models.ts";
 
-/** How hooks are run. */
+/** Settings of hooks. */
 export interface HookOptions {
   /** Hook threads; 0 = hooks run in the main thread. Hooks given as an object always do. */
   readonly workers: number;
@@ -25,9 +25,9 @@ export interface HookOptions {
 
 /** Hooks that are imported and checked, before any model is loaded. */
 export interface PreparedHooks {
-  /** What they declare; undefined = there are no hooks. */
+  /** Their declarations; undefined = there are no hooks. */
   readonly declared: DeclaredHooks | undefined;
-  /** Whether they run in this thread, where they see the very tensors of requests and answers. */
+  /** True where they run in this thread, where they see the very tensors of requests and answers. */
   readonly shareTensors: boolean;
   /** Runs init_hook; resolves once requests can be run. */
   start(models: HostedModels, params: InitParams): Promise<PipelineRunner>;

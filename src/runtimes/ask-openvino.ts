@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition } from "../errors.ts";
 import { bindFunctions } from "../native/bind-functions.ts";
 import { copyFromNative } from "../native/memory.ts";
 import { openLibrary } from "../native/open-library.ts";
@@ -17,7 +17,7 @@ const FUNCTIONS = {
 export function askOpenvino(library: string): RuntimeFacts {
   const ov = bindFunctions(openLibrary(library), FUNCTIONS, "OpenVINO");
   const check = (status: number) => {
-    if (status !== 0) throw new ServingError("failed_precondition", `It fails: ${ov.ov_get_error_info(status)}.`);
+    if (status !== 0) throw failedPrecondition(`It fails: ${ov.ov_get_error_info(status)}.`);
   };
   // ov_version_t: build number, description. ov_available_devices_t: texts, count.
   const version = new BigUint64Array(2);
@@ -25,13 +25,13 @@ export function askOpenvino(library: string): RuntimeFacts {
   const devices = new BigUint64Array(2);
   check(ov.ov_get_openvino_version(version));
   check(ov.ov_core_create(core));
-  check(ov.ov_core_get_available_devices(core[0] as bigint, devices));
+  check(ov.ov_core_get_available_devices(core[0]!, devices));
   const [texts = 0n, count = 0n] = devices;
   const names = copyFromNative(new BigUint64Array(Number(count)), texts);
-  return { version: toVersion(readText(version[0] as bigint)), devices: [...names].map(readText) };
+  return { version: toVersion(readText(version[0]!)), devices: [...names].map(readText) };
 }
 
 /** `2026.4.1-22982-abcdef-releases/2026/4` → `2026.4.1`. */
 function toVersion(build: string): string {
-  return build.split("-", 1)[0] as string;
+  return build.split("-", 1)[0]!;
 }

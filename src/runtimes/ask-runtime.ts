@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { askOpenvino } from "./ask-openvino.ts";
 import { askTensorflow } from "./ask-tensorflow.ts";
 import type { RuntimeFacts } from "./probe.ts";
@@ -11,6 +11,6 @@ const ASKERS: Readonly<Record<string, (library: string) => RuntimeFacts>> = {
 /** Loads a runtime's library into this process, for good, and asks it for version and devices. Rejects with what loading it throws. */
 export async function askRuntime(name: string, library: string): Promise<RuntimeFacts> {
   const ask = ASKERS[name];
-  if (ask === undefined) throw new ServingError("invalid_argument", `There is no runtime "${name}" to ask.`);
+  if (ask === undefined) throw invalidArgument(`There is no runtime "${name}" to ask.`);
   return ask(library);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition } from "../errors.ts";
 import { bindFunctions } from "../native/bind-functions.ts";
 import { openLibrary } from "../native/open-library.ts";
 import type { RuntimeFacts } from "./probe.ts";
@@ -25,7 +25,7 @@ export function askTensorflow(library: string): RuntimeFacts {
   const status = tf.TF_NewStatus();
   const session = tf.TF_NewSession(tf.TF_NewGraph(), tf.TF_NewSessionOptions(), status);
   const list = session === null ? null : tf.TF_SessionListDevices(session, status);
-  if (list === null) throw new ServingError("failed_precondition", `It lists no devices: ${tf.TF_Message(status)}.`);
+  if (list === null) throw failedPrecondition(`It lists no devices: ${tf.TF_Message(status)}.`);
   const names = Array.from({ length: tf.TF_DeviceListCount(list) }, (_, at) => tf.TF_DeviceListName(list, at, status));
   return { version: tf.TF_Version() ?? "unknown", devices: names.map((name) => toShortName(name ?? "")) };
 }

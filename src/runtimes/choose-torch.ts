@@ -1,7 +1,10 @@
 import { ServingError } from "../errors.ts";
 import { compareVersions } from "./runtimes-folder.ts";
 
-/** How indexes mark builds without CUDA: https://packaging.python.org/en/latest/specifications/version-specifiers/#local-version-identifiers. */
+/**
+ * Mark of builds without CUDA in indexes:
+ * https://packaging.python.org/en/latest/specifications/version-specifiers/#local-version-identifiers.
+ */
 const CPU = "+cpu";
 
 /** Reads what `pip index versions` prints: versions that have a file for this Python and system. */
@@ -42,7 +45,7 @@ export function parseReport(json: string): PlannedPackage[] {
   return install.map(({ metadata: { name, version }, download_info: { url } }) => ({ name, version, url }));
 }
 
-/** Whether some of the packages are CUDA's. */
+/** Checks if some of the packages are CUDA's. */
 export function hasCuda(packages: readonly PlannedPackage[]): boolean {
   return packages.some(({ name, version }) => /^nvidia[-_]/.test(name) || /\+cu\d/.test(version));
 }

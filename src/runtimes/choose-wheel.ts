@@ -7,7 +7,7 @@ import { runsHere, toNeed, toWheelName, type WheelName } from "./wheel-name.ts";
 /** A wheel that an index offers. */
 export interface OfferedWheel extends WheelName, Omit<IndexFile, "name"> {}
 
-/** Which wheel is wanted. */
+/** The wheel that is wanted. */
 export interface WantedWheel {
   readonly project: string;
   readonly version: string;

@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import { megabytes } from "./reporter.ts";
 
 /** Throws `resource_exhausted` when the disk of a folder has no room for so many bytes. */
@@ -8,7 +8,7 @@ export async function checkSpace(folder: string, bytes: number): Promise<void> {
   if (bavail * bsize < bytes) throw diskFull(`${megabytes(bytes)} are needed, ${megabytes(bavail * bsize)} are free`);
 }
 
-/** What failed writes say, by system error code. */
+/** Meanings of failed writes, by system error code. */
 const MEANINGS: Readonly<Record<string, string>> = {
   EACCES: "this user may not write there",
   EPERM: "this user may not write there, or a running server uses the files",
@@ -25,7 +25,7 @@ export function toDiskError(reason: unknown, folder: string): unknown {
   const meaning = MEANINGS[code];
   if (meaning === undefined) return reason;
   const message = `The folder ${folder} cannot be written: ${meaning}. Choose another with --dir DIR or KSERVING_RUNTIMES_DIR.`;
-  return new ServingError("failed_precondition", message, { cause: reason });
+  return failedPrecondition(message, reason);
 }
 
 function diskFull(details: string, cause?: unknown): ServingError {

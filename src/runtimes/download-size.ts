@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
-/** What a head may take; its size is worth no more waiting, in milliseconds. */
+/** Milliseconds that a request for the size may take; it is worth no more waiting. */
 const HEAD_MS = 10_000;
 
-/** How many bytes there are to fetch, as far as their servers tell. */
+/** Number of bytes to fetch, as far as their servers tell. */
 export interface DownloadSize {
   readonly bytes: number;
   /** False where some of them do not tell. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import { chooseWheel, type WantedWheel } from "./choose-wheel.ts";
 import { download } from "./download.ts";
 import { findIndexUrl } from "./index-url.ts";
@@ -7,10 +7,10 @@ import { listIndexFiles } from "./package-index.ts";
 import { findPip, pipDownload } from "./pip-download.ts";
 import type { Reporter } from "./reporter.ts";
 
-/** Who fetches a wheel: this program, from a package index; or pip. */
+/** Fetcher of a wheel: this program, from a package index; or pip. */
 export type WheelSource = "index" | "pip";
 
-/** How a wheel is fetched. */
+/** Source and target of a wheel. */
 export interface FetchWheelOptions {
   /** Left out: the index, and pip where that cannot be reached. */
   readonly from: WheelSource | undefined;
@@ -51,7 +51,7 @@ async function fetchByPip(wanted: WantedWheel, options: FetchWheelOptions, cause
   const { folder, signal, reporter } = options;
   const pip = await findPip();
   if (pip === undefined) {
-    throw cause ?? new ServingError("failed_precondition", "No Python 3 with pip was found; leave out --from pip.");
+    throw cause ?? failedPrecondition("No Python 3 with pip was found; leave out --from pip.");
   }
   reporter.step(`Downloading ${wanted.project} ${wanted.version} with pip ${pip.version} of ${pip.python}`);
   // What a broken download left is beside it.

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition } from "../errors.ts";
 import { fetchWheel, type WheelSource } from "./fetch-wheel.ts";
 import { describePlatform, hostPlatform } from "./host-platform.ts";
 import { libraryBelow } from "./library-folder.ts";
@@ -10,13 +10,13 @@ import type { RuntimeManifest } from "./runtimes-folder.ts";
 import { unpackArchive } from "./unpack-archive.ts";
 import { runsHere, toWheelName } from "./wheel-name.ts";
 
-/** Where a runtime's libraries come from: a package index or pip, a wheel or jar at hand, an installation of another kind. */
+/** Source of a runtime's libraries: a package index or pip, a wheel or jar at hand, an installation of another kind. */
 export type InstallSource =
   | { readonly kind: "wheel"; readonly from?: WheelSource }
   | { readonly kind: "archive"; readonly path: string }
   | { readonly kind: "folder"; readonly path: string };
 
-/** How a folder is filled with a runtime. */
+/** Options for filling a folder with a runtime. */
 export interface FillOptions {
   readonly source: InstallSource;
   /** Of the wheel to fetch; left out, the tested one. */
@@ -29,7 +29,7 @@ export interface FillOptions {
   readonly reporter: Reporter;
 }
 
-/** What a folder was filled with. */
+/** Content that a folder was filled with. */
 export interface Filled {
   readonly manifest: RuntimeManifest;
   /** Undefined where the source does not tell. */
@@ -45,7 +45,7 @@ export async function fillRuntime(runtime: NativeRuntime, options: FillOptions):
   const project = runtime.wheelProject(host);
   if (project === undefined) {
     const message = `No wheel carries ${runtime.title} for ${describePlatform(host)}. ${runtime.withoutWheel}`;
-    throw new ServingError("failed_precondition", message);
+    throw failedPrecondition(message);
   }
   const wanted = { project, version: options.version ?? runtime.testedVersion, host };
   const { scratch, signal, reporter } = options;
@@ -65,7 +65,7 @@ function checkPlatform(path: string): void {
   const host = hostPlatform();
   if (wheel === undefined || wheel.platforms.some((tag) => runsHere(tag, host))) return;
   const message = `${basename(path)} is for ${wheel.platforms.join(", ")}, and this is ${describePlatform(host)}.`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }
 
 async function registerFolder(runtime: NativeRuntime, path: string): Promise<Filled> {
@@ -73,10 +73,10 @@ async function registerFolder(runtime: NativeRuntime, path: string): Promise<Fil
   const library = found?.isDirectory() ? libraryBelow(runtime, path) : undefined;
   if (library !== undefined) return { manifest: { source: resolve(path), folder: dirname(library), files: {} } };
   const message = `${path} ${whatIsWrong(found)}; expected a folder with the libraries of ${runtime.title}, or an installation such as a Python environment. A wheel goes with --wheel FILE.`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }
 
 function whatIsWrong(found: { isDirectory(): boolean } | undefined): string {
   if (found === undefined) return "is not there";
-  return found.isDirectory() ? "does not have what is needed" : "is no folder";
+  return found.isDirectory() ? "does not have what is needed" : "is not a folder";
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition } from "../errors.ts";
 import { libraryAt, libraryIn } from "./library-folder.ts";
 import { libraryPlaces, libraryVariables } from "./library-places.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
@@ -7,7 +7,7 @@ import type { NativeRuntime } from "./native-runtime.ts";
 export interface FoundLibrary {
   /** The file to open, absolute. */
   readonly path: string;
-  /** What led there, as people would name it. */
+  /** The option, variable or place that led there, as people would name it. */
   readonly source: string;
 }
 
@@ -41,8 +41,7 @@ export function* findLibraries(runtime: NativeRuntime): Generator<FoundLibrary> 
 function namedLibrary(runtime: NativeRuntime, path: string, who: string): FoundLibrary {
   const found = libraryAt(runtime, path);
   if (found !== undefined) return { path: found, source: who };
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `${who} is "${path}", where ${runtime.title} is not: expected its library, or a folder that holds all of its libraries.`,
   );
 }

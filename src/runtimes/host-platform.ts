@@ -1,6 +1,6 @@
 import { release } from "node:os";
 
-/** What decides which binaries run here. */
+/** Facts that decide which binaries run here. */
 export interface HostPlatform {
   readonly os: NodeJS.Platform;
   readonly arch: string;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { devNull, homedir } from "node:os";
 import { join } from "node:path";
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 
 const DEFAULT_INDEX = "https://pypi.org/simple";
 
@@ -10,8 +10,7 @@ export function findIndexUrl(env: NodeJS.ProcessEnv = process.env): string {
   const url = env.PIP_INDEX_URL || fromConfigFiles(env) || DEFAULT_INDEX;
   if (/^https?:\/\/./.test(url) && URL.canParse(url)) return url;
   const shown = url.replace(/\/\/[^@/]*@/, "//***@");
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `The package index is "${shown}" (PIP_INDEX_URL or pip's configuration); expected an address such as ${DEFAULT_INDEX}.`,
   );
 }

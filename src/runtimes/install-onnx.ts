@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { checkSpace } from "./disk.ts";
 import type { Installation } from "./install-runtime.ts";
 import { npmPack } from "./npm-pack.ts";
@@ -11,7 +11,7 @@ import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-fo
 import { stageFolder } from "./staging.ts";
 import { unpackNpmArchive } from "./unpack-npm-archive.ts";
 
-/** How ONNX Runtime is installed. */
+/** Options for installing ONNX Runtime. */
 export interface InstallOnnxOptions {
   /** Left out: the tested one. */
   readonly version?: string | undefined;
@@ -19,7 +19,7 @@ export interface InstallOnnxOptions {
   readonly path?: string | undefined;
   /** The runtimes folder. */
   readonly root: string;
-  /** Whether an installation of the same version is replaced. */
+  /** Replaces an installation of the same version. */
   readonly force: boolean;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
@@ -44,16 +44,13 @@ export async function installOnnx(options: InstallOnnxOptions): Promise<Installa
   const runtime = findInstalled(version, root);
   if (runtime !== undefined) return { runtime, isNew };
   const message = `${join(root, onnx.name, version)} is there but no complete runtime; delete it, or use --force.`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }
 
 /** A version becomes a folder's name and a part of what npm is asked for. */
 function checkVersion(version: string | undefined): void {
   if (version === undefined || /^\d[\w.+-]*$/.test(version)) return;
-  throw new ServingError(
-    "invalid_argument",
-    `The version is "${version}"; expected one such as ${onnx.testedVersion}.`,
-  );
+  throw invalidArgument(`The version is "${version}"; expected one such as ${onnx.testedVersion}.`);
 }
 
 function findInstalled(version: string, root: string) {
@@ -88,18 +85,18 @@ async function fetchArchive(archive: NpmArchive, version: string, options: Folde
 function checkComplete(files: readonly string[], version: string): void {
   if (files.some((file) => file.endsWith(".node"))) return;
   const message = `${onnx.package} ${version} has no library for ${process.platform} ${process.arch}. The driver openvino runs .onnx files too: kserving runtimes install openvino`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }
 
 async function register(path: string, folder: string): Promise<string> {
   const home = onnxHome(resolve(path));
   if (home === undefined) {
     const message = `${path} does not have ${onnx.package}; expected a folder in which npm has installed it.`;
-    throw new ServingError("failed_precondition", message);
+    throw failedPrecondition(message);
   }
   const library = join(home, "node_modules", onnx.package);
   const probe = await probeRuntime({ runtime: onnx.name, library });
-  if (!probe.loads) throw new ServingError("failed_precondition", `${library} does not load here: ${probe.reason}`);
+  if (!probe.loads) throw failedPrecondition(`${library} does not load here: ${probe.reason}`);
   const { version } = JSON.parse(await readFile(join(library, "package.json"), "utf8")) as { version: string };
   await writeManifest(folder, { source: resolve(path), folder: home, files: {} });
   return version;

@@ -1,6 +1,6 @@
 import { stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText, type ServingError } from "../errors.ts";
 import { chooseTorch, hasCuda, type PlannedPackage, parseReport, parseVersions } from "./choose-torch.ts";
 import { checkSpace } from "./disk.ts";
 import { type DownloadSize, findDownloadSize } from "./download-size.ts";
@@ -20,7 +20,7 @@ import { runProgram } from "./run-program.ts";
 import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
 import { stageFolder } from "./staging.ts";
 
-/** How PyTorch is installed. */
+/** Options for installing PyTorch. */
 export interface InstallPytorchOptions {
   /** Left out: the newest CPU build that the index has, else its newest version. */
   readonly version?: string | undefined;
@@ -28,9 +28,9 @@ export interface InstallPytorchOptions {
   readonly path?: string | undefined;
   /** The runtimes folder. */
   readonly root: string;
-  /** Whether an installation of the same version is replaced. */
+  /** Replaces an installation of the same version. */
   readonly force: boolean;
-  /** Whether a build with CUDA will do, which is many times as large. */
+  /** Accepts a build with CUDA, which is many times as large. */
   readonly acceptsCuda: boolean;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
@@ -51,7 +51,7 @@ export async function installPytorch(options: InstallPytorchOptions): Promise<In
   const runtime = findInstalled(root, installed);
   if (runtime !== undefined) return { runtime, isNew };
   const message = `${join(root, pytorch.name, installed)} is there but no complete runtime; delete it, or use --force.`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }
 
 /** A version without its build means the build that was chosen for it. */
@@ -86,10 +86,13 @@ async function fillEnvironment(options: InstallPytorchOptions, { folder, scratch
   return version;
 }
 
-/** What pip says of its longer steps. */
+/** Lines in which pip reports its longer steps. */
 const TELLING = /^\s*(Downloading|Installing collected packages)/;
 
-/** What to ask pip for; says what that will cost. Throws `failed_precondition` where it is more than was agreed to. */
+/**
+ * Packages to ask pip for; reports the size of the download. Throws `failed_precondition` where it is more than was
+ * agreed to.
+ */
 async function choosePackages(
   interpreter: string,
   { version, acceptsCuda, signal, reporter, root }: InstallPytorchOptions,
@@ -122,15 +125,15 @@ function describe(packages: readonly PlannedPackage[], { bytes, isComplete }: Do
 
 function cudaOnly(costs: string): ServingError {
   const message = `The package index has no CPU build of torch, but one with CUDA: ${costs}, about twice that on disk. --yes takes it all the same; PIP_INDEX_URL or PIP_EXTRA_INDEX_URL name an index with CPU builds, as PyTorch's own site lists one; apt-get install python3-torch has a CPU build too.`;
-  return new ServingError("failed_precondition", message);
+  return failedPrecondition(message);
 }
 
 async function register(path: string, folder: string, { signal }: InstallPytorchOptions): Promise<string> {
   const interpreter = interpreterIn(resolve(path));
   const found = await stat(interpreter).catch(() => undefined);
   if (found === undefined) {
-    const message = `${path} is no Python environment: it has no ${interpreterIn("")}.`;
-    throw new ServingError("failed_precondition", message);
+    const message = `${path} is not a Python environment: it has no ${interpreterIn("")}.`;
+    throw failedPrecondition(message);
   }
   const version = await askTorch(interpreter, signal);
   await writeManifest(folder, { source: resolve(path), folder: resolve(path), files: {} });
@@ -146,9 +149,9 @@ async function askTorch(interpreter: string, signal: AbortSignal): Promise<strin
   const program = "import numpy, torch; print(torch.__version__)";
   const { code, stdout, stderr } = await runProgram([interpreter, "-I", "-c", program], { signal }).catch((cause) => {
     signal.throwIfAborted();
-    throw new ServingError("failed_precondition", `${interpreter} does not start: ${reasonText(cause)}`, { cause });
+    throw failedPrecondition(`${interpreter} does not start: ${reasonText(cause)}`, cause);
   });
   if (code === 0) return stdout.trim();
   const message = `torch cannot be imported there: ${stderr.trim().split("\n").at(-1)}`;
-  throw new ServingError("failed_precondition", message, { cause: new Error(stderr) });
+  throw failedPrecondition(message, new Error(stderr));
 }

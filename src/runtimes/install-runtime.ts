@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { fillRuntime, type InstallSource } from "./fill-runtime.ts";
 import { libraryIn } from "./library-folder.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
@@ -10,14 +10,14 @@ import { type InstalledRuntime, installedRuntimes, MANIFEST } from "./runtimes-f
 import { stageFolder } from "./staging.ts";
 import { toWheelName } from "./wheel-name.ts";
 
-/** How a runtime is installed. */
+/** Options for installing a runtime. */
 export interface InstallOptions {
   readonly source: InstallSource;
   /** Left out: the tested one for a download, else what the source says. */
   readonly version?: string | undefined;
   /** The runtimes folder. */
   readonly root: string;
-  /** Whether an installation of the same version is replaced. */
+  /** Replaces an installation of the same version. */
   readonly force: boolean;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
@@ -47,7 +47,7 @@ export async function installRuntime(runtime: NativeRuntime, options: InstallOpt
   const installed = findInstalled(runtime, version, root);
   if (installed !== undefined) return { runtime: installed, isNew };
   const message = `${join(parent, version ?? "")} is there but no complete runtime; delete it, or use --force.`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }
 
 function findInstalled({ name }: NativeRuntime, version: string | undefined, root: string) {
@@ -63,7 +63,7 @@ function expectedVersion(runtime: NativeRuntime, { source, version }: InstallOpt
 /** A version becomes a folder's name. */
 function checkVersion(version: string | undefined): void {
   if (version === undefined || /^\w[\w.+!-]*$/.test(version)) return;
-  throw new ServingError("invalid_argument", `The version is "${version}"; expected one such as 2.21.0.`);
+  throw invalidArgument(`The version is "${version}"; expected one such as 2.21.0.`);
 }
 
 async function fillAndAskVersion(
@@ -82,7 +82,7 @@ async function fillAndAskVersion(
 
 function checkSame(wanted: string | undefined, actual: string | undefined): void {
   if (wanted === undefined || actual === undefined || wanted === actual) return;
-  throw new ServingError("invalid_argument", `The wheel has version ${actual}, not ${wanted}; leave out --version.`);
+  throw invalidArgument(`The wheel has version ${actual}, not ${wanted}; leave out --version.`);
 }
 
 /** Jars and folders do not say which version they have; the library does. */
@@ -91,5 +91,5 @@ async function askVersion(runtime: NativeRuntime, folder: string): Promise<strin
   const probe = await probeRuntime({ runtime: runtime.name, library });
   if (probe.loads) return probe.version;
   const message = `${runtime.title} does not load here, so that its version is not known: ${probe.reason} Nothing was installed; --version V installs it all the same.`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }

@@ -18,7 +18,7 @@ export function libraryBelow(runtime: NativeRuntime, folder: string): string | u
 export function libraryIn({ required }: NativeRuntime, folder: string): string | undefined {
   const names = namesIn(folder).sort();
   const found = required.map((pattern) => names.find((name) => pattern.test(name)));
-  return found.includes(undefined) ? undefined : resolve(folder, found[0] as string);
+  return found.includes(undefined) ? undefined : resolve(folder, found[0]!);
 }
 
 /** Folders below a folder: `*` in a part of the pattern stands for anything but a separator. */

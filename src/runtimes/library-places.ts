@@ -10,7 +10,7 @@ export interface LibraryPlace {
   /** As people would name it. */
   readonly name: string;
   readonly folders: () => readonly string[];
-  /** Whether only the folders themselves count, not the subfolders that installations have. */
+  /** Counts only the folders themselves, not the subfolders that installations have. */
   readonly isFlat?: boolean;
 }
 

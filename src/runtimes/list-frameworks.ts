@@ -1,5 +1,5 @@
-import type { FoundRuntime, RuntimeReport } from "./list-runtimes.ts";
 import { frameworkPythons, runPython } from "./python.ts";
+import type { FoundRuntime, RuntimeReport } from "./runtime-report.ts";
 
 /** A framework whose models run in Python: what people call it, its project in the Python package index, and how to get it. */
 interface Framework {
@@ -37,7 +37,7 @@ print(json.dumps([sys.executable, sys.version.split()[0], {name: version(name) f
 
 type Printed = readonly [path: string, python: string, versions: Readonly<Record<string, string | null>>];
 
-/** Where each framework is, by asking each interpreter that a driver would try. */
+/** Finds each framework, by asking each interpreter that a driver would try. */
 export async function listFrameworks(): Promise<RuntimeReport[]> {
   const printed = await Promise.all(frameworkPythons().map((command) => runPython(command, PRINT_PROJECTS)));
   const lines = [...new Set(printed.filter((text) => text !== undefined))];
@@ -56,7 +56,7 @@ function toReport(
     ([path, python, versions], index): FoundRuntime => ({
       source: `Python ${python}`,
       path,
-      version: versions[project] as string,
+      version: versions[project]!,
       isUsed: index === 0,
     }),
   );

@@ -5,31 +5,7 @@ import type { NativeRuntime } from "./native-runtime.ts";
 import { findOnnx, onnx } from "./onnx.ts";
 import { type Probe, probeRuntime } from "./probe.ts";
 import { NATIVE_RUNTIMES } from "./registry.ts";
-
-/** One place where a runtime was found. */
-export interface FoundRuntime {
-  /** The kind of place, as people would name it. */
-  readonly source: string;
-  /** The library, the interpreter, or the folder of an npm package. */
-  readonly path?: string;
-  /** Absent where it does not load. */
-  readonly version?: string;
-  readonly devices?: readonly string[];
-  /** Why it cannot be used. */
-  readonly problem?: string;
-  /** Whether a driver would take this one. */
-  readonly isUsed: boolean;
-}
-
-/** What is known of one runtime. */
-export interface RuntimeReport {
-  readonly name: string;
-  readonly title: string;
-  /** Every place where it is, in the order of the search. */
-  readonly found: readonly FoundRuntime[];
-  /** What to run where none was found that loads. */
-  readonly install?: string;
-}
+import type { FoundRuntime, RuntimeReport } from "./runtime-report.ts";
 
 /** Looks for every runtime everywhere, and loads what it finds, each in a process of its own. */
 export async function listRuntimes(): Promise<RuntimeReport[]> {

@@ -1,14 +1,14 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, type ServingError } from "../errors.ts";
 
-/** What was looked for and could not be used. */
+/** A runtime that was looked for and could not be used. */
 export interface MissingRuntime {
   /** The name in `kserving runtimes install NAME`. */
   readonly name: string;
-  /** What people call it, for example TensorFlow. */
+  /** Its usual name, for example TensorFlow. */
   readonly title: string;
   /** The places where it was looked for, each as people would name it, in the order of the search. */
   readonly looked: readonly string[];
-  /** What came of loading it, where something was found that does not load. */
+  /** The error of loading it, where one was found that does not load. */
   readonly cause?: unknown;
 }
 
@@ -16,5 +16,5 @@ export interface MissingRuntime {
 export function missingRuntime({ name, title, looked, cause }: MissingRuntime): ServingError {
   const places = looked.length === 0 ? "" : ` Looked for it in: ${looked.join(", ")}.`;
   const message = `${title} is not installed, or not where it is looked for.${places} Run: kserving runtimes install ${name} (kserving runtimes list shows what is found where).`;
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+  return failedPrecondition(message, cause);
 }

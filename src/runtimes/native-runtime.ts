@@ -4,19 +4,22 @@ import type { HostPlatform } from "./host-platform.ts";
 export interface NativeRuntime {
   /** As in `kserving runtimes install NAME` and `--driver NAME`. */
   readonly name: string;
-  /** What people call it. */
+  /** Its usual name. */
   readonly title: string;
   /** The version that is installed where none is asked for: the one that the tests run. */
   readonly testedVersion: string;
   /** The project of the Python package index whose wheels carry the libraries for a platform; undefined where none does. */
   wheelProject(host: HostPlatform): string | undefined;
-  /** What to do where no wheel carries them, as a sentence. */
+  /** Advice where no wheel carries them, as a sentence. */
   readonly withoutWheel: string;
   /** Base names of the libraries that must be there; the first one is the one that is opened. */
   readonly required: readonly RegExp[];
-  /** Whether a file of an archive belongs to the runtime, by its path in there. */
+  /** Checks that a file of an archive belongs to the runtime, by its path in there. */
   keeps(path: string): boolean;
-  /** Where an installation of another kind has the libraries, below the folder that people would name; `*` is any one name. */
+  /**
+   * Folders with the libraries of an installation of another kind, below the folder that people would name; `*` is any
+   * one name.
+   */
   readonly subfolders: readonly string[];
   /** The npm package that downloads the libraries with an installer of its own, and the folder in it. */
   readonly npm?: NpmCarrier;
@@ -25,7 +28,7 @@ export interface NativeRuntime {
 /** An npm package that carries a runtime's libraries once its installer has run. */
 export interface NpmCarrier {
   readonly package: string;
-  /** Where the libraries are then, below the package. */
+  /** Folder of the libraries then, below the package. */
   readonly folder: string;
   /** The installer's program, below the package. */
   readonly installer: string;

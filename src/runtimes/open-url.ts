@@ -1,10 +1,10 @@
 import { ServingError } from "../errors.ts";
 
-/** How an address is asked. */
+/** Options of a request to an address. */
 export interface OpenUrlOptions {
   readonly signal: AbortSignal;
   readonly accept?: string;
-  /** What answers there, for messages: `package index`. */
+  /** The server there, for messages: `package index`. */
   readonly what: string;
 }
 

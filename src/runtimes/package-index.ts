@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import { openUrl } from "./open-url.ts";
 
 /** One file that a Python package index offers. */
@@ -75,7 +75,7 @@ function fromHtml(text: string, base: string): IndexFile[] {
 }
 
 function decodeEntities(text: string): string {
-  return text.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity] as string);
+  return text.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity]!);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -92,6 +92,6 @@ function noSuchProject(url: string, project: string, cause: unknown): ServingErr
 }
 
 function notAnIndex(url: string): ServingError {
-  const message = `What ${new URL(url).host} answers is no package index. Set PIP_INDEX_URL to one (its address ends with /simple), or pass a wheel with --wheel FILE.`;
-  return new ServingError("failed_precondition", message);
+  const message = `What ${new URL(url).host} answers is not a package index. Set PIP_INDEX_URL to one (its address ends with /simple), or pass a wheel with --wheel FILE.`;
+  return failedPrecondition(message);
 }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 /** Built, as child processes need it on Node 20; the same from src/ and from dist/. */
 const ENTRY = new URL("../../dist/runtime-probe-entry.js", import.meta.url);
 
-/** What a runtime says of itself once it is loaded. */
+/** Facts that a runtime reports once it is loaded. */
 export interface RuntimeFacts {
   readonly version: string;
   /** Devices (CPU, GPU:0), or the execution providers of ONNX Runtime. */

@@ -1,6 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import { pipErrorText } from "./pip-error.ts";
 import { interpreterIn, pythonCommands, runPython } from "./python.ts";
 import { runProgram } from "./run-program.ts";
@@ -31,7 +31,7 @@ export async function findBasePython(commands = pythonCommands()): Promise<BaseP
     if (isAble) return { path, version };
     unable.push(`${path} (Python ${version})`);
   }
-  throw new ServingError("failed_precondition", unable.length === 0 ? NO_PYTHON : cannotMake(unable));
+  throw failedPrecondition(unable.length === 0 ? NO_PYTHON : cannotMake(unable));
 }
 
 const NO_PYTHON =
@@ -48,7 +48,7 @@ export async function createEnvironment(python: BasePython, folder: string, sign
   if (code === 0) return interpreterIn(folder);
   const said = (stderr || stdout).trim().split("\n").at(-1);
   const message = `${python.path} -m venv could not make a Python environment: ${said}`;
-  throw new ServingError("failed_precondition", message, { cause: new Error(`${stdout}\n${stderr}`) });
+  throw failedPrecondition(message, new Error(`${stdout}\n${stderr}`));
 }
 
 /** Prepares an environment for another place than the one where it was made: its interpreters find themselves, the other scripts have its old path in them. */
@@ -58,7 +58,7 @@ export async function makeMovable(interpreter: string): Promise<void> {
   await Promise.all(bound.map((name) => rm(join(dirname(interpreter), name), { recursive: true })));
 }
 
-/** What pip needs to know of its run. */
+/** Options of a run of pip. */
 export interface PipOptions {
   readonly signal: AbortSignal;
   /** Gets what pip keeps for the length of its run. */

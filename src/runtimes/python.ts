@@ -25,7 +25,7 @@ export function interpreterIn(environment: string): string {
 
 const run = promisify(execFile);
 
-/** What a Python program prints; undefined where the interpreter is not there, or the program fails. */
+/** Output of a Python program; undefined where the interpreter is not there, or the program fails. */
 export async function runPython(command: string, program: string): Promise<string | undefined> {
   const options = { timeout: 20_000, windowsHide: true } as const;
   return run(command, ["-c", program], options).then(

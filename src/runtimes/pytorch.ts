@@ -2,6 +2,6 @@
 export const pytorch = {
   name: "pytorch",
   title: "PyTorch",
-  /** What pip installs beside torch, which works without numpy; our host does not. */
+  /** Packages that pip installs with torch, which works without numpy; our host does not. */
   needs: ["numpy"],
 } as const;

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import { onnx } from "./onnx.ts";
@@ -9,7 +9,7 @@ import { tensorflow } from "./tensorflow.ts";
 /** Every native runtime that can be installed; {@link onnx} and {@link pytorch} are not among them. Adding one is one line here. */
 export const NATIVE_RUNTIMES: readonly NativeRuntime[] = [tensorflow, openvino];
 
-/** What people call a runtime that can be installed or removed. Throws as {@link findRuntime} does. */
+/** The usual name of a runtime that can be installed or removed. Throws as {@link findRuntime} does. */
 export function titleOf(name: string): string {
   return [onnx, pytorch].find((runtime) => runtime.name === name)?.title ?? findRuntime(name).title;
 }
@@ -20,5 +20,5 @@ export function findRuntime(name: string): NativeRuntime {
   if (found !== undefined) return found;
   const names = [onnx.name, ...NATIVE_RUNTIMES.map((runtime) => runtime.name), pytorch.name];
   const message = `There is no runtime "${name}".${didYouMean(name, names)} Expected ${names.slice(0, -1).join(", ")} or ${pytorch.name}.`;
-  throw new ServingError("invalid_argument", message);
+  throw invalidArgument(message);
 }

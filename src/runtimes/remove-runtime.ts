@@ -1,11 +1,11 @@
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ServingError } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
 import { toDiskError } from "./disk.ts";
 import { type InstalledRuntime, installedRuntimes } from "./runtimes-folder.ts";
 import { stagingName } from "./staging.ts";
 
-/** What is to be removed. */
+/** An installation to be removed. */
 export interface Removal {
   readonly name: string;
   /** Left out: the only one there is. */
@@ -37,7 +37,7 @@ function choose(installed: readonly InstalledRuntime[], { name, version, root }:
   if (version === undefined && others.length === 0) return only;
   if (version === undefined) {
     const message = `There are several versions of ${name}: ${versions}. Say which one: kserving runtimes remove ${name} VERSION`;
-    throw new ServingError("invalid_argument", message);
+    throw invalidArgument(message);
   }
   const chosen = installed.find((each) => each.version === version);
   if (chosen !== undefined) return chosen;

@@ -2,7 +2,7 @@
 export interface Reporter {
   /** A step has begun; one line. */
   step(text: string): void;
-  /** How far the step is; called often. The total is undefined where nobody knows it. */
+  /** Reports the progress of the step; called often. The total is undefined where it is not known. */
   progress(doneBytes: number, totalBytes: number | undefined): void;
   /** No more progress comes of this step. */
   done(): void;
@@ -12,7 +12,7 @@ const BAR_COLUMNS = 30;
 /** Redrawing at every chunk would cost more than the download. */
 const REDRAW_MS = 100;
 
-/** What a reporter needs of a stream. */
+/** The parts of a stream that a reporter needs. */
 export type ReportStream = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;
 
 /** A progress bar on a terminal, a line for each step otherwise. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** How a program is run. */
+/** Options of a program's run. */
 export interface RunProgramOptions {
   readonly signal: AbortSignal;
   /** Added to this process's environment. */
@@ -19,7 +19,7 @@ export interface RanProgram {
   readonly stderr: string;
 }
 
-/** Whether a program and what it starts can be ended together, which Windows does otherwise. */
+/** True where a program and its children can be ended together, which Windows does otherwise. */
 const HAS_GROUPS = process.platform !== "win32";
 
 /**

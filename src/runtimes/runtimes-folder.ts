@@ -11,13 +11,13 @@ export interface InstalledRuntime {
   readonly version: string;
   /** NAME/VERSION below the runtimes folder: what `kserving runtimes remove` deletes. */
   readonly home: string;
-  /** Where the libraries are: the home, or elsewhere for one that was registered with --path. */
+  /** Folder of the libraries: the home, or elsewhere for one that was registered with --path. */
   readonly folder: string;
-  /** Where it came from, for people: a wheel's file name, a folder. */
+  /** Its source, for people: a wheel's file name, a folder. */
   readonly source: string;
 }
 
-/** What {@link MANIFEST} holds, in JSON. */
+/** Content of {@link MANIFEST}, in JSON. */
 export interface RuntimeManifest {
   readonly source: string;
   /** Absolute; only where the libraries are not beside the manifest. */
@@ -29,7 +29,9 @@ export interface RuntimeManifest {
 /** The file that makes a folder an installed runtime. */
 export const MANIFEST = "runtime.json";
 
-/** Where runtimes are installed: `KSERVING_RUNTIMES_DIR`, else the user's data folder as each system has it. */
+/**
+ * The folder where runtimes are installed: `KSERVING_RUNTIMES_DIR`, else the user's data folder as each system has it.
+ */
 export function runtimesFolder(env: Environment = process.env, platform = process.platform, home = homedir()): string {
   const own = env.KSERVING_RUNTIMES_DIR;
   if (own !== undefined && own !== "") return resolve(own);
@@ -66,7 +68,7 @@ export function compareVersions(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Where the words of a version stand beside its end, which counts 0: https://peps.python.org/pep-0440. */
+/** Order of a version's words around its end, which counts 0: https://peps.python.org/pep-0440. */
 const WORDS: Readonly<Record<string, number>> = { dev: -4, a: -3, b: -2, rc: -1, post: 0.5 };
 
 /** 2.21.0rc1 is 2, 21, 0, -1, 1. */

@@ -1,4 +1,5 @@
-import type { FoundRuntime, RuntimeReport } from "./list-runtimes.ts";
+import { toColumns } from "../text/columns.ts";
+import type { FoundRuntime, RuntimeReport } from "./runtime-report.ts";
 
 const HEADINGS = ["", "Runtime", "Version", "Devices", "Found in"] as const;
 const GAP = "  ";
@@ -6,13 +7,7 @@ const GAP = "  ";
 /** The runtimes as a table: a row for every place, a star before what would be used, and below it what to do about the rest. */
 export function toRuntimesTable(reports: readonly RuntimeReport[]): string {
   const rows = [HEADINGS, ...reports.flatMap(toRows)];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join(GAP)
-      .trimEnd(),
-  );
+  const lines = toColumns(rows);
   const advice = reports.flatMap(({ title, install }) => (install === undefined ? [] : [`${title}: ${install}`]));
   return [...lines, ...(advice.length === 0 ? [] : ["", "What is missing:", ...advice.map((text) => GAP + text)])].join(
     "\n",

@@ -9,7 +9,7 @@ export interface StagedFolder {
   readonly parent: string;
   /** Fills a folder that nobody else sees, and says what it is to be called. What it puts into the scratch folder is deleted. */
   fill(folder: string, scratch: string): Promise<string>;
-  /** Whether a folder of that name is replaced; else it stays. */
+  /** Replaces a folder of that name; else it stays. */
   readonly replace: boolean;
 }
 
@@ -71,7 +71,7 @@ async function moveAway(from: string, to: string): Promise<void> {
   });
 }
 
-/** What renaming onto a folder that holds something says, by system. */
+/** Errors of renaming onto a folder that is not empty, by system. */
 const IS_THERE = ["ENOTEMPTY", "EEXIST", "EPERM"];
 
 async function moveIn(from: string, to: string): Promise<boolean> {

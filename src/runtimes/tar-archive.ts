@@ -31,7 +31,7 @@ export async function* readTarball(path: string): AsyncGenerator<TarEntry> {
     if (header.every((byte) => byte === 0)) return;
     checkHeader(header);
     const bytes = numberAt(header, SIZE);
-    const type = String.fromCharCode(header[TYPE] as number);
+    const type = String.fromCharCode(header[TYPE]!);
     if (type === "x" || type === "L") {
       longName = toLongName(type, await reader.take(checkExtended(bytes)));
       await reader.skip(padding(bytes));

@@ -5,7 +5,7 @@ import { basename } from "node:path/posix";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32 } from "node:zlib";
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import { checkSpace } from "./disk.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import type { Reporter } from "./reporter.ts";
@@ -13,14 +13,14 @@ import type { RuntimeManifest } from "./runtimes-folder.ts";
 import { readWheelRecord } from "./wheel-record.ts";
 import { ZipArchive, type ZipEntry } from "./zip-archive.ts";
 
-/** How an archive is unpacked. */
+/** Options for unpacking an archive. */
 export interface UnpackOptions {
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
 }
 
-/** What came out of an archive. */
+/** Files that came out of an archive. */
 export interface Unpacked {
   readonly files: RuntimeManifest["files"];
   /** As the wheel says; undefined for a jar, whose version is that of its Java side. */
@@ -68,7 +68,7 @@ function checkComplete(entries: readonly ZipEntry[], { title, required }: Native
   const names = entries.map(({ name }) => basename(name));
   if (required.every((pattern) => names.some((name) => pattern.test(name)))) return;
   const message = `it does not have the libraries of ${title} that are needed. Take another version or another file.`;
-  throw new ServingError("failed_precondition", message);
+  throw failedPrecondition(message);
 }
 
 interface ExtractOptions {
@@ -103,15 +103,18 @@ async function extract(
 }
 
 function damaged({ name }: ZipEntry): ServingError {
-  return new ServingError("data_loss", `${name} in it is damaged: it differs from its checksum. Get the file anew.`);
+  return new ServingError(
+    "data_loss",
+    `${name} in it is damaged: it differs from its checksum. Download the file again.`,
+  );
 }
 
-/** What the system and zlib say of an archive. */
+/** Meanings of the system's and zlib's errors about an archive. */
 const MEANINGS: Readonly<Record<string, string>> = {
   ENOENT: "there is no such file.",
   EISDIR: "it is a folder, which goes with --path DIR.",
-  Z_DATA_ERROR: "it is damaged. Get it anew.",
-  Z_BUF_ERROR: "it is damaged. Get it anew.",
+  Z_DATA_ERROR: "it is damaged. Download it again.",
+  Z_BUF_ERROR: "it is damaged. Download it again.",
 };
 
 /** Names the archive; disk errors are told by whoever knows the folder, an abort by whoever asked for it. */

@@ -9,11 +9,14 @@ import type { NpmArchive } from "./onnx.ts";
 import type { RuntimeManifest } from "./runtimes-folder.ts";
 import { readTarball, type TarEntry } from "./tar-archive.ts";
 
-/** How an archive of npm is unpacked. */
+/** Options for unpacking an archive of npm. */
 export interface UnpackNpmOptions {
   /** Gets `node_modules/NAME` with the files that are kept. */
   readonly folder: string;
-  /** What the archive has to be; undefined where only npm knows, which has compared it with what its registry states. */
+  /**
+   * The checksum that the archive has to have; undefined where only npm knows it, which has compared it with its
+   * registry's.
+   */
   readonly integrity: string | undefined;
   readonly signal: AbortSignal;
 }

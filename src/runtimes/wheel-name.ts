@@ -1,6 +1,6 @@
 import type { HostPlatform } from "./host-platform.ts";
 
-/** What a wheel's file name says (https://packaging.python.org/specifications/binary-distribution-format). */
+/** Facts in a wheel's file name (https://packaging.python.org/specifications/binary-distribution-format). */
 export interface WheelName {
   readonly fileName: string;
   /** The project, with `_` for every run of `-`, `_` and `.`. */
@@ -20,7 +20,10 @@ export function toWheelName(fileName: string): WheelName | undefined {
   return { fileName, project: project.toLowerCase(), version, abi, platforms: platforms.split(".") };
 }
 
-/** Whether the libraries in a wheel of this platform tag run here. Python's version is no matter: the libraries do not use it. */
+/**
+ * Checks that the libraries in a wheel of this platform tag run here. Python's version is irrelevant: the libraries do
+ * not use it.
+ */
 export function runsHere(tag: string, host: HostPlatform): boolean {
   const need = toNeed(tag);
   if (need === undefined || need.os !== host.os || !need.arches.includes(host.arch)) return false;
@@ -28,7 +31,7 @@ export function runsHere(tag: string, host: HostPlatform): boolean {
   return host.kernelMajor >= (need.kernelMajor ?? 0);
 }
 
-/** What a platform tag asks of a system. */
+/** Requirements of a platform tag. */
 export interface PlatformNeed {
   readonly os: NodeJS.Platform;
   readonly arches: readonly string[];

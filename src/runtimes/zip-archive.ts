@@ -44,7 +44,7 @@ export class ZipArchive {
     }
   }
 
-  /** What an entry holds, unpacked; neither its size nor its checksum is looked at. */
+  /** Content of an entry, unpacked; neither its size nor its checksum is checked. */
   async read({ headerOffset, compressedBytes, isDeflated }: ZipEntry): Promise<Readable> {
     if (compressedBytes === 0) return Readable.from([]);
     const header = await readAt(this.#file, headerOffset, LOCAL.bytes);
@@ -119,7 +119,7 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
 }
 
 function damaged(): ServingError {
-  return new ServingError("data_loss", "it is no zip archive, or a damaged or cut one. Get it anew.");
+  return new ServingError("data_loss", "it is not a zip archive, or is damaged or cut. Download it again.");
 }
 
 function refused(what: string): ServingError {

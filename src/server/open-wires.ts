@@ -5,7 +5,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 
-/** Where and how to listen. */
+/** Address to listen on, and the settings that both transports share. */
 export interface WireOptions {
   readonly host: string;
   /** gRPC port; 0 picks a free one. */
@@ -13,19 +13,19 @@ export interface WireOptions {
   /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
   readonly httpPort?: number;
   readonly maxMessageBytes: number;
-  /** What the requests of both wires hold together. Default: each wire bounds its own. */
+  /** Bytes that the requests of both transports hold together. Default: each limits its own. */
   readonly memory?: MemoryBudget;
-  /** How long a client may take nothing of an answer, in milliseconds; 0 = for ever. */
+  /** Milliseconds that a client may take nothing of an answer; 0 = no limit. */
   readonly sendTimeoutMs: number;
   readonly tensorContent: boolean;
-  /** Who may do what. */
+  /** Permissions of clients. */
   readonly policy: AccessPolicy;
-  /** Whether the log has a line for each request. */
+  /** Logs a line for each request. */
   readonly accessLog: boolean;
   readonly log: Logger;
 }
 
-/** What listens. */
+/** The open ports. */
 export interface Wires {
   /** `host:port`. */
   readonly grpcAddress: string;

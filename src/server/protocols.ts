@@ -1,8 +1,16 @@
 import { grpcHealth, grpcReflection } from "../protocols/grpc-standard/grpc-standard.ts";
+import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
 import { kserve } from "../protocols/kserve/kserve.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import { tensorflowServing } from "../protocols/tensorflow-serving/tensorflow-serving.ts";
 
 /** The protocols that every server speaks. Over HTTP, the first one that knows a URL answers it. */
-export const PROTOCOLS: readonly Protocol[] = [kibernetika, tensorflowServing, kserve, grpcHealth, grpcReflection];
+export const PROTOCOLS: readonly Protocol[] = [
+  kibernetika,
+  tensorflowServing,
+  kserve,
+  grpcHealth,
+  grpcReflection,
+  httpHealth,
+];

@@ -1,80 +1,24 @@
-import { AccessPolicy } from "../access/access-policy.ts";
-import type { ControlAccess } from "../access/control-access.ts";
 import { settlesWithin } from "../async/settles-within.ts";
-import type { RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
-import type { Hooks } from "../hooks/hooks.ts";
-import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
-import type { ModelFacts } from "../model-host/model-facts.ts";
-import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
-import type { ModelOptions } from "../repository/choose-stages.ts";
-import { type LoadOptions, loadServable } from "../repository/load-servable.ts";
 import type { InFlight } from "../serving/admission.ts";
-import { Catalog } from "../serving/catalog.ts";
+import type { DescribedModel } from "../serving/described-model.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
-import { ServableSlot } from "../serving/servable-slot.ts";
+import { OwnService } from "../serving/own-service.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
-import type { LooseSpec, TensorSpec } from "../signature/signature.ts";
 import { checkServerOptions } from "./check-server-options.ts";
-import { openWires, prepareWires, type WireOptions, type Wires } from "./open-wires.ts";
-
-/** What to serve, and where. */
-export interface ServerOptions {
-  /** The stages, in order. */
-  readonly models: readonly ModelOptions[];
-  /** A hook file's path, or hooks as they are. */
-  readonly hooks?: string | Hooks;
-  /** `-o` options for all drivers and the hooks. */
-  readonly options?: RawOptions;
-  /** The model's name on every wire. Default `default`. */
-  readonly name?: string;
-  /** Address to listen on, gRPC and HTTP alike. Default 127.0.0.1. */
-  readonly host?: string;
-  /** gRPC port; 0 (default) picks a free one. */
-  readonly port?: number;
-  /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
-  readonly http?: { readonly port?: number };
-  /** The largest message or body taken, in bytes. Default 256 MB. */
-  readonly maxMessageBytes?: number;
-  /** Whether TensorFlow Serving answers carry raw `tensor_content` instead of typed fields. Default false. */
-  readonly tensorContent?: boolean;
-  /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
-  readonly allowControl?: ControlAccess;
-  /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
-  readonly corsOrigins?: readonly string[];
-  /** Whether the log has a line for each request: model, version, status, sizes and times. Default false. */
-  readonly accessLog?: boolean;
-  /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
-  readonly workers?: number;
-  /** Copies of each model, each in a thread of its own. Default 1. */
-  readonly instances?: number;
-  /** Threads that each copy's runtime may use. Default: the cores divided by the instances. */
-  readonly threads?: number;
-  /** After which a hook's pending promise fails its request; 0 = never. Default 60 s. */
-  readonly hookTimeoutMs?: number;
-  /** After which a hook thread whose event loop stands still is replaced; 0 = never. Default 10 s. */
-  readonly hookStallMs?: number;
-  /** After which a model thread whose event loop stands still is replaced; 0 = never. Default 60 s. */
-  readonly modelStallMs?: number;
-  /** What a hook thread may hold in its JavaScript heap, and as much again in buffers, in megabytes. Default 2048. */
-  readonly hookMemoryMb?: number;
-  /** Lets a debugger attach to the hook threads. Default false. */
-  readonly inspectHooks?: boolean;
-  /** Requests under way at most, waiting or running; more are refused with `unavailable`. Default 1024. */
-  readonly maxQueue?: number;
-  /** Bytes of the requests under way at most. Default 512 MB. */
-  readonly maxQueueBytes?: number;
-  /** After which a request fails with `deadline_exceeded`, where its client sets no earlier deadline; 0 = never. Default 0. */
-  readonly requestTimeoutMs?: number;
-  /** How long a client may take nothing of an answer before it is cut, in milliseconds; 0 = for ever. Default 60 s. */
-  readonly sendTimeoutMs?: number;
-  /** How long {@link Server.close} waits for requests under way. Default 25 s. */
-  readonly drainTimeoutMs?: number;
-  /** Default: silent. */
-  readonly log?: Logger;
-}
+import { checkedModel } from "./checked-model.ts";
+import type { ModelSource } from "./model-source.ts";
+import type { NamedModelOptions } from "./named-model.ts";
+import { NamedModels } from "./named-models.ts";
+import { openWires, prepareWires, type Wires } from "./open-wires.ts";
+import { toLoadOptions, toManagerOptions, toWireOptions } from "./option-groups.ts";
+import { PipelineSource } from "./pipeline-source.ts";
+import { ServedModels } from "./served-models.ts";
+import { type ServedVersion, toServedVersion } from "./served-version.ts";
+import { type ServerChoices, type ServerOptions, withDefaults } from "./server-options.ts";
+import { type StageSummary, summarizeStages } from "./stage-summary.ts";
 
 /** A running server. */
 export interface Server {
@@ -83,7 +27,19 @@ export interface Server {
   /** `http://host:port`, where HTTP is served. */
   readonly httpUrl: string | undefined;
   readonly service: InferenceService;
+  /** The stages of the first model that is loaded. */
   readonly stages: readonly StageSummary[];
+  /** Every version of every model, with its state. */
+  models(): readonly ServedVersion[];
+  /**
+   * Loads a model's files as they are now; with options as they say, under a new name or in place of what `createServer` or an earlier
+   * call said. What was loaded answers until the new one can. Rejects with why it cannot be loaded, and leaves what was there.
+   */
+  load(name: string, options?: NamedModelOptions): Promise<void>;
+  /** Finishes a model's requests and frees it, until it is loaded again; rejects with `not_found` for an unknown name. */
+  unload(name: string): Promise<void>;
+  /** Calls back after each change of a version's state; returns how to stop that. */
+  onState(listener: (version: ServedVersion) => void): () => void;
   /** Inputs for a first request, for the example that people are shown: where the model leaves sizes open, such as it was tried on. */
   exampleInputs(): Promise<ExampleInputs | undefined>;
   /** Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and keeps the old ones, when the new file fails. */
@@ -99,95 +55,57 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** One stage of a running server. */
-export interface StageSummary {
-  /** From 1. */
-  readonly index: number;
-  readonly driver: string;
-  readonly path: string;
-  /** What runs it, with version and place: `ONNX Runtime 1.30.0 of the runtimes folder`. */
-  readonly runtime?: string;
-  /** Undefined = any. Those whose dtype is not known are not checked before the model runs. */
-  readonly inputs: readonly LooseSpec[] | undefined;
-  readonly outputs: readonly TensorSpec[] | undefined;
-  readonly loadMs: number;
-}
-
 /**
  * Loads models and hooks, then listens. Installs no signal handlers and never ends the process.
- * Throws `failed_precondition` for a model or hook file that does not load, before any port opens.
+ * Throws `failed_precondition`, before any port opens, where the only model or its hooks do not load, or none of several.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
-  // Read by ONNX Runtime when its library loads, which then sends nothing and writes nothing to the user's home.
-  process.env.ORT_DISABLE_TELEMETRY ??= "1";
   checkServerOptions(options);
   const choices = withDefaults(options);
+  const { models } = options;
+  return openServer(choices, models === undefined ? new PipelineSource(choices) : new NamedModels(models));
+}
+
+/** A server of the models that a source describes; else as {@link createServer}. */
+export async function openServer(choices: ServerChoices, source: ModelSource): Promise<Server> {
+  const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const remote = new LazyRemote();
-  const { name, models, hooks, options: raw, maxQueue, maxQueueBytes, requestTimeoutMs, drainTimeoutMs } = choices;
-  const source = { name, version: 1n, models, options: raw, ...(hooks !== undefined && { hooks }) };
-  const wires = wireOptions(choices);
+  const own = new OwnService();
+  const wires = toWireOptions(choices);
   prepareWires(wires);
-  const loaded = await loadServable(source, loadOptions(choices, remote));
-  const load = async () => (await loadServable(source, loadOptions(choices, remote))).servable;
-  const slot = new ServableSlot(source, load, loaded.servable);
-  const catalog = new Catalog();
-  catalog.add(slot);
-  const service = new LocalService(catalog, {
-    maxCount: maxQueue,
-    maxBytes: maxQueueBytes,
-    requestTimeoutMs,
-    log: choices.log,
-  });
+  const served = new ServedModels(source, { manager: toManagerOptions(choices), failFast, log });
   const closeModels = async () => {
-    await slot.unload();
+    await served.close();
     await remote.close();
   };
   try {
+    await served.start(toLoadOptions(choices, { remote, own }), source instanceof PipelineSource);
+    const reconfigure = (models: readonly DescribedModel[]) => served.reconfigure(models);
+    const lookAgain = () => served.look();
+    const limits = { maxCount, maxBytes, requestTimeoutMs };
+    const service = new LocalService(served.manager, { ...limits, reconfigure, lookAgain, log });
+    own.attach(service);
     const opened = await openWires(service, { ...wires, memory: service.memory });
-    return toServer({ wires: opened, service, slot, models: loaded.models, closeModels, drainTimeoutMs });
+    return toServer({ wires: opened, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {
     await closeModels();
     throw reason;
   }
 }
 
-/** Free ports of this machine alone: others are to be asked for. */
-const EMBEDDED_DEFAULTS = { ...SERVER_DEFAULTS, host: "127.0.0.1", port: 0, options: {} };
-
-type Choices = ServerOptions & Required<Pick<ServerOptions, keyof typeof EMBEDDED_DEFAULTS | "log">>;
-
-/** An option that is undefined counts as left out. */
-function withDefaults(options: ServerOptions): Choices {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return { ...EMBEDDED_DEFAULTS, log: createSilentLogger(), ...Object.fromEntries(given) } as Choices;
-}
-
-function loadOptions(choices: Choices, remote: LazyRemote): LoadOptions {
-  const { workers, instances, threads, modelStallMs, log, hookTimeoutMs } = choices;
-  const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
-  const thread = { hookTimeoutMs, stallMs, memoryMb, inspect };
-  return { workers, instances, modelStallMs, ...(threads !== undefined && { threads }), thread, remote, log };
-}
-
-function wireOptions(choices: Choices): WireOptions {
-  const { host, port, http, tensorContent, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
-  const httpPort = http && { httpPort: http.port ?? 0 };
-  const policy = new AccessPolicy(choices);
-  return { host, port, ...httpPort, tensorContent, policy, accessLog, maxMessageBytes, sendTimeoutMs, log };
-}
-
 interface ServerParts {
   readonly wires: Wires;
   readonly service: LocalService;
-  readonly slot: ServableSlot;
-  readonly models: readonly ModelFacts[];
+  readonly served: ServedModels;
   readonly closeModels: () => Promise<void>;
   readonly drainTimeoutMs: number;
 }
 
-function toServer({ wires, service, slot, models, closeModels, drainTimeoutMs }: ServerParts): Server {
+function toServer({ wires, service, served, closeModels, drainTimeoutMs }: ServerParts): Server {
+  const { manager } = served;
   let closed: Promise<void> | undefined;
   let cutOff: readonly InFlight[] = [];
+  let example: Promise<ExampleInputs | undefined> | undefined;
   const close = async () => {
     const started = performance.now();
     service.admission.close();
@@ -195,17 +113,26 @@ function toServer({ wires, service, slot, models, closeModels, drainTimeoutMs }:
     [cutOff] = await Promise.all([service.admission.empty(drainTimeoutMs), wires.close(drainTimeoutMs)]);
     if (cutOff.length > 0) throw stillUnderWay(cutOff.length, drainTimeoutMs);
     // A run that its client has left may still go on, and cannot be stopped.
-    const leftMs = Math.max(MIN_UNLOAD_MS, drainTimeoutMs - (performance.now() - started));
+    // The try of an example, whose run nobody needs, is not waited for at all.
+    const waitMs = (await example)?.stillRuns ? 0 : drainTimeoutMs - (performance.now() - started);
+    const leftMs = Math.max(MIN_UNLOAD_MS, waitMs);
     if (!(await settlesWithin(closeModels(), leftMs))) throw stillRunning(leftMs);
   };
   return {
     grpcAddress: wires.grpcAddress,
     httpUrl: wires.httpUrl,
     service,
-    stages: models.map(summarize),
-    exampleInputs: async () => slot.servable?.exampleInputs(),
-    reloadHooks: async () => slot.servable?.reload(),
-    hookSources: () => slot.servable?.sources() ?? [],
+    stages: summarizeStages(manager.servables()[0]?.models ?? []),
+    models: () => manager.statuses().map(toServedVersion),
+    load: async (name, options) => served.load(name, checkedModel(name, options)),
+    unload: (name) => manager.unload(name),
+    onState: (listener) => manager.onState((status) => listener(toServedVersion(status))),
+    exampleInputs: () => {
+      example = Promise.resolve(manager.servables()[0]?.exampleInputs());
+      return example;
+    },
+    reloadHooks: async () => void (await Promise.all(manager.servables().map((servable) => servable.reload()))),
+    hookSources: () => manager.servables().flatMap((servable) => servable.sources()),
     inFlight: () => (cutOff.length > 0 ? cutOff : service.admission.list()),
     close: () => {
       closed ??= close();
@@ -214,21 +141,7 @@ function toServer({ wires, service, slot, models, closeModels, drainTimeoutMs }:
   };
 }
 
-function summarize(model: ModelFacts, index: number): StageSummary {
-  const { driver, path, runtime, loadMs, signatures, defaultSignature } = model;
-  const { inputs, suggestedInputs, outputs } = signatures[defaultSignature] ?? {};
-  return {
-    index: index + 1,
-    driver,
-    path,
-    ...(runtime !== undefined && { runtime }),
-    inputs: inputs ?? suggestedInputs,
-    outputs,
-    loadMs,
-  };
-}
-
-/** How long models have at least to be freed, in milliseconds. */
+/** Milliseconds that models have at least to be freed. */
 const MIN_UNLOAD_MS = 1000;
 
 function stillRunning(afterMs: number): ServingError {

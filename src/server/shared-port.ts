@@ -3,11 +3,11 @@ import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { toAuthority } from "../net/authority.ts";
 import { cannotListen } from "../net/cannot-listen.ts";
 
-/** Who takes the connections of a shared port. */
+/** Users of a shared port, by the protocol that they speak. */
 export interface SharedPortUsers {
   readonly http1: (socket: Socket) => void;
   readonly http2: (socket: Socket) => void;
-  /** How long a client may take until it is known which it speaks, in milliseconds. Default 20 000. */
+  /** Milliseconds until a client must have shown which one it speaks. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
 }
 

@@ -1,3 +1,4 @@
+import { ListMember, MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { RequestInfo } from "../hooks/hooks.ts";
 
@@ -9,15 +10,22 @@ export interface InFlight {
   readonly ageMs: number;
 }
 
-interface Inside {
+/** A request that was let in. */
+export class Admitted extends ListMember {
   readonly info: RequestInfo;
-  readonly since: number;
+  /** On the clock of performance.now(). */
+  readonly since = performance.now();
+
+  constructor(info: RequestInfo) {
+    super();
+    this.info = info;
+  }
 }
 
 /** Knows the requests under way, lets in no more than `maxCount`, and nobody once it is closed. */
 export class Admission {
   readonly #maxCount: number;
-  readonly #inside = new Set<Inside>();
+  readonly #inside = new MemberList<Admitted>();
   readonly #closeListeners = new Set<() => void>();
   readonly #emptyListeners = new Set<() => void>();
   #open = true;
@@ -26,22 +34,23 @@ export class Admission {
     this.#maxCount = maxCount;
   }
 
-  /** Whether requests are let in. */
+  /** True while requests are let in. */
   get isOpen(): boolean {
     return this.#open;
   }
 
-  /** Runs a request's task; throws `unavailable` at once when closed or full, so that memory never grows with load. */
-  async admit<T>(info: RequestInfo, task: () => Promise<T>): Promise<T> {
+  /** Lets a request in; throws `unavailable` at once when closed or full, so that memory never grows with load. */
+  enter(info: RequestInfo): Admitted {
     this.#check();
-    const entry = { info, since: performance.now() };
-    this.#inside.add(entry);
-    try {
-      return await task();
-    } finally {
-      this.#inside.delete(entry);
-      if (this.#inside.size === 0) for (const listener of this.#emptyListeners) listener();
-    }
+    const admitted = new Admitted(info);
+    this.#inside.add(admitted);
+    return admitted;
+  }
+
+  /** To be called when a request that was let in is over. */
+  leave(admitted: Admitted): void {
+    this.#inside.delete(admitted);
+    if (this.#inside.size === 0) for (const listener of this.#emptyListeners) listener();
   }
 
   /** Lets nobody in any more; those inside go on. */
@@ -75,7 +84,7 @@ export class Admission {
   /** The requests under way, oldest first. */
   list(): readonly InFlight[] {
     const now = performance.now();
-    return [...this.#inside].map(({ info: { id, model }, since }) => ({ id, model, ageMs: now - since }));
+    return this.#inside.list().map(({ info: { id, model }, since }) => ({ id, model, ageMs: now - since }));
   }
 
   #check(): void {

@@ -1,59 +1,81 @@
 import { ServingError } from "../errors.ts";
 import type { ModelRef } from "./inference-service.ts";
+import type { ManagedModel } from "./managed-model.ts";
+import type { ManagedVersion } from "./managed-version.ts";
 import type { Servable } from "./servable.ts";
-import type { ServableSlot } from "./servable-slot.ts";
 import { servedNames } from "./served-names.ts";
 
-/** The servables by name and version, loaded or not; error texts are TensorFlow Serving's, which clients assert on. */
+/** A version with what answers its requests now. */
+export type LoadedVersion = ManagedVersion & { readonly servable: Servable };
+
+/** The models by name, loaded or not; error texts are TensorFlow Serving's, which clients assert on. */
 export class Catalog {
-  /** Versions of each name, highest first. */
-  readonly #slots = new Map<string, ServableSlot[]>();
+  readonly #models = new Map<string, ManagedModel>();
 
-  /** Adds a slot; throws `already_exists` for a second one of the same name and version. */
-  add(slot: ServableSlot): void {
-    const versions = this.#slots.get(slot.name) ?? [];
-    if (versions.some(({ version }) => version === slot.version)) {
-      throw new ServingError("already_exists", `Version ${slot.version} of model ${slot.name} is there already.`);
-    }
-    versions.push(slot);
-    versions.sort((a, b) => (a.version < b.version ? 1 : -1));
-    this.#slots.set(slot.name, versions);
+  add(model: ManagedModel): void {
+    this.#models.set(model.name, model);
   }
 
-  /** Every slot. */
-  slots(): readonly ServableSlot[] {
-    return [...this.#slots.values()].flat();
+  delete(name: string): void {
+    this.#models.delete(name);
   }
 
-  /** The servable that a reference means: its version, else the highest one that is loaded. Version 0 stands for no version, unless there is one. */
-  resolve({ model, version, label }: ModelRef): Servable {
-    const name = model === "" ? this.#onlyName() : model;
-    const slots = this.#slots.get(name) ?? [];
-    if (label !== undefined && slots.length > 0) {
-      throw new ServingError("invalid_argument", `Unrecognized servable version label: ${label}`);
-    }
-    const wanted = version === 0n && slots.every((slot) => slot.version !== 0n) ? undefined : version;
-    for (const slot of slots) {
-      if (slot.servable !== undefined && (wanted === undefined || slot.version === wanted)) return slot.servable;
-    }
-    throw this.#notFound(name, wanted, slots);
+  get(name: string): ManagedModel | undefined {
+    return this.#models.get(name);
   }
 
-  #notFound(name: string, version: bigint | undefined, slots: readonly ServableSlot[]): ServingError {
+  /** Every model. */
+  models(): readonly ManagedModel[] {
+    return [...this.#models.values()];
+  }
+
+  /** The model of a name; throws `not_found` with the names that there are. */
+  require(name: string): ManagedModel {
+    const model = this.#models.get(name);
+    if (model !== undefined) return model;
+    throw new ServingError("not_found", `There is no model "${name}".${servedNames(name, this.#models.keys())}`);
+  }
+
+  /** The version that a reference means: its version or its label's, else the highest one that is available. Version 0 stands for no version, unless there is one. */
+  resolve({ model: given, version, label }: ModelRef): LoadedVersion {
+    const name = given === "" ? this.#onlyName() : given;
+    const model = this.#models.get(name);
+    const wanted = label !== undefined && model !== undefined ? versionOf(model, label) : version;
+    const isLatest = wanted === undefined || (wanted === 0n && model?.find(0n) === undefined);
+    const found = isLatest ? model?.current : model?.find(wanted);
+    if (isLoaded(found)) return found;
+    throw this.#notFound(name, isLatest ? undefined : wanted, model);
+  }
+
+  #notFound(name: string, version: bigint | undefined, model: ManagedModel | undefined): ServingError {
     const wanted = version === undefined ? `Latest(${name})` : `Specific(${name}, ${version})`;
-    const isThere = slots.some((slot) => version === undefined || slot.version === version);
-    const versions = slots.map((slot) => slot.version).join(", ");
-    const hint = isThere ? " It is not loaded." : ` Model ${name} has version ${versions}.`;
-    const served = slots.length === 0 ? servedNames(name, this.#slots.keys()) : hint;
-    return new ServingError("not_found", `Servable not found for request: ${wanted}${served && `.${served}`}`);
+    const hint = model === undefined ? servedNames(name, this.#models.keys()) : whatIsThere(model, version);
+    return new ServingError("not_found", `Servable not found for request: ${wanted}${hint && `.${hint}`}`);
   }
 
   #onlyName(): string {
-    const [name, ...others] = this.#slots.keys();
+    const [name, ...others] = this.#models.keys();
     if (name !== undefined && others.length === 0) return name;
     throw new ServingError(
       "invalid_argument",
-      `ModelSpec has no name specified.${servedNames("", this.#slots.keys())}`,
+      `ModelSpec has no name specified.${servedNames("", this.#models.keys())}`,
     );
   }
+}
+
+function isLoaded(version: ManagedVersion | undefined): version is LoadedVersion {
+  return version?.servable !== undefined;
+}
+
+function versionOf({ labels }: ManagedModel, label: string): bigint {
+  const version = labels.get(label);
+  if (version !== undefined) return version;
+  throw new ServingError("invalid_argument", `Unrecognized servable version label: ${label}`);
+}
+
+function whatIsThere({ name, versions }: ManagedModel, version: bigint | undefined): string {
+  const isThere = versions.some((one) => version === undefined || one.version === version);
+  if (isThere) return " It is not loaded.";
+  const numbers = versions.map((one) => one.version).toReversed();
+  return numbers.length === 0 ? "" : ` Model ${name} has version ${numbers.join(", ")}.`;
 }

@@ -1,34 +1,51 @@
-import type { CancelSignal } from "../async/cancel-source.ts";
-import type { MemoryShare } from "../limits/memory-budget.ts";
-import type { RequestRecord } from "../observability/request-record.ts";
+import type { CallOptions } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
+import type { ChosenSignature } from "../signature/choose-signature.ts";
 import type { Signature } from "../signature/signature.ts";
+import type { DescribedModel } from "./described-model.ts";
 import type { ServableStatistics } from "./servable.ts";
+import type { VersionStatus } from "./version-status.ts";
 
 /**
  * All that a wire knows of what is served. `serving/` implements it over the catalog of servables,
  * `remote/remote-service.ts` over another server.
  */
 export interface InferenceService {
-  /** What a reference points at; throws `not_found` for an unknown name or version, `invalid_argument` for an unknown label. */
-  describe(ref: ModelRef): Promise<ServableDescription>;
+  /**
+   * Finds the version that a reference means and keeps it loaded until the lease is released. Throws `not_found` for an unknown
+   * name or version, `invalid_argument` for an unknown label. A promise only where the version has to be waited for.
+   */
+  acquire(ref: ModelRef): Lease | Promise<Lease>;
   /** Every name and version there is; empty where a remote server does not tell. */
   index(): readonly ServableState[];
-  /** What the requests of every name and version took until now; empty where a remote server does not tell. */
+  /**
+   * Times and counts of the requests of every name and version until now; empty where a remote server does not tell.
+   */
   statistics(): Promise<readonly NamedStatistics[]>;
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
   load(model: string): Promise<void>;
   /** Takes no new requests for a model, finishes those under way and frees it, until it is loaded again. */
   unload(model: string): Promise<void>;
-  /** Runs one request; throws only {@link ServingError}. */
-  infer(request: InferRequest): Promise<InferResponse>;
-  /** Whether requests can be answered now. */
+  /** Serves these models in place of all others; resolves once each is available, rejects once one has failed and the others are settled. */
+  reconfigure(models: readonly DescribedModel[]): Promise<void>;
+  /** Looks again at the files of the models and at those that describe them; resolves once what changed is loaded or has failed. */
+  lookAgain(): Promise<void>;
+  /** Reports if requests can be answered now. */
   isReady(): boolean;
   /** Calls back at each change of readiness, and once at once; returns how to stop that. */
   onReadiness(listener: (ready: boolean) => void): () => void;
 }
 
-/** Which servable a request means. */
+/** One version of a model, held for one request: the version that checks a request is the one that runs it. */
+export interface Lease {
+  readonly description: ServableDescription;
+  /** Runs the request; throws only {@link ServingError}. */
+  infer(request: InferRequest): Promise<InferResponse>;
+  /** Lets the version be unloaded; to be called in any case, once the request is over. */
+  release(): void;
+}
+
+/** Reference to a servable, as a request names it. */
 export interface ModelRef {
   /** Empty = the only one there is. */
   readonly model: string;
@@ -38,11 +55,9 @@ export interface ModelRef {
 }
 
 /** One version of a model, and whether it can answer now. */
-export interface ServableState {
-  readonly model: string;
-  readonly version: bigint;
+export interface ServableState extends VersionStatus {
   readonly isReady: boolean;
-  /** Why it is not ready; empty where it is. */
+  /** The reason why it is not ready; empty where it is. */
   readonly unavailableReason: string;
 }
 
@@ -64,33 +79,17 @@ export interface ServableDescription {
   readonly maxBatchSize?: number;
 }
 
-/** One request, the same for every wire. */
-export interface InferRequest extends ModelRef {
-  /** The client's own id, else one the wire makes. */
-  readonly id: string;
-  /** Empty = the default signature. */
-  readonly signature: string;
+/** One request to a leased version, the same for every wire. */
+export interface InferRequest {
+  readonly signature: ChosenSignature;
   /** Given away: large tensors may be handed to another thread, and are empty here afterwards. */
   readonly inputs: Payload;
-  /** Output names wanted; absent = all. */
+  /** Output names wanted, which the signature has where it tells its outputs; absent = all. */
   readonly outputs?: readonly string[] | undefined;
-  /** gRPC metadata or HTTP headers, names lower-cased. */
-  readonly metadata: Readonly<Record<string, string>>;
-  /** Aborts when the client is gone or its deadline passed. */
-  readonly signal: CancelSignal;
-  /** When the client stops waiting, in milliseconds since the epoch. */
-  readonly deadline?: number | undefined;
-  /** 1 = highest; 0 (default) = none, after all others. */
-  readonly priority?: number | undefined;
-  /** What the wire counted for the request's body already, and releases at its end; absent = nothing was counted. */
-  readonly memory?: MemoryShare | undefined;
-  /** Where the log's facts about the request are noted; absent = nowhere. */
-  readonly record?: RequestRecord | undefined;
-  /** How long it may wait for its turn at each model, in milliseconds; 0 (default) = as long as it takes. */
-  readonly queueTimeoutMs?: number | undefined;
+  readonly call: CallOptions;
 }
 
-/** What came back. */
+/** Result of an inference request. */
 export interface InferResponse {
   readonly model: string;
   readonly version: bigint;
@@ -101,7 +100,8 @@ export interface InferResponse {
   /** gRPC metadata or HTTP headers that hooks set. */
   readonly metadata: Readonly<Record<string, string>>;
   /** A content type that a hook chose for an HTTP answer of one output. */
-  readonly contentType?: string;
+  readonly contentType?: string | undefined;
 }
 
+export type { CallOptions } from "../pipeline/call-options.ts";
 export type { JsonPayload } from "../pipeline/payload.ts";

@@ -1,25 +1,16 @@
 import { ServingError } from "../errors.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
-import { limitTime } from "../limits/time-limit.ts";
 import type { Logger } from "../observability/logger.ts";
-import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
-import { defaultSignatureName } from "../signature/signature.ts";
+import { hidePaths } from "../text/hide-paths.ts";
 import { Admission } from "./admission.ts";
-import type { Catalog } from "./catalog.ts";
-import type {
-  InferenceService,
-  InferRequest,
-  InferResponse,
-  ModelRef,
-  NamedStatistics,
-  ServableDescription,
-  ServableState,
-} from "./inference-service.ts";
+import type { DescribedModel } from "./described-model.ts";
+import type { InferenceService, Lease, ModelRef, NamedStatistics, ServableState } from "./inference-service.ts";
+import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { Readiness } from "./readiness.ts";
-import type { ServableSlot } from "./servable-slot.ts";
-import { servedNames } from "./served-names.ts";
+import type { VersionStatus } from "./version-status.ts";
 
-/** What requests are held to. */
+/** Limits of requests. */
 export interface LocalServiceOptions {
   /** Requests under way at most, waiting or running. */
   readonly maxCount: number;
@@ -27,106 +18,121 @@ export interface LocalServiceOptions {
   readonly maxBytes: number;
   /** After which a request fails, in milliseconds, where its client sets no earlier deadline; 0 = never. */
   readonly requestTimeoutMs: number;
+  /** Changes what should be served; absent = it cannot be changed. */
+  readonly reconfigure?: (models: readonly DescribedModel[]) => Promise<void>;
+  /** Looks again at what describes the models; absent = nothing does. */
+  readonly lookAgain?: () => Promise<void>;
   readonly log: Logger;
 }
 
-/** The service over this process's own servables. */
-export class LocalService implements InferenceService {
-  /** Who is in, and whether anyone may still come. */
+/** The service over this process's own models. */
+export class LocalService implements InferenceService, ServiceLimits {
+  /** Requests under way, and the decision to let more in. */
   readonly admission: Admission;
-  /** What the requests hold, on whatever wire they come. */
+  /** Bytes that the requests hold, on whatever transport they come. */
   readonly memory: MemoryBudget;
-  readonly #catalog: Catalog;
-  readonly #requestTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+  readonly #manager: ModelManager;
   readonly #log: Logger;
+  readonly #reconfigure: LocalServiceOptions["reconfigure"];
+  readonly #lookAgain: LocalServiceOptions["lookAgain"];
   readonly #readiness: Readiness;
 
-  constructor(catalog: Catalog, { requestTimeoutMs, maxCount, maxBytes, log }: LocalServiceOptions) {
+  constructor(manager: ModelManager, options: LocalServiceOptions) {
+    const { requestTimeoutMs, maxCount, maxBytes, reconfigure, lookAgain, log } = options;
     this.#log = log;
-    this.#catalog = catalog;
-    this.#requestTimeoutMs = requestTimeoutMs;
+    this.#reconfigure = reconfigure;
+    this.#lookAgain = lookAgain;
+    this.#manager = manager;
+    this.requestTimeoutMs = requestTimeoutMs;
     this.admission = new Admission(maxCount);
     this.memory = new MemoryBudget(maxBytes);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.look());
+    manager.onState(() => this.#readiness.look());
   }
 
-  async describe(ref: ModelRef): Promise<ServableDescription> {
-    const { name, version, drivers, signatures, maxBatchSize } = this.#catalog.resolve(ref);
-    return { model: name, version, drivers, signatures, maxBatchSize };
+  acquire(ref: ModelRef): Lease {
+    return new LocalLease(this.#manager.catalog.resolve(ref), this);
   }
 
   index(): readonly ServableState[] {
-    return this.#catalog.slots().map(({ name, version, unavailableReason }) => {
-      return { model: name, version, isReady: unavailableReason === "", unavailableReason };
-    });
+    const models = this.#manager.catalog.models();
+    return models.flatMap((model) =>
+      model.versions.map((version) => toServableState(model.statusOf(version), version.servable?.isReady() ?? false)),
+    );
   }
 
   async statistics(): Promise<readonly NamedStatistics[]> {
-    const named = this.#catalog.slots().flatMap(({ name, version, servable }) => {
+    const versions = this.#manager.catalog.models().flatMap((model) => model.versions);
+    const named = versions.flatMap(({ model, version, servable }) => {
       if (servable === undefined) return [];
-      return [servable.statistics().then((statistics) => ({ model: name, version, ...statistics }))];
+      return [servable.statistics().then((statistics) => ({ model, version, ...statistics }))];
     });
     return Promise.all(named);
   }
 
   async load(model: string): Promise<void> {
-    await Promise.all(this.#slotsOf(model).map((slot) => slot.load()));
+    await this.#manager.load(model).catch((reason) => {
+      throw publicError(ServingError.from(reason));
+    });
     this.#log.info("a client loaded the model", { model });
-    this.#readiness.look();
   }
 
   async unload(model: string): Promise<void> {
-    await Promise.all(this.#slotsOf(model).map((slot) => slot.unload()));
+    await this.#manager.unload(model);
     this.#log.info("a client unloaded the model", { model });
   }
 
-  async infer(request: InferRequest): Promise<InferResponse> {
-    const { name, version, signatures, hooksShareTensors, run } = this.#catalog.resolve(request);
-    const { record } = request;
-    record?.beginInference(name, version);
-    const signature = resolveSignature(request.signature, signatures);
-    const info = { id: request.id, model: name, version, signature };
-    const { inputs, outputs, metadata, priority, queueTimeoutMs } = request;
-    const { clear, signal, deadline } = limitTime(request, this.#requestTimeoutMs);
-    const memory = request.memory ?? this.memory.open();
-    try {
-      memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signatures[signature]?.inputs));
-      const task = () => run({ info, inputs, outputs, metadata, memory, signal, deadline, priority, queueTimeoutMs });
-      const result = await this.admission.admit(info, task);
-      memory.growTo(payloadBytes(result.outputs));
-      memory.isWireOnly = !hooksShareTensors;
-      return { model: name, version, signature, ...result };
-    } finally {
-      record?.endInference();
-      clear();
-      if (request.memory === undefined) memory.release();
-    }
+  async reconfigure(models: readonly DescribedModel[]): Promise<void> {
+    if (this.#reconfigure === undefined) throw new ServingError("unimplemented", "This server's models are fixed.");
+    await this.#reconfigure(models);
+    this.#log.info("a client changed the configuration", { models: models.map(({ name }) => name) });
+    const failures = await this.#manager.settled();
+    if (failures.length > 0) throw notAvailable(failures);
+    for (const { name, labels } of models) this.#manager.catalog.get(name)?.assertLabels(labels);
+  }
+
+  async lookAgain(): Promise<void> {
+    await this.#lookAgain?.();
+    this.#log.info("a client had the models looked at again");
+    await this.#manager.settled();
   }
 
   isReady(): boolean {
-    const slots = this.#catalog.slots();
-    return this.admission.isOpen && slots.every(({ servable }) => servable === undefined || servable.isReady());
+    return this.admission.isOpen && this.#manager.isReady();
   }
 
   onReadiness(listener: (ready: boolean) => void): () => void {
     return this.#readiness.listen(listener);
   }
-
-  #slotsOf(model: string): readonly ServableSlot[] {
-    const slots = this.#catalog.slots().filter(({ name }) => name === model);
-    if (slots.length > 0) return slots;
-    const names = this.#catalog.slots().map(({ name }) => name);
-    throw new ServingError("not_found", `There is no model "${model}".${servedNames(model, names)}`);
-  }
 }
 
-/** The default signature goes by its own name, so that an answer can say which one ran. */
-function resolveSignature(name: string, signatures: ServableDescription["signatures"]): string {
-  if (name !== "" && Object.hasOwn(signatures, name)) return name;
-  if (name === "") return defaultSignatureName(signatures);
-  throw new ServingError(
-    "failed_precondition",
-    `Serving signature key "${name}" not found. There is ${Object.keys(signatures).join(", ")}.`,
-  );
+/** With TensorFlow Serving's text. */
+function notAvailable(failures: readonly LoadFailure[]): ServingError {
+  const reasons = failures.map(({ model, version, reason }) => {
+    return `{name: ${model} version: ${version}} due to error: ${publicError(ServingError.from(reason)).message}}, `;
+  });
+  const text = `${failures.length} servable(s) did not become available: {${reasons.join("")}}`;
+  return new ServingError("unknown", text);
 }
+
+function toServableState(known: VersionStatus, isReady: boolean): ServableState {
+  const status = { ...known, error: known.error && publicError(known.error) };
+  return { ...status, isReady, unavailableReason: isReady ? "" : unavailableReason(status) };
+}
+
+/** Characters of an error's text that clients are told at most. */
+const MAX_TEXT = 1024;
+
+/** The error as clients may see it, who need not know where files lie. */
+function publicError(error: ServingError): ServingError {
+  return new ServingError(error.code, hidePaths(error.message.slice(0, MAX_TEXT)), { cause: error });
+}
+
+function unavailableReason({ state, error }: VersionStatus): string {
+  if (state === "AVAILABLE") return "its hooks or a model are being replaced";
+  return error?.message ?? REASONS[state];
+}
+
+const REASONS = { START: "waiting to be loaded", LOADING: "loading", UNLOADING: "unloading", END: "unloaded" };

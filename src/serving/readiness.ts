@@ -1,4 +1,4 @@
-/** How often readiness is looked at while somebody listens, in milliseconds: threads end and come back without telling. */
+/** Milliseconds between two looks at readiness while anyone listens: threads end and come back without a message. */
 const LOOK_MS = 250;
 
 /** Tells listeners when what they wait for changes. */

@@ -1,10 +1,12 @@
 import { findExampleInputs } from "../model-host/find-example-inputs.ts";
+import type { ModelFacts } from "../model-host/model-facts.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { ModelHost } from "../model-host/start-model.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
+import { LeaseCount } from "./lease-count.ts";
 import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
 
 /** One version of a named pipeline, loaded and able to run requests. */
@@ -13,16 +15,22 @@ export interface Servable {
   readonly version: bigint;
   /** Names of the drivers, in the order of the stages. */
   readonly drivers: readonly string[];
+  /** Facts about its models, in the order of the stages. */
+  readonly models: readonly ModelFacts[];
   readonly signatures: Readonly<Record<string, Signature>>;
   /** Rows that requests are put together to, where one model answers alone; 0 = they are not, or several models answer. */
   readonly maxBatchSize: number;
-  /** Whether hooks run in this thread, which may keep and later change tensors of requests and answers. */
+  /** True where hooks run in this thread, which may keep and later change tensors of requests and answers. */
   readonly hooksShareTensors: boolean;
+  /** Requests that hold it. */
+  readonly leases: LeaseCount;
+  /** Counts and times of its requests. */
+  readonly requests: RequestCounter;
   /** Runs one request; throws only ServingError. */
   run(request: PipelineRequest): Promise<PipelineResult>;
-  /** Whether requests can be run now. */
+  /** Reports if requests can be run now. */
   isReady(): boolean;
-  /** What its requests, and the runs of all its models, took until now. */
+  /** Times and counts of its requests, and of the runs of all its models, until now. */
   statistics(): Promise<ServableStatistics>;
   /** Inputs for a first request: such as the first model was tried on, where no hook is there to be run by a try. */
   exampleInputs(): Promise<ExampleInputs>;
@@ -30,19 +38,17 @@ export interface Servable {
   reload(): Promise<void>;
   /** The files to watch for a reload; empty where there is nothing to reload. */
   sources(): readonly string[];
-  /** Resolves once no request is under way. */
-  idle(): Promise<void>;
   /** Ends the hooks, waits for the last predict of every model and frees them. */
   close(): Promise<void>;
 }
 
-/** What requests took as a whole, and in its models. */
+/** Statistics of requests as a whole, and in the models. */
 export interface ServableStatistics {
   readonly requests: RequestStatistics;
   readonly runs: RunStatistics;
 }
 
-/** What a servable is made of. */
+/** Parts of a servable. */
 export interface ServableParts {
   readonly runner: PipelineRunner;
   readonly hooksShareTensors: boolean;
@@ -58,20 +64,23 @@ export function createServable(
   { runner, hooksShareTensors, hasHooks, hosts, close }: ServableParts,
 ): Servable {
   const { name, version } = identity;
-  const counter = new RequestCounter();
+  const requests = new RequestCounter();
   return {
     name,
     version,
     hooksShareTensors,
+    leases: new LeaseCount(),
+    requests,
     drivers: hosts.map(({ facts }) => facts.driver),
+    models: hosts.map(({ facts }) => facts),
     maxBatchSize: hosts.length === 1 ? (hosts[0]?.facts.maxBatchSize ?? 0) : 0,
     get signatures() {
       return runner.signatures;
     },
-    run: (request) => counter.count(() => runner.run(request)),
+    run: (request) => runner.run(request),
     isReady: () => runner.isReady() && hosts.every((host) => host.isReady()),
     statistics: async () => ({
-      requests: counter.statistics(),
+      requests: requests.statistics(),
       runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
     }),
     exampleInputs: () => {
@@ -80,7 +89,6 @@ export function createServable(
     },
     sources: () => runner.sources ?? [],
     reload: async () => runner.reload?.(),
-    idle: () => counter.idle(),
     close,
   };
 }

@@ -3,8 +3,13 @@ import type { DType } from "../tensor/dtype.ts";
 /** Inputs for a first request to a model. */
 export interface ExampleInputs {
   readonly inputs: readonly ExampleInput[];
-  /** Whether the model ran on them; absent = it was not tried, since nothing is left open or a run may change the model. */
+  /**
+   * True where the model ran on them; absent = it was not tried, since nothing is left open or a run may change the
+   * model.
+   */
   readonly ran?: boolean;
+  /** True where the model still runs on what was tried: nobody waits for it any more, nor for an answer. */
+  readonly stillRuns?: boolean;
   /** Names of inputs of which a size was guessed, beyond the first dimension, or everything but the name. */
   readonly guessed: readonly string[];
 }

@@ -4,7 +4,7 @@ import type { Signature, TensorSpec } from "./signature.ts";
 /** Stands for a default, whose values may be many. */
 const SOME_DEFAULT = createTensor("uint8", [0], new Uint8Array(0));
 
-/** What decoding a message needs of signatures, as plain data for another thread: no values, no labels. */
+/** The parts of signatures that decode a message, as plain data for another thread: no values, no labels. */
 export function toPlainSignatures(
   signatures: Readonly<Record<string, Signature>>,
 ): Readonly<Record<string, Signature>> {

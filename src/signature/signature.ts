@@ -10,13 +10,16 @@ export function defaultSignatureName(signatures: Readonly<Record<string, unknown
   return Object.keys(signatures)[0] ?? DEFAULT_SIGNATURE;
 }
 
-/** What a model (or a whole pipeline) takes and gives. */
+/** Inputs and outputs of a model, or of a whole pipeline. */
 export interface Signature {
   /** Absent = any names and dtypes. */
   readonly inputs?: readonly TensorSpec[];
   /** The inputs' names, where their dtypes are not known; absent where `inputs` tells them, or nothing does. */
   readonly inputNames?: readonly string[];
-  /** Where any names and dtypes are taken, inputs as clients may send them; information for people and metadata, which nothing is compared with. */
+  /**
+   * Inputs that clients may send where any names and dtypes are taken; information for people and metadata, which
+   * nothing is compared with.
+   */
   readonly suggestedInputs?: readonly LooseSpec[];
   /** Absent = not known before a request. */
   readonly outputs?: readonly TensorSpec[];
@@ -30,13 +33,13 @@ export interface TensorSpec {
   readonly shape?: readonly Dimension[];
   /** Used when a request leaves the input out. */
   readonly default?: Tensor;
-  /** What the runtime itself calls it, where that is another name: `serving_default_x:0` of a TensorFlow graph. */
+  /** The runtime's own name, where that is another: `serving_default_x:0` of a TensorFlow graph. */
   readonly nativeName?: string;
-  /** How the images that an input takes lie in its tensor; a driver sets it only where one of its own options decides. */
+  /** Layout of the images that an input takes; a driver sets it only where one of its own options decides. */
   readonly imageLayout?: "NHWC" | "NCHW";
-  /** Whether numbers of other dtypes are converted to the input's; the server sets it. */
+  /** True where numbers of other dtypes are converted to the input's; the server sets it. */
   readonly convertsNumbers?: true;
-  /** What the classes of an output are called, by index. */
+  /** Names of an output's classes, by index. */
   readonly labels?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { axisView, forEachLine } from "./axis-view.ts";
 import { comparableElements } from "./element-numbers.ts";
 import { createTensor, type Tensor } from "./tensor.ts";
@@ -14,7 +14,7 @@ export function argmax(tensor: Tensor, axis = -1): Tensor<"int32"> {
   const { size, innerCount: stride } = view;
   const indices = new Int32Array(view.outerCount * stride);
   if (size === 0 && indices.length > 0) {
-    throw new ServingError("invalid_argument", `argmax got shape [${tensor.shape}], whose axis ${axis} is empty.`);
+    throw invalidArgument(`argmax got shape [${tensor.shape}], whose axis ${axis} is empty.`);
   }
   forEachLine(view, (start, line) => {
     let best = 0;

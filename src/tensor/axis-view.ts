@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { elementCount } from "./tensor.ts";
 
 /** A tensor's elements along one axis: element `i` of the line (outer, inner) lies at `(outer * size + i) * inner count + inner`. */
@@ -19,14 +19,11 @@ export function axisView(shape: readonly number[], axis: number, caller: string)
   const place = axis < 0 ? axis + rank : axis;
   if (!Number.isInteger(axis) || place < 0 || place >= rank) {
     const expected = rank === 0 ? "a tensor with at least one axis" : `an integer from ${-rank} to ${rank - 1}`;
-    throw new ServingError(
-      "invalid_argument",
-      `${caller} got axis ${axis} of a tensor of shape [${shape}]; expected ${expected}.`,
-    );
+    throw invalidArgument(`${caller} got axis ${axis} of a tensor of shape [${shape}]; expected ${expected}.`);
   }
   return {
     axis: place,
-    size: shape[place] as number,
+    size: shape[place]!,
     outerCount: elementCount(shape.slice(0, place)),
     innerCount: elementCount(shape.slice(place + 1)),
     restShape: shape.filter((_, index) => index !== place),

@@ -3,22 +3,20 @@ import { createTensor, type Tensor } from "./tensor.ts";
 
 const FIRST_CAPACITY = 8;
 
-/** Where the elements of a `bytes` tensor lie in a block of bytes, while they are found. */
+/** Ranges of the elements of a `bytes` tensor in a block of bytes, while they are found. */
 export class ByteRanges {
   #ranges = new Uint32Array(FIRST_CAPACITY);
   #length = 0;
   #byteLength = 0;
 
-  /** How many elements there are. */
+  /** Number of elements. */
   get count(): number {
     return this.#length / 2;
   }
 
   /** Length of the last element; 0 without one. */
   get lastBytes(): number {
-    return this.#length === 0
-      ? 0
-      : (this.#ranges[this.#length - 1] as number) - (this.#ranges[this.#length - 2] as number);
+    return this.#length === 0 ? 0 : this.#ranges[this.#length - 1]! - this.#ranges[this.#length - 2]!;
   }
 
   /** Adds the element from `start` to `end`. */
@@ -34,7 +32,7 @@ export class ByteRanges {
     const missing = count - this.count;
     if (missing <= 0) {
       for (let at = 2 * count; at < this.#length; at += 2)
-        this.#byteLength -= (this.#ranges[at + 1] as number) - (this.#ranges[at] as number);
+        this.#byteLength -= this.#ranges[at + 1]! - this.#ranges[at]!;
       this.#length = 2 * count;
       return;
     }

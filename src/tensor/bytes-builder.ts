@@ -11,7 +11,7 @@ export class BytesBuilder {
   #content = Buffer.allocUnsafe(FIRST_BYTES);
   #length = 0;
 
-  /** How many elements there are. */
+  /** Number of elements. */
   get count(): number {
     return this.#ranges.count;
   }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import type { DType } from "./dtype.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
 import { type IntegerRange, integerRange } from "./integer-range.ts";
@@ -36,7 +36,7 @@ export function chooseDType(values: Leaves, wanted: DType | undefined): DType {
   return wanted !== undefined && fits(values.leaves, wanted) ? wanted : commonDType(values);
 }
 
-/** Whether every leaf keeps its value in a dtype. */
+/** Checks that every leaf keeps its value in a dtype. */
 function fits(leaves: readonly Leaf[], dtype: DType): boolean {
   if (dtype === "complex64" || dtype === "complex128") return false;
   if (dtype === "bytes") return leaves.every((leaf) => typeof leaf === "string" || leaf instanceof Uint8Array);
@@ -66,7 +66,7 @@ function within(value: number | bigint, [first, end]: IntegerRange): boolean {
 function commonDType(values: Leaves): DType {
   const kinds = new Set(values.leaves.map((leaf) => (leaf instanceof Uint8Array ? "string" : typeof leaf)));
   if (kinds.size > 1 && !(kinds.size === 2 && kinds.has("number") && kinds.has("bigint"))) {
-    throw invalid(`${values.place} mixes ${[...kinds].join(" and ")}; a tensor has one type.`);
+    throw invalidArgument(`${values.place} mixes ${[...kinds].join(" and ")}; a tensor has one type.`);
   }
   if (kinds.size === 0) return "float32";
   if (kinds.has("string")) return "bytes";
@@ -77,14 +77,14 @@ function commonDType(values: Leaves): DType {
 function numberDType(values: Leaves, hasBigInt: boolean): DType {
   const numbers = values.leaves as readonly (number | bigint)[];
   if (!numbers.every((each) => typeof each === "bigint" || Number.isSafeInteger(each))) {
-    if (hasBigInt) throw invalid(`${values.place} mixes bigint with fractions; a tensor has one type.`);
+    if (hasBigInt) throw invalidArgument(`${values.place} mixes bigint with fractions; a tensor has one type.`);
     return float32(values, numbers as readonly number[]);
   }
   if (!hasBigInt && numbers.every((each) => within(each, INT32))) return "int32";
   if (numbers.every((each) => within(each, INT64))) return "int64";
   const outside = numbers.findIndex((each) => !within(each, UINT64));
   if (outside === -1) return "uint64";
-  throw invalid(
+  throw invalidArgument(
     `${placeOf(values, outside)} is ${numbers[outside]}, but the integers in ${values.place} fit neither int64 (-2^63 to 2^63-1) nor uint64 (0 to 2^64-1).`,
   );
 }
@@ -92,7 +92,7 @@ function numberDType(values: Leaves, hasBigInt: boolean): DType {
 function float32(values: Leaves, numbers: readonly number[]): DType {
   const tooLarge = numbers.findIndex((each) => overflows(each, Math.fround));
   if (tooLarge === -1) return "float32";
-  throw invalid(
+  throw invalidArgument(
     `${placeOf(values, tooLarge)} is ${numbers[tooLarge]}, which float32 would make infinite; give a Float64Array or a float64 tensor.`,
   );
 }
@@ -107,8 +107,4 @@ function placeOf({ place, shape }: Leaves, index: number): string {
     return `[${position}]`;
   });
   return place + indices.join("");
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

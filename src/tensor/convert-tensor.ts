@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import { type DType, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
 import { integerRange } from "./integer-range.ts";
@@ -17,7 +17,7 @@ export function convertTensor(tensor: Tensor, dtype: DType): Tensor {
   const data = new (numericLayout(to).array)(values.length);
   const toElement = elementWriter(to);
   for (let index = 0; index < values.length; index++) {
-    const value = values[index] as Value;
+    const value = values[index]!;
     const element = toElement(value);
     if (element === undefined) throw notHeld(value, index, to);
     data[index] = element;
@@ -31,7 +31,7 @@ function toValues(dtype: NumericDType, data: TensorData<NumericDType>): ArrayLik
   return data;
 }
 
-/** What makes a value an element of a dtype; it gives undefined for one that the dtype does not hold. */
+/** The function that makes a value an element of a dtype; it returns undefined for one that the dtype does not hold. */
 function elementWriter(dtype: NumericDType): (value: Value) => Value | undefined {
   if (dtype === "float16") return (value) => toFloat16(Number(value));
   if (dtype === "bfloat16") return (value) => toBfloat16(Number(value));
@@ -47,5 +47,5 @@ function elementWriter(dtype: NumericDType): (value: Value) => Value | undefined
 function notHeld(value: Value, index: number, dtype: DType): ServingError {
   const isFraction = typeof value === "number" && !Number.isInteger(value);
   const why = isFraction ? "is not an integer" : "is out of its range";
-  return new ServingError("invalid_argument", `Element ${index}, ${value}, cannot become ${dtype}: it ${why}.`);
+  return invalidArgument(`Element ${index}, ${value}, cannot become ${dtype}: it ${why}.`);
 }

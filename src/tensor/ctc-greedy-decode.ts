@@ -1,9 +1,9 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import { axisView } from "./axis-view.ts";
 import { elementNumbers } from "./element-numbers.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** How the scores are laid out. */
+/** Layout of the scores. */
 export interface CtcOptions {
   /** The class that stands for "nothing here"; negative ones count from the end. Default 0. */
   readonly blank?: number;
@@ -42,7 +42,7 @@ export function ctcGreedyDecode(scores: Tensor, options: CtcOptions = {}): CtcSe
     throw invalid(`blank is ${blank}; expected one of ${classes.size} classes`);
   }
   const numbers = elementNumbers(scores, "ctcGreedyDecode");
-  const batchAxis = [0, 1, 2].find((axis) => axis !== time.axis && axis !== classes.axis) as number;
+  const batchAxis = [0, 1, 2].find((axis) => axis !== time.axis && axis !== classes.axis)!;
   const batch = shape.length === 2 ? { size: 1, innerCount: 0 } : axisView(shape, batchAxis, "ctcGreedyDecode");
   return Array.from({ length: batch.size }, (_, index) =>
     decode(numbers, {
@@ -84,12 +84,12 @@ function bestClass(numbers: ArrayLike<number>, start: number, { classes, classSt
   let best = blank;
   let score = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < classes; index++) {
-    const value = numbers[start + index * classStride] as number;
+    const value = numbers[start + index * classStride]!;
     if (value > score) [best, score] = [index, value];
   }
   return { best, score };
 }
 
 function invalid(problem: string): ServingError {
-  return new ServingError("invalid_argument", `ctcGreedyDecode: ${problem}.`);
+  return invalidArgument(`ctcGreedyDecode: ${problem}.`);
 }

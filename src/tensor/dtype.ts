@@ -22,7 +22,7 @@ interface DataByDType {
 export type DType = keyof DataByDType;
 /** Every dtype whose elements have a fixed width. */
 export type NumericDType = Exclude<DType, "bytes">;
-/** What a tensor of dtype D carries. Complex numbers take two consecutive slots: real, imaginary. */
+/** Data of a tensor of dtype D. Complex numbers take two consecutive slots: real, imaginary. */
 export type TensorData<D extends DType = DType> = DataByDType[D];
 /** A typed array that carries a numeric tensor. */
 export type NumericData = TensorData<NumericDType>;
@@ -63,7 +63,7 @@ const LAYOUTS: Readonly<Record<NumericDType, NumericLayout>> = {
 /** All dtype names, numeric first. */
 export const DTYPES: readonly DType[] = [...(Object.keys(LAYOUTS) as NumericDType[]), "bytes"];
 
-/** Whether a text is a dtype's name. */
+/** Checks that a text is a dtype's name. */
 export function isDType(name: string): name is DType {
   return name === "bytes" || Object.hasOwn(LAYOUTS, name);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { fromBfloat16, fromFloat16 } from "./float16.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -12,7 +12,7 @@ export function comparableElements(tensor: Tensor, caller: string): Comparable {
     return Float32Array.from(tensor.data as Uint16Array, dtype === "float16" ? fromFloat16 : fromBfloat16);
   }
   if (dtype !== "bytes" && dtype !== "complex64" && dtype !== "complex128") return tensor.data as Comparable;
-  throw new ServingError("invalid_argument", `${caller} got a ${dtype} tensor; expected real numbers.`);
+  throw invalidArgument(`${caller} got a ${dtype} tensor; expected real numbers.`);
 }
 
 /** The same as numbers; 64-bit integers beyond 2^53 are rounded. */

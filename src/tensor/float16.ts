@@ -27,14 +27,14 @@ export function toFloat16(value: number): number {
 /** The number that a bfloat16 bit pattern stands for; exact. */
 export function fromBfloat16(bits: number): number {
   bits32[0] = bits << 16;
-  return float32[0] as number;
+  return float32[0]!;
 }
 
 /** The bfloat16 bit pattern nearest to a number, ties to even. */
 export function toBfloat16(value: number): number {
   if (Number.isNaN(value)) return 0x7fc0;
   float32[0] = value;
-  const bits = bits32[0] as number;
+  const bits = bits32[0]!;
   const rounding = 0x7fff + ((bits >>> 16) & 1);
   return (bits + rounding) >>> 16;
 }

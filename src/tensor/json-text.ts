@@ -1,5 +1,5 @@
 import { constants } from "node:buffer";
-import { ServingError } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
 import { isPlainObject } from "./is-plain-object.ts";
 import { type Element, toNested } from "./nested.ts";
 import { createTensor, isTensor, type Tensor } from "./tensor.ts";
@@ -71,8 +71,7 @@ function isList(value: object): value is ArrayLike<unknown> {
 
 function noJson(what: string, place: readonly (string | number)[], hint = ""): ServingError {
   const where = place.map((key, level) => (typeof key === "number" ? `[${key}]` : `${level === 0 ? "" : "."}${key}`));
-  return new ServingError(
-    "invalid_argument",
+  return invalidArgument(
     `${where.join("") || "The value"} is ${what}, of which JSON would keep nothing; expected plain data, tensors or typed arrays.${hint}`,
   );
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import type { DType } from "./dtype.ts";
 import { fromBfloat16, fromFloat16 } from "./float16.ts";
 import type { Tensor } from "./tensor.ts";
@@ -15,14 +15,14 @@ function elementAt(tensor: Tensor, index: number): Element {
     case "bool":
       return tensor.data[index] !== 0;
     case "float16":
-      return fromFloat16(tensor.data[index] as number);
+      return fromFloat16(tensor.data[index]!);
     case "bfloat16":
-      return fromBfloat16(tensor.data[index] as number);
+      return fromBfloat16(tensor.data[index]!);
     case "complex64":
     case "complex128":
-      return [tensor.data[2 * index] as number, tensor.data[2 * index + 1] as number];
+      return [tensor.data[2 * index]!, tensor.data[2 * index + 1]!];
     default:
-      return tensor.data[index] as Exclude<Element, boolean>;
+      return tensor.data[index]!;
   }
 }
 
@@ -35,7 +35,7 @@ export function toNested(tensor: Tensor, leaf: (element: Element, dtype: DType) 
   let next = 0;
   const build = (level: number): unknown => {
     if (level === tensor.shape.length) return leaf(elementAt(tensor, next++), tensor.dtype);
-    return Array.from({ length: tensor.shape[level] as number }, () => build(level + 1));
+    return Array.from({ length: tensor.shape[level]! }, () => build(level + 1));
   };
   return build(0);
 }
@@ -45,8 +45,7 @@ function checkEmptyLists({ shape }: Tensor): void {
   if (end === -1) return;
   const lists = shape.slice(0, end).reduce((product, size) => product * size, 1);
   if (lists <= MAX_EMPTY_LISTS) return;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Shape [${shape}] has no elements, but ${lists} empty lists; expected ${MAX_EMPTY_LISTS} at most.`,
   );
 }

@@ -1,8 +1,8 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import { elementNumbers } from "./element-numbers.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** Which boxes {@link nonMaxSuppression} keeps. */
+/** Thresholds and form of the boxes for {@link nonMaxSuppression}. */
 export interface SuppressionOptions {
   /** Overlap (intersection over union) above which the box with the smaller score is dropped. Default 0.5. */
   readonly iouThreshold?: number;
@@ -10,7 +10,10 @@ export interface SuppressionOptions {
   readonly scoreThreshold?: number;
   /** Boxes that are kept at most. Default: all. */
   readonly maxBoxes?: number;
-  /** What the four numbers of a box are: `corners` = left, top, right, bottom (default); `size` = left, top, width, height; `center` = center x, center y, width, height. */
+  /**
+   * Meaning of a box's four numbers: `corners` = left, top, right, bottom (default); `size` = left, top, width, height;
+   * `center` = center x, center y, width, height.
+   */
   readonly format?: "corners" | "size" | "center";
   /** The class of each box: only boxes of the same class suppress one another. */
   readonly classes?: Tensor | ArrayLike<number>;
@@ -68,13 +71,8 @@ function toCandidates(boxes: Tensor, scores: Tensor, { classes, format = "corner
   const toBox = FORMATS[format];
   if (toBox === undefined) throw invalid(`format is "${format}"; expected corners, size or center`);
   return Array.from({ length: count }, (_, index) => {
-    const [a, b, c, d] = [0, 1, 2, 3].map((part) => numbers[4 * index + part] as number) as [
-      number,
-      number,
-      number,
-      number,
-    ];
-    return { index, score: values[index] as number, kind: kinds?.[index] ?? 0, ...toBox(a, b, c, d) };
+    const [a, b, c, d] = [0, 1, 2, 3].map((part) => numbers[4 * index + part]!) as [number, number, number, number];
+    return { index, score: values[index]!, kind: kinds?.[index] ?? 0, ...toBox(a, b, c, d) };
   }).filter(({ left, top, right, bottom }) => !Number.isNaN(left + top + right + bottom));
 }
 
@@ -112,5 +110,5 @@ function areaOf({ left, top, right, bottom }: Box): number {
 }
 
 function invalid(problem: string): ServingError {
-  return new ServingError("invalid_argument", `nonMaxSuppression: ${problem}.`);
+  return invalidArgument(`nonMaxSuppression: ${problem}.`);
 }

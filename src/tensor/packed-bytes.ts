@@ -1,6 +1,6 @@
 /** The elements of a `bytes` tensor as ranges of one block of bytes: millions of them cost 8 bytes each, where a Uint8Array costs over 100. */
 export interface PackedBytes {
-  /** Where the elements lie, in any order and with any gaps. */
+  /** Block that holds the elements, in any order and with any gaps. */
   readonly content: Uint8Array;
   /** Start and end of each element in {@link content}. */
   readonly ranges: Uint32Array;
@@ -13,7 +13,7 @@ const PACKED = Symbol("packed");
 /** Packed elements from where they lie. */
 export function packBytes(content: Uint8Array, ranges: Uint32Array): PackedBytes {
   let byteLength = 0;
-  for (let at = 0; at < ranges.length; at += 2) byteLength += (ranges[at + 1] as number) - (ranges[at] as number);
+  for (let at = 0; at < ranges.length; at += 2) byteLength += ranges[at + 1]! - ranges[at]!;
   return { content, ranges, byteLength };
 }
 
@@ -27,7 +27,7 @@ export function packedOf(tensor: object): PackedBytes | undefined {
   return (tensor as { readonly [PACKED]?: PackedBytes })[PACKED];
 }
 
-/** Whether the memory of packed elements was transferred to another thread. */
+/** Checks if the memory of packed elements was transferred to another thread. */
 export function isGone({ content, byteLength }: PackedBytes): boolean {
   return content.length === 0 && byteLength > 0;
 }

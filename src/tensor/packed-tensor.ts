@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
 import { createTensor, elementCount, type Tensor } from "./tensor.ts";
 
@@ -12,8 +12,7 @@ const FEW_ELEMENTS = 16;
 export function createPackedTensor(shape: readonly number[], packed: PackedBytes): Tensor<"bytes"> {
   const count = packed.ranges.length / 2;
   if (elementCount(shape) !== count) {
-    throw new ServingError(
-      "invalid_argument",
+    throw invalidArgument(
       `A bytes tensor of shape [${shape}] has ${elementCount(shape)} values, but ${count} were given.`,
     );
   }

@@ -22,7 +22,7 @@ export function markPlainLists(json: unknown): void {
   for (const name in json) markPlainLists((json as Record<string, unknown>)[name]);
 }
 
-/** Whether this very list was in JSON that {@link markPlainLists} saw. */
+/** Checks that this very list was in JSON that {@link markPlainLists} saw. */
 export function isPlainList(list: object): boolean {
   return PLAIN in list;
 }

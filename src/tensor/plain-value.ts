@@ -1,4 +1,4 @@
-import { reasonText, ServingError } from "../errors.ts";
+import { invalidArgument, reasonText, type ServingError } from "../errors.ts";
 import { chooseDType, type Leaf } from "./choose-dtype.ts";
 import { type DType, type NumericData, type NumericDType, numericLayout } from "./dtype.ts";
 import { toBfloat16, toFloat16 } from "./float16.ts";
@@ -7,7 +7,7 @@ import { toJsonText } from "./json-text.ts";
 import { assertCarriable, createTensor, createTensors, looksLikeTensor, type Tensor, type Tensors } from "./tensor.ts";
 
 /**
- * What a hook may return for one name, beside a {@link Tensor}:
+ * Values that a hook may return for one name, in addition to a {@link Tensor}:
  * - number: int32 if it is an integer that fits, int64 if it is a safe integer, else float32, if that does not make it infinite;
  *   bigint: int64, or uint64 above its range
  * - boolean: bool; string: `bytes` holding UTF-8; Buffer: one `bytes` element
@@ -31,10 +31,7 @@ const encoder = new TextEncoder();
 /** Turns named values into tensors; `dtypeOf` tells the dtype that a name's numbers should take, where one is known. Throws `invalid_argument` as {@link toTensor} does. */
 export function toTensors(values: Values, dtypeOf: (name: string) => DType | undefined = () => undefined): Tensors {
   if (typeof values !== "object" || values === null) {
-    throw new ServingError(
-      "invalid_argument",
-      `The values are ${nameOf(values)}; expected an object of values by name.`,
-    );
+    throw invalidArgument(`The values are ${nameOf(values)}; expected an object of values by name.`);
   }
   return createTensors(Object.entries(values).map(([name, value]) => [name, toTensor(value, name, dtypeOf(name))]));
 }
@@ -80,7 +77,7 @@ function fromTypedArray(value: ArrayBufferView, place: string): Tensor {
 function shapeOf(value: unknown, place: string): number[] {
   const shape: number[] = [];
   for (let level = value; isList(level); level = level[0]) {
-    if (shape.length > 64) throw new ServingError("invalid_argument", `${place} is nested more than 64 levels deep.`);
+    if (shape.length > 64) throw invalidArgument(`${place} is nested more than 64 levels deep.`);
     shape.push(level.length);
   }
   return shape;
@@ -104,10 +101,7 @@ function flatten(value: unknown, shape: readonly number[], level: number, place:
 }
 
 function ragged(place: string, came: string, expected: string): ServingError {
-  return new ServingError(
-    "invalid_argument",
-    `${place} has ${came}, but its first neighbour has ${expected}; a tensor cannot be ragged.`,
-  );
+  return invalidArgument(`${place} has ${came}, but its first neighbour has ${expected}; a tensor cannot be ragged.`);
 }
 
 function toLeaf(value: unknown, place: string): Leaf {
@@ -130,14 +124,13 @@ function toJson(value: PlainObject, place: string): string {
     return toJsonText(value);
   } catch (reason) {
     const message = `${place} cannot be written as JSON text: ${reasonText(reason)}`;
-    throw new ServingError("invalid_argument", message, { cause: reason });
+    throw invalidArgument(message, reason);
   }
 }
 
 function unusable(value: unknown, place: string): ServingError {
   const hint = value instanceof Promise ? " Was an await forgotten?" : "";
-  return new ServingError(
-    "invalid_argument",
+  return invalidArgument(
     `${place} is ${nameOf(value)}; expected a tensor, number, boolean, string, Buffer, typed array, plain object, or nested arrays of them.${hint}`,
   );
 }

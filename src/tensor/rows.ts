@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { type NumericData, numericLayout } from "./dtype.ts";
 import { createTensor, elementCount, type Tensor } from "./tensor.ts";
 
@@ -46,7 +46,7 @@ export function concatRows(tensors: readonly Tensor[]): Tensor {
 export function padTo(tensor: Tensor, shape: readonly number[]): Tensor {
   if (shape.every((size, axis) => size === tensor.shape[axis])) return tensor;
   if (tensor.data.length === 0)
-    throw new ServingError("invalid_argument", "An empty tensor cannot be padded: it has no element to pad with.");
+    throw invalidArgument("An empty tensor cannot be padded: it has no element to pad with.");
   const data = paddedData(tensor, shape);
   return createTensor(tensor.dtype, shape, data as never);
 }
@@ -64,17 +64,17 @@ function paddedData(tensor: Tensor, shape: readonly number[]): ArrayLike<unknown
   return target;
 }
 
-/** Where an element of the larger shape lies in the smaller one; 0, the first element, outside of it. */
+/** Index in the smaller shape of an element of the larger one; 0, the first element, outside of it. */
 function sourceIndex(index: number, small: readonly number[], large: readonly number[]): number {
   let rest = index;
   let from = 0;
   let stride = 1;
   for (let axis = large.length - 1; axis >= 0; axis--) {
-    const size = large[axis] as number;
+    const size = large[axis]!;
     const position = rest % size;
-    if (position >= (small[axis] as number)) return 0;
+    if (position >= small[axis]!) return 0;
     from += position * stride;
-    stride *= small[axis] as number;
+    stride *= small[axis]!;
     rest = Math.floor(rest / size);
   }
   return from;

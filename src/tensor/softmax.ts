@@ -30,8 +30,8 @@ function softmaxLine(
 ): void {
   const end = start + size * stride;
   let largest = Number.NEGATIVE_INFINITY;
-  for (let at = start; at < end; at += stride) largest = Math.max(largest, source[at] as number);
+  for (let at = start; at < end; at += stride) largest = Math.max(largest, source[at]!);
   let sum = 0;
-  for (let at = start; at < end; at += stride) sum += Math.exp((source[at] as number) - largest);
-  for (let at = start; at < end; at += stride) target[at] = Math.exp((source[at] as number) - largest) / sum;
+  for (let at = start; at < end; at += stride) sum += Math.exp(source[at]! - largest);
+  for (let at = start; at < end; at += stride) target[at] = Math.exp(source[at]! - largest) / sum;
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { type DType, isDType, type NumericData, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
 import { packedOf } from "./packed-bytes.ts";
 import { isPlainList } from "./plain-list.ts";
@@ -19,8 +19,7 @@ export function createTensor<D extends DType>(dtype: D, shape: readonly number[]
   checkCarrier(dtype, data);
   const expected = elementCount(shape) * slotsOf(dtype);
   if (data.length !== expected) {
-    throw new ServingError(
-      "invalid_argument",
+    throw invalidArgument(
       `A ${dtype} tensor of shape [${shape}] has ${expected} values, but ${data.length} were given.`,
     );
   }
@@ -39,15 +38,12 @@ export function elementCount(shape: readonly number[]): number {
   let count = 1;
   for (const dim of shape) {
     if (!Number.isSafeInteger(dim) || dim < 0) {
-      throw new ServingError(
-        "invalid_argument",
-        `Shape [${shape}] has dimension ${dim}; expected an integer of 0 or more.`,
-      );
+      throw invalidArgument(`Shape [${shape}] has dimension ${dim}; expected an integer of 0 or more.`);
     }
     count *= dim;
   }
   if (!Number.isSafeInteger(count)) {
-    throw new ServingError("invalid_argument", `Shape [${shape}] has more elements than can be counted.`);
+    throw invalidArgument(`Shape [${shape}] has more elements than can be counted.`);
   }
   return count;
 }
@@ -58,11 +54,9 @@ const MAX_DIMENSION = 2 ** 31 - 1;
 
 /** Throws `invalid_argument`, naming the tensor, for a shape that cannot be passed between threads: a rank over 254 or a dimension of 2^31 and more. */
 export function assertCarriable(shape: readonly number[], name: string): void {
-  if (shape.length > MAX_RANK)
-    throw new ServingError("invalid_argument", `${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);
+  if (shape.length > MAX_RANK) throw invalidArgument(`${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);
   for (const size of shape) {
-    if (size > MAX_DIMENSION)
-      throw new ServingError("invalid_argument", `${name} has a dimension of ${size}; expected less than 2^31.`);
+    if (size > MAX_DIMENSION) throw invalidArgument(`${name} has a dimension of ${size}; expected less than 2^31.`);
   }
 }
 
@@ -86,12 +80,18 @@ export function toBytes(data: NumericData): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** Whether a value is a tensor: a dtype's name, a shape, and data in what carries that dtype. Plain JSON with such members is none. */
+/**
+ * Checks that a value is a tensor: a dtype's name, a shape, and data in an array that carries that dtype. Plain JSON
+ * with such members is not.
+ */
 export function isTensor(value: unknown): value is Tensor {
   return looksLikeTensor(value) && carries(value.dtype, value.data);
 }
 
-/** Whether a value has a tensor's members, whatever carries its data: a tensor, or what was meant as one. JSON that a client sent is none, whatever its members. */
+/**
+ * Checks that a value has a tensor's members, whatever carries its data: a tensor, or an object meant as one. JSON that
+ * a client sent is not, whatever its members.
+ */
 export function looksLikeTensor(value: unknown): value is Tensor {
   if (typeof value !== "object" || value === null) return false;
   const { dtype, shape, data } = value as { dtype?: unknown; shape?: unknown; data?: unknown };
@@ -112,8 +112,7 @@ function checkCarrier(dtype: DType, data: unknown): void {
   if (carries(dtype, data)) return;
   const came = dtype === "bytes" && Array.isArray(data) ? data.find(isNoBytes) : data;
   const what = typeof came === "object" && came !== null ? `a ${came.constructor?.name ?? "object"}` : typeof came;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     dtype === "bytes"
       ? `A bytes tensor's data has ${what}; expected an array with one Uint8Array for each element.`
       : `A ${dtype} tensor's data is ${what}; expected a ${numericLayout(dtype).array.name}.`,

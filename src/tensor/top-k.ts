@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { axisView, forEachLine } from "./axis-view.ts";
 import { comparableElements } from "./element-numbers.ts";
 import { createTensor, type Tensor } from "./tensor.ts";
@@ -20,7 +20,7 @@ export function topK(tensor: Tensor, k: number, axis = -1): TopK {
   const elements = comparableElements(tensor, "topK");
   const view = axisView(tensor.shape, axis, "topK");
   if (!Number.isInteger(k) || k < 1) {
-    throw new ServingError("invalid_argument", `topK got k = ${k}; expected a positive integer.`);
+    throw invalidArgument(`topK got k = ${k}; expected a positive integer.`);
   }
   const { size, innerCount: stride } = view;
   const kept = Math.min(k, size);
@@ -32,7 +32,7 @@ export function topK(tensor: Tensor, k: number, axis = -1): TopK {
     const order = Array.from({ length: size }, (_, index) => index);
     order.sort((a, b) => compare(elements[start + b * stride], elements[start + a * stride]) || a - b);
     for (let rank = 0; rank < kept; rank++) {
-      const index = order[rank] as number;
+      const index = order[rank]!;
       indices[target + rank * stride] = index;
       values[target + rank * stride] = tensor.data[start + index * stride] as number;
     }

@@ -12,7 +12,7 @@ export function transfer(tensor: Tensor): Tensor {
   return tensor;
 }
 
-/** Whether a tensor was given away. */
+/** Checks if a tensor was marked by {@link transfer}. */
 export function isTransferred(tensor: Tensor): boolean {
   return given.has(contentOf(tensor));
 }

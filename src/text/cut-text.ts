@@ -11,11 +11,11 @@ export function cutText(message: string): string {
   const bytes = Buffer.from(message.length > MAX_BYTES ? message.slice(0, MAX_BYTES + 2) : message);
   if (bytes.length <= MAX_BYTES) return bytes.toString();
   let end = MAX_BYTES;
-  while (isContinuation(bytes[end] as number)) end--;
+  while (isContinuation(bytes[end]!)) end--;
   return bytes.toString("utf8", 0, end) + CUT_MARK;
 }
 
-/** Whether a byte is the second or a later one of a UTF-8 character. */
+/** Checks that a byte is the second or a later one of a UTF-8 character. */
 function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }

@@ -1,12 +1,15 @@
 import { readdirSync } from "node:fs";
 
-/** Where absolute paths begin on POSIX systems, had by this machine or not: libraries tell of the machine that built them. */
+/**
+ * Beginnings of absolute paths on POSIX systems, had by this machine or not: libraries name paths of the machine that
+ * built them.
+ */
 const USUAL_ROOTS =
   "bin boot dev etc home lib lib64 media mnt opt private proc root run sbin srv sys tmp usr var Applications Library System Users Volumes";
 
 /** `/`, `C:\`, `\\server` or `file://`, and the first letter of a name. */
 const ABSOLUTE = String.raw`(?:file:\/{1,3}|[A-Za-z]:[/\\]|\\\\|\/)[^\s/\\'"\`]`;
-/** What a path without quotes may hold; brackets and commas end it. */
+/** A character of a path without quotes; brackets and commas end it. */
 const LETTER = String.raw`[^\s'"\`<>|,;()[\]{}]`;
 const WORD = String.raw`[^\s'"\`<>|,;()[\]{}/\\]+`;
 /** A path goes on behind a space where the next word has a separator itself (and is no URL), or a few words lead to a file's name with an ending. */

@@ -1,14 +1,14 @@
-/** What the system says when a file cannot be read, in words that follow the file's name. */
+/** The system's reasons why a file cannot be read, in words that follow the file's name. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
-  ENOTDIR: "does not exist, since a part of its path is no folder",
+  ENOTDIR: "does not exist, since a part of its path is not a folder",
   EACCES: "may not be read (permission denied)",
   EPERM: "may not be read (permission denied)",
   EISDIR: "is a folder",
   ELOOP: "is a link that leads back to itself",
 };
 
-/** Why a file could not be read, to follow its name in a message: `does not exist`. */
+/** The reason why a file could not be read, to follow its name in a message: `does not exist`. */
 export function readProblem(reason: unknown): string {
   const { code = "unknown error" } = (reason ?? {}) as { code?: string };
   return PROBLEMS[code] ?? `cannot be read (${code})`;

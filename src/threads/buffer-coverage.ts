@@ -2,19 +2,22 @@ import { packedOf } from "../tensor/packed-bytes.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 import { OwnMap } from "./own-built-ins.ts";
 
-/** What a buffer may hold beside the tensors that view it: an eighth, such as the heads of a message that brought them. */
+/**
+ * Part of a buffer that may lie outside the tensors that view it: an eighth, such as the heads of a message that
+ * brought them.
+ */
 const MAX_SLACK_PART = 1 / 8;
 
-/** How much of each buffer the tensors of one record view, who are all that there is to look at it when they nearly fill it. */
+/** Bytes of each buffer that the tensors of one record view, which are its only users when they nearly fill it. */
 export class BufferCoverage {
   /** By buffer: the length of what begins at each place. */
   readonly #views = new OwnMap<ArrayBufferLike, Map<number, number>>();
 
   constructor(tensors: Tensors) {
-    for (const name in tensors) this.#count(tensors[name] as Tensor);
+    for (const name in tensors) this.#count(tensors[name]!);
   }
 
-  /** Whether the tensors are the buffer's only contents, so that it may be transferred with them. */
+  /** Checks that the tensors are the buffer's only contents, so that it may be transferred with them. */
   isWhole(buffer: ArrayBufferLike): boolean {
     let covered = 0;
     for (const bytes of this.#views.get(buffer)?.values() ?? []) covered += bytes;

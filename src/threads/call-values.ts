@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import { isPlainObject } from "../tensor/is-plain-object.ts";
 import { toTensor } from "../tensor/plain-value.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
@@ -9,7 +9,7 @@ export interface PackedValues {
   readonly tensors: Tensors;
 }
 
-/** What stands in JSON for a value that JSON has no word for. */
+/** Mark in JSON for a value that JSON has no word for. */
 type Marker =
   | { readonly $tensor: number }
   | { readonly $data: number }
@@ -47,7 +47,7 @@ export function unpackValues({ json, tensors }: PackedValues): unknown {
     if (typeof each !== "object" || each === null) return each;
     const marker = each as { [Key in "$tensor" | "$data"]?: number } & TextMarker & { $undefined?: true };
     if (marker.$tensor !== undefined) return tensors[marker.$tensor];
-    if (marker.$data !== undefined) return dataOf(tensors[marker.$data] as Tensor);
+    if (marker.$data !== undefined) return dataOf(tensors[marker.$data]!);
     if (marker.$bigint !== undefined) return BigInt(marker.$bigint);
     if (marker.$number !== undefined) return Number(marker.$number);
     if (marker.$undefined) return undefined;
@@ -77,10 +77,7 @@ function unescapeKey(name: string): string {
 
 function cannotCross(what: string): ServingError {
   const expected = "tensors, typed arrays, Buffers and plain data";
-  return new ServingError(
-    "invalid_argument",
-    `${what} cannot be passed between a hook and a model; expected ${expected}.`,
-  );
+  return invalidArgument(`${what} cannot be passed between a hook and a model; expected ${expected}.`);
 }
 
 /** A Buffer travels as one `bytes` element. */

@@ -5,7 +5,10 @@ import { type MalformedListener, MalformedMessage } from "./malformed-message.ts
 import { runSoon } from "./own-built-ins.ts";
 import type { WireRecord } from "./wire-record.ts";
 
-/** When a channel posts what was sent: `soon` = with everything else of this turn of the event loop; `held` = when {@link Channel.flush} is called. */
+/**
+ * Time at which a channel posts messages: `soon` = with everything else of this turn of the event loop; `held` = when
+ * {@link Channel.flush} is called.
+ */
 export type Flushing = "soon" | "held";
 
 /** One end of a line between two hosts: records are collected and posted as one frame. */
@@ -27,7 +30,7 @@ export class Channel {
     });
   }
 
-  /** Whether the other side may still hear. */
+  /** True while the other side may still receive. */
   get isOpen(): boolean {
     return this.#open;
   }

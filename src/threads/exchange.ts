@@ -4,7 +4,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { Channel } from "./channel.ts";
 import type { HostPort } from "./host-port.ts";
 import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
-import { OwnMap, OwnSet } from "./own-built-ins.ts";
+import { RequestMap } from "./request-map.ts";
 import type { StartMark } from "./start-mark.ts";
 import { fromWireError, parseWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
@@ -21,21 +21,20 @@ export interface Answer {
   readonly tensors: Tensors;
 }
 
-/** What to ask, and until when. */
+/** A request, and the signal that ends it. */
 export interface Question extends Omit<WireRecord, "id"> {
   /** Aborting tells the other side to give up; the question then rejects with the signal's reason. */
-  readonly signal?: CancelSignal;
+  readonly signal: CancelSignal | undefined;
   /** Hands large tensors over instead of copying them. */
-  readonly give?: boolean;
+  readonly give: boolean;
 }
-
-/** What a question that leaves something out has, so that it is not looked up in Object.prototype, which user code may extend. */
-const NO_OPTIONS = { meta: undefined, tensors: undefined, signal: undefined, give: false } as const;
 
 /** Errors of questions that nobody began to answer. */
 const neverStarted = new WeakSet<ServingError>();
 
-/** Whether what a question was rejected with says that the other side ended without having begun it: then it may be asked again. */
+/**
+ * Checks if the error of a request says that the other side ended without having begun it: then it may be sent again.
+ */
 export function wasNeverStarted(reason: unknown): boolean {
   return reason instanceof ServingError && neverStarted.has(reason);
 }
@@ -43,9 +42,9 @@ export function wasNeverStarted(reason: unknown): boolean {
 /** The asking end of a line: questions go out, answers come back by id, and a dead line fails what was asked on it. */
 export class Exchange {
   readonly #channel: Channel;
-  readonly #waiting = new OwnMap<number, Waiting>();
+  readonly #waiting = new RequestMap<Waiting>();
   /** Questions that nobody waits for any more, but the other side still works on. */
-  readonly #cancelled = new OwnSet<number>();
+  readonly #cancelled = new RequestMap<true>();
   readonly #whoIsGone: string;
   readonly #startMark: StartMark | undefined;
   readonly #idleListeners: (() => void)[] = [];
@@ -60,19 +59,18 @@ export class Exchange {
     this.#channel.onClose(() => this.#failAll());
   }
 
-  /** Whether questions can still reach the other side. */
+  /** True while requests can still reach the other side. */
   get isOpen(): boolean {
     return this.#channel.isOpen;
   }
 
-  /** How many questions the other side works on, cancelled ones too. */
+  /** Number of requests that the other side works on, cancelled ones too. */
   get pending(): number {
     return this.#waiting.size + this.#cancelled.size;
   }
 
   /** Asks, and resolves with the answer; throws `unavailable` when the other side is gone. */
-  ask(question: Question): Promise<Answer> {
-    const { kind, meta, tensors, signal, give } = { ...NO_OPTIONS, ...question };
+  ask({ kind, meta, tensors, signal, give }: Question): Promise<Answer> {
     if (!this.#channel.isOpen) return Promise.reject(this.#gone());
     if (signal?.aborted) return Promise.reject(signal.reason);
     this.#lastId = (this.#lastId + 1) & 0x3fffffff;
@@ -80,8 +78,8 @@ export class Exchange {
     return new Promise((resolve, reject) => {
       const cancel = () => {
         this.#forget(id);
-        this.#cancelled.add(id);
-        this.#channel.send({ kind: CANCEL, id });
+        this.#cancelled.set(id, true);
+        this.#channel.send({ kind: CANCEL, id, meta: undefined, tensors: undefined });
         reject(signal?.reason);
       };
       const forget = () => signal?.removeEventListener("abort", cancel);
@@ -125,7 +123,7 @@ export class Exchange {
   }
 
   /** An answer to a cancelled question only says that the other side is done with it. */
-  #receive({ kind, id, meta, tensors = {} }: WireRecord): void {
+  #receive({ kind, id, meta, tensors }: WireRecord): void {
     if (kind !== ANSWER && kind !== FAILURE) throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
     const error = kind === FAILURE ? parseWireError(meta) : undefined;
     if (this.#cancelled.delete(id)) {
@@ -138,18 +136,17 @@ export class Exchange {
     waiting.forget();
     this.#forget(id);
     if (error !== undefined) waiting.reject(fromWireError(error));
-    else waiting.resolve({ meta, tensors });
+    else waiting.resolve({ meta, tensors: tensors ?? {} });
   }
 
   #failAll(): void {
-    for (const [id, { reject, forget }] of this.#waiting) {
+    this.#waiting.takeAll(({ reject, forget }, id) => {
       const error = this.#gone();
       if (this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
       forget();
       reject(error);
-    }
-    this.#waiting.clear();
-    this.#cancelled.clear();
+    });
+    this.#cancelled.takeAll(() => {});
     this.#tellIdle();
   }
 

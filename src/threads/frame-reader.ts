@@ -49,10 +49,10 @@ class FrameReader {
     this.#memory = Buffer.from(memory);
     this.#integers = new Int32Array(memory);
     this.#buffers = buffers;
-    this.recordCount = this.#count(this.#integers[0] as number, MIN_ENTRY_BYTES, "records");
+    this.recordCount = this.#count(this.#integers[0]!, MIN_ENTRY_BYTES, "records");
   }
 
-  /** Whether every buffer belongs to a tensor. */
+  /** True once every buffer belongs to a tensor. */
   get isAtEnd(): boolean {
     return this.#usedBuffers === this.#buffers.length;
   }
@@ -177,7 +177,7 @@ function view(dtype: NumericDType, { buffer, byteOffset, byteLength }: Uint8Arra
 
 function checkRanges(ranges: Uint32Array, contentBytes: number): void {
   for (let at = 0; at < ranges.length; at += 2) {
-    const [start, end] = [ranges[at] as number, ranges[at + 1] as number];
+    const [start, end] = [ranges[at]!, ranges[at + 1]!];
     if (start > end || end > contentBytes) throw new MalformedMessage(`it has an element from ${start} to ${end}`);
   }
 }

@@ -15,7 +15,7 @@ const FIRST_CAPACITY = 4096;
 const handedOver = new OwnWeakSet<ArrayBufferLike>();
 const encoder = new TextEncoder();
 
-/** Whether the tensors of a record may be transferred, and which they are. */
+/** The tensors of a record, and the permission to transfer them. */
 interface Ownership {
   readonly give: boolean;
   readonly all: Tensors;
@@ -29,12 +29,12 @@ export class FrameWriter {
   #position = FRAME_HEADER_BYTES;
   #records = 0;
   #buffers: ArrayBuffer[] = [];
-  /** What the tensors of the record at hand cover of their buffers; made for the first that may be transferred. */
+  /** Parts of their buffers that the record's tensors cover; made for the first that may be transferred. */
   #coverage: BufferCoverage | undefined;
-  /** Where in {@link #buffers} those lie that were transferred for the record at hand. */
+  /** Index in {@link #buffers} of each buffer that was transferred for the record at hand. */
   readonly #transferred = new OwnMap<ArrayBufferLike, number>();
 
-  /** Whether nothing was written since the last {@link take}. */
+  /** True where nothing was written since the last {@link take}. */
   get isEmpty(): boolean {
     return this.#records === 0;
   }
@@ -61,8 +61,7 @@ export class FrameWriter {
   }
 
   #record(record: WireRecord, give: boolean): void {
-    // Its own fields alone: user code may have given all objects such fields.
-    const { kind, id, meta, tensors } = { meta: undefined, tensors: undefined, ...record };
+    const { kind, id, meta, tensors } = record;
     const metaText = meta === undefined ? "" : toJson(meta);
     this.#reserve(24 + 3 * metaText.length);
     const start = this.#position >> 2;
@@ -72,7 +71,7 @@ export class FrameWriter {
     this.#integers[start + 2] = this.#text(metaText);
     let count = 0;
     for (const name in tensors) {
-      this.#tensor(name, tensors[name] as Tensor, { give, all: tensors });
+      this.#tensor(name, tensors[name]!, { give, all: tensors });
       count++;
     }
     this.#integers[start + 3] = count;
@@ -103,7 +102,7 @@ export class FrameWriter {
     const start = this.#position >> 2;
     this.#position += 16;
     this.#integers[start] = this.#text(name);
-    this.#integers[start + 1] = ((DTYPE_INDEX.get(dtype) as number) << 8) | shape.length;
+    this.#integers[start + 1] = (DTYPE_INDEX.get(dtype)! << 8) | shape.length;
     this.#integers[start + 2] = content.length;
     for (const size of shape) this.#integer(size);
     // What was packed here is nobody else's, unless it is a single element where it lay.
@@ -145,7 +144,7 @@ export class FrameWriter {
     return added;
   }
 
-  /** Whether nobody but the record's own tensors looks at the buffer of one of them. */
+  /** Checks that only the record's own tensors use the buffer of one of them. */
   #isOwned(content: Uint8Array, all: Tensors): boolean {
     if (isAlone(content)) return true;
     this.#coverage ??= new BufferCoverage(all);
@@ -192,7 +191,7 @@ function inlineSize({ length }: Uint8Array): number {
   return length < OWN_BUFFER_BYTES ? length : 4;
 }
 
-/** What a buffer may hold beside a content that owns it, in bytes: the rest of the message that brought it. */
+/** Bytes that a buffer may hold in addition to a content that owns it: the rest of the message that brought it. */
 const MAX_SLACK_BYTES = 1024;
 
 /** A buffer that is pooled, or carries much beside this content, is not transferred for its sake: its other views would lose it. */
@@ -206,7 +205,7 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
     setView(target, content, position);
     return;
   }
-  for (let index = 0; index < content.length; index++) target[position + index] = content[index] as number;
+  for (let index = 0; index < content.length; index++) target[position + index] = content[index]!;
 }
 
 /** A tensor that was handed over before, or was none to begin with, must not spoil a frame. */

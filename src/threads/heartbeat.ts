@@ -1,15 +1,27 @@
 import { atomicAdd, atomicLoad } from "./own-built-ins.ts";
 
-/** How often a thread shows that its event loop turns, in milliseconds. */
+/** Milliseconds between two signs that a thread's event loop turns. */
 const BEAT_MS = 100;
 
-/** Counts the turns of this thread's event loop where another thread can see them; the first at once. */
-export function startHeartbeat(memory: SharedArrayBuffer): void {
+/** Counts the turns of this thread's event loop where another thread can see them; the first at once. Returns how to pause that. */
+export function startHeartbeat(memory: SharedArrayBuffer): PauseHeartbeat {
   const beats = new Int32Array(memory);
-  const beat = () => atomicAdd(beats, 0, 1);
+  let pauses = 0;
+  const beat = () => {
+    if (pauses === 0) atomicAdd(beats, 0, 1);
+  };
   beat();
   setInterval(beat, BEAT_MS).unref();
+  return () => {
+    pauses++;
+    return () => {
+      pauses--;
+    };
+  };
 }
+
+/** Makes a thread look unresponsive, whose event loop turns but whose work does not; call what it returns once to end that. */
+export type PauseHeartbeat = () => () => void;
 
 /** A thread's heartbeat, watched from another thread. */
 export class HeartbeatWatch {

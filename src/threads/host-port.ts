@@ -5,8 +5,8 @@ const { postMessage, on, once, close } = MessagePort.prototype;
 const { apply } = Reflect;
 
 /**
- * How one host talks to another: a worker thread's message port today; a child process may follow where a native crash
- * must not take the server along. Messages arrive in order; what is sent to a closed port is lost without a word.
+ * Connection between two hosts: a worker thread's message port today; a child process may follow where a native crash
+ * must not take the server along. Messages arrive in order; a message to a closed port is lost without an error.
  */
 export interface HostPort {
   /** Sends a message; the buffers in `transfer` are gone from this side. */

@@ -1,4 +1,4 @@
-/** What stands for a function of a handle on the side that cannot call it directly. */
+/** Mark of a function of a handle on the side that cannot call it directly. */
 interface MethodMarker {
   readonly $method: string;
 }

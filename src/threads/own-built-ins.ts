@@ -30,7 +30,5 @@ function withOwnMethods<Class extends { readonly prototype: object }>(subclass: 
 
 /** A Map with methods of its own. */
 export const OwnMap = withOwnMethods(class OwnMap<Key, Value> extends Map<Key, Value> {});
-/** A Set with methods of its own. */
-export const OwnSet = withOwnMethods(class OwnSet<Value> extends Set<Value> {});
 /** A WeakSet with methods of its own. */
 export const OwnWeakSet = withOwnMethods(class OwnWeakSet<Value extends object> extends WeakSet<Value> {});

@@ -8,12 +8,12 @@ export function packElements(elements: readonly Uint8Array[]): PackedBytes {
     return { content: first, ranges: Uint32Array.of(0, first.length), byteLength: first.length };
   }
   let byteLength = 0;
-  for (let index = 0; index < elements.length; index++) byteLength += (elements[index] as Uint8Array).length;
+  for (let index = 0; index < elements.length; index++) byteLength += elements[index]!.length;
   const content = new Uint8Array(byteLength);
   const ranges = new Uint32Array(2 * elements.length);
   let position = 0;
   for (let index = 0; index < elements.length; index++) {
-    const element = elements[index] as Uint8Array;
+    const element = elements[index]!;
     setView(content, element, position);
     ranges[2 * index] = position;
     position += element.length;

@@ -4,7 +4,7 @@ export function passLines(stream: NodeJS.ReadableStream, onLine: (line: string) 
   stream.setEncoding("utf8");
   stream.on("data", (text: string) => {
     const lines = (rest + text).split("\n");
-    rest = lines.pop() as string;
+    rest = lines.pop()!;
     for (const line of lines) onLine(line);
   });
   stream.on("end", () => {

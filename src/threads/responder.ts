@@ -1,23 +1,30 @@
 import { CancelSource } from "../async/cancel-source.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { Channel, type Flushing } from "./channel.ts";
-import { ANSWER, type Answer, CANCEL, FAILURE } from "./exchange.ts";
+import { ANSWER, CANCEL, FAILURE } from "./exchange.ts";
 import type { HostPort } from "./host-port.ts";
 import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
-import { OwnMap } from "./own-built-ins.ts";
+import { RequestMap } from "./request-map.ts";
 import type { StartMark } from "./start-mark.ts";
 import { toWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
 
-/** How a {@link Responder} answers. */
+/** Contents of an answer; all members are required, as those of a {@link WireRecord}. */
+export type Reply = Pick<WireRecord, "meta" | "tensors">;
+const NO_REPLY: Reply = { meta: undefined, tensors: undefined };
+
+/** Settings of a {@link Responder}. */
 export interface ResponderOptions {
   /** Answers a question; its signal aborts when the asker cancels or is gone. */
-  readonly answer: (question: WireRecord, signal: CancelSource) => Promise<Partial<Answer>>;
+  readonly answer: (question: WireRecord, signal: CancelSource) => Promise<Reply>;
   /** Throws {@link MalformedMessage} for a question that the asker should not have sent; absent = the asker is trusted. */
   readonly check?: (question: WireRecord) => void;
-  /** Whether the tensors of an answer are of no further use to the answerer, so that large ones may be handed over. Default false. */
+  /**
+   * True where the answerer has no further use for the tensors of an answer, so that large ones may be transferred.
+   * Default false.
+   */
   readonly give?: boolean;
-  /** Where each question is marked as begun, for who wants to know when this side is gone. */
+  /** Memory in which each request is marked as begun, for code that outlives this side. */
   readonly startMark?: StartMark;
   /** Default `soon`. */
   readonly flushing?: Flushing;
@@ -29,7 +36,7 @@ export interface ResponderOptions {
 export class Responder {
   readonly #channel: Channel;
   readonly #options: ResponderOptions;
-  readonly #running = new OwnMap<number, CancelSource>();
+  readonly #running = new RequestMap<CancelSource>();
 
   constructor(port: HostPort, options: ResponderOptions) {
     this.#options = options;
@@ -57,7 +64,8 @@ export class Responder {
       this.#running.get(record.id)?.abort();
       return;
     }
-    if (this.#running.has(record.id)) throw new MalformedMessage(`it asks request ${record.id} a second time`);
+    if (this.#running.get(record.id) !== undefined)
+      throw new MalformedMessage(`it asks request ${record.id} a second time`);
     this.#options.check?.(record);
     void this.#answer(record);
   }
@@ -70,7 +78,7 @@ export class Responder {
     try {
       const answer = await this.#options.answer(question, abort);
       // Nobody waits for what was cancelled, but that it is done is to be known.
-      this.#send(id, abort.aborted ? {} : answer);
+      this.#send(id, abort.aborted ? NO_REPLY : answer);
     } catch (reason) {
       this.#fail(id, reason);
     } finally {
@@ -79,10 +87,13 @@ export class Responder {
     }
   }
 
-  /** What cannot be written, such as a shape with a rank of 300, is the answerer's fault, never the asker's. */
-  #send(id: number, answer: Partial<Answer>): void {
+  /**
+   * Sends an answer. One that cannot be written, such as a shape with a rank of 300, is the answerer's fault, never the
+   * client's.
+   */
+  #send(id: number, answer: Reply): void {
     const { give = false } = this.#options;
-    const { meta, tensors } = { meta: undefined, tensors: undefined, ...answer };
+    const { meta, tensors } = answer;
     try {
       this.#channel.send({ kind: ANSWER, id, meta, tensors }, { give });
     } catch (reason) {
@@ -90,17 +101,19 @@ export class Responder {
     }
   }
 
-  /** Where user code has broken what answers are made with, the asker must not wait for ever: the line ends. */
+  /**
+   * Sends an error. Where user code has broken the functions that answers are made with, the connection ends, so that
+   * the client does not wait for ever.
+   */
   #fail(id: number, reason: unknown): void {
     try {
-      this.#channel.send({ kind: FAILURE, id, meta: toWireError(reason) });
+      this.#channel.send({ kind: FAILURE, id, meta: toWireError(reason), tensors: undefined });
     } catch {
       this.#channel.abandon();
     }
   }
 
   #abortAll(): void {
-    for (const abort of this.#running.values()) abort.abort();
-    this.#running.clear();
+    this.#running.takeAll((abort) => abort.abort());
   }
 }

@@ -4,7 +4,8 @@ import { atomicLoad, atomicStore } from "./own-built-ins.ts";
 const ID_MASK = 0x3fffffff;
 
 /**
- * Where a host that answers questions in the order of their ids marks the last one it began, so that others know it even when the host is gone: in memory that both share.
+ * Mark of the last request that a host began, which answers in the order of their ids, in memory that both share:
+ * others know it even when the host is gone.
  */
 export class StartMark {
   /** To be passed to the other thread. */
@@ -21,7 +22,7 @@ export class StartMark {
     atomicStore(this.#lastId, 0, id);
   }
 
-  /** Whether a question that was asked was begun. */
+  /** Checks if a request that was sent was begun. */
   hasStarted(id: number): boolean {
     const ahead = (id - atomicLoad(this.#lastId, 0)) & ID_MASK;
     return ahead === 0 || ahead > ID_MASK / 2;

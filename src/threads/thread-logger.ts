@@ -11,7 +11,7 @@ export interface LogEvent {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Whether a value is an event of a thread's log; user code may have posted it. */
+/** Checks that a value is an event of a thread's log; user code may have posted it. */
 export function isLogEvent(value: unknown): value is LogEvent {
   if (typeof value !== "object" || value === null) return false;
   const { level, message, fields } = value as { [Key in keyof LogEvent]?: unknown };

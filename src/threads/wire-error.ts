@@ -1,4 +1,4 @@
-import { type ErrorCode, reasonText, ServingError } from "../errors.ts";
+import { type ErrorCode, type ErrorDetail, isErrorDetails, reasonText, ServingError } from "../errors.ts";
 import { isTextRecord } from "./is-text-record.ts";
 import { MalformedMessage } from "./malformed-message.ts";
 
@@ -6,6 +6,7 @@ import { MalformedMessage } from "./malformed-message.ts";
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
+  readonly details?: readonly ErrorDetail[];
   /** The cause, for the log. */
   readonly cause?: { readonly message: string; readonly stack?: string };
 }
@@ -13,8 +14,12 @@ export interface WireError {
 /** The error as plain data, whatever was thrown: texts alone, which any line can carry. */
 export function toWireError(reason: unknown): WireError {
   const error = ServingError.from(reason);
-  const { code, cause } = error;
-  const wire = { code, message: reasonText(error) };
+  const { code, cause, details } = error;
+  const wire = {
+    code,
+    message: reasonText(error),
+    ...(isErrorDetails(details) && { details: details.map(toPlainDetail) }),
+  };
   if (cause === undefined) return wire;
   const stack = stackOf(cause);
   return { ...wire, cause: { message: reasonText(cause), ...(stack !== undefined && { stack }) } };
@@ -29,10 +34,15 @@ function stackOf(cause: unknown): string | undefined {
   }
 }
 
-/** Whether a value is an error as plain data; user code may have posted it. */
+/** Checks that a value is an error as plain data; user code may have posted it. */
 export function isWireError(value: unknown): value is WireError {
-  const { code, message, cause } = (value ?? {}) as { [Key in keyof WireError]?: unknown };
-  return typeof code === "string" && typeof message === "string" && (cause === undefined || isTextRecord(cause));
+  const { code, message, cause, details } = (value ?? {}) as { [Key in keyof WireError]?: unknown };
+  if (typeof code !== "string" || typeof message !== "string") return false;
+  return (cause === undefined || isTextRecord(cause)) && (details === undefined || isErrorDetails(details));
+}
+
+function toPlainDetail({ type, value }: ErrorDetail): ErrorDetail {
+  return { type, value };
 }
 
 /** Checks what another thread sent as an error; throws {@link MalformedMessage}. */
@@ -42,9 +52,9 @@ export function parseWireError(value: unknown): WireError {
 }
 
 /** The error that the data stands for. */
-export function fromWireError({ code, message, cause }: WireError): ServingError {
-  if (cause === undefined) return new ServingError(code, message);
+export function fromWireError({ code, message, cause, details }: WireError): ServingError {
+  if (cause === undefined) return new ServingError(code, message, { details });
   // Its own stack would tell of this thread, not of where it was thrown.
   const original = Object.assign(new Error(cause.message), { stack: cause.stack ?? cause.message });
-  return new ServingError(code, message, { cause: original });
+  return new ServingError(code, message, { cause: original, details });
 }

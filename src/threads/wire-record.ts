@@ -1,12 +1,15 @@
 import type { Tensors } from "../tensor/tensor.ts";
 
-/** One message between hosts: what it is about, small plain data, and tensors. */
+/**
+ * One message between hosts: what it is about, small plain data, and tensors. All members are required: an absent one would be
+ * looked up in Object.prototype, which user code may extend.
+ */
 export interface WireRecord {
-  /** What the message says; each pair of hosts has its own list of kinds. */
+  /** Kind of the message; each pair of hosts has its own list of kinds. */
   readonly kind: number;
-  /** Which exchange it belongs to, below 2^31. */
+  /** Id of the request that it belongs to, below 2^31. */
   readonly id: number;
-  /** Plain JSON data; absent = none. */
-  readonly meta?: unknown;
-  readonly tensors?: Tensors | undefined;
+  /** Plain JSON data; undefined = none. */
+  readonly meta: unknown;
+  readonly tensors: Tensors | undefined;
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText } from "../errors.ts";
 
 /** A temporary file of this process, in a folder of its own. */
 export interface ScratchFile {
@@ -23,10 +23,9 @@ export function createScratchFile(name: string, content: Uint8Array): ScratchFil
     return { path, remove: () => removeFolder(folder) };
   } catch (cause) {
     const variable = process.platform === "win32" ? "TEMP" : "TMPDIR";
-    throw new ServingError(
-      "failed_precondition",
+    throw failedPrecondition(
       `${tmpdir()}, the folder for temporary files, cannot be written: ${reasonText(cause)}. Set the environment variable ${variable} to a folder that can be.`,
-      { cause },
+      cause,
     );
   }
 }

@@ -1,29 +1,17 @@
-import { existsSync } from "node:fs";
-import { open, readFile, stat } from "node:fs/promises";
-import { builtinModules } from "node:module";
-import { dirname, extname, relative, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import type {
-  BuildFailure,
-  BuildOptions,
-  BuildResult,
-  ImportKind,
-  Loader,
-  OnLoadResult,
-  OnResolveArgs,
-  OnResolveResult,
-  OutputFile,
-  Plugin,
-  PluginBuild,
-} from "esbuild";
-import { reasonText, ServingError } from "../errors.ts";
-import { lostPackage } from "../lost-package.ts";
+import { open, stat } from "node:fs/promises";
+import { extname, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { BuildOptions, BuildResult } from "esbuild";
+import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { readProblem } from "../text/read-problem.ts";
+import { compileError } from "./compile-error.ts";
+import { PLACE_NAMES } from "./module-place.ts";
+import { packagesOutside } from "./packages-outside.ts";
 import { createScratchFile } from "./scratch-file.ts";
 
 /** A user's module (hooks, a driver), compiled with its local imports into one file that any thread can import. */
 export interface CompiledModule {
-  /** What to pass to `import()`. */
+  /** URL for `import()`. */
   readonly url: string;
   /** The source files it was made of: what to watch for a reload. */
   readonly sources: readonly string[];
@@ -37,7 +25,7 @@ export interface CompiledModule {
  */
 export async function compileUserModule(path: string): Promise<CompiledModule> {
   const { outputFiles, metafile } = await build(path, await findEntry(path));
-  const file = createScratchFile("module.mjs", (outputFiles[0] as OutputFile).contents);
+  const file = createScratchFile("module.mjs", outputFiles[0]!.contents);
   return {
     url: pathToFileURL(file.path).href,
     sources: Object.keys(metafile.inputs).map((source) => resolve(source)),
@@ -94,13 +82,12 @@ async function findEntry(path: string): Promise<string> {
   const entry = resolve(path);
   const problem = (await problemOf(entry)) ?? languageProblem(entry);
   if (problem === undefined) return entry;
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `${path} ${problem}; expected a TypeScript or JavaScript file (.ts, .mts, .cts, .js, .mjs, .cjs).`,
   );
 }
 
-/** What is wrong with a file by its name. */
+/** The problem with a file by its name. */
 function languageProblem(file: string): string | undefined {
   const ending = extname(file);
   if (/^\.[cm]?[jt]sx?$/.test(ending)) return undefined;
@@ -142,106 +129,4 @@ function buildOptions(entry: string): Build {
     define: PLACE_NAMES,
     plugins: [packagesOutside],
   };
-}
-
-/**
- * What {@link withPlace} defines in each file that asks for its place. Names of our own, because a file may well declare `__dirname` itself:
- * esbuild replaces only those that are not declared.
- */
-const PLACE_NAMES = {
-  "import.meta.url": "__kservingUrl",
-  "import.meta.dirname": "__kservingFolder",
-  "import.meta.filename": "__kservingFile",
-  __dirname: "__kservingFolder",
-  __filename: "__kservingFile",
-};
-
-/** Keeps packages out of the compiled file, as absolute URLs, so that it can live in a temporary folder. */
-const packagesOutside: Plugin = {
-  name: "packages-outside",
-  setup(build) {
-    build.onResolve({ filter: /^[^./]/ }, (args) => resolvePackage(build, args));
-    build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, ({ path }) => loadSource(path));
-  },
-};
-
-async function resolvePackage(build: PluginBuild, args: OnResolveArgs): Promise<OnResolveResult | undefined> {
-  const { path, kind, importer, resolveDir, pluginData } = args;
-  if (kind === "entry-point" || pluginData === packagesOutside) return undefined;
-  if (builtinModules.includes(path.replace(/^node:/, ""))) {
-    return { path: `node:${path.replace(/^node:/, "")}`, external: true };
-  }
-  const own = ownModule(path);
-  if (own !== undefined) return outside(own, kind);
-  const found = await build.resolve(path, { kind, importer, resolveDir, pluginData: packagesOutside });
-  if (found.errors.length > 0) return { errors: found.errors };
-  return found.path.includes("node_modules") ? outside(found.path, kind) : { path: found.path };
-}
-
-/** A file that stays out of the compiled one; `require` knows no URLs. */
-function outside(file: string, kind: ImportKind): OnResolveResult {
-  return { path: kind === "require-call" ? file : pathToFileURL(file).href, external: true };
-}
-
-const OWN_MODULES: Readonly<Record<string, string>> = {
-  kserving: "index.js",
-  "kserving/hooks": "hooks/hooks.js",
-  "kserving/drivers": "drivers/driver.js",
-};
-
-/** The file of the running server that an import of its package means, installed beside the importing file or not. */
-function ownModule(path: string): string | undefined {
-  const file = Object.hasOwn(OWN_MODULES, path) ? OWN_MODULES[path] : undefined;
-  if (file === undefined) return undefined;
-  const built = fileURLToPath(new URL(`../../dist/${file}`, import.meta.url));
-  if (!existsSync(built)) throw new Error(`${path} is not built; run "npm run build" in the server's folder.`);
-  return built;
-}
-
-/** A file's first line, where it names an interpreter; nothing may stand before it. */
-const HASHBANG = /^(?:#!.*\r?\n)?/;
-
-async function loadSource(path: string): Promise<OnLoadResult> {
-  try {
-    const contents = withPlace(await readFile(path, "utf8"), path);
-    return { contents, loader: extname(path).replace(/^\.[cm]?/, "") as Loader, resolveDir: dirname(path) };
-  } catch (reason) {
-    return { errors: [{ text: `${relative("", path)} ${readProblem(reason)}.` }] };
-  }
-}
-
-/** Gives a file its own `import.meta.url`, `__filename` and `__dirname`, which bundling would lose. */
-function withPlace(source: string, path: string): string {
-  if (!/__dirname|__filename|import\.meta/.test(source)) return source;
-  const names = `const __kservingFile = ${JSON.stringify(path)}, __kservingFolder = ${JSON.stringify(dirname(path))}, __kservingUrl = ${JSON.stringify(pathToFileURL(path).href)};`;
-  return source.replace(HASHBANG, (line) => line + names);
-}
-
-function compileError(path: string, reason: unknown): ServingError {
-  const lost = lostPackage(reason);
-  if (lost !== undefined) return lost;
-  const failure = reason as Partial<BuildFailure>;
-  const [first] = failure.errors ?? [];
-  if (first === undefined) {
-    return new ServingError("failed_precondition", `${path} could not be compiled: ${reasonText(reason)}`, {
-      cause: reason,
-    });
-  }
-  const { location, text } = first;
-  const file = location !== null && resolve(location.file) !== resolve(path) ? relative("", location.file) : path;
-  if (location === null) return new ServingError("failed_precondition", `${path}: ${text}`, { cause: reason });
-  const place = `${location.line}:${location.column + 1}`;
-  const hint = unresolvedHint(text);
-  const cause = new Error(text, { cause: reason });
-  // As if the file itself had thrown it there.
-  cause.stack = `Error: ${text}\n    at ${resolve(location.file)}:${place}`;
-  return new ServingError("failed_precondition", `${file}:${place}: ${text}${hint}`, { cause });
-}
-
-/** What to do about an import that leads nowhere. */
-function unresolvedHint(text: string): string {
-  const name = /^Could not resolve "(.+)"$/.exec(text)?.[1];
-  if (name === undefined) return "";
-  if (/^[./]/.test(name)) return "; the path counts from the folder of the file that imports it.";
-  return `; install the package where the file finds it (npm install ${name}), or correct its name.`;
 }

@@ -21,13 +21,13 @@ describe("a usage error ends with 2 and one line", () => {
     [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
     [
       ["prxy"],
-      'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, runtimes; a model goes with --model-path.',
+      'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, config, runtimes; a model goes with --model-path.',
     ],
     [["help", "prxy"], 'There is no command "prxy". Did you mean "proxy"?'],
     [["models"], "a model goes with --model-path."],
     [
       ["model.onnx"],
-      'Unexpected argument "model.onnx"; a command comes first (serve, proxy, runtimes); a model goes with',
+      'Unexpected argument "model.onnx"; a command comes first (serve, proxy, config, runtimes); a model goes with',
     ],
     [["proxy", "serve"], 'kserving proxy takes flags alone, not "serve"; kserving proxy --help lists them.'],
     [
@@ -99,7 +99,7 @@ describe("what cannot be had ends with 1 and one line", () => {
   test("a folder with models that is none itself, by their names", async () => {
     const folder = tempFolder({ "a.onnx": "", "b.xml": "", "notes.txt": "" });
     const { code, stderr } = await runKserving(["--port", "0", "--model-path", folder]);
-    expect(oneLine(stderr)).toContain(`The folder has ${folder}/a.onnx, ${folder}/b.xml, which --model-path may name.`);
+    expect(oneLine(stderr)).toContain(`"${folder}" has several models (a.onnx, b.xml); expected one`);
     expect(code).toBe(1);
   });
 
@@ -178,6 +178,25 @@ describe("--help and --version end with 0", () => {
     expect(stdout.replace(/\s+/g, " ")).toContain("--port <PORT> gRPC port; 0 picks a free one (default: 9000)");
     expect(stdout).toContain("kserving proxy --help");
     expect((await runKserving(["serve", "-h"])).stdout).toBe(stdout);
+  });
+
+  test("help has the flags in groups, the basics first, and nearly each on one line", async () => {
+    const { stdout } = await runKserving(["--help"]);
+    expect(stdout.match(/^\S.*:$/gm)).toEqual([
+      "Models:",
+      "Several models:",
+      "Hooks:",
+      "Network:",
+      "Limits:",
+      "Logging:",
+      "Other:",
+      "Examples:",
+      "Commands:",
+    ]);
+    const flags = stdout.match(/^ {2}(-\w, )?--.*$/gm) ?? [];
+    const continued = stdout.match(/^ {30,}\S.*$/gm) ?? [];
+    expect(flags[0]).toContain("--model-path");
+    expect(continued.length).toBeLessThan(flags.length / 8);
   });
 
   test("help of proxy has its own flags", async () => {

@@ -24,7 +24,7 @@ export interface DriverSubject {
   readonly options?: RawOptions;
   /** The first is used throughout; all of them together show that answers are not mixed up. */
   readonly samples: readonly [Sample, Sample, ...Sample[]];
-  /** How far a number may be from the expected one. Default 0. */
+  /** Largest distance of a number from the expected one. Default 0. */
   readonly tolerance?: number;
   /** Promises that this driver has no occasion to keep, and why. */
   readonly exempt?: readonly { readonly case: CaseName; readonly reason: string }[];
@@ -239,7 +239,7 @@ function expectDescribed(specs: readonly TensorSpec[] | undefined, tensors: Tens
   }
 }
 
-/** What of a value is data; functions are allowed among its members only. */
+/** The data of a value; functions are allowed among its members only. */
 function withoutFunctions(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, member]) => typeof member !== "function"));

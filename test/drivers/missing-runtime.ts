@@ -1,4 +1,7 @@
-/** Why a runtime cannot be imported; undefined if it can. Prints it, since its tests are then skipped. In CI, where nothing may be skipped, it throws. */
+/**
+ * The reason why a runtime cannot be imported; undefined if it can. Prints it, since its tests are then skipped. In CI,
+ * where nothing may be skipped, it throws.
+ */
 export async function missingRuntime(what: string, runtime: () => Promise<unknown>): Promise<string | undefined> {
   const reason = await runtime().then(
     () => undefined,

@@ -20,7 +20,7 @@ const file = (name: string) => join(folder, name);
 const rows = (columns: number, ...values: number[]) =>
   createTensor("float32", [values.length / columns, columns], Float32Array.from(values));
 
-/** What the outputs of each net are called by the rule of the driver, in the order of its answer. */
+/** Names of each net's outputs by the rule of the driver, in the order of its answer. */
 const OUTPUTS: Readonly<Record<string, readonly string[]>> = {
   net: ["output"],
   conv: ["output"],

@@ -28,7 +28,7 @@ function zeros(given: Given): Tensors {
   return createTensors(entries);
 }
 
-/** What a model says of inputs, as its server hears it. */
+/** Code of a model's error about inputs, as its server receives it. */
 async function codeOf(driver: string, path: string, { given, options = {} }: { given: Given; options?: RawOptions }) {
   const source = { driver: (await findDriver(driver)).driver, path, options, threads: 1 };
   const model = await loadHostedModel(source, createSilentLogger());

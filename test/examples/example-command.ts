@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { toServerOptions } from "../../src/cli/commands/server-options.ts";
 import { parseSettings } from "../../src/cli/settings/parse-settings.ts";
-import type { ServerOptions } from "../../src/server/server.ts";
+import type { ServerOptions } from "../../src/server/server-options.ts";
 import { onFreePorts } from "../helpers/on-free-ports.ts";
 
-/** What the first comment of an example tells a reader to type. */
+/** Commands that the first comment of an example gives. */
 export interface ExampleCommand {
-  /** What `kserving …` there means, on free ports. */
+  /** Options of `kserving …` there, on free ports. */
   readonly options: ServerOptions;
   /** The `curl …` lines. */
   readonly requests: readonly string[];
@@ -21,7 +21,7 @@ export async function readExample(name: string): Promise<ExampleCommand> {
   if (serve === undefined) throw new Error(`${name}.ts does not begin with a comment that says how to serve it.`);
   const flags = serve.split(" ").slice(1);
   return {
-    options: await toServerOptions(parseSettings("serve", onFreePorts(flags), {})),
+    options: await toServerOptions(parseSettings("serve", onFreePorts(flags), { env: {} })),
     requests: commands.filter((command) => command.startsWith("curl ")),
   };
 }

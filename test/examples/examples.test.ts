@@ -88,7 +88,7 @@ describe.each(WIRES)("over %s", (_, { predict, predictJson }) => {
     const second = { driver: "onnx", path: models.emotion };
     const server = await startServer({
       ...(await readExample("skip-second-model")).options,
-      models: [{ driver: "null" }, second],
+      stages: [{ driver: "null" }, second],
     });
     const noFaces = createTensor("float32", [0, 4], new Float32Array());
     expect(await predict(server, { "face-boxes": noFaces })).toEqual({});

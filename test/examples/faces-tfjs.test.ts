@@ -12,7 +12,7 @@ const MODELS = join(dirname(createRequire(import.meta.url).resolve("@vladmandic/
 async function start(name: string) {
   const { options } = await readExample(name);
   const paths = ["blazeface", "emotion"].map((model) => join(MODELS, `${model}.json`));
-  return startServer({ ...options, models: paths.map((path) => ({ driver: "tensorflow", path })) });
+  return startServer({ ...options, stages: paths.map((path) => ({ driver: "tensorflow", path })) });
 }
 
 it("faces-to-emotions.ts finds each face and its emotion on the tensorflow driver too", {

@@ -12,7 +12,7 @@ const PAGE = "examples/photos/page.png";
 
 type Corners = readonly (readonly [x: number, y: number])[];
 
-/** What the package answers: where its models are, and the box, text and score of each line. */
+/** The package's answer: the folder of its models, and the box, text and score of each line. */
 interface PackageAnswer {
   readonly folder: string;
   readonly lines: readonly (readonly [box: Corners, text: string, score: number])[];
@@ -45,11 +45,11 @@ function readExpected(): PackageAnswer | undefined {
 async function ask(picture: Uint8Array) {
   const { options } = await readExample("ocr");
   const fileName = (path = "") => path.split("/").at(-1) as string;
-  const models = options.models.map((model) => ({
+  const stages = (options.stages ?? []).map((model) => ({
     ...model,
     path: join(expected?.folder ?? "", fileName(model.path)),
   }));
-  const server = await startServer({ ...options, models });
+  const server = await startServer({ ...options, stages });
   const form = new FormData();
   form.append("bytes_image", new Blob([picture]), "page.png");
   const response = await fetch(`${server.httpUrl}/predict`, { method: "POST", body: form });

@@ -1,9 +1,9 @@
 /** A driver that returns its inputs, and misbehaves for requests whose first value is negative: it says how. */
 import { DEFAULT_SIGNATURE, defineDriver } from "kserving";
 
-/** What a model may do wrong. */
+/** Faults of a model. */
 export const FAULTS = { throws: -101, blocks: -102, "is slow": -103 } as const;
-/** How long it stands still, in milliseconds. */
+/** Milliseconds that it blocks its thread. */
 const BLOCKED_MS = 3000;
 const SLOW_MS = 500;
 

@@ -1,7 +1,7 @@
 /** Hooks that misbehave for requests whose first value is negative: it says how. All others get their inputs back. */
 import { createTensor, defineHooks, encodeImage, type Tensor, type Tensors, transfer } from "kserving";
 
-/** What a hook may do wrong. */
+/** Faults of a hook. */
 export const FAULTS = {
   throws: -1,
   rejects: -2,

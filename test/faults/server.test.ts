@@ -122,7 +122,7 @@ describe("a model that is blocked in native code", () => {
     return { program, outcomes };
   }
 
-  /** Whether a request for what the model has not is refused: it came after the others on its way. */
+  /** Checks that a request that the model has no input for is refused: it came after the others on its way. */
   async function probe(address: string): Promise<boolean> {
     const wrong = createTensor("float32", [1], Float32Array.of(1));
     return predictOverGrpc(address, wrong, "nothing").then(

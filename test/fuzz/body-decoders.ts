@@ -8,7 +8,7 @@ import { parseKibernetikaForm } from "../../src/protocols/kibernetika/http-multi
 import { encodePredictRequest, PREDICT_NESTING } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
-import type { Decoder } from "./decoders.ts";
+import type { Decoder } from "./decoder.ts";
 
 const MAX_BYTES = 1_000_000;
 const BOUNDARY = "limit";
@@ -21,7 +21,10 @@ const PARTS: readonly (readonly [header: string, value: string])[] = [
   ['name="out_filter"', "y,z"],
 ];
 
-/** What takes bodies apart before anything is a tensor: forms, compression, messages in pieces, and the original's JSON. */
+/**
+ * Decoders that take bodies apart before anything is a tensor: forms, compression, messages in pieces, and the
+ * original's JSON.
+ */
 export function bodyDecoders(): Decoder[] {
   const parts = PARTS.map(
     ([header, value]) => `--${BOUNDARY}\r\nContent-Disposition: form-data; ${header}\r\n\r\n${value}\r\n`,

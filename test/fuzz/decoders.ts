@@ -3,7 +3,7 @@ import { encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { DecodeBudget } from "../../src/limits/decode-budget.ts";
 import { decodeHealthRequest } from "../../src/protocols/grpc-standard/health-codec.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
-import { decodeInferRequest, requestIdOf } from "../../src/protocols/kserve/grpc-codec.ts";
+import { decodeInferRequest, requestIdOf } from "../../src/protocols/kserve/grpc-request.ts";
 import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
 import { toRawInput } from "../../src/protocols/kserve/http-raw-request.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
@@ -18,15 +18,8 @@ import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { kserveJudge } from "../protocols/kserve/kserve-judge.ts";
 import { bodyDecoders } from "./body-decoders.ts";
+import type { Decoder } from "./decoder.ts";
 import { pictureDecoders } from "./picture-decoders.ts";
-
-/** What reads bytes of a client, and bytes that it should take. */
-export interface Decoder {
-  readonly name: string;
-  readonly samples: readonly Buffer[];
-  /** Throws ServingError and nothing else. */
-  readonly decode: (bytes: Buffer) => unknown;
-}
 
 const MAX_BYTES = 1_000_000;
 const budget = () => new DecodeBudget(MAX_BYTES);

@@ -1,9 +1,9 @@
 import { ServingError } from "../../src/errors.ts";
 import type { Random } from "../grpc/random.ts";
-import type { Decoder } from "./decoders.ts";
+import type { Decoder } from "./decoder.ts";
 import { mutate } from "./mutate.ts";
 
-/** What became of the messages of one decoder. */
+/** Results of the messages of one decoder. */
 export interface FuzzCount {
   readonly name: string;
   /** Read although they were changed. */

@@ -5,14 +5,14 @@ import { readJpegHeader } from "../../src/media/jpeg-header.ts";
 import { parseHostOptions } from "../../src/model-host/host-options.ts";
 import { decodeImageInputs } from "../../src/model-host/images/image-input.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
-import type { Decoder } from "./decoders.ts";
+import type { Decoder } from "./decoder.ts";
 
 const SIZE = 16;
 /** More than any sample has, and little enough that a changed size costs no time. */
 const MAX_PIXELS = 250_000;
 const FORMATS = ["jpeg", "png", "webp", "gif", "tiff"] as const;
 
-/** What reads pictures: for hooks, for models, and the header that is read before any pixel. */
+/** Readers of images: for hooks, for models, and of the header that is read before any pixel. */
 export async function pictureDecoders(): Promise<Decoder[]> {
   const samples = await Promise.all(FORMATS.map(encodePicture));
   const [jpeg = Buffer.alloc(0)] = samples;

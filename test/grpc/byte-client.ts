@@ -1,7 +1,7 @@
 import { Client, credentials, type Metadata, Metadata as NewMetadata, type ServiceError } from "@grpc/grpc-js";
 import { onTestFinished } from "vitest";
 
-/** What a call got: the answer's bytes and the metadata before it. */
+/** Result of a call: the answer's bytes and the metadata before it. */
 export interface Answer {
   readonly bytes: Buffer;
   readonly metadata: Metadata;
@@ -45,8 +45,9 @@ export class ByteClient {
   }
 
   /** Starts a server stream and returns what reads its messages one by one. */
-  stream(path: string, bytes: Uint8Array): AsyncIterator<Buffer> {
+  stream(path: string, bytes: Uint8Array, signal?: AbortSignal): AsyncIterator<Buffer> {
     const call = this.#client.makeServerStreamRequest(path, asIs, asIs, Buffer.from(bytes));
+    signal?.addEventListener("abort", () => call.cancel());
     return call[Symbol.asyncIterator]();
   }
 

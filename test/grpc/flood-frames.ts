@@ -5,10 +5,10 @@ const END_STREAM = 1;
 const END_HEADERS = 4;
 const FRAMES_AT_ONCE = 50_000;
 
-/** What floods. */
+/** Size and form of a flood's messages. */
 interface Flood {
   readonly messageBytes: number;
-  /** What the call says of its messages' compression. */
+  /** The call's own statement of its messages' compression. */
   readonly encoding: string;
 }
 

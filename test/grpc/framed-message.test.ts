@@ -31,3 +31,9 @@ it.each([0, 1, 70_000])("a message of %i written bytes is framed too", (length) 
   expect((framed[0] as Buffer).readUInt32BE(1)).toBe(length);
   expect(unframe(framed).equals(message)).toBe(true);
 });
+
+it("does not copy a large message that is written already", () => {
+  const message = Buffer.alloc(1_000_000);
+  expect(frameBytes(message)[1]).toBe(message);
+  expect(unframe(frameBytes(message)).buffer).toBe(message.buffer);
+});

@@ -9,9 +9,9 @@ import { ServingError } from "../../src/errors.ts";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
-import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
-import type { InferRequest, InferResponse } from "../../src/serving/inference-service.ts";
+import type { SingleRequest } from "../../src/serving/infer-once.ts";
+import type { InferResponse } from "../../src/serving/inference-service.ts";
 import { connect } from "./byte-client.ts";
 import { echo, ScriptedService, serve } from "./scripted-service.ts";
 
@@ -27,9 +27,9 @@ const CALL_HEADERS = {
 
 /** A service that keeps its first request until the test lets it go. */
 function heldService() {
-  let arrived: (request: InferRequest) => void;
+  let arrived: (request: SingleRequest) => void;
   let release: () => void;
-  const request = new Promise<InferRequest>((resolve) => {
+  const request = new Promise<SingleRequest>((resolve) => {
     arrived = resolve;
   });
   const released = new Promise<void>((resolve) => {
@@ -54,7 +54,7 @@ describe("a request", () => {
     const sent = Date.now();
     const metadata = { "X-Tag": "a", "x-request-id": "id-7" };
     const answer = await client.call(PREDICT_JSON_PATH, json, { metadata, deadlineMs: 60_000 });
-    const [request] = service.requests as [InferRequest];
+    const [request] = service.requests as [SingleRequest];
     expect(request).toMatchObject({ id: "id-7", metadata: { "x-tag": "a" }, model: "", signature: "" });
     expect(Math.abs(request.deadline! - sent - 60_000)).toBeLessThan(2000);
     expect(answer.metadata.get("x-answer")).toEqual(["yes"]);
@@ -65,7 +65,7 @@ describe("a request", () => {
     const service = new ScriptedService();
     const client = connect((await serve(service)).address);
     await Promise.all([client.call(PREDICT_JSON_PATH, json), client.call(PREDICT_JSON_PATH, json)]);
-    const [first, second] = service.requests as [InferRequest, InferRequest];
+    const [first, second] = service.requests as [SingleRequest, SingleRequest];
     expect(first.id).not.toBe(second.id);
     expect(first.deadline).toBeUndefined();
   });
@@ -120,14 +120,6 @@ describe("a request", () => {
     await client.call(PREDICT_JSON_PATH, json);
     await client.call(PREDICT_JSON_PATH, json);
     expect(service.requests[0]?.signal.aborted).toBe(false);
-  });
-
-  it("larger than the limit is refused, saying how large it was", async () => {
-    const client = connect((await serve(new ScriptedService(), { maxMessageBytes: 1000 })).address);
-    await expect(client.call(PREDICT_PATH, new Uint8Array(1001))).rejects.toMatchObject({
-      code: status.RESOURCE_EXHAUSTED,
-      details: expect.stringContaining("1001 vs 1000"),
-    });
   });
 
   it("that claims a byte more than 256 MB is refused before it is sent, where no limit was set", async () => {

@@ -5,10 +5,9 @@ import { createSilentLogger } from "../../src/observability/logger.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
-import { Catalog } from "../../src/serving/catalog.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
 import { createTensor, createTensors, type Tensor, toBytes } from "../../src/tensor/tensor.ts";
-import { slotOf } from "../serving/slot-of.ts";
+import { managePipeline } from "../serving/manage.ts";
 import { connect } from "./byte-client.ts";
 import { Random } from "./random.ts";
 import { serve } from "./scripted-service.ts";
@@ -16,11 +15,10 @@ import { serve } from "./scripted-service.ts";
 const FLOATS = 50_000;
 
 async function start(hooks?: Hooks): Promise<string> {
-  const catalog = new Catalog();
-  catalog.add(await slotOf({ ...(hooks && { hooks }) }));
+  const manager = await managePipeline({ ...(hooks && { hooks }) });
   const log = createSilentLogger();
   const { address } = await serve(
-    new LocalService(catalog, { maxCount: 100, maxBytes: 1e9, requestTimeoutMs: 0, log }),
+    new LocalService(manager, { maxCount: 100, maxBytes: 1e9, requestTimeoutMs: 0, log }),
   );
   return address;
 }

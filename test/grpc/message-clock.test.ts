@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { MessageClock } from "../../src/grpc/message-clock.ts";
+import { MessageClock, Timed } from "../../src/grpc/message-clock.ts";
 
 /** Resolves with how long it took until the clock ended it, in milliseconds. */
 function ended(clock: MessageClock): Promise<number> {
   const started = performance.now();
-  return new Promise((resolve) => clock.add(() => resolve(performance.now() - started)));
+  return new Promise((resolve) => clock.add(new Timed(() => resolve(performance.now() - started))));
 }
 
 it("ends each when its own time is over, also when it was idle before", async () => {
@@ -17,7 +17,7 @@ it("ends each when its own time is over, also when it was idle before", async ()
 
 it("does not end what was taken out", async () => {
   const clock = new MessageClock(20);
-  const end = () => expect.unreachable();
+  const end = new Timed(() => expect.unreachable());
   clock.add(end);
   const other = ended(clock);
   clock.delete(end);

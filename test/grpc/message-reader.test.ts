@@ -130,3 +130,16 @@ describe("a large value", () => {
     expect(sent.compare(third.finish())).toBe(0);
   });
 });
+
+it("is copied once while it grows, however large it is", () => {
+  const bytes = 20_000_000;
+  const reader = open(bytes);
+  const buffers = new Set<ArrayBufferLike>();
+  const whole = prefixed(Buffer.alloc(bytes));
+  for (let at = 0; at < whole.length; at += 16_384) {
+    buffers.add(reader.room().buffer);
+    reader.add(whole.subarray(at, at + 16_384));
+  }
+  // The place where the first bytes of any message land, a small one of its own, and one of its size.
+  expect(buffers.size).toBe(3);
+});

@@ -201,7 +201,7 @@ describe("the memory of all requests", () => {
   });
 
   it("is one for both wires", async () => {
-    const { grpcAddress, httpUrl } = await startServer({ models: [{ driver: "null" }], maxQueueBytes: 1000 });
+    const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }], maxQueueBytes: 1000 });
     const { stream } = call(grpcAddress);
     stream.write(framed(Buffer.alloc(900), { claim: 901 }));
     const body = `{"a":"${"x".repeat(200)}"}`;
@@ -217,7 +217,7 @@ describe("the memory of all requests", () => {
   });
 });
 
-/** Whether a request beside others could not have `bytes` now. */
+/** Checks that a second request could not have `bytes` now. */
 function isFull(memory: MemoryBudget, bytes: number): boolean {
   try {
     memory.check(bytes, -1);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { PieceWatch } from "../../src/grpc/piece-watch.ts";
 
-/** How many pieces of a size are taken before the watch calls them a flood; undefined = all. */
+/** Number of pieces of a size that are taken before the watch calls them a flood; undefined = all. */
 function takenBefore(bytes: number): number | undefined {
   const watch = new PieceWatch();
   for (let piece = 0; piece < 100_000; piece++) if (watch.isFlood(bytes)) return piece;

@@ -2,24 +2,28 @@ import { onTestFinished } from "vitest";
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
+import type { SingleRequest } from "../../src/serving/infer-once.ts";
 import type {
   InferenceService,
-  InferRequest,
   InferResponse,
+  Lease,
   ModelRef,
   NamedStatistics,
   ServableDescription,
   ServableState,
 } from "../../src/serving/inference-service.ts";
 
-/** What a {@link ScriptedService} does with a request. */
-export type Script = (request: InferRequest) => Promise<InferResponse> | InferResponse;
+/** Answer of a {@link ScriptedService} to a request. */
+export type Script = (request: SingleRequest) => Promise<InferResponse> | InferResponse;
 
 /** A service whose answers and readiness a test chooses. */
 export class ScriptedService implements InferenceService {
-  /** What the wire handed over, oldest first. */
-  readonly requests: InferRequest[] = [];
-  /** Who listens to its readiness. */
+  /** Requests of the transport, oldest first. */
+  readonly requests: SingleRequest[] = [];
+  /** Leases that were not released, and all there ever were. */
+  leases = 0;
+  acquired = 0;
+  /** Listeners to its readiness. */
   readonly listeners = new Set<(ready: boolean) => void>();
   readonly #script: Script;
   #ready = true;
@@ -28,12 +32,30 @@ export class ScriptedService implements InferenceService {
     this.#script = script;
   }
 
-  async describe({ model, version = 1n }: ModelRef): Promise<ServableDescription> {
+  describe({ model, version = 1n }: ModelRef): ServableDescription {
     return { model, version, drivers: ["null"], signatures: {} };
   }
 
+  acquire(ref: ModelRef): Lease {
+    this.leases++;
+    this.acquired++;
+    return {
+      description: this.describe(ref),
+      infer: async ({ signature, inputs, outputs, call }) => {
+        const request = { ...ref, ...call, signature: signature.name, inputs, outputs };
+        this.requests.push(request);
+        return this.#script(request);
+      },
+      release: () => {
+        this.leases--;
+      },
+    };
+  }
+
   index(): readonly ServableState[] {
-    return [{ model: "default", version: 1n, isReady: this.#ready, unavailableReason: "" }];
+    const version = { model: "default", version: 1n, generation: 1, labels: [] };
+    const status = { ...version, state: "AVAILABLE", error: undefined } as const;
+    return [{ ...status, isReady: this.#ready, unavailableReason: "" }];
   }
 
   async statistics(): Promise<readonly NamedStatistics[]> {
@@ -44,10 +66,9 @@ export class ScriptedService implements InferenceService {
 
   async unload(): Promise<void> {}
 
-  async infer(request: InferRequest): Promise<InferResponse> {
-    this.requests.push(request);
-    return this.#script(request);
-  }
+  async reconfigure(): Promise<void> {}
+
+  async lookAgain(): Promise<void> {}
 
   isReady(): boolean {
     return this.#ready;
@@ -66,7 +87,7 @@ export class ScriptedService implements InferenceService {
 }
 
 /** Answers with what came. */
-export function echo(request: InferRequest): InferResponse {
+export function echo(request: SingleRequest): InferResponse {
   const { model, version = 1n, signature, inputs } = request;
   return { model, version, signature, outputs: inputs, metadata: {} };
 }

@@ -45,7 +45,7 @@ function openUnread(address: string) {
 
 const QUESTION = Buffer.concat(frameBytes(encodeMessage([bytesField(1, Buffer.from("{}"))])));
 
-/** Whether another request could hold so many bytes now. */
+/** Checks that another request could hold so many bytes now. */
 function hasRoom(memory: MemoryBudget, bytes: number): boolean {
   const share = memory.open();
   try {

@@ -11,7 +11,7 @@ const WAYS = { "a plain call": {}, "a call with an encoding": { "grpc-encoding":
 type Way = keyof typeof WAYS;
 const BOTH = Object.keys(WAYS) as Way[];
 
-/** What a client sees of an answer. */
+/** An answer as a client sees it. */
 interface Seen {
   readonly headers: IncomingHttpHeaders;
   readonly trailers: IncomingHttpHeaders;

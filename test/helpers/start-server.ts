@@ -1,5 +1,6 @@
 import { onTestFinished } from "vitest";
-import { createServer, type Server, type ServerOptions } from "../../src/server/server.ts";
+import { createServer, type Server } from "../../src/server/server.ts";
+import type { ServerOptions } from "../../src/server/server-options.ts";
 
 /** A server on free ports, with HTTP, that closes when the test ends. */
 export async function startServer(options: ServerOptions): Promise<Server & { readonly httpUrl: string }> {

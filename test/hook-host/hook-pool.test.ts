@@ -1,4 +1,4 @@
-import { setMaxListeners } from "node:events";
+import { getEventListeners, setMaxListeners } from "node:events";
 import { describe, expect, test } from "vitest";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { run } from "../helpers/run-pipeline.ts";
@@ -165,9 +165,7 @@ test("a request of priority 1 overtakes a hundred that wait for a thread", async
     servable.run({
       info: { id: "1", model: "default", version: 1n, signature: "" },
       inputs: { kind: "tensors", tensors: toTensors({ x }) },
-      metadata: {},
-      signal: new AbortController().signal,
-      priority,
+      call: { id: "1", metadata: {}, signal: new AbortController().signal, priority },
     });
   const others = Array.from({ length: 132 }, () => askWith(1, 0));
   await Promise.all([askWith(2, 2), askWith(3, 1)]);
@@ -210,6 +208,14 @@ test("a cancelled request aborts ctx.signal, and one that waits leaves the queue
   expect(await ask(servable, { x: 0 })).toEqual({ aborted: 32 });
 });
 
+test("a request that waited for a thread leaves nothing on its signal once it is answered", async () => {
+  const servable = await startHookThreads("export const preprocess = (inputs: any) => inputs;");
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
+  await Promise.all(Array.from({ length: 40 }, () => ask(servable, { x: 1 }, signal)));
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
 test("hooks reach models, metadata, request and JSON as in the main thread", async () => {
   const servable = await startHookThreads(
     `
@@ -221,7 +227,7 @@ test("hooks reach models, metadata, request and JSON as in the main thread", asy
       const [more] = Object.values(await ctx.global_ctx.more.predict({ a: 3 })) as any[];
       return { own: own.data[0], more: more.data[0], drivers: ctx.drivers.length, id: ctx.request.id, paths: ctx.global_ctx.paths, got: values };
     }];`,
-    { models: [{ driver: "null", path: "a" }, { driver: "null" }] },
+    { stages: [{ driver: "null", path: "a" }, { driver: "null" }] },
   );
   const result = await run(
     servable,

@@ -137,8 +137,7 @@ test.each([
   const asked = pool.run({
     info,
     inputs: { kind: "tensors", tensors: {} },
-    metadata: {},
-    signal: new AbortController().signal,
+    call: { id: "1", metadata: {}, signal: new AbortController().signal },
   });
   await expect(asked).rejects.toMatchObject({ code: "unavailable" });
   await expect.poll(() => pool.isReady()).toBe(true);

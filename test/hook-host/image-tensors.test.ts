@@ -26,11 +26,11 @@ const encoded = await sharp(Uint8Array.from(PIXELS), { raw: { width: 2, height: 
   .toBuffer();
 const picture = createTensors([["x", createTensor("bytes", [1], [encoded])]]);
 
-/** What the model got, of a request with this tensor. */
+/** Inputs that the model got, of a request with this tensor. */
 async function ask(source: string, tensors: Tensors, placement = "thread", options: Record<string, string> = {}) {
   const path = join(tempFolder({ "camera.ts": driver(placement) }), "camera.ts");
   const servable = await startHookThreads(source.replaceAll("CAMERA", JSON.stringify(path)), {
-    models: [{ driver: path, options }],
+    stages: [{ driver: path, options }],
   });
   const { outputs } = await run(servable, { kind: "tensors", tensors });
   const { y } = outputs.kind === "tensors" ? outputs.tensors : {};

@@ -27,7 +27,7 @@ const attackedBy = (attack: string) => `
 
 async function expectOneLostThread(source: string): Promise<void> {
   const driver = join(tempFolder({ "double.ts": threadDriver }), "double.ts");
-  const servable = await startHookThreads(source, { models: [{ driver }] });
+  const servable = await startHookThreads(source, { stages: [{ driver }] });
   expect(await ask(servable, { x: [1] })).toEqual({ y: [2] });
   const attack = run(servable, { kind: "tensors", tensors: toTensors({ attack: 1 }) });
   await expect(attack).rejects.toMatchObject({ code: "unavailable" });

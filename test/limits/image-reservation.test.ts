@@ -19,7 +19,7 @@ afterEach(() => {
   imageMemory.limitBytes = Number.isFinite(before) ? before : 2 ** 40;
 });
 
-/** Whether a promise is settled once everything else that was due has happened. */
+/** Checks that a promise is settled once everything else that was due has happened. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   const pending = Symbol();
   await new Promise((resolve) => setImmediate(resolve));

@@ -34,6 +34,15 @@ describe("inflate", () => {
     });
   });
 
+  test("holds nothing of what there was no room for", async () => {
+    const bomb = gzipSync(Buffer.alloc(100 * MEGABYTE));
+    const before = process.memoryUsage().arrayBuffers;
+    const budget = new MemoryBudget(60 * MEGABYTE);
+    budget.open().grow(1);
+    await expect(inflate(bomb, "gzip", limits(200 * MEGABYTE, budget))).rejects.toMatchObject({ code: "unavailable" });
+    await expect.poll(() => process.memoryUsage().arrayBuffers - before).toBeLessThan(40 * MEGABYTE);
+  });
+
   test("stops where the request is over", async () => {
     const ended = limits();
     const inflated = inflate(gzipSync(TEXT), "gzip", ended);

@@ -15,18 +15,18 @@ describe("a message that arrives", () => {
   it("holds what came, until a part is there that nobody sends in vain", () => {
     const memory = new MemoryBudget(LENGTH + BELIEVED_BYTES);
     const first = arrive(memory, LENGTH);
-    first.add(BELIEVED_BYTES);
-    arrive(memory, LENGTH).add(BELIEVED_BYTES);
+    first.add(BELIEVED_BYTES - 1);
+    arrive(memory, LENGTH).add(BELIEVED_BYTES - 1);
     expect(() => first.add(1)).not.toThrow();
   });
 
   it("then holds all that it announced, so that another which does not fit is refused before it is there", () => {
     const memory = new MemoryBudget(LENGTH + 2 * BELIEVED_BYTES);
     const [first, second] = [arrive(memory, LENGTH), arrive(memory, LENGTH)];
-    first.add(BELIEVED_BYTES + 1);
-    second.add(BELIEVED_BYTES);
+    first.add(BELIEVED_BYTES);
+    second.add(BELIEVED_BYTES - 1);
     expect(() => second.add(1)).toThrow(expect.objectContaining({ code: "unavailable" }));
-    for (let arrived = BELIEVED_BYTES + 1; arrived < LENGTH; arrived += BELIEVED_BYTES) first.add(BELIEVED_BYTES);
+    for (let arrived = BELIEVED_BYTES; arrived < LENGTH; arrived += BELIEVED_BYTES) first.add(BELIEVED_BYTES);
   });
 
   it("holds what comes where it announces nothing", () => {

@@ -1,11 +1,12 @@
+import { spawnSync } from "node:child_process";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { countGarbage } from "../../src/limits/young-garbage.ts";
+import { countGarbage, permitCollections } from "../../src/limits/young-garbage.ts";
 
 const MB = 1024 * 1024;
 
-/** What node:perf_hooks tells of a collection; its types lack it. */
+/** An entry of node:perf_hooks about a collection; its types lack it. */
 interface CollectionEntry {
   readonly detail: { readonly kind: number; readonly flags: number };
 }
@@ -25,13 +26,33 @@ function forcedCollection(): Promise<number> {
   });
 }
 
+const MODULE = new URL("../../dist/limits/young-garbage.js", import.meta.url).href;
+
+/** Collections in a process of its own that makes a lot of garbage, in its main thread or in another one. */
+function collectionsOf(statements: string): number {
+  const script = `import("${MODULE}").then(({ countGarbage, permitCollections }) => { ${statements} })`;
+  const { stdout } = spawnSync(process.execPath, ["--trace-gc", "-e", script], { encoding: "utf8" });
+  return stdout.split("(testing)").length - 1 || stdout.split("testing").length - 1;
+}
+
+test("an embedder's process is not asked to collect, nor are its threads", () => {
+  const make = "countGarbage(1e9);";
+  const inThread = `new (require("worker_threads").Worker)('import("${MODULE}").then((m) => m.countGarbage(1e9))', { eval: true });`;
+  expect([collectionsOf(make), collectionsOf(inThread)]).toEqual([0, 0]);
+  expect([collectionsOf(`permitCollections(); ${make}`), collectionsOf(`permitCollections(); ${inThread}`)]).toEqual([
+    1, 1,
+  ]);
+});
+
 test("some megabytes of garbage are a reason to collect the young objects, and only these", async () => {
+  permitCollections();
   const kind = forcedCollection();
   for (let bytes = 0; bytes < 8 * MB; bytes += MB) countGarbage(MB);
   expect(await kind).toBe(constants.NODE_PERFORMANCE_GC_MINOR);
 });
 
 test("nobody else gets at the collector", () => {
+  permitCollections();
   countGarbage(8 * MB);
   expect(runInNewContext("typeof gc")).toBe("undefined");
 });

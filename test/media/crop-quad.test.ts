@@ -55,7 +55,7 @@ describe("a rotated box", () => {
     const [first] = boxCorners({ centerX: 5, centerY: 5, width: 4, height: 2, angle: 90 });
     expect([first.x, first.y].map((each) => Math.round(each * 1e6) / 1e6)).toEqual([6, 3]);
     expect(() => boxCorners({ centerX: 5, centerY: 5, width: 4, height: 2, angle: Number.NaN })).toThrow(
-      "no finite numbers",
+      "not finite numbers",
     );
   });
 
@@ -69,6 +69,6 @@ describe("a rotated box", () => {
     expect(minAreaBox([point(3, 4)])).toMatchObject({ centerX: 3, centerY: 4, width: 0, height: 0 });
     expect(minAreaBox([point(0, 0), point(4, 0), point(2, 0)])).toMatchObject({ width: 4, height: 0, angle: 0 });
     expect(() => minAreaBox([])).toThrow("expected at least one point");
-    expect(() => minAreaBox([point(Number.NaN, 0)])).toThrow("no finite numbers");
+    expect(() => minAreaBox([point(Number.NaN, 0)])).toThrow("not finite numbers");
   });
 });

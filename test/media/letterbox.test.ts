@@ -7,7 +7,7 @@ import { createTensor } from "../../src/tensor/tensor.ts";
 const plain = (width: number, height: number, value = 200) =>
   createTensor("uint8", [height, width, 3], new Uint8Array(width * height * 3).fill(value));
 
-/** Where an image has pixels of that value. */
+/** Range of an image's pixels of that value. */
 function extent({ shape, data }: { shape: readonly number[]; data: Uint8Array }, value = 200) {
   const [height = 0, width = 0] = shape;
   const isInside = (x: number, y: number) => data[(y * width + x) * 3] === value;

@@ -5,7 +5,7 @@ import { decodePixels } from "../../src/media/decode-pixels.ts";
 import type { ImageFormat } from "../../src/media/image-format.ts";
 import { missingPixels } from "../../src/media/missing-pixels.ts";
 
-/** Where a file of a format claims its size. */
+/** Writes the size that a file of a format claims. */
 function claim(file: Buffer, format: "png" | "gif" | "jpeg", [width, height]: readonly [number, number]): Buffer {
   const claiming = Buffer.from(file);
   if (format === "png") {

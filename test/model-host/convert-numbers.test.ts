@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { connectKserve } from "../helpers/kserve-client.ts";
+import { connectKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";
 
 const MODELS = [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }];
 
 /** A server whose model takes float32, and its wires; each sends 2 and 4 as another type. */
 async function start(options: Record<string, string>) {
-  const { grpcAddress, httpUrl } = await startServer({ models: MODELS, options });
+  const { grpcAddress, httpUrl } = await startServer({ stages: MODELS, options });
   const post = async (path: string, body: object) => {
     const response = await fetch(httpUrl + path, { method: "POST", body: JSON.stringify(body) });
     return [response.status, await response.json()];
@@ -50,8 +50,8 @@ describe("a model of float32 with convert_inputs", () => {
 });
 
 it("refuses a number that an integer input does not hold, naming it", async () => {
-  const models = [{ driver: "onnx", path: "test/fixtures/models/identity-int32.onnx" }];
-  const { httpUrl } = await startServer({ models, options: { convert_inputs: "true" } });
+  const stages = [{ driver: "onnx", path: "test/fixtures/models/identity-int32.onnx" }];
+  const { httpUrl } = await startServer({ stages, options: { convert_inputs: "true" } });
   const send = async (data: number[]) => {
     const { inputs } = JSON.parse(await (await fetch(`${httpUrl}/v2/models/default`)).text());
     const input = { name: inputs[0].name, datatype: "FP64", shape: [data.length], data };

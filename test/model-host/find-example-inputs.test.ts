@@ -88,3 +88,16 @@ test("defaults are left out, and large fixed inputs stay as they are without a t
   const { inputs } = await findExampleInputs(model, { inputs: [large, scalar] });
   expect([inputs.map(({ shape }) => shape), given]).toEqual([[[1, 4096, 4096]], []]);
 });
+
+test("a model that never ends is given up after a while, and said to run still", async () => {
+  let wasAborted = false;
+  const predict = (_: Tensors, { signal }: { readonly signal: EventTarget }) => {
+    signal.addEventListener("abort", () => {
+      wasAborted = true;
+    });
+    return new Promise(() => {});
+  };
+  const model = { defaultSignature: "serving_default", isPure: true, predict } as unknown as ModelHandle;
+  expect(await findExampleInputs(model, { inputs: [IMAGE] })).toMatchObject({ ran: false, stillRuns: true });
+  expect(wasAborted).toBe(true);
+});

@@ -21,7 +21,8 @@ export default defineDriver({
   name: "moody",
   options: {},
   pathless: true,
-  load: async () => ({
+  environment: { KSERVING_MOODY: "set", PATH: "kept as it is" },
+  load: async (path, options, host) => ({
     signatures: { serving_default: { inputs: [{ name: "x", dtype: "float32", shape: [-1] }], outputs: [{ name: "y", dtype: "float32", shape: [-1] }] } },
     hookArgs: { count: 3, tools: { add: async (a, b) => a + b, tensor: async () => createTensor("int64", [1], BigInt64Array.of(7n)) } },
     predict: async ({ x }) => {
@@ -32,6 +33,8 @@ export default defineDriver({
       if (first === -6) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
       if (first === -4) await new Promise((resolve) => setTimeout(resolve, 200));
       if (first === -7) await meet();
+      if (first === -8) host.reportStuck();
+      if (first === -9) host.reportStuck()();
       if (first === -5) setTimeout(() => { throw new Error("stray"); });
       return { y: createTensor("float32", x.shape, x.data.map((value) => value + 1)) };
     },
@@ -121,6 +124,27 @@ describe("a model in a thread", () => {
     expect(await stuck).toBe("unavailable");
     expect(await predictOnceReplaced(host)).toEqual([2]);
     await expect(host.close()).rejects.toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  test("that reports itself as stuck is replaced, not one that takes the report back", async () => {
+    const host = await start({ modelStallMs: 300 });
+    const replaced = new Promise<void>((resolve) =>
+      host.onReconnect(
+        () => resolve(),
+        () => {},
+      ),
+    );
+    expect(await predict(host, { x: [-9] })).toEqual([-8]);
+    expect(await predict(host, { x: [-8] })).toEqual([-7]);
+    await replaced;
+    expect(await predict(host, { x: [1] })).toEqual([2]);
+    await host.close();
+  });
+
+  test("finds the environment that its driver names, with the values that were there", async () => {
+    const path = process.env.PATH;
+    await start();
+    expect([process.env.KSERVING_MOODY, process.env.PATH]).toEqual(["set", path]);
   });
 
   test("finishes what is under way before it closes, and refuses more", async () => {

@@ -18,6 +18,25 @@ test("abandoned runs that hold every turn for the time of grace are told of", ()
   expect(onStuck).toHaveBeenCalledOnce();
 });
 
+test("the report is taken back, once, when one of the runs ends after all", async () => {
+  const [onStuck, onFreed] = [vi.fn(), vi.fn()];
+  const runs = new AbandonedRuns({ limit: 1, graceMs: 1000, onStuck, onFreed });
+  let end = () => {};
+  const run = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  runs.add(run);
+  vi.advanceTimersByTime(1000);
+  expect(onStuck).toHaveBeenCalledOnce();
+  expect(onFreed).not.toHaveBeenCalled();
+  end();
+  await run;
+  const quick = Promise.resolve();
+  runs.add(quick);
+  await quick;
+  expect(onFreed).toHaveBeenCalledOnce();
+});
+
 test("abandoned runs of which one ends in time are not", async () => {
   const onStuck = vi.fn();
   const runs = new AbandonedRuns({ limit: 2, graceMs: 1000, onStuck });

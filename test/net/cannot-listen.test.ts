@@ -16,8 +16,8 @@ test.each([
   ],
   [
     "listen EADDRNOTAVAIL",
-    "the host is no address of this machine (listen EADDRNOTAVAIL); expected one, or 0.0.0.0 for all of them.",
-    "--host is no address of this machine (listen EADDRNOTAVAIL); expected one, or 0.0.0.0 for all of them.",
+    "the host is not an address of this machine (listen EADDRNOTAVAIL); expected one, or 0.0.0.0 for all of them.",
+    "--host is not an address of this machine (listen EADDRNOTAVAIL); expected one, or 0.0.0.0 for all of them.",
   ],
   ["listen EMFILE", "listen EMFILE.", "listen EMFILE."],
 ])("%s is told with what to do about it, by flag where there are flags", (reason, plain, flagged) => {

@@ -28,7 +28,7 @@ async function ask(url: string): Promise<number> {
   return status;
 }
 
-/** What is told on standard error: one line, however many lines of the log are lost. */
+/** The text on standard error: one line, however many lines of the log are lost. */
 const toldOnce = (where: string, why: string) =>
   `kserving: the log cannot be written to ${where} any more: ${why}; the server goes on without it.\n`;
 

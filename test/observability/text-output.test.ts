@@ -5,7 +5,7 @@ import type { LogLevel } from "../../src/observability/log-level.ts";
 import { createOutputLogger, type Logger } from "../../src/observability/logger.ts";
 import { createTextOutput } from "../../src/observability/text-output.ts";
 
-/** What a logger prints, without the time. */
+/** Output of a logger, without the time. */
 function printed(level: LogLevel, use: (log: Logger) => void): string {
   let text = "";
   const write = (chunk: string) => {

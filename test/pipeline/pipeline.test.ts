@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { HookContext } from "../../src/hooks/hooks.ts";
+import { MemoryBudget, MemoryShare } from "../../src/limits/memory-budget.ts";
 import { toTensor, toTensors } from "../../src/tensor/plain-value.ts";
 import { loadPipeline, nullModels, plain, run, runPipeline } from "../helpers/run-pipeline.ts";
 
@@ -22,21 +23,25 @@ describe("a chain of models", () => {
   });
 
   test("returns its inputs without hooks", async () => {
-    const { servable } = await loadPipeline({ models: nullModels(3) });
+    const { servable } = await loadPipeline({ stages: nullModels(3) });
     const { outputs } = await run(servable, { kind: "tensors", tensors: toTensors({ x: [1.5, 2] }) });
     expect(outputs).toEqual({ kind: "tensors", tensors: toTensors({ x: [1.5, 2] }) });
   });
 
   test("counts what a codec thread makes of a large JSON text, until it is there", async () => {
-    const { servable } = await loadPipeline({ models: nullModels(1) });
+    const { servable } = await loadPipeline({ stages: nullModels(1) });
     const json = Buffer.from(`{"x":[${"{},".repeat(50_000)}{}]}`);
     const text = String(json);
     const counted: number[] = [];
-    const memory = {
-      check: () => undefined,
-      grow: (bytes: number) => void counted.push(bytes),
-      shrink: (bytes: number) => void counted.push(-bytes),
-    };
+    class CountedShare extends MemoryShare {
+      override grow(bytes: number): void {
+        counted.push(bytes);
+      }
+      override shrink(bytes: number): void {
+        counted.push(-bytes);
+      }
+    }
+    const memory = new CountedShare(new MemoryBudget(1e9));
     const { outputs } = await run(servable, { kind: "json", json: Uint8Array.from(json) }, { memory });
     expect(outputs.kind === "json" && Buffer.from(outputs.json).toString()).toBe(text);
     const [grown = 0, shrunk] = counted;
@@ -233,7 +238,7 @@ describe("a request that is over", () => {
     const abort = new AbortController();
     let second = false;
     const { servable } = await loadPipeline({
-      models: nullModels(2),
+      stages: nullModels(2),
       hooks: {
         preprocess: [
           (values) => {

@@ -37,7 +37,7 @@ const LARGE: readonly (readonly [what: string, path: string, body: string | Form
 
 describe("a large body", () => {
   test.each(LARGE)("of %s is answered after a small request that came later", async (_, path, body, answer) => {
-    const { httpUrl } = await startServer({ models: [{ driver: "null" }] });
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
     const order: string[] = [];
     const headers = typeof body === "string" ? { "content-type": "application/json" } : {};
     const large = fetch(httpUrl + path, { method: "POST", body, headers }).then(async (response) => {

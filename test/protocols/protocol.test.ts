@@ -18,13 +18,13 @@ const toy: Protocol = {
       },
     },
   }),
-  http:
-    ({ service }) =>
-    (method, url) => {
-      if (method !== "GET" || url !== "/toy") return undefined;
-      const answer = async () => ({ contentType: "text/plain", body: Buffer.from(String(service.isReady())) });
-      return { kind: "read", answer };
-    },
+  http: ({ service }) => {
+    const body = async () => ({ contentType: "text/plain", body: Buffer.from(String(service.isReady())) });
+    return {
+      inference: [{ path: "/toy", find: (url) => (url === "/toy" ? body : undefined) }],
+      routes: [{ method: "GET", path: "/toy/ready", kind: "read", answer: body }],
+    };
+  },
 };
 
 it("is added by one object in the list of protocols, on both transports, beside the others", async () => {
@@ -35,6 +35,8 @@ it("is added by one object in the list of protocols, on both transports, beside 
   await client.call("/grpc.health.v1.Health/Check", Buffer.alloc(0));
   const http = await createHttpServer(service, { host: "127.0.0.1", port: 0, protocols, log: createSilentLogger() });
   onTestFinished(() => http.close(0));
-  expect(await (await fetch(`${http.url}/toy`)).text()).toBe("true");
+  expect(await (await fetch(`${http.url}/toy`, { method: "POST" })).text()).toBe("true");
+  expect(await (await fetch(`${http.url}/toy/ready`)).text()).toBe("true");
+  expect(await (await fetch(`${http.url}/no`)).text()).toMatch(/ POST \/toy, GET \/toy\/ready\./);
   expect((await fetch(`${http.url}/v2/health/live`)).status).toBe(200);
 });

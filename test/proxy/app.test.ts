@@ -5,26 +5,91 @@ import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createApp } from "../../src/proxy/app.ts";
-import { createInferenceRouter } from "../../src/proxy/inference-router.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
+import { serveHttp } from "./serve-http.ts";
 
 describe("createApp", () => {
-  test("serves all routes wherever it is mounted, and listens nowhere itself", async () => {
+  test("serves what is not inference wherever it is mounted, and listens nowhere itself", async () => {
     const [service, log, memory] = [new ScriptedService(), createSilentLogger(), new MemoryBudget(2000)];
     const dependencies = { service, maxMessageBytes: 1000, memory, policy: new AccessPolicy(), log };
-    const app = createApp(createInferenceRouter(PROTOCOLS, dependencies), dependencies);
-    const server = createServer(app).listen(0, "127.0.0.1");
+    const protocols = PROTOCOLS.flatMap(({ http }) => http?.(dependencies) ?? []);
+    const server = createServer(createApp(protocols, dependencies)).listen(0, "127.0.0.1");
     onTestFinished(() => {
       server.close();
     });
     await new Promise((resolve) => server.once("listening", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const post = (path: string, body: string) => fetch(url + path, { method: "POST", body });
-    expect(await (await post("/v1/models/m:predict", '{"inputs": 7}')).json()).toEqual({ outputs: 7 });
-    expect(await (await post("/predict", '{"inputs": {"x": {"dtype": 3, "data": 7}}}')).json()).toEqual({ x: 7 });
     expect(await (await fetch(`${url}/health`)).json()).toEqual({ status: "ok" });
-    expect((await post("/predict", " ".repeat(1001))).status).toBe(413);
+    expect(await (await fetch(`${url}/v2/health/ready`)).json()).toEqual({ ready: true });
     expect((await fetch(`${url}/nothing`)).status).toBe(404);
   });
+});
+
+test("each request is looked up once, by the router of inference or by Express", async () => {
+  const asked: string[] = [];
+  const answer = async () => ({ contentType: "text/plain", body: Buffer.from("yes") });
+  const find = (url: string) => {
+    asked.push(url);
+    return url === "/toy" ? answer : undefined;
+  };
+  const routes = [{ method: "GET", path: "/toy/state", kind: "read", answer }] as const;
+  const toy = { http: () => ({ inference: [{ path: "/toy", find }], routes }) };
+  const { url } = await serveHttp(new ScriptedService(), { protocols: [toy] });
+  const statusOf = async (method: string, path: string) => (await fetch(url + path, { method })).status;
+  expect([await statusOf("GET", "/toy/state"), await statusOf("GET", "/toy"), asked]).toEqual([200, 405, []]);
+  expect([await statusOf("POST", "/toy"), await statusOf("POST", "/toy"), asked]).toEqual([200, 200, ["/toy"]]);
+  expect([await statusOf("POST", "/toy/state"), asked]).toEqual([405, ["/toy", "/toy/state"]]);
+});
+
+describe("a route of the protocols", () => {
+  const ask = async (method: string, path: string) => {
+    const { url } = await serveHttp(new ScriptedService());
+    const response = await fetch(url + path, { method });
+    const { status, headers } = response;
+    return { status, allow: headers.get("allow"), length: headers.get("content-length"), text: await response.text() };
+  };
+
+  test.each(["/health", "/v2/health/ready", "/v2/models/m", "/v2/models/m/versions/1/ready", "/v2/"])(
+    "answers HEAD %s as GET, without the body",
+    async (path) => {
+      const { length, ...head } = await ask("HEAD", path);
+      expect({ ...head, length }).toEqual({ ...(await ask("GET", path)), text: "" });
+      expect(Number(length)).toBeGreaterThan(0);
+    },
+  );
+
+  test.each([
+    ["/health", "GET, HEAD, OPTIONS"],
+    ["/v2/logging", "GET, HEAD, POST, OPTIONS"],
+    ["/v2/models/m/infer", "POST, OPTIONS"],
+    ["/predict/m/s", "POST, OPTIONS"],
+    ["/serving-proxy/", "POST, OPTIONS"],
+  ])("answers OPTIONS %s with its methods", async (path, allow) => {
+    expect(await ask("OPTIONS", path)).toEqual({ status: 200, allow, length: "0", text: "" });
+  });
+
+  test.each([
+    ["DELETE", "/health", 405, "GET, HEAD"],
+    ["HEAD", "/v2/models/m/infer", 405, "POST"],
+    ["PUT", "/v2/logging", 405, "GET, HEAD, POST"],
+    ["OPTIONS", "/v2/nothing", 404, null],
+    ["OPTIONS", "/nothing", 404, null],
+    ["GET", "/V2/health/ready", 404, null],
+    ["GET", "/v2/models/%zz", 400, null],
+  ])("refuses %s %s with %i", async (method, path, status, allow) => {
+    expect(await ask(method, path)).toMatchObject({ status, allow });
+  });
+});
+
+test("a client that asks for another route is told of those that there are", async () => {
+  const { url } = await serveHttp(new ScriptedService());
+  const { error } = (await (await fetch(`${url}/v3/models?x=1`)).json()) as { error: string };
+  expect(error).toBe(
+    "There is no GET /v3/models here. There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, " +
+      "POST /v1/models/NAME[/versions/VERSION]:predict, GET /v1/config, POST /v2/models/NAME/infer, " +
+      "POST /v2/models/NAME/versions/VERSION/infer, GET /v2, GET /v2/openapi.json, GET /v2/health/live, " +
+      "GET /v2/health/ready, GET /v2/models, GET /v2/models/stats, GET /v2/logging, GET /v2/trace/setting, " +
+      "GET /v2/systemsharedmemory/status, GET /v2/cudasharedmemory/status, GET /health.",
+  );
 });

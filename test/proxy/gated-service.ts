@@ -1,12 +1,12 @@
-import type { InferRequest } from "../../src/serving/inference-service.ts";
+import type { SingleRequest } from "../../src/serving/infer-once.ts";
 import { echo, ScriptedService } from "../grpc/scripted-service.ts";
 
 /** A service whose requests wait until the test lets them go. */
 export class GatedService extends ScriptedService {
   release = () => {};
-  #enter: (request: InferRequest) => void = () => {};
+  #enter: (request: SingleRequest) => void = () => {};
   /** The first request, once it is there. */
-  readonly entered = new Promise<InferRequest>((resolve) => {
+  readonly entered = new Promise<SingleRequest>((resolve) => {
     this.#enter = resolve;
   });
 

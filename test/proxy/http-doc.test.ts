@@ -28,7 +28,7 @@ const EXAMPLES = [
 ] as const;
 
 test.each(EXAMPLES)("the example for %s is answered as the page says", async (path, expected) => {
-  const { httpUrl } = await startServer({ models: [{ driver: "null" }] });
+  const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
   const cwd = tempFolder({ "photo.jpg": Buffer.from(PHOTO, "latin1") });
   const curl = exampleOf(path).replace("curl ", "curl -s --fail-with-body ").replace("http://localhost:9001", httpUrl);
   const { stdout } = await promisify(execFile)("sh", ["-c", curl], { cwd, encoding: "latin1" });

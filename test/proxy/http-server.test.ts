@@ -46,7 +46,7 @@ describe("createHttpServer", () => {
   });
 
   test("lists what there is to those who look elsewhere, and gives nothing of itself away", async () => {
-    const { httpUrl } = await startServer({ models: [{ driver: "null" }] });
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
     const response = await fetch(`${httpUrl}/v3/models`);
     expect(response.status).toBe(404);
     expect([response.headers.get("x-powered-by"), response.headers.get("etag")]).toEqual([null, null]);
@@ -110,7 +110,7 @@ describe("createHttpServer", () => {
 
 describe("in front of another server", () => {
   test("serves its model over all protocols, each request as the client sent it", async () => {
-    const { grpcAddress } = await startServer({ models: [{ driver: "null" }] });
+    const { grpcAddress } = await startServer({ stages: [{ driver: "null" }] });
     const remote = createRemoteService(grpcAddress, {});
     onTestFinished(() => remote.close());
     const { url } = await serveHttp(remote);

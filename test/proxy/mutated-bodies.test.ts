@@ -7,7 +7,7 @@ import { startServer } from "../helpers/start-server.ts";
 
 /** Of each body; `npm run fuzz` does more. */
 const MUTATIONS = 600;
-/** What a client's mistakes may lead to; anything else would be the server's own failure. */
+/** Statuses that a client's mistakes may lead to; any other would be the server's own failure. */
 const ALLOWED = [200, 400, 404, 415];
 
 const SPECS: readonly TensorSpec[] = [
@@ -35,8 +35,8 @@ describe("mutated bodies", () => {
   ])("of %s never make the server fail, with and without a signature", async (_, path, text, type) => {
     const declared = defineHooks({ inputs: SPECS, process: (inputs) => inputs });
     const servers = [
-      await startServer({ models: [{ driver: "null" }] }),
-      await startServer({ models: [{ driver: "null" }], hooks: declared }),
+      await startServer({ stages: [{ driver: "null" }] }),
+      await startServer({ stages: [{ driver: "null" }], hooks: declared }),
     ];
     const random = new Random(text.length);
     const seen = new Set<number>();

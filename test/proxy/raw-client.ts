@@ -22,7 +22,7 @@ export class RawClient {
     this.socket.write(text, "latin1");
   }
 
-  /** What has come, once it matches. */
+  /** The received text, once it matches. */
   async received(pattern: RegExp): Promise<string> {
     while (!pattern.test(this.#received)) {
       if (this.socket.destroyed) throw new Error(`closed after ${JSON.stringify(this.#received)}`);

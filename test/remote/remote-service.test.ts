@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { toAbortSignal } from "../../src/async/cancel-source.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createRemoteService, type RemoteServiceOptions } from "../../src/remote/remote-service.ts";
-import type { InferenceService, InferRequest } from "../../src/serving/inference-service.ts";
+import type { SingleRequest } from "../../src/serving/infer-once.ts";
+import type { InferenceService } from "../../src/serving/inference-service.ts";
 import { DTYPES } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { comparable } from "../grpc/plain-tensor.ts";
@@ -13,7 +14,7 @@ import { startNullServer } from "../grpc/start-null-server.ts";
 
 const one = createTensors([["x", createTensor("float32", [1], Float32Array.of(1))]]);
 
-function request(changes: Partial<InferRequest> = {}): InferRequest {
+function request(changes: Partial<SingleRequest> = {}): SingleRequest {
   const inputs = { kind: "tensors", tensors: one } as const;
   return { model: "", signature: "", id: "1", metadata: {}, signal: new AbortController().signal, inputs, ...changes };
 }
@@ -128,9 +129,9 @@ describe("infer", () => {
   });
 });
 
-it("describes what was asked for, without signatures", async () => {
+it("describes what was asked for, without signatures", () => {
   const remote = connect("127.0.0.1:1");
-  expect(await remote.describe({ model: "m", version: 2n })).toEqual({
+  expect(remote.acquire({ model: "m", version: 2n }).description).toEqual({
     model: "m",
     version: 2n,
     drivers: [],

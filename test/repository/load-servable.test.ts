@@ -33,7 +33,7 @@ describe("options", () => {
     ],
     [
       "an unknown key for one stage",
-      { hooks: identity, models: [{ driver: "null", options: { a: "1" } }] },
+      { hooks: identity, stages: [{ driver: "null", options: { a: "1" } }] },
       'The null driver of model 1 has no option "a".',
     ],
   ])("%s is refused", async (_, source, message) => {
@@ -44,10 +44,10 @@ describe("options", () => {
   });
 
   test("a key that a driver or every driver knows is taken, with hooks that declare theirs and without", async () => {
-    const models = [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }];
+    const stages = [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }];
     for (const hooks of [{}, { hooks: declared }]) {
       const { servable } = await loadPipeline({
-        models,
+        stages,
         ...hooks,
         options: { intra_op_threads: "1", max_batch_size: "4" },
       });
@@ -83,12 +83,12 @@ describe("what does not load", () => {
       /There is no models\/face\.bin, and no driver recognises its name; expected a model's path/,
     ],
     ["a driver without its path", [{ driver: "onnx" }], /The onnx driver needs a model; expected --model-path PATH/],
-  ])("%s is named", async (_, models, message) => {
-    await expect(load({ models })).rejects.toThrow(message);
+  ])("%s is named", async (_, stages, message) => {
+    await expect(load({ stages })).rejects.toThrow(message);
   });
 
   test("a pipeline without any model", async () => {
-    await expect(load({ models: [], hooks: { process: (values) => values } })).rejects.toMatchObject({
+    await expect(load({ stages: [], hooks: { process: (values) => values } })).rejects.toMatchObject({
       code: "invalid_argument",
       message: expect.stringContaining("No model is given"),
     });
@@ -96,7 +96,7 @@ describe("what does not load", () => {
 
   test("hooks of the wrong length, with both numbers", async () => {
     const folder = tempFolder({ "hooks.ts": "export const preprocess = [null, null, null];" });
-    await expect(load({ hooks: join(folder, "hooks.ts"), models: nullModels(2) })).rejects.toThrow(
+    await expect(load({ hooks: join(folder, "hooks.ts"), stages: nullModels(2) })).rejects.toThrow(
       /hooks\.ts: preprocess has 3 slots, but there are 2 models/,
     );
   });
@@ -129,7 +129,7 @@ describe("a user's own driver", () => {
     const folder = tempFolder({ "twice.ts": source });
     const model = { driver: join(folder, "twice.ts"), path: join(folder, "closed.txt") };
     const hooks: Hooks = { preprocess: () => ({ x: [1, 2] }) };
-    const { servable } = await loadPipeline({ models: [model], hooks, options: { factor: "3" } });
+    const { servable } = await loadPipeline({ stages: [model], hooks, options: { factor: "3" } });
     const { outputs } = await run(servable, { kind: "tensors", tensors: {} });
     expect(outputs.kind === "tensors" && plain(outputs.tensors)).toEqual({ y: [3, 6] });
     await servable.close();
@@ -169,7 +169,7 @@ describe("a user's own driver", () => {
       const driver = join(tempFolder({ "broken.ts": code }), "broken.ts");
       const left = ownTemp();
       const init_hook: Hooks["init_hook"] = (__, ctx) => ctx.loadModel(driver, path);
-      const source = path === "" ? { models: [{ driver }] } : { hooks: { init_hook } };
+      const source = path === "" ? { stages: [{ driver }] } : { hooks: { init_hook } };
       await expect(load(source)).rejects.toThrow();
       expect(left()).toEqual([]);
     });
@@ -177,14 +177,14 @@ describe("a user's own driver", () => {
     test("when another stage's driver is not found", async () => {
       const driver = join(tempFolder({ "twice.ts": source }), "twice.ts");
       const left = ownTemp();
-      await expect(load({ models: [{ driver }, { driver: "nope" }] })).rejects.toThrow(/no driver "nope"/);
+      await expect(load({ stages: [{ driver }, { driver: "nope" }] })).rejects.toThrow(/no driver "nope"/);
       expect(left()).toEqual([]);
     });
   });
 
   test("without a driver as default export is refused", async () => {
     const driver = join(tempFolder({ "empty.ts": "export const a = 1;" }), "empty.ts");
-    await expect(load({ models: [{ driver }] })).rejects.toThrow(/empty\.ts has no driver as its default export/);
+    await expect(load({ stages: [{ driver }] })).rejects.toThrow(/empty\.ts has no driver as its default export/);
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { ask, startHookThreads } from "../helpers/start-hook-threads.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
-/** What lies in the temporary folder from now on; its own, so that nobody else's files are counted. */
+/** Lists the files in the temporary folder from now on; its own, so that files of others are not counted. */
 function ownTemp(): () => string[] {
   const before = tmpdir();
   process.env.TMPDIR = tempFolder();

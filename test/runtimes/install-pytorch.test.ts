@@ -77,7 +77,7 @@ describe.skipIf(!isPossible)("installing PyTorch", { timeout: TIMEOUT_MS }, () =
   test("remembers an environment that is there, and refuses a folder that is none, or has no torch", async () => {
     const path = join(tempFolder(), "venv");
     const root = tempFolder();
-    await expect(install(root, { path })).rejects.toThrow(/is no Python environment: it has no /);
+    await expect(install(root, { path })).rejects.toThrow(/is not a Python environment: it has no /);
     execFileSync((await findBasePython()).path, ["-m", "venv", "--without-pip", path]);
     await expect(install(root, { path })).rejects.toThrow(/^torch cannot be imported there: ModuleNotFoundError/);
     const packages = execFileSync(interpreterIn(path), [

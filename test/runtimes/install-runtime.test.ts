@@ -30,7 +30,7 @@ function install(root: string, options: Partial<InstallOptions> = {}) {
   return installRuntime(toy, { source: FROM_INDEX, root, force: false, signal, reporter, ...options });
 }
 
-/** What lies below the runtimes folder, hidden or not. */
+/** Names below the runtimes folder, hidden or not. */
 async function namesIn(root: string): Promise<string[]> {
   return (await readdir(join(root, "toy")).catch(() => [])).sort();
 }
@@ -198,7 +198,7 @@ describe("from a folder", () => {
   test.each([
     ["does not have them", () => tempFolder({ "libtoy.so": "" }), "does not have what is needed"],
     ["is not there", () => "/nowhere/at/all", "is not there"],
-    ["is a file", () => `${tempFolder({ file: "" })}/file`, "is no folder"],
+    ["is a file", () => `${tempFolder({ file: "" })}/file`, "is not a folder"],
   ])("refuses one that %s", async (_, path, message) => {
     const source = { kind: "folder", path: path() } as const;
     await expect(install(tempFolder(), { source, version: "1" })).rejects.toThrow(message);

@@ -4,7 +4,7 @@ import { makeZip, type ZipOptions } from "./make-zip.ts";
 /** Tags of the three systems that the tests may run on. */
 const PLATFORMS = "manylinux_2_17_x86_64.manylinux_2_17_aarch64.macosx_10_9_universal2.win_amd64";
 
-/** What a wheel is made with. */
+/** Options of a wheel. */
 export interface WheelOptions extends ZipOptions {
   readonly project?: string;
   readonly version?: string;

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** What a zip file is made with. */
+/** Options of a zip file. */
 export interface ZipOptions {
   /** Written into the records in place of what is true; flags as in the format, method by its number. */
   readonly lie?: {

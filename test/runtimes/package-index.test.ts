@@ -60,9 +60,9 @@ test("a project that is not there is named", async () => {
 });
 
 test.each([
-  ["text", 200, "text/plain", "hello", "is no package index"],
-  ["other JSON", 200, "application/json", '{"files": 1}', "is no package index"],
-  ["broken JSON", 200, "application/json", "{", "is no package index"],
+  ["text", 200, "text/plain", "hello", "is not a package index"],
+  ["other JSON", 200, "application/json", '{"files": 1}', "is not a package index"],
+  ["broken JSON", 200, "application/json", "{", "is not a package index"],
   ["a failure", 503, "text/html", "busy", "answers 503. Try again later."],
 ])("refuses an index that answers with %s", async (_, status, type, body, message) => {
   const origin = await answering(status, type, body);

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** What an index serves and how. */
+/** Content and faults of an index. */
 export interface IndexOptions {
   /** The one project it has. */
   readonly project: string;

@@ -2,7 +2,10 @@ import { findBasePython } from "../../src/runtimes/python-environment.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { makeWheel } from "./make-wheel.ts";
 
-/** Whether this machine has a Python that can make environments. Says so where it has none; in CI, where nothing may be skipped, it throws. */
+/**
+ * Checks that this machine has a Python that can make environments. Says so where it has none; in CI, where nothing may
+ * be skipped, it throws.
+ */
 export async function canMakeEnvironments(): Promise<boolean> {
   return findBasePython().then(
     () => true,

@@ -54,7 +54,7 @@ test.each([
     makeWheel({ "toy/libtoy.so": "a" }).bytes,
     "does not have the libraries of Toy that are needed",
   ],
-  ["a text file", Buffer.from("hello".repeat(100)), "no zip archive"],
+  ["a text file", Buffer.from("hello".repeat(100)), "not a zip archive"],
 ])("refuses a wheel with %s, and names the file", async (_, bytes, message) => {
   await expect(unpack(bytes)).rejects.toThrow(message);
   await expect(unpack(bytes)).rejects.toThrow("toy.whl");

@@ -28,10 +28,10 @@ test.each([
 });
 
 test.each([
-  ["no archive at all", Buffer.from("not a zip file, but long enough to look for the end of one"), "no zip archive"],
-  ["an empty file", Buffer.alloc(0), "no zip archive"],
-  ["an archive that is cut at its end", makeZip(FILES).subarray(0, -30), "no zip archive"],
-  ["an archive that is cut at its beginning", makeZip(FILES).subarray(500), "no zip archive"],
+  ["no archive at all", Buffer.from("not a zip file, but long enough to look for the end of one"), "not a zip archive"],
+  ["an empty file", Buffer.alloc(0), "not a zip archive"],
+  ["an archive that is cut at its end", makeZip(FILES).subarray(0, -30), "not a zip archive"],
+  ["an archive that is cut at its beginning", makeZip(FILES).subarray(500), "not a zip archive"],
   ["an encrypted one", makeZip(FILES, { lie: { flags: 1 } }), "is encrypted"],
   ["one that is packed by another method", makeZip(FILES, { lie: { method: 14 } }), "packed by method 14"],
 ])("refuses %s", async (_, bytes, message) => {

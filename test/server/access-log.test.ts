@@ -1,7 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ServerOptions } from "../../src/server/server.ts";
+import type { ServerOptions } from "../../src/server/server-options.ts";
 import { connect } from "../grpc/byte-client.ts";
 import type { Plain } from "../grpc/judge.ts";
 import { createEventLog } from "../helpers/event-log.ts";
@@ -18,7 +18,7 @@ const TIMES = { deserializationMs: MS, inferenceMs: MS, serializationMs: MS, tot
 
 async function start(options: Partial<ServerOptions> = { accessLog: true }, level: "info" | "debug" = "info") {
   const { log, events, find } = createEventLog(level);
-  const server = await startServer({ models: [{ driver: "null" }], log, ...options });
+  const server = await startServer({ stages: [{ driver: "null" }], log, ...options });
   const post = (path: string, body: string, headers: Record<string, string> = {}) =>
     fetch(server.httpUrl + path, { method: "POST", body, headers });
   return { server, events, find, post };

@@ -3,52 +3,88 @@ import { createLogger } from "../../src/observability/logger.ts";
 import { checkServerOptions } from "../../src/server/check-server-options.ts";
 import { createServer } from "../../src/server/server.ts";
 
-const models = [{ driver: "null" }];
+const stages = [{ driver: "null" }];
 
 test.each([
-  ["nothing", undefined, "createServer takes an object of options, not undefined; for example createServer({ models:"],
+  ["nothing", undefined, "createServer takes an object of options, not undefined; for example createServer({ stages:"],
   [
-    "no models",
+    "no stages",
     {},
-    'The option models is missing: an array with at least one model; for example createServer({ models: [{ path: "model.onnx" }], http: {} }).',
+    'Neither stages nor models are given; expected an array with at least one stage, or models by name; for example createServer({ stages: [{ path: "model.onnx" }], http: {} }).',
   ],
-  ["one model for models", { models: { path: "a.onnx" } }, "models is an object; expected an array of models."],
+  ["one stage for stages", { stages: { path: "a.onnx" } }, "stages is an object; expected an array of stages."],
   [
-    "a path for a model",
-    { models: ["a.onnx"] },
-    'models[0] is a string; expected an object such as { path: "model.onnx" }.',
+    "a path for a stage",
+    { stages: ["a.onnx"] },
+    'stages[0] is a string; expected an object such as { path: "model.onnx" }.',
   ],
-  ["a misspelt option", { models, htp: {} }, 'There is no option "htp". Did you mean "http"?'],
-  ["a flag's name", { models, httpPort: 8080 }, 'There is no option "httpPort".'],
+  ["stages and models", { stages, models: { m: { driver: "null" } } }, "stages and models are both given; expected"],
+  ["an array of models", { models: stages }, "models is an array; expected an object of models by name, such as"],
+  [
+    "a name beside models",
+    { name: "n", models: {} },
+    "The option name goes with stages; expected names as keys of models.",
+  ],
+  [
+    "hooks beside models",
+    { hooks: {}, models: {} },
+    "hooks goes with stages; expected hooks of each model, in models.NAME.",
+  ],
+  ["a path for a model", { models: { m: "a.onnx" } }, "models.m is a string; expected an object such as"],
+  ["a model of nothing", { models: { m: {} } }, "models.m has neither path, driver nor stages; expected one of them."],
+  ["a model without a name", { models: { "": { driver: "null" } } }, "A model's name is empty; expected the name that"],
+  [
+    "a driver and stages",
+    { models: { m: { driver: "null", stages } } },
+    "models.m has a driver and stages; expected one of them.",
+  ],
   [
     "a misspelt member of a model",
-    { models: [{ drver: "null" }] },
-    'There is no option "models[0].drver". Did you mean "driver"?',
+    { models: { m: { pth: "a.onnx" } } },
+    'There is no option "models.m.pth". Did you mean "path"?',
   ],
-  ["a misspelt member of http", { models, http: { prt: 1 } }, 'There is no option "http.prt". Did you mean "port"?'],
+  [
+    "a version below 0",
+    { models: { m: { driver: "null", versions: [-1] } } },
+    "models.m.versions is an array; expected",
+  ],
+  ["no place for requests", { models: { m: { driver: "null", maxQueue: 0 } } }, "models.m.maxQueue is 0; expected an"],
+  [
+    "a label to no version",
+    { models: { m: { driver: "null", labels: { a: "1" } } } },
+    "models.m.labels is an object; expected",
+  ],
+  ["a misspelt option", { stages, htp: {} }, 'There is no option "htp". Did you mean "http"?'],
+  ["a flag's name", { stages, httpPort: 8080 }, 'There is no option "httpPort".'],
+  [
+    "a misspelt member of a stage",
+    { stages: [{ drver: "null" }] },
+    'There is no option "stages[0].drver". Did you mean "driver"?',
+  ],
+  ["a misspelt member of http", { stages, http: { prt: 1 } }, 'There is no option "http.prt". Did you mean "port"?'],
   [
     "a port as text",
-    { models, port: "9000" },
+    { stages, port: "9000" },
     "port is a string; expected an integer from 0 to 65535 (0 picks a free one).",
   ],
-  ["a port that is none", { models, http: { port: 70000 } }, "http.port is 70000; expected an integer from 0 to 65535"],
-  ["half a worker", { models, workers: 0.5 }, "workers is 0.5; expected an integer of 0 or more."],
-  ["no instances", { models, instances: 0 }, "instances is 0; expected an integer of 1 or more."],
-  ["a time below 0", { models, hookTimeoutMs: -1 }, "hookTimeoutMs is -1; expected a number of 0 or more."],
-  ["true for http", { models, http: true }, "http is a boolean; expected an object."],
+  ["a port that is none", { stages, http: { port: 70000 } }, "http.port is 70000; expected an integer from 0 to 65535"],
+  ["half a worker", { stages, workers: 0.5 }, "workers is 0.5; expected an integer of 0 or more."],
+  ["no instances", { stages, instances: 0 }, "instances is 0; expected an integer of 1 or more."],
+  ["a time below 0", { stages, hookTimeoutMs: -1 }, "hookTimeoutMs is -1; expected a number of 0 or more."],
+  ["true for http", { stages, http: true }, "http is a boolean; expected an object."],
   [
     "a number for an option",
-    { models, options: { threads: 2 } },
+    { stages, options: { threads: 2 } },
     'options.threads is a number; expected a text, as after -o threads=: "2".',
   ],
   [
-    "a number for a model's option",
-    { models: [{ driver: "null", options: { a: true } }] },
-    'models[0].options.a is a boolean; expected a text, as after -o a=: "true".',
+    "a number for a stage's option",
+    { stages: [{ driver: "null", options: { a: true } }] },
+    'stages[0].options.a is a boolean; expected a text, as after -o a=: "true".',
   ],
   [
     "a console's function for a log",
-    { models, log: () => {} },
+    { stages, log: () => {} },
     'log is a function; expected a logger, such as createLogger({ level: "info" }).',
   ],
 ])("refuses %s", async (_, options, message) => {
@@ -61,7 +97,7 @@ test.each([
 test("takes every option, and one that is undefined as left out", () => {
   const log = createLogger();
   const all = {
-    models,
+    stages,
     hooks: {},
     options: { a: "b" },
     name: "n",

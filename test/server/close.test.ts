@@ -19,7 +19,7 @@ export default defineDriver({
 test("a close does not wait longer than the drain timeout for a run whose client is gone", async () => {
   const driver = join(tempFolder(), "slow.ts");
   writeFileSync(driver, DRIVER);
-  const server = await createServer({ models: [{ driver }], http: {}, requestTimeoutMs: 50, drainTimeoutMs: 100 });
+  const server = await createServer({ stages: [{ driver }], http: {}, requestTimeoutMs: 50, drainTimeoutMs: 100 });
   const answer = await fetch(`${server.httpUrl}/v1/models/default:predict`, { method: "POST", body: '{"inputs": 1}' });
   expect(answer.status).toBe(504);
   await expect(server.close()).rejects.toMatchObject({
@@ -27,3 +27,26 @@ test("a close does not wait longer than the drain timeout for a run whose client
     message: expect.stringContaining("A model still runs"),
   });
 });
+
+/** A run computes without end. */
+const ENDLESS = `
+import { defineDriver } from "kserving";
+export default defineDriver({
+  name: "endless", options: {}, pathless: true,
+  load: async () => ({
+    signatures: { serving_default: { inputs: [{ name: "x", dtype: "float32", shape: [-1, -1] }] } },
+    isPure: true,
+    predict: async () => { for (;;); },
+    close: async () => {},
+  }),
+});`;
+
+test("neither the start's example nor a close waits for a run without end that is nobody's request", async () => {
+  const driver = join(tempFolder(), "endless.ts");
+  writeFileSync(driver, ENDLESS);
+  const server = await createServer({ stages: [{ driver }], drainTimeoutMs: 60_000 });
+  expect(await server.exampleInputs()).toMatchObject({ inputs: [{ name: "x", shape: [1, 1] }], ran: false });
+  const began = performance.now();
+  await server.close().catch(() => {});
+  expect(performance.now() - began).toBeLessThan(30_000);
+}, 120_000);

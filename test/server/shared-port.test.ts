@@ -9,7 +9,7 @@ import { RawClient } from "../proxy/raw-client.ts";
 
 async function startShared() {
   const port = await probePort("127.0.0.1", 0, "port");
-  const server = await createServer({ models: [{ driver: "null" }], port, http: { port } });
+  const server = await createServer({ stages: [{ driver: "null" }], port, http: { port } });
   onTestFinished(() => server.close());
   return { server, port };
 }
@@ -45,7 +45,7 @@ const SETTINGS = new RegExp(`^.{3}${String.fromCharCode(4)}`, "s");
 
 test.each([
   ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", 2, SETTINGS],
-  ["HTTP/1.1", "PROPFIND /health HTTP/1.1\r\nHost: x\r\n\r\n", 1, /^HTTP\/1\.1 404 /],
+  ["HTTP/1.1", "PROPFIND /health HTTP/1.1\r\nHost: x\r\n\r\n", 1, /^HTTP\/1\.1 405 /],
 ])("a connection is told to be %s however its first bytes are split", async (_, text, length, answer) => {
   const { port } = await startShared();
   const client = new RawClient(port);
@@ -90,14 +90,14 @@ test("closing frees the port, whatever connections are open", async () => {
   silent.on("error", () => {});
   await new Promise((resolve) => silent.once("connect", resolve));
   await server.close();
-  const again = await createServer({ models: [{ driver: "null" }], port, http: { port } });
+  const again = await createServer({ stages: [{ driver: "null" }], port, http: { port } });
   await again.close();
   silent.destroy();
 });
 
 test("a port that is taken is named", async () => {
   const { port } = await startShared();
-  await expect(createServer({ models: [{ driver: "null" }], port, http: { port } })).rejects.toMatchObject({
+  await expect(createServer({ stages: [{ driver: "null" }], port, http: { port } })).rejects.toMatchObject({
     code: "unavailable",
     message: `Cannot listen on 127.0.0.1:${port}: the port is in use; choose another, or 0 for any free one.`,
   });

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { Catalog } from "../../src/serving/catalog.ts";
-import { slotOf } from "./slot-of.ts";
+import type { Catalog } from "../../src/serving/catalog.ts";
+import { manage, pipelineVersion } from "./manage.ts";
 
 async function catalogOf(...servables: [name: string, version: bigint][]): Promise<Catalog> {
-  const catalog = new Catalog();
-  for (const [name, version] of servables) catalog.add(await slotOf({ name, version }));
-  return catalog;
+  const aspired = [...new Set(servables.map(([name]) => name))].map((name) => ({
+    name,
+    versions: servables.flatMap(([own, version]) => (own === name ? [pipelineVersion(version, { name })] : [])),
+  }));
+  return (await manage(aspired)).catalog;
 }
 
 describe("a reference means", () => {
@@ -21,7 +23,7 @@ describe("a reference means", () => {
   });
 
   test("the only model where the name is empty", async () => {
-    expect((await catalogOf(["m", 1n])).resolve({ model: "" }).name).toBe("m");
+    expect((await catalogOf(["m", 1n])).resolve({ model: "" }).model).toBe("m");
   });
 });
 
@@ -45,6 +47,6 @@ describe("what there is not is refused in TensorFlow Serving's words", () => {
   });
 
   test("and a version twice", async () => {
-    await expect(catalogOf(["m", 1n], ["m", 1n])).rejects.toMatchObject({ code: "already_exists" });
+    await expect(catalogOf(["m", 1n], ["m", 1n])).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });

@@ -1,15 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import { Catalog } from "../../src/serving/catalog.ts";
+import { inferOnce } from "../../src/serving/infer-once.ts";
 import { LocalService, type LocalServiceOptions } from "../../src/serving/local-service.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
-import { slotOf } from "./slot-of.ts";
+import { managePipeline } from "./manage.ts";
 
 async function serve(hooks: Hooks | undefined, options: Partial<LocalServiceOptions> = {}): Promise<LocalService> {
-  const catalog = new Catalog();
-  catalog.add(await slotOf({ ...(hooks && { hooks }) }));
-  return new LocalService(catalog, {
+  return new LocalService(await managePipeline({ ...(hooks && { hooks }) }), {
     maxCount: 100,
     maxBytes: 1e6,
     requestTimeoutMs: 0,
@@ -19,7 +17,7 @@ async function serve(hooks: Hooks | undefined, options: Partial<LocalServiceOpti
 }
 
 const ask = (service: LocalService, signal = new AbortController().signal) =>
-  service.infer({
+  inferOnce(service, {
     id: "1",
     model: "",
     signature: "",
@@ -94,7 +92,7 @@ describe("a request", () => {
       inputs: { kind: "tensors", tensors: {} },
       metadata: {},
     } as const;
-    await expect(service.infer({ ...request, signal: new AbortController().signal })).rejects.toMatchObject({
+    await expect(inferOnce(service, { ...request, signal: new AbortController().signal })).rejects.toMatchObject({
       code: "failed_precondition",
       message: 'Serving signature key "nope" not found. There is serving_default.',
     });
@@ -119,7 +117,7 @@ test("tells the wire whether hooks of this thread may have kept the tensors", as
     const memory = service.memory.open();
     const inputs = { kind: "tensors", tensors: toTensors({ x: [1] }) } as const;
     const signal = new AbortController().signal;
-    await service.infer({ id: "1", model: "", signature: "", inputs, metadata: {}, signal, memory });
+    await inferOnce(service, { id: "1", model: "", signature: "", inputs, metadata: {}, signal, memory });
     expect(memory.isWireOnly).toBe(isWireOnly);
   }
 });

@@ -6,7 +6,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 
 test.each([
   ["gone.ts", "does not exist"],
-  ["a.ts/b.ts", "does not exist, since a part of its path is no folder"],
+  ["a.ts/b.ts", "does not exist, since a part of its path is not a folder"],
   ["folder", "is a folder"],
   ["x".repeat(300), "cannot be read (ENAMETOOLONG)"],
 ])("%s %s", (name, problem) => {

@@ -5,6 +5,7 @@ import { createTensor, createTensors, type Tensor } from "../../src/tensor/tenso
 import { Channel } from "../../src/threads/channel.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
 import type { WireRecord } from "../../src/threads/wire-record.ts";
+import { NOTHING } from "./plain-record.ts";
 
 /** Two channels facing each other; `next` gives the records that arrived at the right one, in order. */
 function linked(flushing: "soon" | "held" = "soon") {
@@ -47,7 +48,7 @@ describe.each(DTYPES.map((dtype) => [dtype]))("%s tensors", (dtype) => {
       ["y", patterned(dtype, 2)],
     ]);
     const expected = structuredClone(Object.entries(tensors));
-    left.send({ kind: 1, id: 2, tensors });
+    left.send({ ...NOTHING, kind: 1, id: 2, tensors });
     expect(Object.entries((await next()).tensors ?? {})).toEqual(expected);
   });
 });
@@ -99,7 +100,7 @@ describe("a large tensor", () => {
   test("stays with the sender unless it is given", async () => {
     const { left, next } = linked();
     const kept = large();
-    left.send({ kind: 0, id: 0, tensors: createTensors([["x", kept]]) });
+    left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", kept]]) });
     expect((await next()).tensors?.x).toEqual(large());
     expect(kept.data).toEqual(large().data);
   });
@@ -107,7 +108,7 @@ describe("a large tensor", () => {
   test("is gone from the sender once it is given", async () => {
     const { left, next } = linked();
     const given = large();
-    left.send({ kind: 0, id: 0, tensors: createTensors([["x", given]]) }, { give: true });
+    left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", given]]) }, { give: true });
     expect((await next()).tensors?.x).toEqual(large());
     expect(given.data).toHaveLength(0);
   });
@@ -120,7 +121,7 @@ describe("a large tensor", () => {
     );
     halves[1]?.data.fill(2 as never);
     left.send(
-      { kind: 0, id: 0, tensors: createTensors(halves.map((half, index) => [`${index}`, half])) },
+      { ...NOTHING, kind: 0, id: 0, tensors: createTensors(halves.map((half, index) => [`${index}`, half])) },
       { give: true },
     );
     const arrived = Object.values((await next()).tensors ?? {});
@@ -141,7 +142,7 @@ describe("a large tensor", () => {
       ["b", twice],
       ["part", part],
     ]);
-    left.send({ kind: 0, id: 0, tensors }, { give: true });
+    left.send({ ...NOTHING, kind: 0, id: 0, tensors }, { give: true });
     const arrived = (await next()).tensors;
     expect([arrived?.a, arrived?.b]).toEqual([large(), large()]);
     expect(arrived?.part?.data[9_999]).toBe(5);
@@ -152,24 +153,24 @@ describe("a large tensor", () => {
 describe("a channel", () => {
   test("that holds posts nothing until it is flushed", async () => {
     const { left, next } = linked("held");
-    left.send({ kind: 0, id: 1 });
+    left.send({ ...NOTHING, kind: 0, id: 1 });
     const first = next();
     const turn = new Promise((resolve) => setImmediate(() => setImmediate(() => resolve("nothing"))));
     expect(await Promise.race([first, turn])).toBe("nothing");
     left.flush();
-    expect(await first).toEqual({ kind: 0, id: 1 });
+    expect(await first).toEqual({ ...NOTHING, kind: 0, id: 1 });
   });
 
   test("tells both sides when it ends, posts what was sent before, and takes no more", async () => {
     const { left, right, next } = linked();
     const closed = new Promise<void>((resolve) => right.onClose(resolve));
-    left.send({ kind: 0, id: 1 });
+    left.send({ ...NOTHING, kind: 0, id: 1 });
     left.close();
-    expect(await next()).toEqual({ kind: 0, id: 1 });
+    expect(await next()).toEqual({ ...NOTHING, kind: 0, id: 1 });
     await closed;
     expect(right.isOpen).toBe(false);
-    left.send({ kind: 0, id: 2 });
-    right.send({ kind: 0, id: 3 });
+    left.send({ ...NOTHING, kind: 0, id: 2 });
+    right.send({ ...NOTHING, kind: 0, id: 3 });
   });
 });
 
@@ -183,10 +184,11 @@ describe("a record that cannot be written", () => {
   ])("because a tensor %s leaves the others of its frame whole", async (_, tensor) => {
     const { left, next } = linked();
     const large = createTensor("float32", [10_000], new Float32Array(10_000).fill(3));
-    left.send({ kind: 1, id: 1, tensors: createTensors([["x", patterned("int32", 3)]]) });
+    left.send({ ...NOTHING, kind: 1, id: 1, tensors: createTensors([["x", patterned("int32", 3)]]) });
     expect(() =>
       left.send(
         {
+          ...NOTHING,
           kind: 1,
           id: 2,
           tensors: createTensors([
@@ -197,7 +199,7 @@ describe("a record that cannot be written", () => {
         { give: true },
       ),
     ).toThrow();
-    left.send({ kind: 1, id: 3, tensors: createTensors([["large", large]]) }, { give: true });
+    left.send({ ...NOTHING, kind: 1, id: 3, tensors: createTensors([["large", large]]) }, { give: true });
     expect(await next()).toMatchObject({ id: 1, tensors: { x: patterned("int32", 3) } });
     const last = await next();
     expect(last.id).toBe(3);
@@ -209,6 +211,6 @@ test("one tensor given on two channels arrives on both", async () => {
   const tensor = createTensor("float32", [10_000], new Float32Array(10_000).fill(7));
   const channels = [linked(), linked()];
   for (const { left } of channels)
-    left.send({ kind: 0, id: 0, tensors: createTensors([["x", tensor]]) }, { give: true });
+    left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", tensor]]) }, { give: true });
   for (const { next } of channels) expect((await next()).tensors?.x?.data[9_999]).toBe(7);
 });

@@ -6,6 +6,7 @@ import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { Exchange, FIRST_QUESTION } from "../../src/threads/exchange.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
 import { Responder, type ResponderOptions } from "../../src/threads/responder.ts";
+import { NOTHING, PLAIN } from "./plain-record.ts";
 
 const kind = FIRST_QUESTION;
 
@@ -28,7 +29,9 @@ describe("a question", () => {
       else first.resolve();
       return { meta, tensors };
     });
-    const answers = await Promise.all([0, 1].map((meta) => exchange.ask({ kind, meta, tensors: number(meta) })));
+    const answers = await Promise.all(
+      [0, 1].map((meta) => exchange.ask({ ...PLAIN, kind, meta, tensors: number(meta) })),
+    );
     expect(answers).toEqual([0, 1].map((meta) => ({ meta, tensors: number(meta) })));
     expect(exchange.pending).toBe(0);
   });
@@ -37,7 +40,7 @@ describe("a question", () => {
     const { exchange } = ask(async () => {
       throw new ServingError("not_found", "no such face", { cause: new Error("list is empty") });
     });
-    await expect(exchange.ask({ kind })).rejects.toMatchObject({
+    await expect(exchange.ask({ ...PLAIN, kind })).rejects.toMatchObject({
       code: "not_found",
       message: "no such face",
       cause: { message: "list is empty" },
@@ -45,9 +48,9 @@ describe("a question", () => {
   });
 
   test("that cannot be written rejects, and nothing stays behind", async () => {
-    const { exchange } = ask(async () => ({}));
+    const { exchange } = ask(async () => NOTHING);
     const tensors = createTensors([["x", createTensor("float32", [0, 2 ** 31], new Float32Array(0))]]);
-    await expect(exchange.ask({ kind, tensors })).rejects.toMatchObject({
+    await expect(exchange.ask({ ...PLAIN, kind, tensors })).rejects.toMatchObject({
       code: "invalid_argument",
       message: "x has a dimension of 2147483648; expected less than 2^31.",
     });
@@ -63,11 +66,11 @@ describe("a cancelled question", () => {
     const { exchange } = ask(async (_, signal) => {
       signal.addEventListener("abort", () => aborted.resolve());
       await done.promise;
-      return {};
+      return NOTHING;
     });
     const freed = new Promise<void>((resolve) => exchange.onFreed(resolve));
     const abort = new AbortController();
-    const asked = exchange.ask({ kind, signal: abort.signal });
+    const asked = exchange.ask({ ...PLAIN, kind, signal: abort.signal });
     abort.abort(new Error("enough"));
     await expect(asked).rejects.toThrow("enough");
     await aborted.promise;
@@ -79,9 +82,11 @@ describe("a cancelled question", () => {
 
   test("is not even sent where its signal aborted before", async () => {
     let asked = 0;
-    const { exchange } = ask(async () => ({ meta: ++asked }));
-    await expect(exchange.ask({ kind, signal: AbortSignal.abort(new Error("early")) })).rejects.toThrow("early");
-    expect((await exchange.ask({ kind })).meta).toBe(1);
+    const { exchange } = ask(async () => ({ ...NOTHING, meta: ++asked }));
+    await expect(exchange.ask({ ...PLAIN, kind, signal: AbortSignal.abort(new Error("early")) })).rejects.toThrow(
+      "early",
+    );
+    expect((await exchange.ask({ ...PLAIN, kind })).meta).toBe(1);
   });
 });
 
@@ -97,11 +102,11 @@ describe("a line that ends", () => {
   ])("%s fails what has no answer and what is asked later", async (_, end) => {
     const line = ask(() => new Promise(() => {}));
     const closed = new Promise<void>((resolve) => line.exchange.onClose(resolve));
-    const asked = line.exchange.ask({ kind });
+    const asked = line.exchange.ask({ ...PLAIN, kind });
     end(line);
     await expect(asked).rejects.toMatchObject(unavailable);
     await closed;
-    await expect(line.exchange.ask({ kind })).rejects.toMatchObject(unavailable);
+    await expect(line.exchange.ask({ ...PLAIN, kind })).rejects.toMatchObject(unavailable);
     expect([line.exchange.isOpen, line.exchange.pending]).toEqual([false, 0]);
   });
 });
@@ -110,10 +115,10 @@ test("an exchange is idle once each question has its answer", async () => {
   const go = createDeferred<void>();
   const { exchange } = ask(async () => {
     await go.promise;
-    return {};
+    return NOTHING;
   });
   const order: string[] = [];
-  const asked = exchange.ask({ kind }).then(() => order.push("answered"));
+  const asked = exchange.ask({ ...PLAIN, kind }).then(() => order.push("answered"));
   const idle = exchange.idle().then(() => order.push("idle"));
   go.resolve();
   await Promise.all([asked, idle]);

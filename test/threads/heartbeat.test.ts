@@ -25,6 +25,20 @@ test("the first beat comes at once, and further ones keep coming", async () => {
   await expect.poll(() => beats[0]).toBeGreaterThan(2);
 });
 
+test("a paused heartbeat is a stall, though the event loop turns, until every pause is over", async () => {
+  const { memory, stalled } = watch();
+  const pause = startHeartbeat(memory);
+  const resumes = [pause(), pause()];
+  await stalled;
+  const beats = new Int32Array(memory);
+  const paused = beats[0];
+  resumes[0]?.();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(beats[0]).toBe(paused);
+  resumes[1]?.();
+  await expect.poll(() => beats[0]).toBeGreaterThan(paused ?? 0);
+});
+
 test("a thread that has not begun to beat has not stalled, however long it takes", async () => {
   const { memory, stalled, stalls } = watch();
   // Four times the stall: long enough that it would have been told.

@@ -5,6 +5,7 @@ import { createTensor, createTensors, type Tensor } from "../../src/tensor/tenso
 import { Exchange, FIRST_QUESTION } from "../../src/threads/exchange.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
 import { Responder, type ResponderOptions } from "../../src/threads/responder.ts";
+import { NOTHING, PLAIN } from "./plain-record.ts";
 
 const kind = FIRST_QUESTION;
 
@@ -30,18 +31,21 @@ describe("an answer that cannot be sent is the answerer's fault, and others go o
     ["a negative dimension", { x: { ...float32([1], 1), shape: [-1] } }, "Shape [-1] has dimension -1"],
   ])("%s", async (_, tensors, message) => {
     const exchange = connect({
-      answer: async ({ meta }) => (meta === "bad" ? { tensors: createTensors(Object.entries(tensors)) } : { meta }),
+      answer: async ({ meta }) =>
+        meta === "bad"
+          ? { meta: undefined, tensors: createTensors(Object.entries(tensors)) }
+          : { meta, tensors: undefined },
     });
-    await expect(exchange.ask({ kind, meta: "bad" })).rejects.toMatchObject({
+    await expect(exchange.ask({ ...PLAIN, kind, meta: "bad" })).rejects.toMatchObject({
       code: "internal",
       message: expect.stringContaining(`The answer cannot be sent: ${message}`),
     });
-    expect((await exchange.ask({ kind, meta: "good" })).meta).toBe("good");
+    expect((await exchange.ask({ ...PLAIN, kind, meta: "good" })).meta).toBe("good");
   });
 
   test("plain data that JSON cannot hold", async () => {
-    const exchange = connect({ answer: async () => ({ meta: { big: 1n } }) });
-    await expect(exchange.ask({ kind })).rejects.toMatchObject({ code: "internal" });
+    const exchange = connect({ answer: async () => ({ ...NOTHING, meta: { big: 1n } }) });
+    await expect(exchange.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal" });
   });
 });
 
@@ -51,7 +55,7 @@ test.each([
   ["that is no error and has no text", () => Object.create(null)],
 ])("a failure %s reaches the asker all the same", async (_, reason) => {
   const exchange = connect({ answer: () => Promise.reject(reason()) });
-  await expect(exchange.ask({ kind })).rejects.toMatchObject({ code: "internal", cause: expect.any(Error) });
+  await expect(exchange.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal", cause: expect.any(Error) });
 });
 
 test.each([
@@ -59,8 +63,8 @@ test.each([
   ["is gone", true, 0],
 ])("a large tensor %s with the answerer where `give` is %s", async (_, give, left) => {
   const tensor = float32([20_000], 20_000);
-  const exchange = connect({ give, answer: async () => ({ tensors: createTensors([["x", tensor]]) }) });
-  expect((await exchange.ask({ kind })).tensors.x?.data).toHaveLength(20_000);
+  const exchange = connect({ give, answer: async () => ({ ...NOTHING, tensors: createTensors([["x", tensor]]) }) });
+  expect((await exchange.ask({ ...PLAIN, kind })).tensors.x?.data).toHaveLength(20_000);
   expect(tensor.data).toHaveLength(left);
 });
 
@@ -68,12 +72,12 @@ test("answers that are held are posted when onAnswered flushes", async () => {
   let answered = 0;
   const exchange = connect({
     flushing: "held",
-    answer: async ({ meta }) => ({ meta }),
+    answer: async ({ meta }) => ({ ...NOTHING, meta }),
     onAnswered: (channel) => {
       if (++answered === 2) channel.flush();
     },
   });
-  const answers = await Promise.all(["a", "b"].map((meta) => exchange.ask({ kind, meta })));
+  const answers = await Promise.all(["a", "b"].map((meta) => exchange.ask({ ...PLAIN, kind, meta })));
   expect(answers.map(({ meta }) => meta)).toEqual(["a", "b"]);
 });
 
@@ -87,7 +91,7 @@ test("what was asked on a line that dies is aborted", async () => {
       return new Promise(() => {});
     },
   });
-  exchange.ask({ kind }).catch(() => {});
+  exchange.ask({ ...PLAIN, kind }).catch(() => {});
   await started.promise;
   exchange.close();
   await aborted.promise;

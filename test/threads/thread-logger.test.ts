@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { LogFilter } from "../../src/observability/log-filter.ts";
 import { createThreadLogger, isLogEvent, type LogEvent } from "../../src/threads/thread-logger.ts";
 
-/** What arrives on the other side of a port when these fields are logged. */
+/** Fields that arrive on the other side of a port when these are logged. */
 async function pass(fields: Readonly<Record<string, unknown>>): Promise<LogEvent["fields"]> {
   const { port1, port2 } = new MessageChannel();
   const arrived = new Promise<LogEvent>((resolve) => port2.once("message", resolve));

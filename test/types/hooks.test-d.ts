@@ -1,6 +1,6 @@
 import { createTensor, defineHooks } from "kserving";
 
-/** What defineHooks accepts and refuses; checked by the compiler (`npm run typecheck`). */
+/** Types that defineHooks accepts and refuses; checked by the compiler (`npm run typecheck`). */
 
 interface State {
   faces: number;

@@ -154,7 +154,7 @@ describe("what does not load says where", () => {
     );
     await expect(load({ "hooks.ts/x": "" }, "hooks.ts")).rejects.toThrow(/hooks\.ts is a folder; expected/);
     await expect(load({ "hooks.ts": "" }, "hooks.ts/x.ts")).rejects.toThrow(
-      /hooks\.ts\/x\.ts does not exist, since a part of its path is no folder/,
+      /hooks\.ts\/x\.ts does not exist, since a part of its path is not a folder/,
     );
   });
 

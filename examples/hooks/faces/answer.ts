@@ -1,4 +1,4 @@
-/** What the face services answer: one row per face. */
+/** Answer of the face services: one row per face. */
 import { createTensor, type TensorSpec, type Tensors } from "kserving";
 import type { Face } from "./blazeface.ts";
 

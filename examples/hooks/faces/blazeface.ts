@@ -24,7 +24,7 @@ const NUMBERS_PER_BOX = 16;
 const MIN_SCORE = 0.5;
 const MAX_OVERLAP = 0.3;
 
-/** What the detector takes: the photo stretched to 256 x 256, colours from -1 to 1. */
+/** Input of the detector: the photo stretched to 256 x 256, colours from -1 to 1. */
 export async function toDetectorInput(photo: Tensor): Promise<Tensor> {
   const { data } = await resizeImage(photo, { width: SIDE, height: SIDE, kernel: "linear" });
   const colours = new Float32Array(data).map((colour) => colour / 127.5 - 1);

@@ -7,7 +7,7 @@ const SIDE = 64;
 /** Room around the face, as the model saw it in training. */
 const MARGIN = 1.4;
 
-/** What the classifier takes: one grey 64 x 64 picture per face, from -1 to 1. */
+/** Input of the classifier: one grey 64 x 64 image per face, from -1 to 1. */
 export async function toEmotionInput(photo: Tensor, faces: readonly Face[]): Promise<Tensor> {
   const crops = await Promise.all(faces.map((face) => cropFace(photo, face)));
   const pixels = new Float32Array(faces.length * SIDE * SIDE);

@@ -10,7 +10,7 @@ import {
 } from "kserving";
 import type { Line } from "./text-lines.ts";
 
-/** What the model was trained with, in pixels: shorter lines are padded. */
+/** Size that the model was trained with, in pixels: shorter lines are padded. */
 const HEIGHT = 48;
 const MIN_WIDTH = 320;
 /** Becomes 0 by the model's mean. */
@@ -31,7 +31,7 @@ export function lettersOf(recognizer: StageHandle): readonly string[] {
   return ["", ...character.split("\n"), " "];
 }
 
-/** What to read, and with which letters. */
+/** A line to read, and the letters to read it with. */
 export interface LineToRead {
   readonly line: Line;
   readonly letters: readonly string[];

@@ -68,7 +68,7 @@ def to_rows(inputs):
 
 
 def plain(result):
-    """What a method gave, as an array: sparse matrices and data frames too."""
+    """Turns a method's result into an array: sparse matrices and data frames too."""
     if hasattr(result, "toarray"):
         return result.toarray()
     return result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)

@@ -1,4 +1,4 @@
-"""What a file of PyTorch's is, and how it is loaded."""
+"""Kinds of PyTorch files, and loading them."""
 
 import inspect
 import os

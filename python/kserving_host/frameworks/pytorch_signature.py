@@ -1,4 +1,4 @@
-"""What a model's forward takes."""
+"""Parameters of a model's forward."""
 
 import inspect
 
@@ -33,7 +33,7 @@ class Parameter:
 
 
     def spec(self):
-        """What is known of it for the server, which takes what it knows completely as required."""
+        """Its known facts for the server, which requires those that it knows completely."""
         return {"name": self.name, "dtype": self._dtype} if self._dtype and self.required else {"name": self.name}
 
 

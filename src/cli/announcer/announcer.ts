@@ -1,8 +1,10 @@
-import type { ModelOptions } from "../../repository/choose-stages.ts";
-import type { StageSummary } from "../../server/server.ts";
+import type { ModelOptions } from "../../repository/model-options.ts";
+import type { StageSummary } from "../../server/stage-summary.ts";
 import type { InFlight } from "../../serving/admission.ts";
 
-/** What a started program serves. */
+import type { ModelSummary } from "./model-table.ts";
+
+/** Facts about a started program, for the people who started it. */
 export interface ReadyFacts {
   /** The model's name; absent where the models run elsewhere. */
   readonly name?: string;
@@ -10,8 +12,10 @@ export interface ReadyFacts {
   readonly grpcAddress: string;
   /** As a client on this machine reaches it; absent where HTTP is off. */
   readonly httpUrl?: string;
-  /** Empty where the models run elsewhere. */
+  /** Empty where the models run elsewhere, or have names. */
   readonly stages: readonly StageSummary[];
+  /** The named models; absent where there is one pipeline, or none. */
+  readonly models?: readonly ModelSummary[];
 }
 
 /** Tells whoever started the program how it fares. */

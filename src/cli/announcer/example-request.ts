@@ -2,7 +2,7 @@ import type { ExampleInput } from "../../signature/example-inputs.ts";
 import { exampleTensorProto } from "./example-tensor-proto.ts";
 import { exampleValue } from "./example-value.ts";
 
-/** What is served, and where. */
+/** The model that is served, and its address. */
 export interface ExampleTarget {
   readonly name: string;
   readonly inputs: readonly ExampleInput[];

@@ -1,15 +1,19 @@
 import type { Logger } from "../../observability/logger.ts";
-import type { StageSummary } from "../../server/server.ts";
+import type { StageSummary } from "../../server/stage-summary.ts";
 import type { InFlight } from "../../serving/admission.ts";
 import type { LooseSpec } from "../../signature/signature.ts";
 import type { Announcer } from "./announcer.ts";
+import type { ModelSummary } from "./model-table.ts";
 
 /** Tells a log: `loading`, `ready`, `draining`, `stopped`, one event each. */
 export function createLogAnnouncer(log: Logger): Announcer {
   return {
     loading: (models) => log.info("loading", { models: models.map(({ driver, path }) => ({ driver, path })) }),
-    ready: ({ name, grpcAddress, httpUrl, stages }) =>
-      log.info("ready", { name, grpc: grpcAddress, http: httpUrl, stages: stages.map(toFields) }),
+    ready: ({ name, grpcAddress, httpUrl, stages, models }) => {
+      const addresses = { grpc: grpcAddress, http: httpUrl };
+      if (models !== undefined) log.info("ready", { ...addresses, models: models.map(toModelFields) });
+      else log.info("ready", { name, ...addresses, stages: stages.map(toFields) });
+    },
     draining: (count) => log.info("draining", { requests: count }),
     stopped: () => log.info("stopped"),
     cutOff: (requests, why) => log.error("requests cut off", { why, requests: requests.map(withRoundAge) }),
@@ -23,6 +27,10 @@ function toFields({ inputs, outputs, loadMs, ...stage }: StageSummary) {
     outputs: outputs?.map(withoutDefault),
     loadMs: Math.round(loadMs),
   };
+}
+
+function toModelFields({ name, version, state, drivers, problem }: ModelSummary) {
+  return { name, version, state, drivers, ...(problem !== "" && { problem }) };
 }
 
 function withRoundAge({ id, model, ageMs }: InFlight) {

@@ -1,7 +1,7 @@
 import type { ControlAccess } from "../../access/control-access.ts";
 import { isLoopback } from "../../access/local-host.ts";
 
-/** What clients of other machines may do, in one line; undefined where only this machine reaches the server. */
+/** One line on the permissions of clients on other machines; undefined where only this machine reaches the server. */
 export function openAccessNotice(host: string, allowControl: ControlAccess): string | undefined {
   if (host === "localhost" || isLoopback(host)) return undefined;
   const control = allowControl === "all" ? ", load and unload models, and change what is logged" : "";

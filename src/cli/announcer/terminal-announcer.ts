@@ -1,6 +1,7 @@
 import type { WriteStream } from "node:tty";
 import type { InFlight } from "../../serving/admission.ts";
 import type { Announcer, ReadyFacts } from "./announcer.ts";
+import { toModelTable } from "./model-table.ts";
 import { toStartTable } from "./start-table.ts";
 
 /** Tells a person at a terminal. */
@@ -28,11 +29,17 @@ export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
   };
 }
 
-function toReadyText({ name, grpcAddress, httpUrl, stages }: ReadyFacts, columns: number): string {
+function toReadyText({ name, grpcAddress, httpUrl, stages, models }: ReadyFacts, columns: number): string {
   const runtimes = [...new Set(stages.flatMap(({ runtime }) => runtime ?? []))];
-  const facts = { Name: name, Runtime: runtimes.join(", ") || undefined, HTTP: httpUrl, gRPC: grpcAddress };
+  const facts = {
+    Name: models === undefined ? name : undefined,
+    Runtime: runtimes.join(", ") || undefined,
+    HTTP: httpUrl,
+    gRPC: grpcAddress,
+  };
   const lines = Object.entries(facts).flatMap(([label, fact]) => (fact === undefined ? [] : [`  ${label}  ${fact}`]));
-  const table = stages.length === 0 ? [] : [toStartTable(stages, columns), ""];
+  const stageTable = stages.length === 0 ? [] : [toStartTable(stages, columns), ""];
+  const table = models === undefined ? stageTable : [toModelTable(models, columns), ""];
   return ["", ...table, ...lines, ""].join("\n");
 }
 

@@ -6,6 +6,7 @@ import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
 import { openAccessNotice } from "../announcer/open-access-notice.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
+import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
@@ -14,6 +15,7 @@ import { ProxyTargets } from "./proxy-targets.ts";
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
   const { host, httpPort, maxMessageBytes, grpcAddress, accessLog } = settings;
+  tuneHeap();
   const programLog = openProgramLog(settings);
   const { log } = programLog;
   for (const warning of misspeltVariables(env)) log.warn(warning);

@@ -2,21 +2,27 @@ import { ServingError } from "../../errors.ts";
 import { toAuthority } from "../../net/authority.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
-import type { InferenceService, InferRequest, InferResponse } from "../../serving/inference-service.ts";
+import type {
+  InferenceService,
+  InferRequest,
+  InferResponse,
+  Lease,
+  ModelRef,
+} from "../../serving/inference-service.ts";
 import { parseHost } from "../addresses/parse-host.ts";
 import { isPortNumber } from "../addresses/port-number.ts";
 
-/** Where a proxy sends requests. */
+/** The server that a proxy sends requests to, and how requests may choose another. */
 export interface ProxyTargetsOptions extends RemoteServiceOptions {
   /** `host:port` of the server that gets them. */
   readonly grpcAddress: string;
-  /** Whether `Proxy-Addr` and `Proxy-Port` of a request choose another one. */
+  /** Lets `Proxy-Addr` and `Proxy-Port` of a request choose another server. */
   readonly allowProxyHeaders: boolean;
 }
 
 /** Enough for every serving of a workspace; each costs a connection. */
 const MAX_CHOSEN_TARGETS = 64;
-/** Where servers of the original tool listen. */
+/** Port of the original tool's servers. */
 const DEFAULT_GRPC_PORT = 9000;
 
 /** The service behind `kserving proxy`: one fixed server, or the one that a request names where that is allowed. */
@@ -36,12 +42,13 @@ export class ProxyTargets {
   toService(): InferenceService {
     const { allowProxyHeaders } = this.#options;
     return {
-      describe: (ref) => this.#fixed.describe(ref),
+      acquire: (ref) => this.#lease(ref),
       index: () => this.#fixed.index(),
       statistics: () => this.#fixed.statistics(),
       load: (model) => this.#fixed.load(model),
       unload: (model) => this.#fixed.unload(model),
-      infer: (request) => this.#infer(request),
+      reconfigure: (models) => this.#fixed.reconfigure(models),
+      lookAgain: () => this.#fixed.lookAgain(),
       isReady: () => allowProxyHeaders || this.#fixed.isReady(),
       onReadiness: (listener) => this.#fixed.onReadiness((ready) => listener(allowProxyHeaders || ready)),
     };
@@ -56,19 +63,29 @@ export class ProxyTargets {
     await Promise.all([this.#fixed.close(), ...[...this.#chosen.values()].map(({ service }) => service.close())]);
   }
 
-  #infer(request: InferRequest): Promise<InferResponse> {
-    const { id, model, version = 0n, signature } = request;
-    return this.#admission.admit({ id, model, version, signature }, async () => {
-      const { "proxy-addr": host, "proxy-port": port, ...metadata } = request.metadata;
-      if (host === undefined || !this.#options.allowProxyHeaders) return this.#fixed.infer({ ...request, metadata });
-      return this.#inferAt(toAddress(host, port), { ...request, metadata });
-    });
+  /** A lease of the server that gets the request, which is known once it is sent: its headers name it. */
+  #lease(ref: ModelRef): Lease {
+    return { ...this.#fixed.acquire(ref), infer: (request) => this.#infer(ref, request) };
   }
 
-  async #inferAt(address: string, request: InferRequest): Promise<InferResponse> {
+  async #infer(ref: ModelRef, request: InferRequest): Promise<InferResponse> {
+    const { model, version = 0n } = ref;
+    const { signature, call } = request;
+    const admitted = this.#admission.enter({ id: call.id, model, version, signature: signature.name });
+    try {
+      const { "proxy-addr": host, "proxy-port": port, ...metadata } = call.metadata;
+      const sent = { ...request, call: { ...call, metadata } };
+      const isChosen = host !== undefined && this.#options.allowProxyHeaders;
+      return await (isChosen ? this.#inferAt(toAddress(host, port), ref, sent) : this.#fixed.acquire(ref).infer(sent));
+    } finally {
+      this.#admission.leave(admitted);
+    }
+  }
+
+  async #inferAt(address: string, ref: ModelRef, request: InferRequest): Promise<InferResponse> {
     const target = this.#acquire(address);
     try {
-      return await target.service.infer(request);
+      return await target.service.acquire(ref).infer(request);
     } finally {
       target.users--;
       if (target.isEvicted && target.users === 0) await target.service.close();

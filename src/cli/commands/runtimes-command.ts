@@ -6,7 +6,8 @@ import { removeRuntime } from "../../runtimes/remove-runtime.ts";
 import { toRuntimesTable } from "../../runtimes/runtimes-table.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
-import { type InstallFlags, installCommand, rootOf } from "./runtimes-install.ts";
+import type { InstallFlags } from "./install-flags.ts";
+import { installCommand, rootOf } from "./runtimes-install.ts";
 
 const EPILOGUE = `
 Examples:

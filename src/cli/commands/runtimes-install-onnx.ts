@@ -7,7 +7,7 @@ import { probeRuntime } from "../../runtimes/probe.ts";
 import { createReporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
-import type { InstallFlags } from "./runtimes-install.ts";
+import type { InstallFlags } from "./install-flags.ts";
 
 /** `kserving runtimes install onnx`, into a runtimes folder. Throws when it does not load in the end. */
 export async function installOnnxCommand(flags: InstallFlags, root: string): Promise<void> {

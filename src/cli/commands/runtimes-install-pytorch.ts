@@ -6,7 +6,7 @@ import { pytorch } from "../../runtimes/pytorch.ts";
 import { createReporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
-import type { InstallFlags } from "./runtimes-install.ts";
+import type { InstallFlags } from "./install-flags.ts";
 
 /** `kserving runtimes install pytorch`, into a runtimes folder. */
 export async function installPytorchCommand(flags: InstallFlags, root: string): Promise<void> {
@@ -16,7 +16,7 @@ export async function installPytorchCommand(flags: InstallFlags, root: string): 
   const options = { version, path, root, force, acceptsCuda: yes, reporter };
   const run = (signal: AbortSignal) => installPytorch({ ...options, signal });
   const { runtime, isNew } = await untilInterrupted(run, "nothing was installed");
-  const how = isNew ? "is installed" : "was installed before (--force installs it anew)";
+  const how = isNew ? "is installed" : "was installed before (--force installs it again)";
   console.log(`${pytorch.title} ${runtime.version} ${how}: ${runtime.folder}`);
   if (root !== runtimesFolder()) return console.log(`Drivers find it with KSERVING_RUNTIMES_DIR=${root}`);
   await tellWhatComesBefore(interpreterIn(runtime.folder));

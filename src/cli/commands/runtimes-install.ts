@@ -13,20 +13,9 @@ import { findRuntime } from "../../runtimes/registry.ts";
 import { createReporter, type Reporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+import type { InstallFlags } from "./install-flags.ts";
 import { installOnnxCommand } from "./runtimes-install-onnx.ts";
 import { installPytorchCommand } from "./runtimes-install-pytorch.ts";
-
-/** The flags of `kserving runtimes install`, as they were given. */
-export interface InstallFlags {
-  readonly version?: string;
-  readonly dir?: string;
-  readonly wheel?: string;
-  readonly jar?: string;
-  readonly path?: string;
-  readonly from?: "index" | "pip" | "npm";
-  readonly force?: boolean;
-  readonly yes?: boolean;
-}
 
 const UNDONE = "nothing was installed";
 
@@ -68,7 +57,7 @@ async function install(runtime: NativeRuntime, flags: InstallFlags, reporter: Re
   const options = { source: toSource(flags), version, root, force, reporter };
   const run = (signal: AbortSignal) => installRuntime(runtime, { ...options, signal });
   const { runtime: installed, isNew } = await untilInterrupted(run, UNDONE);
-  const how = isNew ? "is installed" : "was installed before (--force installs it anew)";
+  const how = isNew ? "is installed" : "was installed before (--force installs it again)";
   console.log(`${runtime.title} ${installed.version} ${how}: ${installed.folder}`);
   if (root !== runtimesFolder()) console.log(`Drivers find it with KSERVING_RUNTIMES_DIR=${root}`);
   else tellWhatComesBefore(runtime, installed.folder);

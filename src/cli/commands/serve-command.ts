@@ -1,5 +1,6 @@
 import { toAuthority } from "../../net/authority.ts";
 import type { Logger } from "../../observability/logger.ts";
+import type { ModelSources } from "../../repository/config-sources.ts";
 import type { Server } from "../../server/server.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
@@ -8,32 +9,37 @@ import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
 import { exampleHeading } from "../announcer/example-heading.ts";
 import { exampleRequest } from "../announcer/example-request.ts";
 import { openAccessNotice } from "../announcer/open-access-notice.ts";
+import { summarizeModels } from "../announcer/summarize-models.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
-import { reloadHooksOnDemand } from "../lifecycle/reload-hooks-on-demand.ts";
+import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
+import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
-import type { ParsedCommandLine } from "../settings/parse-settings.ts";
+import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { Settings } from "../settings/settings.ts";
-import { toServerOptions } from "./server-options.ts";
+import { toModelSources } from "./model-sources.ts";
+import { toServerOptions, toServerSettings } from "./server-options.ts";
+import { startServer } from "./start-server.ts";
 
 /** `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. */
-export async function serve(commandLine: ParsedCommandLine<"serve">, env: Environment): Promise<void> {
+export async function serve(commandLine: ServeCommandLine, env: Environment): Promise<void> {
   const { settings } = commandLine;
-  const options = await toServerOptions(commandLine);
+  tuneHeap();
+  const sources = toModelSources(commandLine);
+  const options = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
   const programLog = openProgramLog(settings);
   const { log } = programLog;
   for (const warning of misspeltVariables(env)) log.warn(warning);
   const announcer = chooseAnnouncer(programLog);
   const releaseSignals = endOnSignal();
   await probePorts(settings);
-  announcer.loading(options.models);
-  const { createServer } = await import("../../server/server.ts");
-  const server = await createServer({ ...options, log });
+  announcer.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
+  const { server, lookAgain } = await startServer({ options, sources, settings, log });
   const { httpUrl, ...running } = await openFront(server, settings, log);
-  const facts = toFacts(server, httpUrl, settings.name);
-  const stopReloading = reloadHooksOnDemand(server, { watch: settings.watch, log });
+  const facts = toFacts(server, httpUrl, await servedFacts(server, sources, settings.name));
+  const stopReloading = reloadOnDemand(server, { watch: settings.watch, log, ...(lookAgain && { lookAgain }) });
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) =>
@@ -78,15 +84,30 @@ async function openFront(server: Server, settings: Settings<"serve">, log: Logge
   return { httpUrl: `http://${toAuthority(settings.host, httpPort)}`, inFlight, close, abandon: front.kill };
 }
 
-function toFacts(server: Server, boundHttpUrl: string | undefined, name: string): ReadyFacts {
+/** Places of named models: paths, folders of models and configuration files. */
+function placesOf({ models = [], files = [], folders = [] }: ModelSources): { readonly path: string }[] {
+  return [...models.flatMap(({ path }) => path ?? []), ...folders, ...files].map((path) => ({ path }));
+}
+
+type ServedFacts = Pick<ReadyFacts, "name" | "stages" | "models">;
+
+/** The stages of one pipeline, or the named models; of those, the name of the first that answers. */
+async function servedFacts(server: Server, sources: ModelSources | undefined, name: string): Promise<ServedFacts> {
+  if (sources === undefined) return { name, stages: server.stages };
+  const models = await summarizeModels(server.service);
+  const first = models.find(({ problem }) => problem === "");
+  return { stages: [], models, ...(first && { name: first.name }) };
+}
+
+function toFacts(server: Server, boundHttpUrl: string | undefined, served: ServedFacts): ReadyFacts {
   const grpcAddress = toReachableAddress(server.grpcAddress);
   const http = boundHttpUrl === undefined ? {} : { httpUrl: toReachableAddress(boundHttpUrl) };
-  return { name, grpcAddress, ...http, stages: server.stages };
+  return { grpcAddress, ...http, ...served };
 }
 
 /** After all else: trying a model may take its time. */
 async function tellExample(server: Server, { name = "", grpcAddress, httpUrl }: ReadyFacts, announcer: Announcer) {
-  if (announcer.example === undefined) return;
+  if (announcer.example === undefined || name === "") return;
   const example = await server.exampleInputs();
   if (example === undefined) return;
   // Which requests another program understands is not known here.

@@ -1,22 +1,33 @@
 import { findDriver } from "../../drivers/registry.ts";
 import { type ModelFlag, pairModels } from "../../repository/command-line.ts";
-import type { ServerOptions } from "../../server/server.ts";
+import type { ServerOptions } from "../../server/server-options.ts";
 import type { ListedFlag } from "../settings/flag-parser.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
 
-/** What `createServer` is to be told. Throws for a driver that does not exist, and `invalid_argument` where drivers, paths and stages do not fit each other. */
+/**
+ * Translates a command line for `createServer`. Throws for a driver that does not exist, and `invalid_argument` where
+ * drivers, paths and stages do not fit each other.
+ */
 export async function toServerOptions({ settings, listed }: ParsedCommandLine<"serve">): Promise<ServerOptions> {
   // First, since a misspelt null would look like a driver that lacks its path.
   await Promise.all(settings.driver.filter(isBareName).map(findDriver));
   const models = pairModels(listed.filter(isModelFlag));
   const { shared, stages } = parseOptionFlags(settings.option, models.length);
-  const hasOwnHttp = settings.httpEnable && settings.httpServerCommand === undefined;
   return {
-    models: models.map((model, index) => ({ ...model, options: stages[index] ?? {} })),
+    ...toServerSettings(settings),
+    stages: models.map((model, index) => ({ ...model, options: stages[index] ?? {} })),
     options: shared,
     name: settings.name,
+    ...(settings.hooks !== undefined && { hooks: settings.hooks }),
+  };
+}
+
+/** Translates settings that say how a server runs, whatever it serves. */
+export function toServerSettings(settings: Settings<"serve">): ServerOptions {
+  const hasOwnHttp = settings.httpEnable && settings.httpServerCommand === undefined;
+  return {
     host: settings.host,
     port: settings.port,
     maxMessageBytes: settings.maxMessageBytes,
@@ -26,12 +37,25 @@ export async function toServerOptions({ settings, listed }: ParsedCommandLine<"s
     corsOrigins: settings.corsOrigin,
     drainTimeoutMs: settings.drainTimeout * 1000,
     ...hosting(settings),
-    ...(settings.hooks !== undefined && { hooks: settings.hooks }),
+    ...loading(settings),
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),
   };
 }
 
-/** How hooks, models and their queues are run. */
+/** The options that say how models are loaded. */
+function loading(settings: Settings<"serve">): Partial<ServerOptions> {
+  return {
+    loadThreads: settings.loadThreads,
+    loadTimeoutMs: settings.loadTimeout * 1000,
+    loadRetries: settings.loadRetries,
+    loadRetryMs: settings.loadRetryInterval * 1000,
+    strictReadiness: settings.strictReadiness,
+    failFast: settings.failFast,
+    allowLabelsForUnavailable: settings.allowPendingLabels,
+  };
+}
+
+/** The options that say how hooks, models and their queues are run. */
 function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
   return {
     workers: settings.workers,

@@ -1,7 +1,7 @@
 import type { Logger } from "../../observability/logger.ts";
 import { HttpServerProcess } from "./http-server-process.ts";
 
-/** What another program needs to serve HTTP for us. */
+/** Addresses and limits for another program that serves HTTP for us. */
 export interface HttpServerCommandOptions {
   readonly grpcAddress: string;
   readonly httpPort: number;

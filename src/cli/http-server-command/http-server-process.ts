@@ -4,7 +4,7 @@ import { Backoff } from "../../async/backoff.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 
-/** What to run. */
+/** A program to run, and its environment. */
 export interface ProcessSource {
   readonly argv: readonly [string, ...string[]];
   readonly env: NodeJS.ProcessEnv;

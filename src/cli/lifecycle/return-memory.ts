@@ -1,4 +1,4 @@
-/** How often it is looked at, in milliseconds. */
+/** Milliseconds between two looks at the program's memory. */
 const EVERY_MS = 2000;
 /** Processor time of a stretch in which the program is quiet, at most, in milliseconds: trimming locks the heaps for some 10 ms. */
 const QUIET_MS = 100;

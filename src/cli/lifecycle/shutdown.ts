@@ -3,7 +3,7 @@ import type { InFlight } from "../../serving/admission.ts";
 import type { Announcer } from "../announcer/announcer.ts";
 import { killSelf } from "./kill-self.ts";
 
-/** What is to be stopped. */
+/** A running server, as stopping it needs to see it. */
 export interface Running {
   inFlight(): readonly InFlight[];
   /** Takes no new requests, finishes those under way; rejects when it cannot. */

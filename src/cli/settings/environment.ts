@@ -1,11 +1,12 @@
 import { nearest } from "../../text/nearest.ts";
 import type { GivenText } from "./read-setting.ts";
-import { envOf, SETTINGS, type Setting, type SettingName } from "./settings.ts";
+import type { Setting } from "./setting.ts";
+import { envOf, SETTINGS, type SettingName } from "./settings.ts";
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the environment says about a setting. An empty variable counts as absent, which is how many platforms unset one. */
+/** Reads a setting from the environment. An empty variable counts as absent, which is how many platforms unset one. */
 export function fromEnvironment(name: SettingName, setting: Setting, env: Environment): GivenText | undefined {
   for (const source of [envOf(name), setting.alsoEnv]) {
     const text = source === undefined ? undefined : env[source];
@@ -26,14 +27,14 @@ export function misspeltVariables(env: Environment): string[] {
     )
       return [];
     const meant = nearest(name, known);
-    return meant === undefined ? [] : [`The environment variable ${name} is no setting. Did you mean ${meant}?`];
+    return meant === undefined ? [] : [`The environment variable ${name} is not a setting. Did you mean ${meant}?`];
   });
 }
 
-/** Where native runtimes are, which whoever looks for them reads: docs/runtimes.md. */
+/** Places of native runtimes, which the code that looks for them reads: docs/runtimes.md. */
 const RUNTIME_NAME = /^KSERVING_(RUNTIMES_DIR|[A-Z]+_LIB)$/;
 
-/** What Kubernetes tells every pod beside a service that is called kserving, except for KSERVING_PORT. */
+/** Variables that Kubernetes sets in every pod next to a service called kserving, except for KSERVING_PORT. */
 const SERVICE_LINK_NAME = /^KSERVING_(SERVICE_(HOST|PORT)|PORT_\d)/;
 
 /** Kubernetes sets KSERVING_PORT=tcp://10.0.0.1:9000 in such a pod. */

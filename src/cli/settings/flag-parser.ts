@@ -2,7 +2,8 @@ import { Command, Option } from "commander";
 import { readVersion } from "../../version.ts";
 import type { SettingsCommand } from "../command-names.ts";
 import { refuseRepeats } from "./refuse-repeats.ts";
-import { flagOf, type Setting, settingsOf } from "./settings.ts";
+import type { Setting } from "./setting.ts";
+import { flagOf, groupsOf, settingsOf } from "./settings.ts";
 
 const DESCRIPTIONS: Readonly<Record<SettingsCommand, string>> = {
   serve: "Loads models, chains them with a hook file, and serves the chain over gRPC and HTTP.",
@@ -15,10 +16,12 @@ Examples:
   kserving --model-path emotion.onnx --http-enable
   kserving --driver onnx --model-path face.onnx --driver onnx --model-path emotion.onnx --hooks faces.ts
   kserving --driver null --hooks service.ts -o threshold=0.5
+  kserving --model-repository models --http-enable
 
 Commands:
   kserving [serve]  all of the above
   kserving proxy    HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
+  kserving config   explains configuration files (kserving config --help)
   kserving runtimes finds and installs what drivers need (kserving runtimes --help)
 `,
   proxy: `
@@ -26,6 +29,9 @@ Example:
   kserving proxy --grpc-address models.internal:9000 --http-port 8080
 `,
 };
+
+/** Width of help where standard output is not a terminal, in characters. */
+const HELP_WIDTH = 110;
 
 /** A flag that may be repeated, as it stood on the command line. */
 export interface ListedFlag {
@@ -41,19 +47,25 @@ export function createFlagParser(name: SettingsCommand, onListed: (flag: ListedF
   const command = new Command(name === "serve" ? "kserving" : `kserving ${name}`)
     .usage(name === "serve" ? "[serve] [flags]" : "[flags]")
     .description(DESCRIPTIONS[name])
-    .version(readVersion(), "-V, --version", "print the version")
-    .helpOption("-h, --help", "print this help")
     .addHelpText(
       "after",
       `\nEvery flag is also an environment variable: --http-port is KSERVING_HTTP_PORT.\n${EPILOGUES[name]}`,
     )
     .configureHelp({ optionDescription: (option) => option.description })
     .allowExcessArguments()
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({ outputError: () => {}, getOutHelpWidth: () => process.stdout.columns ?? HELP_WIDTH })
     .exitOverride();
-  const settings = settingsOf(name);
-  for (const [key, setting] of settings) command.addOption(toOption(flagOf(key), setting, onListed));
-  const lists = settings.filter(([, { type }]) => type === "list").map(([key]) => flagOf(key));
+  for (const group of groupsOf(name)) {
+    for (const [key, setting] of settingsOf(name, group))
+      command.addOption(toOption(flagOf(key), setting, onListed).helpGroup(`${group}:`));
+  }
+  command
+    .optionsGroup("Other:")
+    .version(readVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help");
+  const lists = settingsOf(name)
+    .filter(([, { type }]) => type === "list")
+    .map(([key]) => flagOf(key));
   refuseRepeats(command, ({ long }) => lists.includes(long ?? ""));
   return command;
 }
@@ -75,7 +87,7 @@ function toOption(flag: string, setting: Setting, onListed: (flag: ListedFlag) =
 }
 
 function describe(setting: Setting): string {
-  const choices = setting.type === "choice" ? `; ${setting.choices.join(", ")}` : "";
+  const choices = setting.type === "choice" ? `: ${setting.choices.join(", ")}` : "";
   const isTold = "default" in setting && setting.type !== "boolean" && setting.default !== undefined;
   return `${setting.help}${choices}${isTold ? ` (default: ${setting.default})` : ""}`;
 }

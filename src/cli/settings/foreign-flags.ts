@@ -2,24 +2,28 @@ import { flagOf, SETTINGS, type SettingName } from "./settings.ts";
 
 const METRICS = "metrics are not served yet; KServe V2's statistics (GET /v2/models/NAME/stats) have counts and times";
 const TLS = "connections are not encrypted; let a proxy in front of the server do that";
-const ONE_NAME =
-  "one process serves one name yet; write --model-path PATH --name NAME for each model in a process of its own";
+const CONFIG = "write --config FILE; the file is read as it is";
+const POLL = "write --poll-interval SECONDS";
 
 /** Flags of other servers in kebab-case without their dashes, and what to write here. `--x` in the text is a flag of ours. */
 const HINTS: Readonly<Record<string, string>> = {
   // TensorFlow Serving: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc
-  "model-name": "write --name NAME",
+  "model-name": "write --model NAME=PATH with its path, or --name NAME beside --model-path",
   "rest-api-port": "write --http-port PORT",
   "rest-api-timeout-in-ms": "write --request-timeout SECONDS",
-  "model-base-path": "write --model-path PATH, of the model's folder or of one version in it (PATH/1)",
-  "model-config-file": ONE_NAME,
+  "model-base-path": "write --model NAME=PATH with its name",
+  "model-config-file": CONFIG,
+  "model-config-file-poll-wait-seconds": `${POLL}; models and their files are looked at together`,
   "enable-batching": "write -o max_batch_size=ROWS",
-  "batching-parameters-file": "write -o max_batch_size=ROWS -o batch_timeout_us=TIME -o allowed_batch_sizes=LIST",
+  "batching-parameters-file": `${CONFIG}, beside that of the models`,
   "platform-config-file": "write the options of the driver as -o KEY=VALUE; for ConfigProto -o session_config=TEXT",
   "monitoring-config-file": METRICS,
   "ssl-config-file": TLS,
-  "file-system-poll-wait-seconds":
-    "new versions are not looked for while the server runs; restart it, or load the model again by KServe V2's calls",
+  "file-system-poll-wait-seconds": POLL,
+  "num-load-threads": "write --load-threads COUNT",
+  "max-num-load-retries": "write --load-retries COUNT",
+  "load-retry-interval-micros": "write --load-retry-interval SECONDS",
+  "allow-version-labels-for-unavailable-models": "write --allow-pending-labels",
   "tensorflow-intra-op-parallelism": "write -o intra_op_threads=COUNT",
   "tensorflow-inter-op-parallelism": "write -o inter_op_threads=COUNT",
   "tensorflow-session-parallelism": "write --threads COUNT",
@@ -39,15 +43,14 @@ const HINTS: Readonly<Record<string, string>> = {
   "cache-dir": "write -o cache_dir=FOLDER",
   "cpu-extension": "write -o extension=FILE",
   nireq: "leave it out; as many requests run side by side as the device has streams (-o num_streams=COUNT)",
-  "config-path": ONE_NAME,
-  "model-version-policy": "write --model-path PATH with the folder of the version to serve",
+  "config-path": CONFIG,
+  "model-version-policy": "write versions: for the model in a file for --config",
   "metrics-enable": METRICS,
-  stateful: "leave it out; a stateful model is told by its file, and -o state=reset begins anew with each request",
+  stateful: "leave it out; a stateful model is told by its file, and -o state=reset starts afresh with each request",
   "grpc-workers": "leave it out; one process serves all connections",
   "rest-workers": "leave it out; one process serves all connections",
   // Triton: https://github.com/triton-inference-server/server/blob/main/src/command_line_parser.cc
-  "model-repository": "write --model-path PATH of one model's file or folder; a repository is not read yet",
-  "model-store": "write --model-path PATH of one model's file or folder; a repository is not read yet",
+  "model-store": "write --model-repository DIR",
   "grpc-port": "write --port PORT",
   "http-address": "write --host ADDRESS, for gRPC and HTTP alike",
   "grpc-address":
@@ -56,8 +59,10 @@ const HINTS: Readonly<Record<string, string>> = {
   "allow-grpc": "leave it out; gRPC is always served",
   "allow-metrics": METRICS,
   "metrics-port": METRICS,
-  "model-control-mode": "write --allow-control to let clients load and unload the model",
-  "load-model": "write --model-path PATH",
+  "model-control-mode": "write --model-control MODE",
+  "repository-poll-secs": POLL,
+  "model-load-thread-count": "write --load-threads COUNT",
+  "exit-on-error": "write --fail-fast",
   "strict-model-config": "leave it out; what a model takes is read from its file",
   "backend-config": "write -o KEY=VALUE",
   "log-verbose": "write --log-level debug",
@@ -67,15 +72,13 @@ const HINTS: Readonly<Record<string, string>> = {
   http: "write --http-enable, or --http-port PORT",
   rest: "write --http-enable, or --http-port PORT",
   grpc: "leave it out; gRPC is always served, at --port PORT",
-  model: "write --model-path PATH",
-  models: "write --model-path PATH for each",
+  models: "write --model NAME=PATH for each",
   "model-dir": "write --model-path PATH",
   "model-uri": "write --model-path PATH; nothing is downloaded",
   "http-host": "write --host ADDRESS, for gRPC and HTTP alike",
   address: "write --host ADDRESS",
   bind: "write --host ADDRESS",
   device: "write -o device=CPU",
-  config: "settings are flags, or environment variables: KSERVING_MODEL_PATH=PATH",
   hook: "write --hooks FILE",
   options: "write -o KEY=VALUE",
   backend: "write --driver NAME",
@@ -84,7 +87,9 @@ const HINTS: Readonly<Record<string, string>> = {
   debug: "write --log-level debug",
 };
 
-/** What to write in place of a flag of another server, as the rest of a sentence; undefined for a flag that no server that we know has. */
+/**
+ * Our own flag for one of another server, as the rest of a sentence; undefined for a flag of no server that we know.
+ */
 export function foreignFlagHint(argument: string): string | undefined {
   const name = (argument.split("=", 1)[0] as string).replace(/^-+/, "").replaceAll("_", "-").toLowerCase();
   if (Object.hasOwn(HINTS, name)) return HINTS[name];

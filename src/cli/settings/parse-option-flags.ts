@@ -9,10 +9,10 @@ export interface OptionFlags {
   readonly stages: readonly RawOptions[];
 }
 
-/** Sorts `[STAGE:]KEY=VALUE` texts; the last of equal keys counts. Throws `invalid_argument` for a text without key or value, or a stage that there is not. */
-export function parseOptionFlags(texts: readonly string[], stageCount: number): OptionFlags {
+/** Sorts `[STAGE:]KEY=VALUE` texts; the last of equal keys counts. Several models have no stages to tell. Throws `invalid_argument` for a text without key or value, or a stage that there is not. */
+export function parseOptionFlags(texts: readonly string[], stageCount: number | "several"): OptionFlags {
   const shared = newRecord();
-  const stages = Array.from({ length: stageCount }, newRecord);
+  const stages = Array.from({ length: stageCount === "several" ? 0 : stageCount }, newRecord);
   for (const text of texts) {
     const { stage, key, value } = parseOptionFlag(text);
     const target = stage === undefined ? shared : stages[stage - 1];
@@ -38,7 +38,9 @@ function parseOptionFlag(text: string) {
   );
 }
 
-function noSuchStage(text: string, stageCount: number): string {
+function noSuchStage(text: string, stageCount: number | "several"): string {
+  if (stageCount === "several")
+    return `-o is "${text}", but there are several models; expected KEY=VALUE for all of them. A file for --config has options for each.`;
   const stages = stageCount === 1 ? "there is 1 stage" : `there are ${stageCount} stages`;
   return `-o is "${text}", but ${stages}; expected ${stageCount === 1 ? "stage 1" : `a stage from 1 to ${stageCount}`}.`;
 }

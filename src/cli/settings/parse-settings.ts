@@ -5,55 +5,71 @@ import { unexpectedArgument } from "../unexpected-argument.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
 import { createFlagParser, type ListedFlag } from "./flag-parser.ts";
 import { foreignFlagHint } from "./foreign-flags.ts";
+import type { FileSetting, FileSettings } from "./read-file-settings.ts";
 import { readSetting } from "./read-setting.ts";
-import { flagOf, type Setting, type SettingName, type Settings, settingsOf } from "./settings.ts";
+import type { Setting } from "./setting.ts";
+import { flagOf, type SettingName, type Settings, settingsOf } from "./settings.ts";
 
 /** A command line after reading. */
 export interface ParsedCommandLine<Command extends SettingsCommand> {
   readonly settings: Settings<Command>;
   /** Every repeatable flag in the order in which it was given; those from the environment follow. */
   readonly listed: readonly ListedFlag[];
+  /** Sources of the settings that are given: a flag, a variable, or a place in a file; others have their defaults. */
+  readonly origins: ReadonlyMap<SettingName, string>;
 }
 
 /**
- * Reads a command's arguments; what they leave out comes from the environment, else from the defaults.
+ * Reads a command's arguments; what they leave out comes from the environment, else from configuration files, else from the defaults.
  * Throws `invalid_argument` for what it cannot read, and CommanderError with exit code 0 once help or version is printed.
  */
 export function parseSettings<Command extends SettingsCommand>(
   command: Command,
   argv: readonly string[],
-  env: Environment,
+  { env, files = new Map() }: SettingSources,
 ): ParsedCommandLine<Command> {
   const listed: ListedFlag[] = [];
   const flags = parseArguments(command, argv, (flag) => listed.push(flag));
-  const given: GivenValues = {};
+  const given: GivenValues = new Map();
   for (const [name, setting] of settingsOf(command)) {
-    const value = readFlag(name, setting, flags[name]) ?? readVariable(name, setting, env, listed);
-    if (value !== undefined) given[name] = value;
+    const value = readFlag(name, setting, flags[name]) ?? readVariable(name, setting, env, listed) ?? files.get(name);
+    if (value !== undefined) given.set(name, value);
   }
-  const complete = settingsOf(command).map(([name, setting]) => [name, given[name] ?? valueOfAbsent(setting, given)]);
-  return { settings: Object.fromEntries(complete) as Settings<Command>, listed };
+  const complete = settingsOf(command).map(([name, setting]) => [
+    name,
+    given.has(name) ? given.get(name)?.value : valueOfAbsent(setting, given),
+  ]);
+  const origins = new Map(Array.from(given, ([name, { origin }]) => [name, origin]));
+  return { settings: Object.fromEntries(complete) as Settings<Command>, listed, origins };
 }
 
-/** What flags and variables say, without defaults. */
-type GivenValues = Partial<Record<SettingName, unknown>>;
-
-function readFlag(name: SettingName, setting: Setting, value: unknown): unknown {
-  return typeof value === "string" ? readSetting(setting, { source: flagOf(name), text: value }) : value;
+/** Sources of settings beside the command line. */
+export interface SettingSources {
+  readonly env: Environment;
+  readonly files?: FileSettings;
 }
 
-function readVariable(name: SettingName, setting: Setting, env: Environment, listed: ListedFlag[]): unknown {
+/** Values that are given, without defaults. */
+type GivenValues = Map<SettingName, FileSetting>;
+
+function readFlag(name: SettingName, setting: Setting, value: unknown): FileSetting | undefined {
+  if (value === undefined) return undefined;
+  const origin = flagOf(name);
+  return { value: typeof value === "string" ? readSetting(setting, { source: origin, text: value }) : value, origin };
+}
+
+function readVariable(name: SettingName, setting: Setting, env: Environment, listed: ListedFlag[]) {
   const given = fromEnvironment(name, setting, env);
   if (given === undefined) return undefined;
   const value = readSetting(setting, given);
   if (setting.type === "list")
     listed.push(...(value as readonly string[]).map((entry) => ({ flag: flagOf(name).slice(2), value: entry })));
-  return value;
+  return { value, origin: given.source };
 }
 
 function valueOfAbsent(setting: Setting, given: GivenValues): unknown {
   if (setting.type === "list") return [];
-  if (setting.type === "boolean" && setting.onWith !== undefined && Object.hasOwn(given, setting.onWith)) return true;
+  if (setting.type === "boolean" && given.has(setting.onWith as SettingName)) return true;
   return setting.default;
 }
 

@@ -3,10 +3,10 @@ import { ServingError } from "../../errors.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { parseHost } from "../addresses/parse-host.ts";
 import { isPortNumber } from "../addresses/port-number.ts";
-import type { Setting } from "./settings.ts";
+import type { Setting } from "./setting.ts";
 import { splitCommand } from "./split-command.ts";
 
-/** Where a setting's text came from, for messages: a flag or an environment variable. */
+/** A setting's text with its source, for messages: a flag or an environment variable. */
 export interface GivenText {
   readonly source: string;
   readonly text: string;
@@ -38,7 +38,7 @@ export function readSetting(setting: Setting, given: GivenText): string | number
         ? Number(text)
         : refuse(given, `an integer of ${setting.min} or more`);
     case "seconds":
-      return /^\d+(\.\d+)?s?$/.test(text)
+      return (setting.isSigned ? /^-?\d+(\.\d+)?s?$/ : /^\d+(\.\d+)?s?$/).test(text)
         ? Number.parseFloat(text)
         : refuse(given, "a number of seconds, for example 25 or 0.5");
     case "bytes":

@@ -6,7 +6,7 @@ import { type IntegerRange, integerRange } from "../../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import type { JsonNumbers } from "./json-value.ts";
 
-/** What an integer dtype takes: integer literals only, or any number of integral value, such as 1.0 and 1e3. */
+/** Numbers that an integer dtype takes: integer literals only, or any number of integral value, such as 1.0 and 1e3. */
 export type IntegerRule = "literals" | "values";
 
 /** A tensor's elements under construction. */
@@ -24,7 +24,7 @@ export class ElementBuffer {
     this.#data = new (numericLayout(dtype === "bytes" ? "uint8" : dtype).array)(dtype === "bytes" ? 0 : expected);
   }
 
-  /** How many elements there are. */
+  /** Number of elements. */
   get length(): number {
     return this.dtype === "bytes" ? (this.#bytes?.count ?? 0) : this.#length;
   }
@@ -102,8 +102,7 @@ function fill(data: NumericData, start: number, { numbers, dtype, rule }: Source
   }
   const toHalf = HALF_CONVERSIONS[dtype];
   if (toHalf !== undefined) {
-    for (let index = 0; index < size; index++)
-      data[start + index] = toHalf(store.values[numbers.start + index] as number);
+    for (let index = 0; index < size; index++) data[start + index] = toHalf(store.values[numbers.start + index]!);
     return size;
   }
   return dtype === "int64" || dtype === "uint64"
@@ -116,7 +115,7 @@ const FEW = 256;
 
 function fillFloats(data: Float64Array, start: number, { store: { values }, start: first, size }: JsonNumbers): void {
   if (size > FEW) data.set(values.subarray(first, first + size), start);
-  else for (let index = 0; index < size; index++) data[start + index] = values[first + index] as number;
+  else for (let index = 0; index < size; index++) data[start + index] = values[first + index]!;
 }
 
 const HALF_CONVERSIONS: Partial<Record<DType, (value: number) => number>> = {
@@ -128,7 +127,7 @@ function fillIntegers(data: NumericData, start: number, { numbers, dtype, rule }
   const [first, end] = integerRange(dtype) as IntegerRange;
   const { values } = numbers.store;
   for (let index = 0; index < numbers.size; index++) {
-    const value = values[numbers.start + index] as number;
+    const value = values[numbers.start + index]!;
     const isInteger = rule === "literals" ? numbers.isInteger(index) : Number.isInteger(value);
     if (!isInteger || value < first || value >= end) return index;
     data[start + index] = value;

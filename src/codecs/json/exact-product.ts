@@ -4,7 +4,9 @@ export const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(
 /** Splits a double into two halves whose products are exact (Veltkamp). */
 const SPLITTER = 2 ** 27 + 1;
 
-/** What rounding took from a·b to make `product`: exactly `a·b - product`, far from overflow and underflow (Dekker). */
+/**
+ * The part of a·b that rounding to `product` lost: exactly `a·b - product`, far from overflow and underflow (Dekker).
+ */
 export function productError(a: number, b: number, product: number): number {
   const aHigh = SPLITTER * a - (SPLITTER * a - a);
   const bHigh = SPLITTER * b - (SPLITTER * b - b);

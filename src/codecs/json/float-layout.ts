@@ -10,7 +10,7 @@ const MAX_BYTES = 48;
 /** Below this exponent `%g` writes one. */
 const MIN_FIXED_EXPONENT = -4;
 
-/** How a parsed text becomes the type again, and how many digits always bring a value back. */
+/** Rounding of a parsed number to each type, and the number of digits that always identify a value of it. */
 const FLOAT_TYPES = {
   float32: { round: Math.fround, digits: 9 },
   float64: { round: (value: number) => value, digits: 17 },
@@ -43,21 +43,20 @@ export function layoutDigits(writer: JsonWriter, negative: boolean, exponent: nu
 
 function fixed(buffer: Uint8Array, start: number, exponent: number, count: number): number {
   let at = start;
-  for (let place = 0; place <= exponent; place++)
-    buffer[at++] = ZERO + (place < count ? (scratch[place] as number) : 0);
+  for (let place = 0; place <= exponent; place++) buffer[at++] = ZERO + (place < count ? scratch[place]! : 0);
   if (exponent < 0) buffer[at++] = ZERO;
   buffer[at++] = POINT;
   for (let place = exponent + 1; place < 0; place++) buffer[at++] = ZERO;
-  for (let place = Math.max(exponent + 1, 0); place < count; place++) buffer[at++] = ZERO + (scratch[place] as number);
+  for (let place = Math.max(exponent + 1, 0); place < count; place++) buffer[at++] = ZERO + scratch[place]!;
   if (exponent >= count - 1) buffer[at++] = ZERO;
   return at;
 }
 
 function scientific(buffer: Uint8Array, start: number, exponent: number, count: number): number {
   let at = start;
-  buffer[at++] = ZERO + (scratch[0] as number);
+  buffer[at++] = ZERO + scratch[0]!;
   if (count > 1) buffer[at++] = POINT;
-  for (let place = 1; place < count; place++) buffer[at++] = ZERO + (scratch[place] as number);
+  for (let place = 1; place < count; place++) buffer[at++] = ZERO + scratch[place]!;
   buffer[at++] = LETTER_E;
   buffer[at++] = exponent < 0 ? MINUS : PLUS;
   const magnitude = Math.abs(exponent);
@@ -95,7 +94,7 @@ function exponential(value: number, digits: number): string {
   return mayTie && isExact(value, digits) ? `${kept}e${exponent}` : rounded;
 }
 
-/** Whether one digit more than `digits` is the whole value. */
+/** Checks that one digit more than `digits` is the whole value. */
 function isExact(value: number, digits: number): boolean {
   const [mantissa] = value.toExponential(100).split("e") as [string];
   return /^0*$/.test(mantissa.slice(mantissa.indexOf(".") + 1 + digits));

@@ -40,16 +40,16 @@ export function writeFloat64(writer: JsonWriter, value: number): void {
 /** The power of ten of the first digit, for magnitudes between 10^-22 and 10^22. */
 function decimalExponent(magnitude: number): number {
   let exponent = 0;
-  while (magnitude >= (POWERS[exponent + 1] as number)) exponent++;
+  while (magnitude >= POWERS[exponent + 1]!) exponent++;
   if (exponent > 0 || magnitude >= 1) return exponent;
   do exponent++;
-  while (magnitude < (INVERSE_POWERS[exponent] as number));
+  while (magnitude < INVERSE_POWERS[exponent]!);
   return -exponent;
 }
 
 /** value · 10^scale, rounded once. */
 function scaled(value: number, scale: number): number {
-  return scale >= 0 ? value * (POWERS[scale] as number) : value / (POWERS[-scale] as number);
+  return scale >= 0 ? value * POWERS[scale]! : value / POWERS[-scale]!;
 }
 
 function writeShort(writer: JsonWriter, value: number, exponent: number, round: (parsed: number) => number): boolean {
@@ -78,7 +78,7 @@ function writeNine(writer: JsonWriter, value: number, exponent: number): void {
 /** Scales exactly: the product as a double and the error of that double. */
 function writeSeventeen(writer: JsonWriter, value: number, exponent: number): void {
   const magnitude = Math.abs(value);
-  const power = POWERS[FLOAT64_DIGITS - 1 - exponent] as number;
+  const power = POWERS[FLOAT64_DIGITS - 1 - exponent]!;
   const product = magnitude * power;
   const error = roundHalfEven(productError(magnitude, power, product));
   let high = Math.floor(product / 10 ** LOW_DIGITS);

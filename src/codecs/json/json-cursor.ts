@@ -1,10 +1,10 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 
 const NUL = 0;
 /** Bytes that no number goes on with: what a text usually ends with. */
 const STOPS = new Set([...'}]" \n\r\t'].map((character) => character.charCodeAt(0)));
 
-/** Where a reader of JSON text stands. */
+/** Position of a reader in JSON text. */
 export class JsonCursor {
   /**
    * The text. Its last byte is none that a number goes on with, if need be a NUL that was appended: so scanning a number
@@ -31,13 +31,13 @@ export class JsonCursor {
   skipSpace(): void {
     const { bytes, end } = this;
     let pos = this.pos;
-    while (pos < end && isSpace(bytes[pos] as number)) pos++;
+    while (pos < end && isSpace(bytes[pos]!)) pos++;
     this.pos = pos;
   }
 
   /** The error for a text that is not JSON, with the words and the offset that TensorFlow Serving's parser gives. */
   error(what: string, offset = this.pos): ServingError {
-    return new ServingError("invalid_argument", `JSON Parse error: ${what} at offset: ${Math.min(offset, this.end)}`);
+    return invalidArgument(`JSON Parse error: ${what} at offset: ${Math.min(offset, this.end)}`);
   }
 }
 

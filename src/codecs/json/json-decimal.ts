@@ -15,8 +15,8 @@ export const MAX_FRACTION = POWERS.length - 1;
  * error is computed exactly (Dekker) and added back. Four numbers, not an object: it runs for every number of a request.
  */
 export function decimalToDouble(head: number, tail: number, tailDigits: number, fraction: number): number {
-  const power = POWERS[fraction] as number;
-  const shift = POWERS[tailDigits] as number;
+  const power = POWERS[fraction]!;
+  const shift = POWERS[tailDigits]!;
   if (tailDigits <= 6) return (head * shift + tail) / power;
   const high = (head >>> 15) * 2 ** 15 * shift;
   const low = (head & 0x7fff) * shift + tail;

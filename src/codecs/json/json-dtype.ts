@@ -17,7 +17,7 @@ export function inferDType(values: readonly JsonValue[]): DType {
   const pending = [...values].reverse();
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (value instanceof JsonNumbers) dtype = widest(dtype, numberDType(value));
-    else if (isJsonList(value)) for (let index = value.length; index-- > 0; ) pending.push(value[index] as JsonValue);
+    else if (isJsonList(value)) for (let index = value.length; index-- > 0; ) pending.push(value[index]!);
     else if (dtype === undefined) return scalarDType(value);
     if (dtype === "float32") return dtype;
   }

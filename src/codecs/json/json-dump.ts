@@ -22,8 +22,7 @@ class Dump {
   add(value: JsonValue, level: number): void {
     if (this.text.length > MAX_LENGTH) return;
     if (value instanceof JsonNumbers) this.#addNumbers(value, level);
-    else if (isJsonList(value))
-      this.#addList(value.length, level, (index) => this.add(value[index] as JsonValue, level + 1));
+    else if (isJsonList(value)) this.#addList(value.length, level, (index) => this.add(value[index]!, level + 1));
     else if (typeof value === "object" && value !== null) this.#addObject(Object.entries(value), level);
     else if (typeof value === "string") this.text += JSON.stringify(value.slice(0, MAX_LENGTH + 1));
     else this.text += String(value);
@@ -47,7 +46,7 @@ class Dump {
   #addObject(entries: readonly (readonly [string, JsonValue])[], level: number): void {
     this.text += "{";
     for (let index = 0; index < entries.length && this.text.length <= MAX_LENGTH; index++) {
-      const [key, value] = entries[index] as readonly [string, JsonValue];
+      const [key, value] = entries[index]!;
       this.#startLine(index, level + 1);
       this.text += `${JSON.stringify(key.slice(0, MAX_LENGTH + 1))}: `;
       this.add(value, level + 1);

@@ -10,7 +10,7 @@ import {
 } from "./json-value.ts";
 
 /** A block of numbers has at most so many dimensions; deeper lists are arrays of blocks. */
-const MAX_RANK = 64;
+const MAX_BLOCK_RANK = 64;
 /** The shape of a single number. */
 export const SCALAR: readonly number[] = [];
 
@@ -19,7 +19,7 @@ export class ArrayFrame {
   readonly #store: NumberStore;
   #start: number;
   #count = 0;
-  /** What all elements so far have in common; meaningless once there are items. */
+  /** Shape of all elements so far; meaningless once there are items. */
   #elementShape = SCALAR;
   /** The elements, once they are not numbers of one shape. */
   #items: JsonValue[] | undefined;
@@ -42,7 +42,7 @@ export class ArrayFrame {
     return this.#count === 0;
   }
 
-  /** Whether a single number may simply be pushed to the store and counted. */
+  /** True where a single number may simply be pushed to the store and counted. */
   get takesNumbers(): boolean {
     return this.#items === undefined && this.#elementShape.length === 0;
   }
@@ -55,7 +55,7 @@ export class ArrayFrame {
   /** Takes a closed list's numbers as an element, if that keeps this list regular. */
   absorb(child: ArrayFrame): boolean {
     if (this.#items !== undefined || child.#items !== undefined || child.isEmpty) return false;
-    if (this.isEmpty && child.#elementShape.length + 1 < MAX_RANK) this.#elementShape = child.#shape();
+    if (this.isEmpty && child.#elementShape.length + 1 < MAX_BLOCK_RANK) this.#elementShape = child.#shape();
     else if (this.isEmpty || !child.#hasShape(this.#elementShape)) return false;
     this.#count++;
     return true;
@@ -110,7 +110,7 @@ const EMPTY_LIST: readonly JsonValue[] = Object.freeze([]);
 const MEMBERS_PAID = 4;
 const MEMBER_BYTES = 32;
 const INDEX_BYTES = 192;
-/** What an index may look like. */
+/** Form of an index. */
 const INDEX = /^\d{1,10}$/;
 const oneMoreObject = () => "one more object";
 const oneMoreMember = () => "one more member";

@@ -19,8 +19,8 @@ export function readKey(cursor: JsonCursor): string {
   const end = plainStringEnd(cursor);
   const length = end - start;
   if (length < 1 || length > MAX_LENGTH) return readString(cursor);
-  const slot = (length + 7 * (bytes[start] as number) + 31 * (bytes[end - 1] as number)) % SLOTS;
-  const name = known[slot] as string;
+  const slot = (length + 7 * bytes[start]! + 31 * bytes[end - 1]!) % SLOTS;
+  const name = known[slot]!;
   if (!isAt(bytes, start, length, name)) return remember(slot, readString(cursor));
   cursor.pos = end + 1;
   return name;

@@ -42,7 +42,7 @@ function readPlain(cursor: JsonCursor, store: NumberStore): boolean {
   const irregular = wholeDigits !== 1 && (wholeDigits === 0 || bytes[first] === ZERO);
   if (irregular || digit <= 9) return false;
   if (bytes[pos] !== POINT) {
-    if (((bytes[pos] as number) | LOWER) === LETTER_E) return false;
+    if ((bytes[pos]! | LOWER) === LETTER_E) return false;
     cursor.pos = pos;
     store.push(negative ? -head : head, true);
     return true;
@@ -62,7 +62,7 @@ function readPlain(cursor: JsonCursor, store: NumberStore): boolean {
   }
   const fraction = pos - point - 1;
   if (digit <= 9 || fraction === 0 || fraction > MAX_FRACTION) return false;
-  if (((bytes[pos] as number) | LOWER) === LETTER_E) return false;
+  if ((bytes[pos]! | LOWER) === LETTER_E) return false;
   const value = decimalToDouble(head, tail, pos - split, fraction);
   if (Number.isNaN(value)) return false;
   cursor.pos = pos;
@@ -72,7 +72,7 @@ function readPlain(cursor: JsonCursor, store: NumberStore): boolean {
 
 /** The value of a digit; above 9 for any other byte. */
 function digitAt(bytes: Buffer, pos: number): number {
-  return ((bytes[pos] as number) - ZERO) >>> 0;
+  return (bytes[pos]! - ZERO) >>> 0;
 }
 
 /** The same without haste: long numbers, exponents, words, errors. */

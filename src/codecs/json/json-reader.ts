@@ -16,7 +16,7 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** What no value begins with, of the bytes that JSON has a use for. */
+/** JSON's own characters that begin no value. */
 const NO_VALUES: ReadonlySet<number> = new Set([COMMA, COLON, CLOSE_LIST, CLOSE_OBJECT]);
 /** By first byte. */
 const LITERALS: ReadonlyMap<number, readonly [string, JsonValue]> = new Map<number, readonly [string, JsonValue]>([
@@ -34,7 +34,7 @@ const MIN_INITIAL_NUMBERS = 64;
 /** Bytes of text that a number usually takes, from below. */
 const BYTES_PER_NUMBER = 16;
 
-/** How far a text may stray from JSON. */
+/** Deviations from JSON that a text may have. */
 export interface JsonReaderOptions {
   /** Takes NaN, Infinity, Inf and -Infinity as numbers. */
   readonly lenientNumbers?: boolean;
@@ -100,10 +100,10 @@ class JsonReader {
     throw cursor.error("The document root must not be followed by other values.");
   }
 
-  /** Whether what is at the cursor can at least be taken for a value. */
+  /** Checks that the text at the cursor may be a value. */
   #atValue(): boolean {
     const { bytes, pos, end } = this.#cursor;
-    return pos < end && !NO_VALUES.has(bytes[pos] as number);
+    return pos < end && !NO_VALUES.has(bytes[pos]!);
   }
 
   /** Reads a whole scalar, or the opening of a list or object. */

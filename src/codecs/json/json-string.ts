@@ -39,7 +39,7 @@ function assertReadable(cursor: JsonCursor, bytes: number): void {
   );
 }
 
-/** Where the string at the cursor has its closing quote, if it is ASCII without escapes; else -1. */
+/** Index of the closing quote of the string at the cursor, if it is ASCII without escapes; else -1. */
 export function plainStringEnd({ bytes, pos }: JsonCursor): number {
   const end = skipPlain(bytes, pos + 1);
   return bytes[end] === QUOTE ? end : -1;
@@ -47,7 +47,7 @@ export function plainStringEnd({ bytes, pos }: JsonCursor): number {
 
 function skipPlain(bytes: Buffer, start: number): number {
   let pos = start;
-  while (PLAIN[bytes[pos] as number] === 1) pos++;
+  while (PLAIN[bytes[pos]!] === 1) pos++;
   return pos;
 }
 

@@ -4,10 +4,10 @@ import { MAX_RANK } from "../../tensor/tensor.ts";
 import { ElementBuffer, type IntegerRule } from "./element-buffer.ts";
 import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json-value.ts";
 
-/** What a protocol makes of JSON where protocols differ. */
+/** Rules for tensors in JSON, which differ between protocols. */
 export interface TensorDialect {
   readonly integers: IntegerRule;
-  /** Whether null stands for NaN in a float tensor. */
+  /** True where null stands for NaN in a float tensor. */
   readonly nullIsNaN: boolean;
   /** The bytes that a string element means; a text stands for its UTF-8. */
   readonly text: (text: string) => string | Uint8Array;
@@ -17,7 +17,7 @@ export interface TensorDialect {
   readonly refuse: (misfit: Misfit) => Error;
 }
 
-/** Why a value is no tensor, and where: `path` are the indices that lead there. */
+/** The reason why a value is not a tensor, with its place: `path` are the indices that lead there. */
 export type Misfit = { readonly path: readonly number[]; readonly shape: readonly number[] } & (
   | { readonly kind: "type"; readonly value: JsonValue; readonly dtype: DType }
   /** A list of `size` elements, where the first list of that level has another size. */
@@ -52,14 +52,14 @@ export function shapeOf(value: JsonValue, dialect: TensorDialect): readonly numb
   while (isJsonList(level) && shape.length <= MAX_RANK) {
     shape.push(level.length);
     if (level.length === 0) break;
-    level = level[0] as JsonValue;
+    level = level[0]!;
   }
   if (level instanceof JsonNumbers) shape.push(...level.shape);
   if (shape.length > MAX_RANK) throw dialect.refuse({ kind: "rank", path: [], shape: shape.slice(0, MAX_RANK) });
   return shape;
 }
 
-/** What {@link appendElements} holds values to. */
+/** Shape and dtype that {@link appendElements} checks values against. */
 export interface Expected {
   readonly shape: readonly number[];
   readonly dialect: TensorDialect;
@@ -95,7 +95,7 @@ class Appender {
     this.#checkSize(list.length, this.#path.length);
     for (let index = 0; index < list.length; index++) {
       this.#path.push(index);
-      this.append(list[index] as JsonValue);
+      this.append(list[index]!);
       this.#path.pop();
     }
   }

@@ -10,13 +10,16 @@ export type JsonList = readonly JsonValue[];
 /** A null-prototype record: a key such as `__proto__` is data. Of equal keys the last one holds. */
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/** What a value costs that is an object of its own in memory: all but the numbers in regular lists. */
+/** Bytes of a value that is an object of its own in memory: all but the numbers in regular lists. */
 export const VALUE_BYTES = 64;
-/** What an object takes beside that, and a list that is not all numbers: V8 gives room for a few members or elements at once. */
+/**
+ * Further bytes of an object, and of a list that is not all numbers: V8 makes room for a few members or elements at
+ * once.
+ */
 export const CONTAINER_BYTES = 128;
-/** What a shape takes, beside its dimensions. */
+/** Bytes of a shape, without its dimensions. */
 export const SHAPE_BYTES = 48;
-/** What a number takes in a {@link NumberStore}. */
+/** Bytes of a number in a {@link NumberStore}. */
 const NUMBER_BYTES = 9;
 
 /** Small documents take their memory from a common block: an ArrayBuffer of its own costs more than their numbers. */
@@ -46,7 +49,7 @@ export class NumberStore {
   /** The integer literals that a double does not hold, by index. */
   exact: Map<number, bigint> | undefined;
   length = 0;
-  /** What the document's values may take. */
+  /** Limit on the memory of the document's values. */
   readonly budget: DecodeBudget;
 
   /** `budget` pays for what is beyond `capacity`. */
@@ -82,7 +85,7 @@ export class JsonNumbers {
   /** Index of the first number in the store. */
   readonly start: number;
   readonly shape: readonly number[];
-  /** How many numbers. */
+  /** Count of its numbers. */
   readonly size: number;
 
   constructor(store: NumberStore, start: number, shape: readonly number[]) {
@@ -90,18 +93,18 @@ export class JsonNumbers {
     this.start = start;
     this.shape = shape;
     let size = 1;
-    for (let level = 0; level < shape.length; level++) size *= shape[level] as number;
+    for (let level = 0; level < shape.length; level++) size *= shape[level]!;
     this.size = size;
   }
 
   /** The number at an index, as bigint where a double would not hold it. */
   at(index: number): number | bigint {
     const { store, start } = this;
-    const value = store.values[start + index] as number;
+    const value = store.values[start + index]!;
     return store.exact?.get(start + index) ?? value;
   }
 
-  /** Whether the literal at an index is an integer of at most 64 bits, without fraction or exponent. */
+  /** Checks that the literal at an index is an integer of at most 64 bits, without fraction or exponent. */
   isInteger(index: number): boolean {
     return this.store.fractions[this.start + index] === 0;
   }
@@ -113,17 +116,17 @@ export class JsonNumbers {
 
   /** The element at an index of the first dimension. */
   row(index: number): JsonNumbers {
-    const size = this.size / (this.shape[0] as number);
+    const size = this.size / this.shape[0]!;
     return new JsonNumbers(this.store, this.start + index * size, this.shape.slice(1));
   }
 }
 
-/** Whether a value is a list that is not one block of numbers. */
+/** Checks that a value is a list, and not one block of numbers. */
 export function isJsonList(value: JsonValue): value is JsonList {
   return Array.isArray(value);
 }
 
-/** Whether a value is an object. */
+/** Checks that a value is an object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof JsonNumbers);
 }

@@ -2,7 +2,10 @@ const QUOTE = 0x22;
 const ZERO = 0x30;
 const MINUS = 0x2d;
 const INITIAL_BYTES = 1024;
-/** How many bytes become text at once: one string cannot hold all that a tensor's element may, 3 bytes are 4 digits of base64. */
+/**
+ * Bytes that become text at once: one string cannot hold all that a tensor's element may, 3 bytes are 4 digits of
+ * base64.
+ */
 const PIECE_BYTES = 3 * 2 ** 20;
 /** The longest number that is written digit by digit: sign, ten digits. */
 const MAX_INT32_BYTES = 11;
@@ -108,7 +111,7 @@ function toBuffer(bytes: Uint8Array): Buffer {
 function characterStart(bytes: Uint8Array, end: number): number {
   if (end >= bytes.length) return bytes.length;
   let start = end;
-  while (((bytes[start] as number) & 0xc0) === 0x80) start--;
+  while ((bytes[start]! & 0xc0) === 0x80) start--;
   return start;
 }
 

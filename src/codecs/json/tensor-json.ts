@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { writeFloat32, writeFloat64 } from "./float-text.ts";
 import type { JsonWriter } from "./json-writer.ts";
 
-/** How a protocol writes tensors. */
+/** Style in which a protocol writes tensors. */
 export interface TensorStyle {
   /** Between the elements of a list. */
   readonly separator: ", " | ",";
@@ -45,7 +45,7 @@ class TensorWriter {
   /** Elements in one step of a dimension. */
   stride(dimension: number): number {
     let product = 1;
-    for (let level = dimension + 1; level < this.#shape.length; level++) product *= this.#shape[level] as number;
+    for (let level = dimension + 1; level < this.#shape.length; level++) product *= this.#shape[level]!;
     return product;
   }
 
@@ -56,14 +56,14 @@ class TensorWriter {
       return;
     }
     this.#writer.ascii("[");
-    if (level === this.#shape.length - 1) this.#writeElements(start, this.#shape[level] as number);
+    if (level === this.#shape.length - 1) this.#writeElements(start, this.#shape[level]!);
     else this.#writeLists(level, start);
     this.#writer.ascii("]");
   }
 
   #writeLists(level: number, start: number): void {
     const stride = this.stride(level);
-    for (let index = 0; index < (this.#shape[level] as number); index++) {
+    for (let index = 0; index < this.#shape[level]!; index++) {
       if (index > 0) this.#writer.ascii(this.#separator);
       this.write(level + 1, start + index * stride);
     }
@@ -78,12 +78,12 @@ function elementsWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle):
     case "bytes":
       return bytes(writer, tensor, style);
     case "float16":
-      return floats(writer, tensor, style, (index) => fromFloat16(tensor.data[index] as number));
+      return floats(writer, tensor, style, (index) => fromFloat16(tensor.data[index]!));
     case "bfloat16":
-      return floats(writer, tensor, style, (index) => fromBfloat16(tensor.data[index] as number));
+      return floats(writer, tensor, style, (index) => fromBfloat16(tensor.data[index]!));
     case "float32":
     case "float64":
-      return floats(writer, tensor, style, (index) => tensor.data[index] as number);
+      return floats(writer, tensor, style, (index) => tensor.data[index]!);
     case "complex64":
     case "complex128":
       throw new ServingError("unimplemented", `Failed to write JSON value for tensor type: ${dtype}`);
@@ -104,8 +104,7 @@ function each(writer: JsonWriter, { separator }: TensorStyle, write: (index: num
 /** Elements that are packed stay so: a view of each is made when it is written. */
 function bytes(writer: JsonWriter, tensor: Tensor<"bytes">, style: TensorStyle): WriteElements {
   const packed = packedOf(tensor);
-  if (packed === undefined)
-    return each(writer, style, (index) => style.bytes(writer, tensor.data[index] as Uint8Array));
+  if (packed === undefined) return each(writer, style, (index) => style.bytes(writer, tensor.data[index]!));
   const { content, ranges } = packed;
   return each(writer, style, (index) =>
     style.bytes(writer, content.subarray(ranges[2 * index], ranges[2 * index + 1])),

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { TensorData } from "../../tensor/dtype.ts";
 
 /** Integers of at most 32 bits. */
@@ -15,11 +15,11 @@ export function readNarrowVarints(block: Uint8Array, target: NarrowIntegers): nu
   let position = 0;
   let index = 0;
   while (position < block.length && index < target.length) {
-    let byte = block[position++] as number;
+    let byte = block[position++]!;
     let value = byte & 0x7f;
     for (let shift = 7; byte >= 0x80; shift += 7) {
       if (shift >= 70) throw overlong();
-      byte = block[position++] as number;
+      byte = block[position++]!;
       if (shift < 32) value |= (byte & 0x7f) << shift;
     }
     target[index++] = value;
@@ -34,12 +34,12 @@ export function readWideVarints(block: Uint8Array, target: WideIntegers): number
   let position = 0;
   let index = 0;
   while (position < block.length && index < words.length) {
-    let byte = block[position++] as number;
+    let byte = block[position++]!;
     let low = byte & 0x7f;
     let high = 0;
     for (let shift = 7; byte >= 0x80; shift += 7) {
       if (shift >= 70) throw overlong();
-      byte = block[position++] as number;
+      byte = block[position++]!;
       const bits = byte & 0x7f;
       if (shift < 32) low |= bits << shift;
       if (shift >= 32) high |= bits << (shift - 32);
@@ -54,7 +54,7 @@ export function readWideVarints(block: Uint8Array, target: WideIntegers): number
 /** Bytes that the values take as varints; negative ones take 10, as protobuf's int32 does. */
 export function narrowVarintsSize(values: NarrowIntegers): number {
   let size = 0;
-  for (let index = 0; index < values.length; index++) size += varintSize(values[index] as number);
+  for (let index = 0; index < values.length; index++) size += varintSize(values[index]!);
   return size;
 }
 
@@ -63,7 +63,7 @@ export function wideVarintsSize(values: WideIntegers): number {
   const words = wordsOf(values);
   let size = 0;
   for (let index = 0; index < words.length; index += 2) {
-    size += wideVarintSize(words[index] as number, words[index + 1] as number);
+    size += wideVarintSize(words[index]!, words[index + 1]!);
   }
   return size;
 }
@@ -72,7 +72,7 @@ export function wideVarintsSize(values: WideIntegers): number {
 export function writeNarrowVarints(values: NarrowIntegers, target: Uint8Array, position: number): number {
   let at = position;
   for (let index = 0; index < values.length; index++) {
-    const value = values[index] as number;
+    const value = values[index]!;
     at = writeVarint(value, value < 0 ? 0xffffffff : 0, target, at);
   }
   return at;
@@ -83,7 +83,7 @@ export function writeWideVarints(values: WideIntegers, target: Uint8Array, posit
   const words = wordsOf(values);
   let at = position;
   for (let index = 0; index < words.length; index += 2) {
-    at = writeVarint(words[index] as number, words[index + 1] as number, target, at);
+    at = writeVarint(words[index]!, words[index + 1]!, target, at);
   }
   return at;
 }
@@ -122,13 +122,13 @@ export function writeVarint(low: number, high: number, target: Uint8Array, posit
 
 /** Refuses a block that ends inside a varint. In any other no varint reaches past the end, so decoding need not look. */
 export function assertWholeVarints(block: Uint8Array): void {
-  if (block.length > 0 && (block[block.length - 1] as number) >= 0x80) {
-    throw new ServingError("invalid_argument", "Malformed packed field: it ends inside a varint.");
+  if (block.length > 0 && block[block.length - 1]! >= 0x80) {
+    throw invalidArgument("Malformed packed field: it ends inside a varint.");
   }
 }
 
 function overlong(): ServingError {
-  return new ServingError("invalid_argument", "Malformed packed field: a varint is longer than 10 bytes.");
+  return invalidArgument("Malformed packed field: a varint is longer than 10 bytes.");
 }
 
 function wordsOf(values: WideIntegers): Uint32Array {

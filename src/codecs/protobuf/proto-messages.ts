@@ -10,7 +10,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 
 /** Built by `npm run gen`. */
 const DESCRIPTORS = new URL("../../../proto/descriptors.binpb", import.meta.url);
@@ -25,11 +25,7 @@ export function decodeMessage(type: string, bytes: Uint8Array): JsonObject {
     const options = { registry, useProtoFieldName: true, alwaysEmitImplicit: true };
     return toJson(schema, fromBinary(schema, bytes), options) as JsonObject;
   } catch (cause) {
-    throw new ServingError(
-      "invalid_argument",
-      `Malformed ${type}; expected that message of this server's reflection.`,
-      { cause },
-    );
+    throw invalidArgument(`Malformed ${type}; expected that message of this server's reflection.`, cause);
   }
 }
 

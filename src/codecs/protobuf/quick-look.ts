@@ -1,6 +1,6 @@
 import { WIRE } from "./wire-reader.ts";
 
-/** Where in messages of a kind values lie that may be viewed as they are. */
+/** Places in messages of one kind of the values that may be viewed without copying. */
 export interface ValuePlaces {
   /** The number of the field that holds a message, at each depth from the whole message down to the one with the values. */
   readonly nesting: readonly number[];
@@ -20,8 +20,8 @@ const LARGE_COPY_BYTES = 8 * 1024 * 1024;
 const ALIGNMENT = 8;
 
 /**
- * Whether reading a message takes little time whatever its size: it has few fields, and all that is large are values to be
- * viewed. Looks at the beginning of each field only. What is malformed is quickly refused.
+ * Checks that reading a message takes little time whatever its size: it has few fields, and the large ones are values
+ * to be viewed. Looks at the beginning of each field only. A malformed message is refused quickly.
  */
 export function isQuickToRead(message: Uint8Array, places: ValuePlaces): boolean {
   return new QuickLook(message, places).isQuick(0, message.length, 0);

@@ -1,9 +1,9 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 
 /** The wire types of protobuf that messages of today use; 3 and 4 open and close a group. */
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, group: 3, groupEnd: 4, fixed32: 5 } as const;
 
-/** How deep groups in skipped fields may be nested; protobuf's own parsers stop at 100 too. */
+/** Depth of nested groups in skipped fields; protobuf's own parsers stop at 100 too. */
 const MAX_GROUP_DEPTH = 100;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -41,7 +41,7 @@ export class WireReader {
     this.#position = range.start;
   }
 
-  /** Whether a field is left. */
+  /** True while a field is left. */
   hasMore(): boolean {
     return this.#position < this.#end;
   }
@@ -55,7 +55,7 @@ export class WireReader {
 
   /** A varint's low 32 bits. */
   uint32(): number {
-    const byte = this.#bytes[this.#position] as number;
+    const byte = this.#bytes[this.#position]!;
     if (byte < 0x80 && this.#position < this.#end) {
       this.#position++;
       return byte;
@@ -96,7 +96,7 @@ export class WireReader {
     return this.#bytes;
   }
 
-  /** Where a length-delimited field's bytes lie in {@link source}. */
+  /** Range of a length-delimited field's bytes in {@link source}. */
   range(): ByteRange {
     const length = this.uint32();
     const start = this.#position;
@@ -147,7 +147,7 @@ export class WireReader {
   /** The error for this message, saying what is wrong with it. */
   malformed(what: string, cause?: unknown): ServingError {
     const place = `byte ${this.#position - this.#start} of ${this.#end - this.#start}`;
-    return new ServingError("invalid_argument", `Malformed ${this.#message}: ${what} (${place}).`, { cause });
+    return invalidArgument(`Malformed ${this.#message}: ${what} (${place}).`, cause);
   }
 
   #skip(tag: number, depth: number): void {
@@ -189,7 +189,7 @@ export class WireReader {
     for (let shift = 0; ; shift += 7) {
       if (shift >= 70) throw this.malformed("a varint is longer than 10 bytes");
       if (this.#position >= this.#end) throw this.malformed("it ends inside a varint");
-      const byte = this.#bytes[this.#position++] as number;
+      const byte = this.#bytes[this.#position++]!;
       const bits = byte & 0x7f;
       if (shift < 32) low |= bits << shift;
       if (shift >= 32) high |= bits << (shift - 32);
@@ -202,6 +202,6 @@ export class WireReader {
 }
 
 function isAscii(bytes: Uint8Array): boolean {
-  for (let index = 0; index < bytes.length; index++) if ((bytes[index] as number) >= 0x80) return false;
+  for (let index = 0; index < bytes.length; index++) if (bytes[index]! >= 0x80) return false;
   return true;
 }

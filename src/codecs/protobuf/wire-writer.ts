@@ -4,7 +4,7 @@ import { WIRE } from "./wire-reader.ts";
 /** A piece of a message that knows its exact size and how to write itself; returns where it ended. */
 export interface WirePart {
   readonly size: number;
-  /** How many of these bytes it would rather lend than copy; absent = none. */
+  /** Number of these bytes that it lends if it may, instead of copying them; absent = none. */
   readonly lentBytes?: number;
   /** Adds what it lends to `lent` and leaves it out, where that is given. */
   write(target: Buffer, position: number, lent?: Lent[]): number;
@@ -13,7 +13,7 @@ export interface WirePart {
 /** Bytes of a message that stay where they are. */
 interface Lent {
   readonly bytes: Uint8Array;
-  /** What is written of the message before them, without what is lent. */
+  /** Bytes of the message written before them, without the lent ones. */
   readonly position: number;
 }
 
@@ -25,11 +25,11 @@ export function encodeMessage(parts: readonly WirePart[]): Buffer {
   return encodePieces(parts, { lead: 0, lends: false })[0];
 }
 
-/** How a message is written into pieces. */
+/** Form in which a message is written into pieces. */
 interface PieceOptions {
   /** Bytes at the beginning of the first piece that are left to the caller. */
   readonly lead: number;
-  /** Whether large values are lent, not copied: they must not change until they are sent. */
+  /** Lends large values instead of copying them: they must not change until they are sent. */
   readonly lends: boolean;
 }
 
@@ -89,7 +89,7 @@ export function integerField(field: number, value: number | bigint): WirePart {
 
 const NOTHING: WirePart = { size: 0, write: (_target, position) => position };
 
-/** What a length-delimited field may hold. */
+/** Content of a length-delimited field. */
 interface ContentKind<Content> {
   size(content: Content): number;
   lentBytes(content: Content): number;

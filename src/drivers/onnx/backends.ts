@@ -1,9 +1,9 @@
 import type { InferenceSession } from "onnxruntime-node";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, type ServingError } from "../../errors.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { type OptionTable, parseOptions, takesOption } from "../option-table.ts";
 
-/** What `runtime_backend` can name: GPU for whatever this build has for one, or an execution provider. */
+/** Values of `runtime_backend`: GPU for whatever this build has for one, or an execution provider. */
 export const BACKENDS = ["CPU", "GPU", "CUDA", "TENSORRT", "DML", "COREML", "WEBGPU"] as const;
 /** Backends of nGraph, which ran ONNX models in the original kserving; named so that the error can say so. */
 export const OTHER_BACKENDS = ["INTERPRETER", "ARGON", "NNP"] as const;
@@ -18,7 +18,7 @@ export interface BackendOptions {
   readonly ep: Readonly<Record<string, string>>;
 }
 
-/** What GPU may mean, best first. */
+/** Providers that GPU may mean, best first. */
 const GPU_PROVIDERS = ["cuda", "dml", "coreml"];
 const TAKES_DEVICE_ID = ["cuda", "tensorrt", "dml"];
 
@@ -62,7 +62,7 @@ function notOffered(backend: BackendName, offered: readonly string[]): ServingEr
   const gpu = offered.some((name) => GPU_PROVIDERS.includes(name)) ? ["GPU"] : [];
   const names = [...offered.map((name) => name.toUpperCase()), ...gpu].join(", ");
   const message = `runtime_backend ${backend} is not in this build of ONNX Runtime, which offers ${names}.`;
-  return new ServingError("failed_precondition", message);
+  return failedPrecondition(message);
 }
 
 function parseProviderOptions(provider: string, ep: BackendOptions["ep"]): Record<string, unknown> {
@@ -72,5 +72,5 @@ function parseProviderOptions(provider: string, ep: BackendOptions["ep"]): Recor
   const known = Object.keys(table);
   const takes = known.length === 0 ? "no ep options" : known.map((key) => `ep.${key}`).join(", ");
   const message = `Option "ep.${unknown}" is unknown: ${provider.toUpperCase()} takes ${takes}.${didYouMean(unknown, known)}`;
-  throw new ServingError("invalid_argument", message);
+  throw invalidArgument(message);
 }

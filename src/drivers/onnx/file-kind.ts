@@ -1,4 +1,4 @@
-/** What is handed over in place of an ONNX model: where its signature stands, the signature, and what to do about it. */
+/** Files that people pass in place of an ONNX model: the place of their signature, the signature, and advice. */
 const SIGNATURES: readonly (readonly [offset: number, signature: string, meaning: string])[] = [
   [0, "version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
   [0, "PK\x03\x04", "a zip archive, as PyTorch (.pt) and Keras (.keras) write; unpack it, or export the model to ONNX"],

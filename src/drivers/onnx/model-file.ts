@@ -1,17 +1,17 @@
 import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "./file-kind.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
 
-/** What a model file declares; read without its weights. */
+/** Declarations of a model file; read without its weights. */
 export interface ModelFile {
   readonly inputs: readonly DeclaredValue[];
   readonly outputs: readonly DeclaredValue[];
   /** Names of the constants; an input of such a name has a value of its own. */
   readonly initializers: ReadonlySet<string>;
-  /** What the exporter wrote about the model, such as its labels. */
+  /** The exporter's notes about the model, such as its labels. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -22,7 +22,7 @@ export interface DeclaredValue {
   readonly kind: "tensor" | "sequence" | "map" | "optional" | "sparse tensor" | "opaque value" | "unknown";
   /** Number of `TensorProto.DataType` for a tensor of a declared type, else 0. */
   readonly elementType: number;
-  /** Whether the rank is declared; ONNX Runtime reports a scalar and an unknown rank alike. */
+  /** True where the rank is declared; ONNX Runtime reports a scalar and an unknown rank alike. */
   readonly hasShape: boolean;
 }
 
@@ -64,7 +64,7 @@ function openFile(path: string): number {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const missing = code === "ENOENT" || code === "ENOTDIR";
-    throw refused(
+    throw failedPrecondition(
       missing
         ? noModel(path)
         : `The model file "${path}" ${readProblem(error)}; expected one that the server may read.`,
@@ -80,8 +80,8 @@ function noModel(path: string): string {
 
 function readOpenFile(path: string, descriptor: number): ModelFile | undefined {
   const stat = fstatSync(descriptor);
-  if (stat.isDirectory()) throw refused(`"${path}" is a folder; expected a .onnx file.${modelsIn(path)}`);
-  if (stat.size === 0) throw refused(`The model file "${path}" is empty; export or download it again.`);
+  if (stat.isDirectory()) throw failedPrecondition(`"${path}" is a folder; expected a .onnx file.${modelsIn(path)}`);
+  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; export or download it again.`);
   const file = new ProtobufFile(descriptor);
   const head = file.bytes(0, HEAD_BYTES);
   if (head.toString("latin1", 4, 8) === "ORTM") return undefined;
@@ -154,16 +154,12 @@ function readType(file: ProtobufFile, type: ProtobufField | undefined): Omit<Dec
 function notAModel(path: string, size: number, head: Uint8Array, cause: ProtobufError): ServingError {
   const { overlong } = cause;
   if (overlong?.number === MODEL.graph && overlong.end > size) {
-    return refused(
+    return failedPrecondition(
       `The model file "${path}" is cut short: it has ${size} bytes of at least ${overlong.end}; export or download it again.`,
       cause,
     );
   }
   const kind = describeFileKind(head);
   const what = kind === undefined ? "; expected the file that an export to ONNX writes" : `: it looks like ${kind}`;
-  return refused(`"${path}" is not an ONNX model${what}.`, cause);
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
+  return failedPrecondition(`"${path}" is not an ONNX model${what}.`, cause);
 }

@@ -1,5 +1,5 @@
 import { dirname, resolve, sep } from "node:path";
-import { publicText, ServingError, shortText } from "../../errors.ts";
+import { invalidArgument, publicText, ServingError, shortText } from "../../errors.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { describeInputs } from "../describe-inputs.ts";
@@ -9,7 +9,7 @@ import { isShapeFault } from "../shape-fault.ts";
 /** Names of symbolic dimensions by input; an input without any may be absent. */
 export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
 
-/** What ONNX Runtime says when it refuses an input before it runs the model. */
+/** Messages of ONNX Runtime when it refuses an input before it runs the model. */
 const REFUSED_INPUT = /^(Invalid rank for input|Got invalid dimensions for input|Unexpected input data type)/;
 const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status Message: (?<reason>[\s\S]*)/;
 /** A place in the runtime's C++ sources, with the function's signature or bare name; or the class of an error within another. */
@@ -36,9 +36,9 @@ function hint(text: string): string {
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
   const specs = Array.from(symbols, ([name, shape]) => toOpenSpec(name, shape));
   const text = withoutNoise(shortText(reason));
-  if (REFUSED_INPUT.test(text)) return new ServingError("invalid_argument", oneLine(text), { cause: reason });
+  if (REFUSED_INPUT.test(text)) return invalidArgument(oneLine(text), reason);
   const conflict = findConflict(inputs, symbols);
-  if (conflict !== undefined) return new ServingError("invalid_argument", conflict, { cause: reason });
+  if (conflict !== undefined) return invalidArgument(conflict, reason);
   const { op, name, reason: why = text } = FAILED_NODE.exec(text)?.groups ?? {};
   const what =
     op === undefined

@@ -1,5 +1,5 @@
 import { pathToFileURL } from "node:url";
-import { reasonText, ServingError } from "../../errors.ts";
+import { failedPrecondition, reasonText, type ServingError } from "../../errors.ts";
 import { missingRuntime } from "../../runtimes/missing-runtime.ts";
 import { entryOf, type FoundOnnx, findOnnx, ONNX_PLACES, onnx } from "../../runtimes/onnx.ts";
 
@@ -34,11 +34,11 @@ async function importCopy(path: string): Promise<OnnxRuntime> {
 function doesNotLoad({ path, source }: FoundOnnx, cause: unknown): ServingError {
   const { code } = (cause ?? {}) as NodeJS.ErrnoException;
   const platform = `${process.platform} ${process.arch}`;
-  const firstLine = reasonText(cause).split("\n", 1)[0] as string;
+  const firstLine = reasonText(cause).split("\n", 1)[0]!;
   const why =
     code === "MODULE_NOT_FOUND"
       ? `has no native library for ${platform}, or is incomplete`
       : `does not load on ${platform}: ${firstLine}`;
   const message = `${onnx.title} of ${source} ${why} (${path}). Run: kserving runtimes install onnx (kserving runtimes list shows what is found where). The other drivers work without it.`;
-  return new ServingError("failed_precondition", message, { cause });
+  return failedPrecondition(message, cause);
 }

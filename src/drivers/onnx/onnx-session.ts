@@ -1,5 +1,5 @@
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
 import type { OnnxRuntime } from "./onnx-runtime.ts";
@@ -34,7 +34,7 @@ export class OnnxSession {
 
   /** Runs the model and blocks the thread meanwhile; gives the outputs named, or all. */
   async run(inputs: Tensors, outputs?: readonly string[]): Promise<Tensors> {
-    if (this.#closed) throw new ServingError("failed_precondition", "The model is closed.");
+    if (this.#closed) throw failedPrecondition("The model is closed.");
     const feeds: Record<string, OrtTensor> = Object.create(null);
     for (const [name, tensor] of Object.entries(inputs)) feeds[name] = toOnnxTensor(this.#runtime, name, tensor);
     const results = await this.#run(feeds, outputs).catch((reason: unknown) => {

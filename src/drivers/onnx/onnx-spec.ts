@@ -1,5 +1,5 @@
 import type { InferenceSession } from "onnxruntime-node";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, type ServingError } from "../../errors.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { DeclaredValue, ModelFile } from "./model-file.ts";
 import { toDType } from "./onnx-tensor.ts";
@@ -30,7 +30,9 @@ export function checkDeclaredTypes(file: ModelFile): void {
   for (const value of requiredInputs(file)) checkDeclared("Input", value);
   for (const value of file.outputs) checkDeclared("Output", value);
   if (file.outputs.some(({ name }) => name === "__proto__")) {
-    throw refused('Output "__proto__" cannot be returned by ONNX Runtime\'s JavaScript API; rename it in the model.');
+    throw failedPrecondition(
+      'Output "__proto__" cannot be returned by ONNX Runtime\'s JavaScript API; rename it in the model.',
+    );
   }
 }
 
@@ -45,7 +47,7 @@ function checkDeclared(role: string, { name, kind, elementType }: DeclaredValue)
   if (!carried) throw notCarried(role, name, typeName);
 }
 
-/** What a request has to give or will get, by the runtime's own word; the file tells a scalar from an unknown rank. */
+/** The spec of an input or output, by the runtime's own words; the file tells a scalar from an unknown rank. */
 export function toTensorSpec(
   role: string,
   value: InferenceSession.ValueMetadata,
@@ -62,11 +64,7 @@ export function toTensorSpec(
 }
 
 function notCarried(role: string, name: string, what: string): ServingError {
-  return refused(
+  return failedPrecondition(
     `${role} "${name}" is ${what}, which ONNX Runtime's JavaScript API does not carry; cast or convert it in the model.`,
   );
-}
-
-function refused(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
 }

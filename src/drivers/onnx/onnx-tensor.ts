@@ -1,5 +1,5 @@
 import type { Tensor as OrtTensor } from "onnxruntime-node";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { DType, NumericData } from "../../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import type { OnnxRuntime } from "./onnx-runtime.ts";
@@ -68,7 +68,7 @@ function toTexts(name: string, elements: readonly Uint8Array[]): string[] {
     const text = decodeText(name, element, index);
     if (!text.includes("\0")) return text;
     // The runtime's binding passes C strings, which would end there.
-    throw invalid(
+    throw invalidArgument(
       `Input "${name}" has a zero byte in element ${index}; ONNX Runtime's JavaScript API takes text only.`,
     );
   });
@@ -79,10 +79,6 @@ function decodeText(name: string, element: Uint8Array, index: number): string {
     return decoder.decode(element);
   } catch (cause) {
     const message = `Input "${name}" is not valid UTF-8 in element ${index}; the model takes text.`;
-    throw new ServingError("invalid_argument", message, { cause });
+    throw invalidArgument(message, cause);
   }
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

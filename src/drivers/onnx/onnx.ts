@@ -12,6 +12,8 @@ import { ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
 export default defineDriver<OnnxOptions>({
   name: "onnx",
   options: ONNX_OPTIONS,
+  // It then sends nothing, and writes nothing to the user's home.
+  environment: { ORT_DISABLE_TELEMETRY: "1" },
   detect: (path) => /\.(onnx|ort)$/i.test(path),
   load: async (path, options, host) => {
     const file = readModelFile(path);

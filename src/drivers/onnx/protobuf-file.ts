@@ -6,7 +6,7 @@ const WINDOW_BYTES = 64 * 1024;
 /** One field of a protobuf message: its number, and where its content lies. */
 export interface ProtobufField {
   readonly number: number;
-  /** Where the content begins and ends; for a varint and fixed widths the bytes of the value itself. */
+  /** Beginning and end of the content; for a varint and fixed widths the bytes of the value itself. */
   readonly start: number;
   readonly end: number;
   /** 2 = a text, bytes or a message. */
@@ -15,7 +15,7 @@ export interface ProtobufField {
   readonly value: number;
 }
 
-/** What is at a place of the file cannot be protobuf, or ends beyond its message. */
+/** Error for bytes of the file that cannot be protobuf, or that end beyond their message. */
 export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
   /** The field that is longer than its message, where that is what is wrong. */

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
@@ -6,7 +6,7 @@ import type { Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { OnnxSession } from "./onnx-session.ts";
 
-/** What hooks receive as `session`: plain data and async functions only, so that it can be reached from another thread. */
+/** The `session` of hooks: plain data and async functions only, so that it can be reached from another thread. */
 export interface SessionHandle {
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
@@ -16,7 +16,7 @@ export interface SessionHandle {
   run(feeds: Values, fetches?: readonly string[]): Promise<Tensors>;
 }
 
-/** What is known of a session's model. */
+/** Facts about a session's model. */
 interface SessionFacts {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];
@@ -36,7 +36,7 @@ export function createSessionHandle(session: OnnxSession, { inputs, outputs, met
       for (const name of fetches ?? []) checkName("output", name, outputNames);
       const missing = inputNames.find((name) => !Object.hasOwn(feeds, name));
       if (missing !== undefined)
-        throw invalid(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
+        throw invalidArgument(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
       const tensors = toTensors(feeds, (name) => inputs.find((input) => input.name === name)?.dtype);
       for (const input of inputs) checkDType(input, tensors[input.name]?.dtype);
       return session.run(tensors, fetches);
@@ -47,13 +47,9 @@ export function createSessionHandle(session: OnnxSession, { inputs, outputs, met
 /** The runtime would ignore an input that it does not know. */
 function checkName(role: string, name: string, known: readonly string[]): void {
   if (known.includes(name)) return;
-  throw invalid(`The model has no ${role} "${name}".${didYouMean(name, known)} It has ${known.join(", ")}.`);
+  throw invalidArgument(`The model has no ${role} "${name}".${didYouMean(name, known)} It has ${known.join(", ")}.`);
 }
 
 function checkDType({ name, dtype }: TensorSpec, given: DType | undefined): void {
-  if (given !== dtype) throw invalid(`Input "${name}" is ${given}; the model takes ${dtype}.`);
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
+  if (given !== dtype) throw invalidArgument(`Input "${name}" is ${given}; the model takes ${dtype}.`);
 }

@@ -83,7 +83,7 @@ export function toSessionOptions(offered: readonly string[], options: OnnxOption
 function toConfigEntries(session: OnnxOptions["session"]): Record<string, string> {
   return Object.fromEntries(
     Object.entries(session).map(([key, value]) => {
-      const family = key.split(".", 1)[0] as string;
+      const family = key.split(".", 1)[0]!;
       return [OTHER_FAMILIES.includes(family) ? key : `session.${key}`, value];
     }),
   );

@@ -1,12 +1,11 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, type ServingError } from "../../errors.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import { refused } from "./refused.ts";
 
-/** What `-o device=` names. */
+/** Devices that `-o device=` names. */
 export interface DeviceChoice {
   /** As OpenVINO takes it: CPU, HETERO:GPU,CPU. */
   readonly name: string;
-  /** What spreads work over the devices, where something does. */
+  /** The plugin that spreads work over the devices, where one does. */
   readonly spread?: Spread;
   /** The devices that do the work. */
   readonly bases: readonly string[];
@@ -26,7 +25,7 @@ const GONE: Readonly<Record<string, string>> = {
 /** Reads `-o device=`; throws `invalid_argument` for what is no device's name, `failed_precondition` for a device that is not among those of this machine. */
 export function parseDevice(text: string, available: readonly string[]): DeviceChoice {
   if (available.length === 0)
-    throw refused(
+    throw failedPrecondition(
       "OpenVINO has no device: its plugins are gone or broken. Install it again: kserving runtimes install openvino.",
     );
   const upper = text.toUpperCase().replaceAll(" ", "");
@@ -36,7 +35,7 @@ export function parseDevice(text: string, available: readonly string[]): DeviceC
   const bases = parseList(text, spread === undefined ? upper : list, available);
   for (const base of bases) assertThere(base, available);
   if (spread !== undefined) return { name: upper, spread, bases: bases.length > 0 ? bases : available };
-  if (bases.length === 1) return { name: bases[0] as string, bases };
+  if (bases.length === 1) return { name: bases[0]!, bases };
   return { name: `HETERO:${bases.join(",")}`, spread: "HETERO", bases };
 }
 
@@ -53,12 +52,13 @@ function assertThere(base: string, available: readonly string[]): void {
   if (available.some((device) => device === base || device.split(".")[0] === base || device === family)) return;
   const gone = GONE[family];
   const why = gone === undefined ? "is not there" : `is gone from OpenVINO since ${gone}`;
-  throw refused(`The device ${base} ${why}; this machine has ${available.join(", ")}; choose with -o device=NAME.`);
+  throw failedPrecondition(
+    `The device ${base} ${why}; this machine has ${available.join(", ")}; choose with -o device=NAME.`,
+  );
 }
 
 function wrong(text: string, available: readonly string[], hint = ""): ServingError {
-  return new ServingError(
-    "invalid_argument",
+  return invalidArgument(
     `Option "device" is "${text}"; expected a device (${available.join(", ")}), or several as HETERO:GPU,CPU, AUTO:GPU,CPU, MULTI:GPU,CPU or BATCH:GPU(8).${hint}`,
   );
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 
 /** OpenVINO's element types that requests can carry. */
@@ -19,7 +19,7 @@ const DTYPES: Readonly<Record<string, DType>> = {
   string: "bytes",
 };
 
-/** Why requests cannot carry the others. */
+/** Reasons why requests cannot carry the others. */
 const OTHERS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ["u1", "u2", "u3", "u4", "i4", "u6", "nf4", "f4e2m1"].map((name) => [name, "is smaller than a byte"]),
@@ -35,8 +35,7 @@ export function toDType(elementType: string, whose: string): DType {
   const dtype = Object.hasOwn(DTYPES, elementType) ? DTYPES[elementType] : undefined;
   if (dtype !== undefined) return dtype;
   const why = OTHERS[elementType] ?? "is not known here";
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `${whose} is of element type ${elementType}, which ${why}; convert it in the model, to ${nearestType(elementType)} for instance.`,
   );
 }

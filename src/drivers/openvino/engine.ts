@@ -26,7 +26,7 @@ export interface OpenvinoCore {
   release(): void;
 }
 
-/** Where a model lies. */
+/** Files of a model. */
 export interface NetworkFiles {
   readonly path: string;
   /** For IR alone, where it has any. */
@@ -54,7 +54,7 @@ export interface LayoutChange {
   readonly model: string;
 }
 
-/** Which of a network's lists a port is in. */
+/** The list of a network that a port is in. */
 export type PortRole = "inputs" | "outputs";
 
 /** An input or output of a network. */
@@ -81,20 +81,5 @@ export interface InferRequest {
   infer(inputs: readonly Tensor[], outputs: readonly number[]): Promise<Tensor[]>;
   /** Makes the run under way fail soon; of no effect when there is none. */
   cancel(): void;
-  /** Stops this thread until the run under way has ended; absent where an engine cannot. */
-  block?(): void;
   release(): void;
-}
-
-const ENGINES = {
-  native: () => import("./native/native-engine.ts"),
-  node: () => import("./node/node-engine.ts"),
-} as const satisfies Readonly<Record<string, () => Promise<{ default: OpenvinoEngine }>>>;
-
-/** What calls OpenVINO: `native` its C library, `node` the npm package openvino-node. */
-export type EngineName = keyof typeof ENGINES;
-
-/** Imports an engine's code. */
-export async function importEngine(name: EngineName): Promise<OpenvinoEngine> {
-  return (await ENGINES[name]()).default;
 }

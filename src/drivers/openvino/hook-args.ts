@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
@@ -8,7 +8,7 @@ import { failureText } from "./openvino-failure.ts";
 import type { PluginNetworks } from "./plugin-networks.ts";
 import type { ServedNetwork } from "./served-network.ts";
 
-/** What hooks receive as `exec_net`: the compiled model. */
+/** The `exec_net` of hooks: the compiled model. */
 interface ExecNetHandle {
   /** Runs the model; plain values become tensors of the dtype that the input has. Gives the outputs named, or all. */
   infer(inputs: Values, outputs?: readonly string[]): Promise<Tensors>;
@@ -16,7 +16,10 @@ interface ExecNetHandle {
   get_property(key: string): Promise<string>;
 }
 
-/** What hooks receive as `plugin`: the device, which takes more models. They are called by names that the hook gives them, and belong to the stage. */
+/**
+ * The `plugin` of hooks: the device, which takes more models. They are called by names that the hook gives them, and
+ * belong to the stage.
+ */
 interface PluginHandle {
   readonly device: string;
   readonly available_devices: readonly string[];
@@ -26,7 +29,7 @@ interface PluginHandle {
   unload(name: string): Promise<void>;
 }
 
-/** What the stage's third hook argument holds. */
+/** Parts of the stage's third hook argument. */
 export interface HookParts {
   readonly core: OpenvinoCore;
   readonly device: DeviceChoice;
@@ -61,7 +64,7 @@ function readProperty(network: ServedNetwork, key: string): string {
   try {
     return network.property(key);
   } catch (cause) {
-    throw new ServingError("invalid_argument", `There is no property "${key}": ${failureText(cause)}.`, { cause });
+    throw invalidArgument(`There is no property "${key}": ${failureText(cause)}.`, cause);
   }
 }
 

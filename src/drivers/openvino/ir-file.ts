@@ -1,14 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
+import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
-import { refused } from "./refused.ts";
 
-/** What an .xml file tells of its model before OpenVINO reads it. */
+/** Facts about a model that its .xml file tells before OpenVINO reads it. */
 export interface IrFile {
-  /** Whether it has variables, which live from run to run. */
+  /** True where it has variables, which live from run to run. */
   readonly isStateful: boolean;
-  /** Whether it has loops, whose number of turns may be in the data. */
+  /** True where it has loops, whose number of turns may be in the data. */
   readonly hasLoops: boolean;
-  /** Whether it does anything with its inputs but give them back. */
+  /** True where it does anything with its inputs but return them. */
   readonly computes: boolean;
   /** Bytes that the weights have to have at least. */
   readonly weightBytes: number;
@@ -25,16 +25,16 @@ const WEIGHTS = /<data(?=[^>]*\selement_type=)[^>]*\soffset="(\d+)"[^>]*\ssize="
 export function readIrFile(path: string): IrFile {
   const text = readFileSync(path, "utf8");
   if (text.startsWith("version https://git-lfs"))
-    throw refused(`"${path}" is a Git LFS pointer; run "git lfs pull" to get the model itself.`);
+    throw failedPrecondition(`"${path}" is a Git LFS pointer; run "git lfs pull" to get the model itself.`);
   const version = /^[^<]*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<net [^>]*?\bversion="(\d+)"/.exec(text)?.[1];
   if (version === undefined)
-    throw refused(`"${path}" is not an OpenVINO model: it has no <net version="11"> at its beginning.`);
+    throw failedPrecondition(`"${path}" is not an OpenVINO model: it has no <net version="11"> at its beginning.`);
   if (!VERSIONS.includes(version))
-    throw refused(
+    throw failedPrecondition(
       `"${path}" is an OpenVINO model of version ${version}; OpenVINO reads ${VERSIONS.join(" and ")}: convert the original again.`,
     );
   if (!/<\/net>\s*$/.test(text))
-    throw refused(`"${path}" is cut short: it has ${text.length} characters and no </net> at its end.`);
+    throw failedPrecondition(`"${path}" is cut short: it has ${text.length} characters and no </net> at its end.`);
   return {
     isStateful: STATE.test(text),
     hasLoops: LOOPS.test(text),
@@ -56,14 +56,17 @@ export interface IrWeights {
   readonly spareBytes: number;
 }
 
-/** Where an IR's weights are; undefined for a model without any. Throws `failed_precondition` where they are missing or too few. */
+/**
+ * Finds an IR's weights; undefined for a model without any. Throws `failed_precondition` where they are missing or too
+ * few.
+ */
 export function findWeights(path: string, { weightBytes }: IrFile, option: string | undefined): IrWeights | undefined {
   const weights = option ?? path.replace(/\.xml$/i, ".bin");
   if (weightBytes === 0 && option === undefined) return undefined;
   const bytes = sizeOf(path, weights, option !== undefined);
   if (bytes >= weightBytes) return { path: weights, spareBytes: bytes - weightBytes };
   const message = `The weights "${weights}" are cut short or of another model: "${path}" needs ${weightBytes} bytes, the file has ${bytes}.`;
-  throw refused(message);
+  throw failedPrecondition(message);
 }
 
 function sizeOf(path: string, weights: string, isGiven: boolean): number {
@@ -74,7 +77,7 @@ function sizeOf(path: string, weights: string, isGiven: boolean): number {
     const todo = isGiven
       ? "name the file with -o model_weights="
       : "put it beside the model, or name it with -o model_weights=";
-    throw refused(`The weights "${weights}" of "${path}" ${readProblem(cause)}; ${todo}.`, cause);
+    throw failedPrecondition(`The weights "${weights}" of "${path}" ${readProblem(cause)}; ${todo}.`, cause);
   }
-  throw refused(`The weights "${weights}" of "${path}" are a folder; name the file with -o model_weights=.`);
+  throw failedPrecondition(`The weights "${weights}" of "${path}" are a folder; name the file with -o model_weights=.`);
 }

@@ -1,7 +1,8 @@
+import { invalidArgument } from "../../errors.ts";
+import { cannotTake } from "./cannot-take.ts";
 import type { LayoutChange, Network } from "./engine.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 import { parseByInput } from "./parse-by-input.ts";
-import { cannotTake, invalidOption } from "./refused.ts";
 
 /**
  * Lets clients send inputs with their axes in another order than the model has them, as the option says; throws `invalid_argument`
@@ -15,7 +16,7 @@ export function applyLayouts(network: Network, { layout }: OpenvinoOptions): Rea
   const changed = [...texts].filter(([, each]) => each.includes(":"));
   const changes = new Map(changed.map(([place, each]) => [place, parseChange(each)]));
   if (changes.size > 0) change(network, changes, text);
-  return new Map(Array.from(texts, ([place, each]) => [place, each.toUpperCase().split(":", 1)[0] as string]));
+  return new Map(Array.from(texts, ([place, each]) => [place, each.toUpperCase().split(":", 1)[0]!]));
 }
 
 function change(network: Network, changes: ReadonlyMap<number, LayoutChange>, text: string): void {
@@ -34,7 +35,7 @@ function forWholeModel({ inputs }: Network, text: string): Map<number, string> {
     return new Map(places.map((place) => [place, text]));
   }
   const names = inputs.map(({ name }) => name).join(", ");
-  throw invalidOption(
+  throw invalidArgument(
     `Option "layout" is "${text}", but the model has several inputs (${names}): give {"NAME": "NHWC:NCHW"}.`,
   );
 }
@@ -43,5 +44,5 @@ function parseChange(text: string): LayoutChange {
   const [client = "", model = "", ...rest] = text.toUpperCase().split(":");
   if (rest.length === 0 && client.length === model.length && [...client].sort().join() === [...model].sort().join())
     return { client, model };
-  throw invalidOption(`Option "layout" has "${text}"; expected the same axes twice, such as NHWC:NCHW.`);
+  throw invalidArgument(`Option "layout" has "${text}"; expected the same axes twice, such as NHWC:NCHW.`);
 }

@@ -1,10 +1,9 @@
 import { dirname, resolve, sep } from "node:path";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import { failureText, OpenvinoFailure } from "./openvino-failure.ts";
-import { refused } from "./refused.ts";
 import { isOutOfMemory } from "./run-error.ts";
 
-/** What was done when it failed. */
+/** The model and the device of a failed load. */
 export interface LoadContext {
   /** As it was given. */
   readonly path: string;
@@ -12,7 +11,7 @@ export interface LoadContext {
   readonly device: string;
 }
 
-/** What failures of loading look like, and what to do about them. */
+/** Patterns of failed loads, with advice. */
 const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [
     /unsupported opset|contain the operation|is not supported|Cannot create .* layer|No conversion rule found|not implemented|unsupported op/i,
@@ -35,7 +34,7 @@ export function toLoadError(reason: unknown, { path, version, device }: LoadCont
   const short = new OpenvinoFailure(reason.kind, reason.message.replaceAll(resolve(dirname(path)) + sep, ""));
   const text = failureText(short);
   const advice = ADVICE.find(([pattern]) => pattern.test(text))?.[1];
-  return refused(
+  return failedPrecondition(
     `OpenVINO ${version} cannot load "${path}" on ${device}: ${text}.${advice === undefined ? "" : ` ${advice}`}`,
     reason,
   );

@@ -1,4 +1,5 @@
 import type { Logger } from "../../observability/logger.ts";
+import type { DriverHost } from "../driver.ts";
 import type { CompiledNetwork, Network, OpenvinoCore, Port } from "./engine.ts";
 import { applyLayouts } from "./layout-option.ts";
 import { toLoadError } from "./load-error.ts";
@@ -17,12 +18,14 @@ const NARROWED =
 const STUCK =
   "runs whose requests are over do not end, and leave no room for others; if that goes on for --model-stall, the model is loaded again";
 
-/** Where networks are loaded. */
+/** A device to load networks on, and where to report what happens to them. */
 export interface LoadPlace {
   readonly core: OpenvinoCore;
   /** As OpenVINO takes it; its properties are set. */
   readonly device: string;
   readonly log: Logger;
+  /** Reports the model as stuck until the returned function is called. */
+  readonly reportStuck?: DriverHost["reportStuck"];
 }
 
 /** Reads, reshapes and compiles a model; throws `failed_precondition`, or `invalid_argument` for an option that does not fit it. */
@@ -38,7 +41,7 @@ export async function loadNetwork(path: string, options: OpenvinoOptions, place:
 async function load(
   source: ModelSource,
   options: OpenvinoOptions,
-  { core, device, log }: LoadPlace,
+  { core, device, log, reportStuck }: LoadPlace,
 ): Promise<ServedNetwork> {
   const network = await core.readNetwork({ path: source.path, weights: source.weights?.path }, device);
   const undo: (() => unknown)[] = [() => network.release()];
@@ -49,7 +52,8 @@ async function load(
     const ports = bindPorts(network, { mapping, layouts, inputs: options.inputs, outputs: options.outputs, anyShape });
     // Other formats may have loops too, but their files are not looked into.
     const hasBoundedRuns = source.ir?.hasLoops === false;
-    const compile = async () => createPool(await network.compile({ hasBoundedRuns }), source, { options, log });
+    const compile = async () =>
+      createPool(await network.compile({ hasBoundedRuns }), source, { options, log, reportStuck });
     const pool = await compile();
     undo.push(() => pool.close());
     tellOf(network, source, log);
@@ -63,22 +67,31 @@ async function load(
   }
 }
 
+interface PoolFacts extends Pick<LoadPlace, "log" | "reportStuck"> {
+  readonly options: OpenvinoOptions;
+}
+
 function createPool(
   compiled: CompiledNetwork,
   { ir, path }: ModelSource,
-  { options: { state }, log }: { readonly options: OpenvinoOptions; readonly log: Logger },
+  { options: { state }, log, reportStuck }: PoolFacts,
 ): RequestPool {
   // Whether a model of another format has state is not known; to reset what is not there costs a little time alone.
   const isStateful = ir?.isStateful ?? state === "reset";
+  let onFreed = () => {};
+  const onStuck = () => {
+    log.warn(STUCK, { path });
+    onFreed = reportStuck?.() ?? onFreed;
+  };
   try {
-    return new RequestPool(compiled, { state: isStateful ? state : "none", onStuck: () => log.warn(STUCK, { path }) });
+    return new RequestPool(compiled, { state: isStateful ? state : "none", onStuck, onFreed: () => onFreed() });
   } catch (reason) {
     compiled.release();
     throw reason;
   }
 }
 
-/** What users have to know that the signature does not tell. */
+/** Logs facts that users need and the signature does not tell. */
 function tellOf({ inputs, outputs }: Network, { path, ir, weights }: ModelSource, log: Logger): void {
   const is64Bits = ({ elementType }: Port) => /^[iu]64$/.test(elementType);
   if ([...inputs, ...outputs].some(is64Bits) && ir?.computes !== false)
@@ -86,5 +99,5 @@ function tellOf({ inputs, outputs }: Network, { path, ir, weights }: ModelSource
   if (weights !== undefined && weights.spareBytes > 0)
     log.warn("the weights have more bytes than the model uses: they may be another model's", { ...weights });
   if (ir?.isStateful)
-    log.info("the model keeps state from run to run; -o state=reset begins anew with each request", { path });
+    log.info("the model keeps state from run to run; -o state=reset starts afresh with each request", { path });
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { failedPrecondition } from "../../errors.ts";
 import type { PortRole } from "./engine.ts";
-import { refused } from "./refused.ts";
 
 /** Other names for inputs and outputs, by the model's own. */
 export type MappingConfig = Readonly<Record<PortRole, Readonly<Record<string, string>>>>;
@@ -21,7 +21,7 @@ function readIfThere(path: string): string | undefined {
     return readFileSync(path, "utf8");
   } catch (cause) {
     if (["ENOENT", "ENOTDIR"].includes((cause as NodeJS.ErrnoException).code ?? "")) return undefined;
-    throw refused(`"${path}" cannot be read.`, cause);
+    throw failedPrecondition(`"${path}" cannot be read.`, cause);
   }
 }
 
@@ -30,7 +30,7 @@ function parse(path: string, text: string): { readonly [Role in PortRole]?: unkn
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch (cause) {
-    throw refused(`"${path}" is not JSON.`, cause);
+    throw failedPrecondition(`"${path}" is not JSON.`, cause);
   }
   throw wrong(path);
 }
@@ -42,5 +42,7 @@ function checkNames(path: string, names: unknown): Readonly<Record<string, strin
 }
 
 function wrong(path: string): Error {
-  return refused(`"${path}" is no mapping; expected {"inputs": {"MODEL'S NAME": "ALIAS"}, "outputs": {…}}.`);
+  return failedPrecondition(
+    `"${path}" is not a mapping; expected {"inputs": {"MODEL'S NAME": "ALIAS"}, "outputs": {…}}.`,
+  );
 }

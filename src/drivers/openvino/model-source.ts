@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
+import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { readTflite } from "../tflite-format/read-tflite.ts";
 import { findWeights, type IrFile, type IrWeights, readIrFile } from "./ir-file.ts";
-import { refused } from "./refused.ts";
 
 /** A model as it lies on disk. */
 export interface ModelSource {
   /** The folder of a SavedModel, else the file. */
   readonly path: string;
-  /** Where files about the model are. */
+  /** Folder of files about the model. */
   readonly folder: string;
   readonly weights?: IrWeights;
   /** Absent for other formats than OpenVINO's own. */
@@ -27,14 +27,15 @@ export function findModelSource(path: string, weights?: string): ModelSource {
   if (stat.isDirectory()) return inFolder(path, weights);
   if (basename(path) === SAVED_MODEL) return findModelSource(dirname(path), weights);
   const ending = extname(path).toLowerCase();
-  if (!FORMATS.includes(ending)) throw refused(`"${path}" has the ending "${ending}"; expected ${EXPECTED}.`);
-  if (stat.size === 0) throw refused(`The model file "${path}" is empty.`);
+  if (!FORMATS.includes(ending))
+    throw failedPrecondition(`"${path}" has the ending "${ending}"; expected ${EXPECTED}.`);
+  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty.`);
   const folder = dirname(path);
   if (ending === ".xml") return irSource(path, weights);
   // OpenVINO trusts it, and ends the process where it is damaged.
   if (ending === ".tflite") readTflite(path);
   if (weights !== undefined)
-    throw refused(`-o model_weights is for .xml models; "${basename(path)}" has its weights itself.`);
+    throw failedPrecondition(`-o model_weights is for .xml models; "${basename(path)}" has its weights itself.`);
   return { path, folder };
 }
 
@@ -48,7 +49,7 @@ function statOf(path: string): Stats {
   try {
     return statSync(path);
   } catch (cause) {
-    throw refused(`The model "${path}" ${readProblem(cause)}; expected ${EXPECTED}.`, cause);
+    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected ${EXPECTED}.`, cause);
   }
 }
 
@@ -58,11 +59,13 @@ function inFolder(folder: string, weights: string | undefined): ModelSource {
   const names = readdirSync(folder);
   for (const format of FORMATS) {
     const found = names.filter((name) => extname(name).toLowerCase() === format);
-    if (found.length === 1) return findModelSource(join(folder, found[0] as string), weights);
+    if (found.length === 1) return findModelSource(join(folder, found[0]!), weights);
     if (found.length > 1)
-      throw refused(`The folder "${folder}" has several models (${found.sort().slice(0, 5).join(", ")}): give one.`);
+      throw failedPrecondition(
+        `The folder "${folder}" has several models (${found.sort().slice(0, 5).join(", ")}): give one.`,
+      );
   }
   const versions = names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b));
-  if (versions.length > 0) return findModelSource(join(folder, versions.at(-1) as string), weights);
-  throw refused(`The folder "${folder}" has no model; expected ${EXPECTED}.`);
+  if (versions.length > 0) return findModelSource(join(folder, versions.at(-1)!), weights);
+  throw failedPrecondition(`The folder "${folder}" has no model; expected ${EXPECTED}.`);
 }

@@ -1,6 +1,6 @@
 import { publicText } from "../../errors.ts";
 
-/** What kind of failure the runtime reports, where that decides what is to be done. */
+/** Kind of a failure, where that decides what is to be done. */
 export type OpenvinoFailureKind = "failed" | "cancelled";
 
 /** OpenVINO refused or failed. Its whole text is for the log; {@link failureText} is for people. */
@@ -14,7 +14,7 @@ export class OpenvinoFailure extends Error {
   }
 }
 
-/** Where in OpenVINO's sources something was thrown or checked, and sentences that say nothing. */
+/** Places in OpenVINO's sources where an error was thrown or checked, and sentences that say nothing. */
 const NOISE =
   /^(Exception from \S+:\d+:?|Check '.*' failed at \S+:\d+:?|Failed to create plugin .*|Please, check your environment.*|)$/;
 /** A node with the whole of its types, before what it is called. */
@@ -24,7 +24,10 @@ const FRAME =
   /FrontEnd API failed with \w+: |Model wasn't fully converted\. Summary: (-- )?| To facilitate the conversion of unsupported operations, .*/g;
 const MAX_LENGTH = 600;
 
-/** What OpenVINO says, without places in its sources and paths of this machine, on one line and without the point at its end. */
+/**
+ * OpenVINO's message, without places in its sources and paths of this machine, on one line and without the point at its
+ * end.
+ */
 export function failureText(reason: unknown): string {
   const whole = reason instanceof Error ? reason.message : String(reason);
   const lines = whole

@@ -1,5 +1,5 @@
 import type { OptionTable } from "../option-table.ts";
-import type { EngineName } from "./engine.ts";
+import { ENGINE_NAMES, type EngineName } from "./engine-name.ts";
 
 /** The driver's options, parsed. */
 export interface OpenvinoOptions {
@@ -27,7 +27,7 @@ export interface OpenvinoOptions {
 export const OPENVINO_OPTIONS: OptionTable<OpenvinoOptions> = {
   engine: {
     type: "choice",
-    choices: ["auto", "native", "node"],
+    choices: ["auto", ...ENGINE_NAMES],
     default: "auto",
     help: "What calls OpenVINO: native is its C library, node (experimental) the npm package openvino-node; auto takes native where it is found.",
   },
@@ -95,6 +95,6 @@ export const OPENVINO_OPTIONS: OptionTable<OpenvinoOptions> = {
     type: "choice",
     choices: ["keep", "reset"],
     default: "keep",
-    help: "Whether a stateful model goes on where the last request left it, or begins anew with each.",
+    help: "Whether a stateful model goes on where the last request left it, or starts afresh with each.",
   },
 };

@@ -2,9 +2,10 @@ import { DEFAULT_SIGNATURE } from "../../signature/signature.ts";
 import { type DriverHost, defineDriver, type Model } from "../driver.ts";
 import { chooseEngine } from "./choose-engine.ts";
 import { parseDevice } from "./devices.ts";
-import { importEngine, type OpenvinoCore } from "./engine.ts";
+import type { OpenvinoCore } from "./engine.ts";
 import { addExtensions } from "./extensions.ts";
 import { createHookArgs } from "./hook-args.ts";
+import { importEngine } from "./import-engine.ts";
 import { toLoadError } from "./load-error.ts";
 import { loadNetwork } from "./load-network.ts";
 import { findModelSource } from "./model-source.ts";
@@ -41,13 +42,13 @@ interface Loading {
 }
 
 async function loadModel(path: string, { core, options, host }: Loading): Promise<Model> {
-  const { log, threads } = host;
+  const { log, threads, reportStuck } = host;
   if (Number.parseInt(core.version, 10) < OLDEST_TESTED)
     log.warn(`OpenVINO ${core.version} is older than ${OLDEST_TESTED}.0, the oldest that this version was tested with`);
   const device = parseDevice(options.device, core.devices);
   if (options.extension !== undefined) addExtensions(core, options.extension);
   setProperties(core, device, { options, threads });
-  const place = { core, device: device.name, log };
+  const place = { core, device: device.name, log, reportStuck };
   const network = await loadNetwork(path, options, place);
   const plain = withoutModel(options);
   const others = new PluginNetworks((other, weights) =>
@@ -67,7 +68,7 @@ async function loadModel(path: string, { core, options, host }: Loading): Promis
   };
 }
 
-/** What is said of the stage's own model is not for others. */
+/** Options for other models, without those of the stage's own model. */
 function withoutModel({ engine, device, state, ...options }: OpenvinoOptions): OpenvinoOptions {
   const { inference_threads, inference_precision, cpu_pinning } = options;
   return { engine, device, state, inference_threads, inference_precision, cpu_pinning };

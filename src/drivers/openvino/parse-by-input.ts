@@ -1,6 +1,6 @@
+import { invalidArgument } from "../../errors.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { Network } from "./engine.ts";
-import { invalidOption } from "./refused.ts";
 
 /** An option whose value may be JSON with a value for each input. */
 export interface InputOption {
@@ -17,7 +17,7 @@ export function parseByInput(network: Network, { name, text, example }: InputOpt
   try {
     values = JSON.parse(text);
   } catch (cause) {
-    throw invalidOption(`Option "${name}" is "${text}"; expected JSON such as {"image": "${example}"}.`, cause);
+    throw invalidArgument(`Option "${name}" is "${text}"; expected JSON such as {"image": "${example}"}.`, cause);
   }
   return new Map(
     Object.entries(values).map(([input, value]) => [
@@ -31,7 +31,7 @@ function placeOf(network: Network, input: string, option: string): number {
   const place = network.find("inputs", input);
   if (place !== undefined) return place;
   const names = network.inputs.flatMap(({ name }) => name ?? []);
-  throw invalidOption(
-    `Option "${option}" names "${input}", which is no input of the model.${didYouMean(input, names)} It has ${names.join(", ")}.`,
+  throw invalidArgument(
+    `Option "${option}" names "${input}", which is not an input of the model.${didYouMean(input, names)} It has ${names.join(", ")}.`,
   );
 }

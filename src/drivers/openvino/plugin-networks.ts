@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { ServedNetwork } from "./served-network.ts";
@@ -15,10 +15,7 @@ export class PluginNetworks {
   /** Loads a model, in the place of one that has the name. */
   async load(name: string, path: string, weights?: string): Promise<Required<Pick<Signature, "inputs" | "outputs">>> {
     if (typeof name !== "string" || typeof path !== "string")
-      throw new ServingError(
-        "invalid_argument",
-        'plugin.load takes a name and a path: plugin.load("eyes", "eyes.xml").',
-      );
+      throw invalidArgument('plugin.load takes a name and a path: plugin.load("eyes", "eyes.xml").');
     const network = await this.#load(path, weights);
     const former = this.#networks.get(name);
     this.#networks.set(name, network);
@@ -32,7 +29,7 @@ export class PluginNetworks {
     if (network !== undefined) return network;
     const known = [...this.#networks.keys()];
     const message = `No model "${name}" was loaded with plugin.load.${didYouMean(name, known)}`;
-    throw new ServingError("failed_precondition", message);
+    throw failedPrecondition(message);
   }
 
   /** Frees a model; throws as {@link get}. */

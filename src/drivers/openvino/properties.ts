@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { DeviceChoice } from "./devices.ts";
 import type { OpenvinoCore } from "./engine.ts";
@@ -12,7 +12,7 @@ interface Property {
   readonly value: string;
   /** The one device to set it for; absent = all that are used. */
   readonly device?: string;
-  /** Whether it is left out in silence where the device does not have it. */
+  /** True where it is left out in silence when the device does not have it. */
   readonly isDefault?: boolean;
 }
 
@@ -34,7 +34,7 @@ export function setProperties(
 }
 
 function familyOf(device: string): string {
-  return device.split(".")[0] as string;
+  return device.split(".")[0]!;
 }
 
 /** Some properties belong to OpenVINO itself, whatever the plugin says. */
@@ -54,7 +54,7 @@ function set(
     const known = supported.get(device) ?? [];
     const hint = known.includes(key) ? "" : didYouMean(key, known);
     const message = `Option "${option}" sets ${key} to "${value}", which the ${device} plugin refuses: ${failureText(cause)}.${hint}`;
-    throw new ServingError("invalid_argument", message, { cause });
+    throw invalidArgument(message, cause);
   }
 }
 
@@ -109,11 +109,11 @@ function parseJson(text: string): object {
   } catch (cause) {
     throw wrong("it is not JSON", cause);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong("it is no object");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong("it is not an object");
   return value;
 }
 
 function wrong(what: string, cause?: unknown): ServingError {
   const message = `Option "plugin_config" cannot be read: ${what}. Expected properties with their values, such as {"NUM_STREAMS": 2}.`;
-  return new ServingError("invalid_argument", message, cause === undefined ? {} : { cause });
+  return invalidArgument(message, cause);
 }

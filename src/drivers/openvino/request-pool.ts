@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { AbandonedRuns } from "../../native/abandoned-runs.ts";
 import { Turns } from "../../native/turns.ts";
 import { unlessAborted } from "../../native/unless-aborted.ts";
@@ -6,15 +6,19 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest } from "./engine.ts";
 import type { Runner } from "./runner.ts";
 
-/** How a compiled network keeps its requests. */
+/** Treatment of a compiled network's requests. */
 export interface PoolChoice {
-  /** What becomes of a run's state: the next one finds it, or begins without. */
+  /** Treatment of a run's state: the next run finds it, or begins without. */
   readonly state: "none" | "keep" | "reset";
-  /** Called when runs that nobody waits for do not end, and leave no room for others. */
+  /** Called when runs that no client waits for do not end, and leave no room for others. */
   readonly onStuck: () => void;
+  /** Called when one of them has ended after all. */
+  readonly onFreed: () => void;
 }
 
-/** How long such runs may leave no room: longer than most operators take, between which a run can be cancelled. */
+/**
+ * Milliseconds that such runs may leave no room: longer than most operators take, between which a run can be cancelled.
+ */
 const STUCK_MS = 1000;
 
 /** A compiled network with its infer requests. */
@@ -32,13 +36,9 @@ export class RequestPool implements Runner {
   #closed = false;
 
   /** Takes over the network, but not before it is made. Allocates the requests, as many as can run. */
-  constructor(network: CompiledNetwork, { state, onStuck }: PoolChoice) {
+  constructor(network: CompiledNetwork, { state, onStuck, onFreed }: PoolChoice) {
     this.concurrency = state === "keep" ? 1 : optimalSize(network);
-    const whenStuck = () => {
-      onStuck();
-      this.#standStill();
-    };
-    this.#abandoned = new AbandonedRuns({ limit: this.concurrency, graceMs: STUCK_MS, onStuck: whenStuck });
+    this.#abandoned = new AbandonedRuns({ limit: this.concurrency, graceMs: STUCK_MS, onStuck, onFreed });
     this.#network = network;
     this.#state = state;
     this.#turns = new Turns(this.concurrency);
@@ -50,7 +50,7 @@ export class RequestPool implements Runner {
   }
 
   run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
-    if (this.#closed) return Promise.reject(new ServingError("failed_precondition", "The model is closed."));
+    if (this.#closed) return Promise.reject(failedPrecondition("The model is closed."));
     const run = this.#turns.run(() => this.#runNow(inputs, outputs, signal));
     const answer = signal === undefined ? run : unlessAborted(run, signal);
     this.#answers.add(answer);
@@ -64,11 +64,6 @@ export class RequestPool implements Runner {
     await this.#turns.idle();
     for (const request of this.#free) request.release();
     this.#network.release();
-  }
-
-  /** The server replaces a model whose thread stands still, and no run could begin in this one anyway. */
-  #standStill(): void {
-    for (const request of this.#running.keys()) request.block?.();
   }
 
   async #runNow(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {

@@ -3,7 +3,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tellsOfMemory } from "../out-of-memory.ts";
 import { failureText, OpenvinoFailure } from "./openvino-failure.ts";
 
-/** What OpenVINO says when sizes are what is wrong. */
+/** Words in OpenVINO's messages about wrong sizes. */
 const SIZES = /shape|dimension|\brank\b|incompatible|not equal to the model input/i;
 
 /** The error for a failed run: the client's fault where sizes do not fit, else `internal`; the inputs are told by name. */
@@ -18,7 +18,7 @@ export function toRunError(reason: unknown, inputs: Iterable<readonly [name: str
   });
 }
 
-/** Whether memory is what was missing. */
+/** Checks if a lack of memory was the reason. */
 export function isOutOfMemory(reason: unknown): boolean {
   return reason instanceof OpenvinoFailure && tellsOfMemory(reason.message);
 }

@@ -2,7 +2,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Something that runs a network. */
 export interface Runner {
-  /** How many runs may overlap. */
+  /** Number of runs that may overlap. */
   readonly concurrency: number;
   /** A setting that the device has chosen. */
   property(key: string): string;

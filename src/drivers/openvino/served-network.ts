@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import { isConvertible } from "../../signature/is-convertible.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
@@ -16,7 +16,7 @@ export class ServedNetwork {
   readonly #ports: Readonly<Record<PortRole, readonly ServedPort[]>>;
   readonly #runner: Runner;
   readonly #computes: boolean;
-  /** Whether a run leaves nothing behind. */
+  /** True where a run leaves nothing behind. */
   readonly isPure: boolean;
 
   /** Takes over the runner. A network that computes does more with its inputs than give them back. */
@@ -55,7 +55,7 @@ export class ServedNetwork {
         wanted.map(({ place }) => place),
         signal,
       );
-      return createTensors(wanted.map(({ spec }, index) => [spec.name, tensors[index] as Tensor]));
+      return createTensors(wanted.map(({ spec }, index) => [spec.name, tensors[index]!]));
     } catch (reason) {
       throw toRunError(reason, Object.entries(inputs));
     }
@@ -84,18 +84,18 @@ function tensorFor({ spec: { name, dtype } }: ServedPort, inputs: Tensors): Tens
   const tensor = inputs[name];
   if (tensor?.dtype === dtype) return tensor;
   const came = tensor === undefined ? "is missing" : `is ${tensor.dtype}`;
-  throw new ServingError("invalid_argument", `Input "${name}" ${came}; the model takes ${dtype}.`);
+  throw invalidArgument(`Input "${name}" ${came}; the model takes ${dtype}.`);
 }
 
 /** The CPU plugin skips an operator that has nothing to do, and those that make strings then read what an earlier run left, or memory of anyone's. */
 function refuseEmptyTexts({ dtype, data }: Tensor): void {
   if (dtype !== "bytes" || data.length > 0) return;
-  throw new ServingError("invalid_argument", "OpenVINO does not compute on tensors of strings without elements.");
+  throw invalidArgument("OpenVINO does not compute on tensors of strings without elements.");
 }
 
 function checkName(role: string, name: string, known: readonly { readonly name: string }[]): void {
   const names = known.map((each) => each.name);
   if (names.includes(name)) return;
   const message = `The model has no ${role} "${name}".${didYouMean(name, names)} It has ${names.join(", ")}.`;
-  throw new ServingError("invalid_argument", message);
+  throw invalidArgument(message);
 }

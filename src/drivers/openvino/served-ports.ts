@@ -1,9 +1,9 @@
+import { failedPrecondition } from "../../errors.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { toDType } from "./element-types.ts";
 import type { Network, Port, PortRole } from "./engine.ts";
 import type { MappingConfig } from "./mapping-config.ts";
-import { refused } from "./refused.ts";
 
 /** An input or output under the name by which it is served. */
 export interface ServedPort {
@@ -12,7 +12,7 @@ export interface ServedPort {
   readonly spec: TensorSpec;
 }
 
-/** What decides which inputs and outputs are served, and how they are called. */
+/** Options that decide which inputs and outputs are served, and under which names. */
 export interface PortChoice {
   readonly mapping: MappingConfig;
   /** The orders of axes in which clients send inputs, by their places, where an option says. */
@@ -20,7 +20,7 @@ export interface PortChoice {
   /** Names separated by commas. */
   readonly inputs?: string | undefined;
   readonly outputs?: string | undefined;
-  /** Whether inputs take any sizes. */
+  /** True where inputs take any sizes. */
   readonly anyShape: boolean;
 }
 
@@ -29,20 +29,20 @@ const TITLES = { inputs: "Input", outputs: "Output" } as const;
 /** A network's inputs, in its order, and those of its outputs that are wanted; throws `failed_precondition` for names that it does not have and types that cannot be served. */
 export function bindPorts(network: Network, choice: PortChoice): Readonly<Record<PortRole, readonly ServedPort[]>> {
   if (network.outputs.length === 0)
-    throw refused(
+    throw failedPrecondition(
       "The model has no outputs for OpenVINO; variables that a TensorFlow model assigns to are nothing to it.",
     );
   const names = { inputs: toNames(network, "inputs", choice), outputs: toNames(network, "outputs", choice) };
   const left = network.inputs.findIndex((_, place) => !names.inputs.has(place));
   if (left !== -1)
-    throw refused(
-      `Option "inputs" leaves out "${nameOf("inputs", network.inputs[left] as Port, left)}"; the model needs all of its inputs.`,
+    throw failedPrecondition(
+      `Option "inputs" leaves out "${nameOf("inputs", network.inputs[left]!, left)}"; the model needs all of its inputs.`,
     );
   const bind = (role: PortRole) =>
     Array.from(names[role], ([place, name]) => ({
       place,
       spec: {
-        ...toSpec(role, name, { port: network[role][place] as Port, ...choice }),
+        ...toSpec(role, name, { port: network[role][place]!, ...choice }),
         ...(role === "inputs" && imageLayoutOf(choice.layouts?.get(place))),
       },
     }));
@@ -59,7 +59,7 @@ function toNames(network: Network, role: PortRole, choice: PortChoice): Readonly
   const option = choice[role];
   const names = option === undefined ? all : pick(network, role, { option, all });
   const twice = [...names.values()].find((name, index, list) => list.indexOf(name) !== index);
-  if (twice !== undefined) throw refused(`Two ${role} of the model would be called "${twice}".`);
+  if (twice !== undefined) throw failedPrecondition(`Two ${role} of the model would be called "${twice}".`);
   return names;
 }
 
@@ -94,7 +94,7 @@ function unknownName(
   { name, who }: { readonly name: string; readonly who: string },
 ): never {
   const known = network[role].map((port, place) => nameOf(role, port, place));
-  throw refused(
+  throw failedPrecondition(
     `${who} names "${name}", but the model has no such ${TITLES[role].toLowerCase()}.${didYouMean(name, known)} It has ${known.join(", ")}.`,
   );
 }

@@ -1,10 +1,11 @@
+import { invalidArgument } from "../../errors.ts";
 import type { Dimension } from "../../signature/signature.ts";
+import { cannotTake } from "./cannot-take.ts";
 import type { Network } from "./engine.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 import { parseByInput } from "./parse-by-input.ts";
-import { cannotTake, invalidOption } from "./refused.ts";
 
-/** What `shape` says of one input. */
+/** The part of `shape` for one input. */
 type ShapeChoice = readonly Dimension[] | "auto";
 
 /** Gives a network the shapes that the options ask for; throws `invalid_argument` for what cannot be read or does not fit. Whether the network is to be compiled for each shape that comes. */
@@ -37,7 +38,7 @@ function parseShapes(network: Network, text: string): Map<number, ShapeChoice> {
   const choice = parseShape(trimmed);
   if (choice !== "auto" && network.inputs.length > 1) {
     const names = network.inputs.map(({ name }) => name).join(", ");
-    throw invalidOption(
+    throw invalidArgument(
       `Option "shape" is "${text}", but the model has several inputs (${names}): give {"NAME": "(1,3)"}.`,
     );
   }
@@ -57,7 +58,7 @@ function parseShape(text: string): ShapeChoice {
 }
 
 function wrongShape(text: string): never {
-  throw invalidOption(
+  throw invalidArgument(
     `Option "shape" has "${text}"; expected dimensions such as (1,3,224,224), with -1 for any size and 1:8 for a range, or auto.`,
   );
 }
@@ -73,13 +74,13 @@ function parseDimension(text: string): Dimension | undefined {
 function withBatch(network: Network, text: string): Map<number, readonly Dimension[]> {
   const batch = text.toLowerCase() === "auto" ? -1 : parseDimension(text.trim());
   if (batch === undefined || batch === 0)
-    throw invalidOption(
+    throw invalidArgument(
       `Option "batch_size" is "${text}"; expected a number of 1 or more, a range such as 1:8, or auto.`,
     );
   return new Map(
     network.inputs.map(({ name, shape }, place) => {
       if (shape === undefined || shape.length === 0)
-        throw invalidOption(`Option "batch_size" is "${text}", but the input "${name}" has no first dimension.`);
+        throw invalidArgument(`Option "batch_size" is "${text}", but the input "${name}" has no first dimension.`);
       return [place, [batch, ...shape.slice(1)]];
     }),
   );

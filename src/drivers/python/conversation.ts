@@ -10,7 +10,7 @@ import { alignTo, writeFrame } from "./write-frame.ts";
 /** From here on a file in memory costs less than the pipe, in bytes. */
 const SLOT_BYTES = 1 << 16;
 
-/** What is asked: `op` and whatever belongs to it, with tensors beside it. */
+/** A request: `op` and its fields, with tensors next to it. */
 export interface Question {
   readonly op: "load" | "predict" | "call";
   readonly tensors?: Tensors;
@@ -19,7 +19,7 @@ export interface Question {
   readonly [field: string]: unknown;
 }
 
-/** What came of it. */
+/** The answer to a request. */
 export interface Answer {
   readonly result: unknown;
   readonly tensors: Tensors;
@@ -134,7 +134,7 @@ export class Conversation {
         name,
         dtype,
         shape,
-        (parts[index] as Uint8Array).byteLength,
+        parts[index]!.byteLength,
         positions[index] ?? -1,
       ],
     );
@@ -149,15 +149,17 @@ export class Conversation {
     this.#waiting.delete(id);
     this.#onProgress();
     const { result, error, tensors = [] } = this.#parse(header);
-    if (error !== undefined) waiting.reject(toError(error, waiting.op));
-    if (tensors.every(([, , , , position]) => position < 0)) {
+    if (error !== undefined) {
+      this.#release(waiting.slot);
+      waiting.reject(toError(error, waiting.op));
+    } else if (tensors.every(([, , , , position]) => position < 0)) {
       waiting.resolve({ result, tensors: readBody(tensors, body) });
       this.#release(waiting.slot);
-      return;
+    } else {
+      this.#readTensors(tensors, body, waiting.slot)
+        .then((read) => waiting.resolve({ result, tensors: read }), waiting.reject)
+        .finally(() => this.#release(waiting.slot));
     }
-    this.#readTensors(tensors, body, waiting.slot)
-      .then((read) => waiting.resolve({ result, tensors: read }), waiting.reject)
-      .finally(() => this.#release(waiting.slot));
   }
 
   #parse(header: Buffer): AnswerHeader {

@@ -3,7 +3,7 @@
  * (milliseconds since 1970, 0 = none) and i32 slot (-1 = none); 4 bytes are spare.
  */
 export const PREFIX_BYTES = 32;
-/** Where the members of the prefix lie. */
+/** Offsets of the prefix's members. */
 export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 24 } as const;
 /** Of the body's size as many bytes are used as Node reads into a number. */
 export const SIZE_BYTES = 6;
@@ -40,7 +40,7 @@ export class FrameReader {
   }
 
   #join(): Buffer {
-    const bytes = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
+    const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks);
     this.#chunks.splice(0, this.#chunks.length, bytes);
     return bytes;
   }

@@ -11,7 +11,7 @@ export interface PythonHostOptions {
   readonly outputs?: string;
 }
 
-/** What the host of Python models takes, whatever the framework. */
+/** Options that the host of Python models takes, whatever the framework. */
 export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
   python: {
     type: "string",

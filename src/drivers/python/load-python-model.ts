@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import { frameworkPythons } from "../../runtimes/python.ts";
 import type { DriverHost, Model } from "../driver.ts";
 import type { PythonHostOptions } from "./host-options.ts";
@@ -13,20 +13,20 @@ import { SupervisedProcess } from "./supervised-process.ts";
 interface PythonFramework {
   /** The driver, and its module in python/kserving_host/frameworks. */
   readonly name: string;
-  /** What people call it. */
+  /** Its usual name. */
   readonly title: string;
-  /** What is expected at a path, for the message where nothing is. */
+  /** Files that are expected at a path, for the message where nothing is. */
   readonly files: string;
-  /** What to install where it is not there. */
+  /** Advice on installing it where it is missing. */
   readonly howToInstall: string;
 }
 
-/** What to load. */
+/** A model and the framework that loads it. */
 interface PythonSource {
   readonly framework: PythonFramework;
   readonly path: string;
   readonly options: PythonHostOptions & { readonly threads?: number };
-  /** What the framework's module gets of the options. */
+  /** The options for the framework's module. */
   readonly own: Readonly<Record<string, unknown>>;
 }
 
@@ -54,7 +54,7 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
 /** Before an interpreter is started, which takes seconds. */
 function assertIsThere({ framework, path }: PythonSource): void {
   if (path === "" || existsSync(path)) return;
-  throw new ServingError("failed_precondition", `No model at "${path}"; expected ${framework.files}.`);
+  throw failedPrecondition(`No model at "${path}"; expected ${framework.files}.`);
 }
 
 function toQuestion(
@@ -96,8 +96,7 @@ async function startFirst(
       lacking.add(reason.code === "unavailable" ? `${command}: ${reason.message}` : reason.message);
     }
   }
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `The ${framework.name} driver finds no Python with ${framework.title}: ${[...lacking].join("; ")}. ${framework.howToInstall} Or name an interpreter that has it: -o python=PATH.`,
   );
 }

@@ -8,7 +8,7 @@ export function onLines(stream: Readable, listener: (line: string) => void): voi
   let rest = "";
   stream.setEncoding("utf8").on("data", (text: string) => {
     const lines = (rest + text).split(/\r?\n/);
-    rest = lines.pop() as string;
+    rest = lines.pop()!;
     while (rest.length > MAX_LINE) {
       lines.push(rest.slice(0, MAX_LINE));
       rest = rest.slice(MAX_LINE);

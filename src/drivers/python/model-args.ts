@@ -1,4 +1,4 @@
-import { reasonText, ServingError } from "../../errors.ts";
+import { invalidArgument, reasonText, type ServingError } from "../../errors.ts";
 
 /** Reads the option `model_args`, a JSON object or list; throws `invalid_argument` for anything else. */
 export function parseModelArgs(text: string | undefined): unknown {
@@ -18,5 +18,5 @@ function parse(text: string): unknown {
 
 function invalid(text: string, why: string): ServingError {
   const expected = 'a JSON object such as {"hidden": 8}, or a list';
-  return new ServingError("invalid_argument", `Option "model_args" is "${text}"; expected ${expected}: ${why}.`);
+  return invalidArgument(`Option "model_args" is "${text}"; expected ${expected}: ${why}.`);
 }

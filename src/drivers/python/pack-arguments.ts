@@ -1,9 +1,9 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { isPlainObject } from "../../tensor/is-plain-object.ts";
 import { toTensor } from "../../tensor/plain-value.ts";
 import { createTensors, isTensor, type Tensors } from "../../tensor/tensor.ts";
 
-/** What stands in JSON for a tensor beside it. */
+/** Mark in JSON for a tensor that is sent next to it. */
 interface Marker {
   readonly $tensor: string;
 }
@@ -21,7 +21,7 @@ export function packArguments(args: readonly unknown[]): { readonly json: unknow
     if (Array.isArray(value)) return value.map(pack);
     if (typeof value === "object" && value !== null && isPlainObject(value)) return mapMembers(value, pack);
     if (isJson(value)) return value ?? null;
-    throw new ServingError("invalid_argument", `An argument is a ${typeof value}; expected tensors and plain data.`);
+    throw invalidArgument(`An argument is a ${typeof value}; expected tensors and plain data.`);
   };
   return { json: args.map(pack), tensors };
 }

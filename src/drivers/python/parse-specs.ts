@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { LooseSpec } from "../../signature/signature.ts";
 import { DTYPES, type DType, isDType } from "../../tensor/dtype.ts";
 import { didYouMean } from "../../text/nearest.ts";
@@ -11,38 +11,36 @@ export function parseSpecs(text: string): LooseSpec[] {
   // Commas within brackets belong to a shape.
   const specs = text.split(/,(?![^[]*\])/).map((part) => parseSpec(part.trim()));
   const twice = specs.find(({ name }, index) => specs.findIndex((each) => each.name === name) !== index);
-  if (twice !== undefined) throw invalid(`Option "inputs" has "${twice.name}" twice.`);
+  if (twice !== undefined) throw invalidArgument(`Option "inputs" has "${twice.name}" twice.`);
   return specs;
 }
 
 /** Reads the option `outputs`; throws `invalid_argument` for an empty name. */
 export function parseNames(text: string): string[] {
   const names = text.split(",").map((name) => name.trim());
-  if (names.includes("")) throw invalid(`Option "outputs" is "${text}"; expected names separated by commas.`);
+  if (names.includes("")) throw invalidArgument(`Option "outputs" is "${text}"; expected names separated by commas.`);
   return names;
 }
 
 function parseSpec(text: string): LooseSpec {
   const { name, dtype, shape } = ONE.exec(text)?.groups ?? {};
-  if (name === undefined) throw invalid(`Option "inputs" has "${text}"; ${EXPECTED}.`);
+  if (name === undefined) throw invalidArgument(`Option "inputs" has "${text}"; ${EXPECTED}.`);
   const known = dtype === undefined ? { name } : { name, dtype: parseDType(dtype, name) };
   return shape === undefined ? known : { ...known, shape: parseShape(shape, text) };
 }
 
 function parseDType(text: string, name: string): DType {
   if (isDType(text)) return text;
-  throw invalid(`Option "inputs" gives "${name}" the dtype "${text}".${didYouMean(text, DTYPES)} ${DTYPES_ARE}`);
+  throw invalidArgument(
+    `Option "inputs" gives "${name}" the dtype "${text}".${didYouMean(text, DTYPES)} ${DTYPES_ARE}`,
+  );
 }
 
 function parseShape(text: string, whole: string): number[] {
   if (text.trim() === "") return [];
   const sizes = text.split(",").map(Number);
   if (sizes.every((size) => Number.isInteger(size) && size >= -1)) return sizes;
-  throw invalid(`Option "inputs" has "${whole}"; expected sizes of 0 or more, or -1 for any.`);
+  throw invalidArgument(`Option "inputs" has "${whole}"; expected sizes of 0 or more, or -1 for any.`);
 }
 
 const DTYPES_ARE = `Expected one of ${DTYPES.join(", ")}.`;
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
-}

@@ -6,7 +6,7 @@ import { packArguments, unpackResult } from "./pack-arguments.ts";
 import { SLOTS } from "./python-process.ts";
 import type { SupervisedProcess } from "./supervised-process.ts";
 
-/** What Python tells of a model that it has loaded. */
+/** Facts that Python reports of a model that it has loaded. */
 export interface LoadedFacts {
   readonly signature: {
     readonly inputs: readonly LooseSpec[] | null;
@@ -22,7 +22,7 @@ export interface LoadedFacts {
   readonly python: string;
 }
 
-/** What hooks receive for an object of Python: its methods by name, `encoder.forward` included. */
+/** The handle of hooks for an object of Python: its methods by name, `encoder.forward` included. */
 interface ObjectHandle {
   /** Calls a method with tensors and plain data; gives what it returns, likewise. */
   call(method: string, args?: readonly unknown[]): Promise<unknown>;

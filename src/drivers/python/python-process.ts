@@ -18,19 +18,19 @@ const FRAMES_FD = 3;
  * Other allocators do not know them.
  */
 const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(64 << 20) };
-/** How long a process may take to close its model, in milliseconds. */
+/** Milliseconds that a process may take to close its model. */
 const CLOSE_MS = 5000;
-/** What is left to read is read within this time once the process has ended, in milliseconds. */
+/** Milliseconds within which the rest of its output is read once the process has ended. */
 const DRAIN_MS = 200;
 /** Last lines of its errors that are told of a process that ended. */
 const KEPT_LINES = 3;
 
-/** How to start a process. */
+/** Options of a process. */
 export interface ProcessOptions {
   readonly python: string;
   /** Threads of numerical libraries that read OMP_NUM_THREADS, where the environment does not say otherwise. */
   readonly threads: number;
-  /** What one question may take, in milliseconds; 0 = as long as it takes. Loading is not limited. */
+  /** Milliseconds that one request may take; 0 = no limit. Loading is not limited. */
   readonly timeoutMs: number;
   readonly log: Logger;
 }
@@ -45,7 +45,7 @@ export class PythonProcess {
   readonly #timeoutMs: number;
   readonly #lastErrors: string[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** When the oldest question came to be answered. */
+  /** Time at which the oldest request became the one to be answered. */
   #since = 0;
   #isLimited = false;
   #isLate = false;
@@ -91,7 +91,7 @@ export class PythonProcess {
     return this.#child.pid;
   }
 
-  /** What it last wrote to standard error. */
+  /** Its last lines on standard error. */
   get lastWords(): string {
     return this.#lastErrors.join(" | ");
   }

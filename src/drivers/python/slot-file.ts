@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 /** Up to here a copy is quicker than handing it to another thread, in bytes. */
 const SYNC_BYTES = 1 << 20;
-/** What an idle slot may keep of the machine's memory, in bytes. */
+/** Memory of the machine that an idle slot may keep, in bytes. */
 const KEPT_BYTES = 64 << 20;
 /** A call of the system moves less than 2 GiB. */
 const MOVE_BYTES = 1 << 30;

@@ -23,7 +23,7 @@ export class SupervisedProcess {
   readonly #backoff = new Backoff(BACKOFF);
   readonly #waiting: Waiter[] = [];
   #alive: PythonProcess | undefined;
-  /** Why the last try to start it again has failed. */
+  /** The error of the last try to start it again. */
   #failure: ServingError | undefined;
   #retry: NodeJS.Timeout | undefined;
   #starting: Promise<void> | undefined;
@@ -36,7 +36,7 @@ export class SupervisedProcess {
     this.#supervise(process);
   }
 
-  /** Whether it can answer now. */
+  /** True while it can answer. */
   get isReady(): boolean {
     return this.#alive?.isRunning ?? false;
   }

@@ -1,11 +1,11 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { findLibrary } from "../../runtimes/find-library.ts";
 import { tensorflow } from "../../runtimes/tensorflow.ts";
-import type { EngineName } from "./engine.ts";
+import type { EngineName } from "./engine-name.ts";
 import type { ModelFormat, ModelSource } from "./model-source.ts";
 import type { TensorflowOptions } from "./tensorflow-options.ts";
 
-/** What serves a model, and why; for the log. */
+/** The engine that serves a model, and the reason; for the log. */
 export interface EngineChoice {
   readonly engine: EngineName;
   readonly reason: string;
@@ -28,12 +28,11 @@ export function chooseEngine({ format }: ModelSource, options: TensorflowOptions
   const { engine, tensorflow_lib } = options;
   if (engine !== "auto") {
     if (able.includes(engine)) return { engine, reason: `-o engine=${engine}` };
-    throw new ServingError(
-      "failed_precondition",
+    throw failedPrecondition(
       `The engine ${engine} does not load a ${format}; leave -o engine out: ${able.join(" or ")} loads it.`,
     );
   }
-  if (!able.includes("native")) return { engine: able[0] as EngineName, reason: `it loads a ${format}` };
+  if (!able.includes("native")) return { engine: able[0]!, reason: `it loads a ${format}` };
   const library = findLibrary(tensorflow, tensorflow_lib);
   if (library !== undefined) return { engine: "native", reason: `libtensorflow was found by ${library.source}` };
   return { engine: "portable", reason: "libtensorflow was not found" };

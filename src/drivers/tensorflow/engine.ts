@@ -1,6 +1,5 @@
-import { ServingError } from "../../errors.ts";
-import { npmInstall } from "../../npm-install.ts";
 import type { DriverHost, Model } from "../driver.ts";
+import type { EngineName } from "./engine-name.ts";
 import type { ModelSource } from "./model-source.ts";
 import type { TensorflowOptions } from "./tensorflow-options.ts";
 
@@ -10,31 +9,3 @@ export interface TensorflowEngine {
   /** Loads a model of a format that {@link chooseEngine} gives this engine; throws `failed_precondition` for one that it cannot serve. */
   load(source: ModelSource, options: TensorflowOptions, host: DriverHost): Promise<Model>;
 }
-
-/** Every engine by name, imported with the first model that it runs. */
-const ENGINES = {
-  native: () => import("./native/native-engine.ts"),
-  portable: () => import("./portable/portable-engine.ts"),
-  tfjs: () => import("./tfjs/tfjs-engine.ts"),
-  tflite: () => import("./tflite/tflite-engine.ts"),
-  keras: () => import("./keras/keras-engine.ts"),
-} as const satisfies Readonly<Record<string, () => Promise<{ default: TensorflowEngine }>>>;
-
-/** What runs a model: `native` libtensorflow, `portable` our importer onto tfjs, `tfjs` for model.json, `tflite` LiteRT, `keras` for .h5 and .keras. */
-export type EngineName = keyof typeof ENGINES;
-
-/** Imports an engine's code; throws `failed_precondition` where the packages of TensorFlow.js, which are optional, are not installed. */
-export async function importEngine(name: EngineName): Promise<TensorflowEngine> {
-  try {
-    return (await ENGINES[name]()).default;
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new ServingError("failed_precondition", `The ${name} engine needs TensorFlow.js. Run: ${npmInstall(TFJS)}`, {
-      cause,
-    });
-  }
-}
-
-const TFJS = ["core", "converter", "layers", "backend-cpu", "backend-wasm"]
-  .map((part) => `@tensorflow/tfjs-${part}`)
-  .join(" ");

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 
-/** What TensorFlow's users have. */
+/** Formats of TensorFlow's models. */
 export type ModelFormat = "saved-model" | "frozen-graph" | "tfjs-graph" | "tfjs-layers" | "tflite" | "h5" | "keras";
 
 /** A model as it lies on disk. */
@@ -18,7 +18,7 @@ const TFJS_FILE = "model.json";
 /** Bytes enough to tell one kind of file from another. */
 const HEAD_BYTES = 512;
 
-/** Whether a path's name says that a model of ours lies there; a SavedModel's folder says it by a file within. */
+/** Checks that a path's name is one of a model; a SavedModel's folder is known by a file within. */
 export function looksLikeModel(path: string): boolean {
   if (/(\.pb|\.tflite|\.h5|\.hdf5|\.keras|^model\.json)$/i.test(basename(path))) return true;
   return [...SAVED_MODEL_FILES, TFJS_FILE].some((file) => existsSync(join(path, file)));
@@ -27,10 +27,10 @@ export function looksLikeModel(path: string): boolean {
 /** Finds out what lies at a path; throws `failed_precondition` saying what was found and what is expected. */
 export function findModelSource(path: string): ModelSource {
   const stat = statOf(path);
-  if (stat === undefined) throw refused(`No model at "${path}"; expected ${EXPECTED}.`);
+  if (stat === undefined) throw failedPrecondition(`No model at "${path}"; expected ${EXPECTED}.`);
   if (stat.isDirectory()) return inFolder(path);
   if (SAVED_MODEL_FILES.includes(basename(path))) return { format: "saved-model", path: dirname(path) };
-  if (stat.size === 0) throw refused(`The model file "${path}" is empty.`);
+  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty.`);
   return { format: formatOfFile(path), path };
 }
 
@@ -43,7 +43,7 @@ function statOf(path: string): Stats | undefined {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw refused(`The model "${path}" cannot be read: ${code}.`, cause);
+    throw failedPrecondition(`The model "${path}" cannot be read: ${code}.`, cause);
   }
 }
 
@@ -59,10 +59,12 @@ function inFolder(path: string): ModelSource {
       : models.length > 0
         ? ` It holds ${models.slice(0, 5).join(", ")}: give the file itself.`
         : "";
-  throw refused(`The folder "${path}" has no saved_model.pb and no model.json; expected ${EXPECTED}.${hint}`);
+  throw failedPrecondition(
+    `The folder "${path}" has no saved_model.pb and no model.json; expected ${EXPECTED}.${hint}`,
+  );
 }
 
-/** How formats begin: where the signature stands, and the signature. */
+/** Signatures of formats: the offset, and the bytes there. */
 const SIGNATURES: readonly (readonly [offset: number, signature: string, format: ModelFormat])[] = [
   [4, "TFL3", "tflite"],
   [0, "\x89HDF", "h5"],
@@ -71,7 +73,7 @@ const SIGNATURES: readonly (readonly [offset: number, signature: string, format:
   [0, "\x0a", "frozen-graph"],
 ];
 
-/** What is handed over in place of a model: how it begins, and what it is. */
+/** Files that people pass in place of a model: their first bytes, and their kind. */
 const OTHERS: readonly (readonly [start: string, meaning: string])[] = [
   ["version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
   ["\x1f\x8b", "gzip; unpack it"],
@@ -88,7 +90,7 @@ function formatOfFile(path: string): ModelFormat {
   const found = SIGNATURES.find(([offset, signature]) => head.startsWith(signature, offset))?.[2];
   if (found !== undefined && fitsName(found, path)) return found;
   const meaning = OTHERS.find(([start]) => head.startsWith(start))?.[1];
-  throw refused(
+  throw failedPrecondition(
     `"${path}" is not a TensorFlow model${meaning === undefined ? "" : `: it looks like ${meaning}`}. Expected ${EXPECTED}.`,
   );
 }
@@ -116,7 +118,9 @@ function formatOfJson(path: string): ModelFormat {
   if (format === "graph-model" || isRecord(topology, "node")) return "tfjs-graph";
   if (format === "layers-model" || isRecord(topology, "model_config") || isRecord(topology, "class_name"))
     return "tfjs-layers";
-  throw refused(`"${path}" is JSON, but not a model of TensorFlow.js: it has no modelTopology. Expected ${EXPECTED}.`);
+  throw failedPrecondition(
+    `"${path}" is JSON, but not a model of TensorFlow.js: it has no modelTopology. Expected ${EXPECTED}.`,
+  );
 }
 
 function isRecord(value: unknown, member: string): boolean {
@@ -127,10 +131,6 @@ function parseJson(path: string): { readonly format?: unknown; readonly modelTop
   try {
     return JSON.parse(readFileSync(path, "utf8"));
   } catch (cause) {
-    throw refused(`"${path}" is not valid JSON, or is cut short.`, cause);
+    throw failedPrecondition(`"${path}" is not valid JSON, or is cut short.`, cause);
   }
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

@@ -1,6 +1,6 @@
 import { defineDriver } from "../driver.ts";
 import { chooseEngine } from "./choose-engine.ts";
-import { importEngine } from "./engine.ts";
+import { importEngine } from "./import-engine.ts";
 import { findModelSource, looksLikeModel } from "./model-source.ts";
 import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "./tensorflow-options.ts";
 import { warmUp } from "./warm-up.ts";

@@ -14,7 +14,7 @@ export interface WarmUpRequest {
   readonly inputs: Tensors;
 }
 
-/** Where TensorFlow Serving looks for them: https://www.tensorflow.org/tfx/serving/saved_model_warmup */
+/** File in which TensorFlow Serving looks for them: https://www.tensorflow.org/tfx/serving/saved_model_warmup */
 const FILE = "assets.extra/tf_serving_warmup_requests";
 /** TensorFlow Serving runs no more of them. */
 const MAX_REQUESTS = 1000;

@@ -41,7 +41,7 @@ function checkSignatures(model: FlatbufferTable, subgraphs: readonly FlatbufferT
   }
 }
 
-/** What graphs share. */
+/** Parts that graphs share. */
 interface Shared {
   readonly buffers: readonly FlatbufferTable[];
   readonly codes: number;
@@ -80,7 +80,7 @@ function checkOrder(graph: FlatbufferTable, known: Set<number>): void {
 
 /** In the file, or behind its end where it is larger than 2 GB; one without elements has no bytes. */
 function isConstant(tensor: FlatbufferTable, buffers: readonly FlatbufferTable[]): boolean {
-  const buffer = buffers[tensor.int(TENSOR.buffer)] as FlatbufferTable;
+  const buffer = buffers[tensor.int(TENSOR.buffer)]!;
   return buffer.count(BUFFER.data) > 0 || buffer.has(BUFFER.offset) || tensor.ints(TENSOR.shape).includes(0);
 }
 
@@ -90,7 +90,7 @@ function checkTensor(tensor: FlatbufferTable, buffers: readonly FlatbufferTable[
   assertIndex(tensor.int(TENSOR.buffer), buffers.length, "a tensor's buffer");
   const shape = tensor.ints(TENSOR.shape);
   if (shape.some((size) => size < -1)) throw new RangeError(`a tensor has the shape [${shape}]`);
-  checkConstant(tensor, buffers[tensor.int(TENSOR.buffer)] as FlatbufferTable, shape);
+  checkConstant(tensor, buffers[tensor.int(TENSOR.buffer)]!, shape);
   const quantization = tensor.table(TENSOR.quantization);
   if (quantization !== undefined) checkQuantization(quantization, shape);
 }

@@ -34,7 +34,7 @@ export class FlatbufferTable {
     return Buffer.from(buffer, byteOffset + start + 4, this.#bytes.getUint32(start, true)).toString();
   }
 
-  /** Whether a field is there. */
+  /** Checks that a field is there. */
   has(field: number): boolean {
     return this.#field(field) !== undefined;
   }
@@ -51,7 +51,7 @@ export class FlatbufferTable {
     return at === undefined ? undefined : new FlatbufferTable(this.#bytes, this.#follow(at));
   }
 
-  /** Where the elements of a list of 32-bit integers are; none where it is absent. */
+  /** Places of the elements of a list of 32-bit integers; none where it is absent. */
   places(field: number): number[] {
     const at = this.#field(field);
     if (at === undefined) return [];

@@ -1,4 +1,4 @@
-/** What a field of a table holds; a number is the size in bytes of a plain one, 0 a flag without meaning here. */
+/** Content of a table's field; a number is the size in bytes of a plain one, 0 a flag without meaning here. */
 export type FieldKind =
   | number
   | "text"
@@ -33,7 +33,7 @@ export function verifyFlatbuffer(bytes: DataView, root: TableShape): void {
   new Verifier(bytes).table(follow(bytes, 0), root, 0);
 }
 
-/** Where the offset at a place leads; throws RangeError for one that leads out of the file. */
+/** The place that an offset leads to; throws RangeError for one that leads out of the file. */
 function follow(bytes: DataView, at: number): number {
   return at + bytes.getUint32(at, true);
 }

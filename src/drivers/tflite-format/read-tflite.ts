@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { checkTflite } from "./check-tflite.ts";
 
 /** Reads a .tflite file into memory that nothing else uses; throws `failed_precondition` for one that is damaged or cut short, before any library sees it. */
@@ -11,6 +11,6 @@ export function readTflite(path: string): Buffer {
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     const message = `The model file "${path}" is damaged or cut short: ${cause.message}. Copy or convert it again.`;
-    throw new ServingError("failed_precondition", message, { cause });
+    throw failedPrecondition(message, cause);
   }
 }

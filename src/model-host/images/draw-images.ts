@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { Pixels } from "../../media/decode-pixels.ts";
 import { resample } from "../../media/resample.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
@@ -9,7 +9,7 @@ import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import type { ImageLayout, TargetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
 
-/** What to draw, and for which input. */
+/** Encoded images, and the input that they are for. */
 export interface ImageDrawing {
   readonly spec: TensorSpec;
   readonly layout: ImageLayout;
@@ -19,7 +19,7 @@ export interface ImageDrawing {
   readonly choices: ImageChoices;
 }
 
-/** What pictures become. Integers saturate; floats hold whatever a picture has. */
+/** Dtypes that images can become. Integers saturate; floats hold any value of an image. */
 const PICTURE_DTYPES: readonly DType[] = ["uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"];
 
 /**
@@ -71,13 +71,13 @@ function toColours(picture: Pixels, spec: TensorSpec, { layout, choices }: Colou
 function toGrey({ data, width, height, channels }: Pixels): Pixels {
   const grey = new (data instanceof Uint16Array ? Uint16Array : Uint8Array)(width * height);
   for (let pixel = 0, at = 0; pixel < grey.length; pixel++, at += channels) {
-    const [red, green, blue] = [data[at] as number, data[at + 1] as number, data[at + 2] as number];
+    const [red, green, blue] = [data[at]!, data[at + 1]!, data[at + 2]!];
     grey[pixel] = Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
   }
   return { data: grey, width, height, channels: 1 };
 }
 
-/** Where each channel of red, green, blue and alpha goes. */
+/** Place of each channel of red, green, blue and alpha. */
 function channelOrder(channels: number, { colorFormat }: ImageChoices): readonly number[] {
   if (channels < 3) return [0];
   return colorFormat === "RGB" ? [0, 1, 2, 3].slice(0, channels) : [2, 1, 0, 3].slice(0, channels);
@@ -102,7 +102,7 @@ function normalise(
     numbers[numbers.length === 1 ? 0 : channel] ?? none;
   for (let index = 0; index < values.length; index++) {
     const channel = channelAt(index);
-    values[index] = ((values[index] as number) - ofChannel(mean, channel, 0)) / ofChannel(scale, channel, 1);
+    values[index] = (values[index]! - ofChannel(mean, channel, 0)) / ofChannel(scale, channel, 1);
   }
 }
 
@@ -111,7 +111,7 @@ function toElements(values: Float32Array | Float64Array, dtype: NumericDType) {
   const elements = new (numericLayout(dtype).array)(values.length);
   const range = integerRange(dtype);
   for (let index = 0; index < values.length; index++) {
-    const value = values[index] as number;
+    const value = values[index]!;
     elements[index] =
       range === undefined ? toFloat16(value) : Math.min(range[1] - 1, Math.max(range[0], Math.round(value)));
   }
@@ -119,5 +119,5 @@ function toElements(values: Float32Array | Float64Array, dtype: NumericDType) {
 }
 
 function refused(what: string, detail: string, { name }: TensorSpec): ServingError {
-  return new ServingError("invalid_argument", `${what} - ${detail}; input name: ${name}`);
+  return invalidArgument(`${what} - ${detail}; input name: ${name}`);
 }

@@ -15,9 +15,9 @@ export interface DrawMeta {
   readonly choices: ImageChoices;
 }
 
-/** What a drawing thread is started with. */
+/** Data that a drawing thread is started with. */
 export interface DrawingThreadData {
-  /** Where it is asked; once that is closed, it ends. */
+  /** Port for requests; once that is closed, the thread ends. */
   readonly port: MessagePort;
 }
 
@@ -27,7 +27,7 @@ export function runDrawingThread({ port }: DrawingThreadData): void {
     give: true,
     answer: async ({ meta, tensors = {} }, signal) => {
       const { specs, choices } = meta as DrawMeta;
-      return { tensors: await decodeImageInputs(tensors, specs, choices, signal) };
+      return { meta: undefined, tensors: await decodeImageInputs(tensors, specs, choices, signal) };
     },
   });
 }

@@ -1,5 +1,5 @@
 import type { CancelSignal } from "../../async/cancel-source.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import { imageFormat } from "../../media/image-format.ts";
 import { checkPixels } from "../../media/image-size.ts";
 import { type PixelHeader, readPixelHeader } from "../../media/pixel-header.ts";
@@ -54,7 +54,7 @@ export async function namingInput<Result>({ name }: TensorSpec, work: () => Prom
     return await work();
   } catch (reason) {
     const { message } = ServingError.from(reason);
-    throw new ServingError("invalid_argument", `${message}; input name: ${name}`, { cause: reason });
+    throw invalidArgument(`${message}; input name: ${name}`, reason);
   }
 }
 

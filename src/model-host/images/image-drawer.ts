@@ -22,7 +22,9 @@ export class ImageDrawer {
     this.#log = log;
   }
 
-  /** What decodeImageInputs gives; throws what that throws, and `unavailable` when the thread ended meanwhile. */
+  /**
+   * Runs decodeImageInputs in the thread; throws what that throws, and `unavailable` when the thread ended meanwhile.
+   */
   async draw(
     inputs: Tensors,
     specs: readonly TensorSpec[],
@@ -32,7 +34,7 @@ export class ImageDrawer {
     const asked = specs.filter((spec) => isImage(inputs[spec.name], spec, choices));
     const pictures = createTensors(Object.entries(inputs).filter(([key]) => asked.some(({ name }) => name === key)));
     const meta = { specs: asked.map(toPlainSpec), choices } satisfies DrawMeta;
-    const question = { kind: DRAW, meta, tensors: pictures, ...(signal && { signal }) };
+    const question = { kind: DRAW, meta, tensors: pictures, signal, give: false };
     const { tensors } = await this.#open().exchange.ask(question);
     return createTensors([...Object.entries(inputs), ...Object.entries(tensors)]);
   }

@@ -36,7 +36,7 @@ export async function decodeImageInputs(
   return decoded;
 }
 
-/** Whether there is anything for {@link decodeImageInputs} to do. */
+/** Checks if there is anything for {@link decodeImageInputs} to do. */
 export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], choices: ImageChoices): boolean {
   return specs.some((spec) => isImage(inputs[spec.name], spec, choices));
 }
@@ -44,7 +44,10 @@ export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], choices
 /** Encoded pictures, or the pixels of one. */
 type Pictures = Tensor<"bytes"> | ImageTensor;
 
-/** Whether a tensor holds pictures for an input that takes numbers: encoded ones, and what `decodeImage` returned where a hook gives it. */
+/**
+ * Checks if a tensor holds images for an input that takes numbers: encoded ones, and results of `decodeImage` where a
+ * hook passes them.
+ */
 export function isImage(
   tensor: Tensor | undefined,
   spec: TensorSpec,

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { Pixels } from "../../media/decode-pixels.ts";
 import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
 import { takesPictures } from "../../signature/takes-pictures.ts";
@@ -21,7 +21,10 @@ export interface TargetSize {
 
 const CHANNEL_COUNTS: readonly Dimension[] = [1, 3, 4];
 
-/** Which dimension of an input of rank 4 is which: as the option or the driver says, else the one of 1, 3 or 4 holds the channels, the last one first. */
+/**
+ * Meaning of each dimension of an input of rank 4: as the option or the driver says, else the one of 1, 3 or 4 holds
+ * the channels, the last one first.
+ */
 export function imageLayout(
   { shape, imageLayout: known }: TensorSpec,
   { layout }: Pick<ImageChoices, "layout">,
@@ -63,8 +66,7 @@ export function targetSize(pictures: readonly Pixels[], layout: ImageLayout, { n
   const differs = (picture: Pixels) =>
     (isOpen("width") && picture.width !== size.width) || (isOpen("height") && picture.height !== size.height);
   if (!pictures.some(differs)) return size;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Binary input images for this endpoint are required to have the same resolution; input name: ${name}`,
   );
 }

@@ -1,5 +1,5 @@
 import type { OptionTable } from "../../drivers/option-table.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 
 /** The `-o` keys that say how pictures become a model's input. */
 export interface RawImageOptions {
@@ -45,7 +45,7 @@ export const IMAGE_OPTIONS: OptionTable<RawImageOptions> = {
   },
 };
 
-/** How pictures become a model's input. */
+/** Options that say how images become a model's input. */
 export interface ImageChoices {
   /** Absent = guessed from the input's shape. */
   readonly layout?: "NHWC" | "NCHW";
@@ -56,7 +56,7 @@ export interface ImageChoices {
   readonly mean: readonly number[];
   /** Likewise; empty = 1. */
   readonly scale: readonly number[];
-  /** Whether pixels and a single encoded picture count too, as hooks give them: see isImage. Default false. */
+  /** Takes pixels and a single encoded image too, as hooks pass them: see isImage. Default false. */
   readonly fromHook?: boolean;
 }
 
@@ -78,5 +78,5 @@ function parseNumbers(name: string, text: string | undefined): number[] {
 }
 
 function wrong(name: string, text: string | undefined, expected: string): ServingError {
-  return new ServingError("invalid_argument", `The option ${name} is "${text}"; expected ${expected}.`);
+  return invalidArgument(`The option ${name} is "${text}"; expected ${expected}.`);
 }

@@ -1,7 +1,10 @@
 import { isPixels } from "../../media/image-tensor.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 
-/** Whether a hook's values may hold a picture that only its origin tells from other tensors: an image's pixels, or one encoded picture of rank 0. */
+/**
+ * Checks if a hook's values may hold an image that only its origin tells from other tensors: an image's pixels, or one
+ * encoded image of rank 0.
+ */
 export function mayHoldImages(tensors: Tensors): boolean {
   for (const name in tensors) {
     const tensor = tensors[name];

@@ -1,25 +1,25 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { imageShape } from "../../media/image-tensor.ts";
 import { isDType, type NumericDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { drawImages } from "./draw-images.ts";
 
-/** What a model expects of images. */
+/** Form of images that a model expects. */
 export interface ModelInputOptions {
   /** In pixels; default: the first image's. Other sizes are resampled bilinearly, as OpenCV does it. */
   readonly width?: number;
   readonly height?: number;
-  /** Where the channels go. Default `NCHW`. */
+  /** Place of the channels. Default `NCHW`. */
   readonly layout?: "NCHW" | "NHWC";
   /** Order of the channels, or grey. Default `RGB`. */
   readonly colorFormat?: "RGB" | "BGR" | "GRAY";
   /** Subtracted from each value, which is 0 to 255: one number, or one for each channel in the order of `colorFormat`. Default 0. */
   readonly mean?: number | readonly number[];
-  /** What the rest is divided by, likewise. Default 1. */
+  /** Divisor of the rest, likewise. Default 1. */
   readonly scale?: number | readonly number[];
   /** Default `float32`. Integers are rounded and saturate. */
   readonly dtype?: NumericDType;
-  /** What becomes of another aspect ratio. Default `stretch`; a letterbox is padded with 0 before mean and scale. */
+  /** Treatment of another aspect ratio. Default `stretch`; a letterbox is padded with 0 before mean and scale. */
   readonly fit?: "stretch" | "crop" | "letterbox";
 }
 
@@ -87,5 +87,5 @@ function checkChoice(name: string, value: string, choices: readonly string[]): v
 }
 
 function invalid(problem: string): ServingError {
-  return new ServingError("invalid_argument", `toModelInput: ${problem}.`);
+  return invalidArgument(`toModelInput: ${problem}.`);
 }

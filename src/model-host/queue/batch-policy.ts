@@ -1,20 +1,21 @@
 import { CancelSource } from "../../async/cancel-source.ts";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { concatRows, copyRows, padTo, rowCount, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
-import type { QueuedRun, RunPolicy } from "./run-queue.ts";
+import type { RunPolicy } from "./run-queue.ts";
+import type { QueuedRun } from "./waiting-run.ts";
 
-/** How predicts are put together. */
+/** Limits and form of batches. */
 export interface Batching {
   /** Rows of a batch at most. */
   readonly maxRows: number;
-  /** How long a batch that is not full waits for more, in milliseconds; 0 = whatever waits goes together. */
+  /** Milliseconds that a batch that is not full waits for more; 0 = waiting requests go together at once. */
   readonly lingerMs: number;
   /** Rows that a batch may have, ascending, the last one equal to `maxRows`; smaller batches are padded with copies of a row. Empty = any. */
   readonly allowedRows: readonly number[];
-  /** Whether inputs that differ beyond the first dimension are padded to the largest, each with its own first element. */
+  /** Pads inputs that differ beyond the first dimension to the largest, each with its own first element. */
   readonly padVariableLength: boolean;
 }
 
@@ -23,10 +24,7 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
   for (const { name, shape } of [...inputs, ...outputs]) {
     if (shape === undefined || (shape.length > 0 && typeof shape[0] !== "number") || shape[0] === -1) continue;
     const found = shape.length === 0 ? "is a scalar" : `has a first dimension of ${shape[0]}`;
-    throw new ServingError(
-      "failed_precondition",
-      `The model cannot be batched: ${name} ${found}; expected a first dimension of any size.`,
-    );
+    throw failedPrecondition(`The model cannot be batched: ${name} ${found}; expected a first dimension of any size.`);
   }
 }
 
@@ -35,7 +33,6 @@ export class BatchPolicy implements RunPolicy {
   readonly gathers = true;
   readonly #batching: Batching;
   readonly #predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
-  #oldest = 0;
 
   constructor(batching: Batching, predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>) {
     this.#batching = batching;
@@ -46,10 +43,7 @@ export class BatchPolicy implements RunPolicy {
     const { lingerMs, maxRows } = this.#batching;
     if (lingerMs === 0) return 0;
     const rows = waiting.reduce((sum, { inputs }) => sum + rowsOf(inputs), 0);
-    const now = performance.now();
-    if (this.#oldest === 0) this.#oldest = now;
-    const rest = rows >= maxRows ? 0 : this.#oldest + lingerMs - now;
-    return Math.max(0, rest);
+    return rows >= maxRows ? 0 : lingerMs;
   }
 
   rowsOf({ inputs }: QueuedRun): number {
@@ -57,13 +51,12 @@ export class BatchPolicy implements RunPolicy {
   }
 
   take(waiting: QueuedRun[]): QueuedRun[] {
-    this.#oldest = 0;
     const [first] = waiting as [QueuedRun];
     const key = this.#keyOf(first);
     const taken: QueuedRun[] = [];
     let rows = 0;
     for (let index = 0; index < waiting.length; ) {
-      const run = waiting[index] as QueuedRun;
+      const run = waiting[index]!;
       const runRows = rowsOf(run.inputs);
       const fits = taken.length === 0 || rows + runRows <= this.#batching.maxRows;
       if (!fits) break;
@@ -84,12 +77,12 @@ export class BatchPolicy implements RunPolicy {
       const outputs = await this.#predictRows(this.#join(taken), total, jointCall(taken));
       let start = 0;
       for (const [index, run] of taken.entries()) {
-        const end = start + (counts[index] as number);
+        const end = start + counts[index]!;
         run.resolve(taken.length === 1 ? outputs : mapTensors(outputs, (tensor) => copyRows(tensor, start, end)));
         start = end;
       }
     } catch (reason) {
-      if (taken.length === 1) (taken[0] as QueuedRun).reject(reason);
+      if (taken.length === 1) taken[0]!.reject(reason);
       // One request's bad values must not fail its neighbours: each is run by itself.
       else for (const run of taken) await this.run([run]);
     }
@@ -122,12 +115,15 @@ export class BatchPolicy implements RunPolicy {
   }
 
   #join(taken: readonly QueuedRun[]): Tensors {
-    if (taken.length === 1) return (taken[0] as QueuedRun).inputs;
+    if (taken.length === 1) return taken[0]!.inputs;
     const all = taken.map(({ inputs }) => inputs);
     return joinTensors(this.#batching.padVariableLength ? padAlike(all) : all);
   }
 
-  /** What goes together has the same signature, wanted outputs, names, dtypes and row shapes (ranks, where lengths are padded). */
+  /**
+   * Key of requests that may go together: the same signature, wanted outputs, names, dtypes and row shapes (ranks,
+   * where lengths are padded).
+   */
   #keyOf({ inputs, call }: QueuedRun): string {
     const { padVariableLength } = this.#batching;
     const shapes = Object.entries(inputs).map(([name, { dtype, shape }]) => [
@@ -146,8 +142,7 @@ export function rowsOf(inputs: Tensors): number {
   const wrong = rows.findIndex((count) => count === undefined || count !== rows[0]);
   if (wrong < 0) return rows[0] ?? 1;
   const name = entries[wrong]?.[0];
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Input "${name}" has ${rows[wrong] ?? "no"} rows, but "${entries[0]?.[0]}" has ${rows[0] ?? "no"}; a batched model takes equal ones.`,
   );
 }
@@ -176,12 +171,12 @@ function jointCall(taken: readonly QueuedRun[]): ModelCall {
 }
 
 function padAlike(all: readonly Tensors[]): Tensors[] {
-  const names = Object.keys(all[0] as Tensors);
-  const largest = new Map(names.map((name) => [name, largestShape(all.map((tensors) => tensors[name] as Tensor))]));
+  const names = Object.keys(all[0]!);
+  const largest = new Map(names.map((name) => [name, largestShape(all.map((tensors) => tensors[name]!))]));
   return all.map((tensors) => {
     const padded = Object.entries(tensors).map(([name, tensor]) => {
-      const [, ...row] = largest.get(name) as readonly number[];
-      return [name, padTo(tensor, [tensor.shape[0] as number, ...row])] as const;
+      const [, ...row] = largest.get(name)!;
+      return [name, padTo(tensor, [tensor.shape[0]!, ...row])] as const;
     });
     return createTensors(padded);
   });
@@ -189,12 +184,12 @@ function padAlike(all: readonly Tensors[]): Tensors[] {
 
 function largestShape(tensors: readonly Tensor[]): number[] {
   const [first] = tensors as readonly [Tensor];
-  return first.shape.map((_, axis) => Math.max(...tensors.map(({ shape }) => shape[axis] as number)));
+  return first.shape.map((_, axis) => Math.max(...tensors.map(({ shape }) => shape[axis]!)));
 }
 
 function joinTensors(all: readonly Tensors[]): Tensors {
-  const names = Object.keys(all[0] as Tensors);
-  return createTensors(names.map((name) => [name, concatRows(all.map((tensors) => tensors[name] as Tensor))]));
+  const names = Object.keys(all[0]!);
+  return createTensors(names.map((name) => [name, concatRows(all.map((tensors) => tensors[name]!))]));
 }
 
 function mapTensors(tensors: Tensors, change: (tensor: Tensor) => Tensor): Tensors {

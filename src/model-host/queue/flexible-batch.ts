@@ -1,5 +1,5 @@
 import type { Model, PredictCall } from "../../drivers/driver.ts";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
 import { concatRows, rowCount, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
@@ -13,7 +13,7 @@ export function flexibleBatch(model: Model): Model {
   return {
     ...model,
     signatures: Object.fromEntries(Object.entries(model.signatures).map(([name, each]) => [name, anyRows(each)])),
-    predict: (inputs, call) => predictInParts(model, inputs, call, sizes.get(call.signature) as number),
+    predict: (inputs, call) => predictInParts(model, inputs, call, sizes.get(call.signature)!),
     close: () => model.close(),
   };
 }
@@ -22,8 +22,7 @@ function batchSize({ inputs = [] }: Signature): number {
   const first = inputs.map(({ shape }) => shape?.[0]);
   const [size] = first;
   if (typeof size === "number" && size > 0 && first.every((each) => each === size)) return size;
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `flexible_batch_size needs inputs with one fixed first dimension; these have ${first.map(String).join(", ")}. A model that takes any number of rows needs no such option.`,
   );
 }
@@ -50,7 +49,7 @@ async function predictInParts(model: Model, inputs: Tensors, call: PredictCall, 
     );
     parts.push(await model.predict(part, call));
   }
-  const names = Object.keys(parts[0] as Tensors);
+  const names = Object.keys(parts[0]!);
   return createTensors(names.map((name) => [name, concatRows(parts.map((part) => part[name] as never))]));
 }
 
@@ -59,14 +58,10 @@ function rowsOf(inputs: Tensors, size: number): number {
   const rows = rowCount(entries[0]?.[1] as never) ?? 0;
   const wrong = entries.find(([, tensor]) => rowCount(tensor) !== rows);
   if (wrong !== undefined) {
-    throw new ServingError(
-      "invalid_argument",
-      `Input "${wrong[0]}" has ${wrong[1].shape[0]} rows, but "${entries[0]?.[0]}" has ${rows}.`,
-    );
+    throw invalidArgument(`Input "${wrong[0]}" has ${wrong[1].shape[0]} rows, but "${entries[0]?.[0]}" has ${rows}.`);
   }
   if (rows > 0 && rows % size === 0) return rows;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `The inputs have ${rows} rows; expected one or more times ${size}, which the model takes at once.`,
   );
 }

@@ -7,7 +7,7 @@ interface Prioritized {
 /** Puts an item behind all of its priority and those above, which are in order already. */
 export function insertByPriority<Item extends Prioritized>(queue: Item[], item: Item): void {
   let index = queue.length;
-  while (index > 0 && rank(queue[index - 1] as Item) > rank(item)) index--;
+  while (index > 0 && rank(queue[index - 1]!) > rank(item)) index--;
   queue.splice(index, 0, item);
 }
 

@@ -1,39 +1,29 @@
-import { ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import { insertByPriority } from "./insert-by-priority.ts";
 import { RunCounter, type RunStatistics } from "./run-statistics.ts";
-
-/** One predict that waits for its turn. */
-export interface QueuedRun {
-  readonly inputs: Tensors;
-  readonly call: ModelCall;
-  /** 1 = highest; 0 = none, after all others. */
-  readonly priority: number;
-  /** When it began to wait, on the clock of performance.now(). */
-  readonly since: number;
-  readonly resolve: (outputs: Tensors) => void;
-  readonly reject: (reason: unknown) => void;
-}
+import { type QueuedRun, WaitingRun } from "./waiting-run.ts";
 
 /** Takes runs off the front of a queue and runs them together; without batching, one at a time. */
 export interface RunPolicy {
   /** Removes at least one run from `waiting`, in their order, and returns what goes together. */
   take(waiting: QueuedRun[]): QueuedRun[];
-  /** Whether several may go together, so that what else comes in this turn of the event loop is worth waiting for. */
+  /** True where several runs may go together, so that the queue waits for the rest of this turn of the event loop. */
   readonly gathers: boolean;
-  /** How long to wait for more before `waiting` is taken from, in milliseconds; 0 = not at all. */
+  /** Milliseconds that runs wait for more to go with them; 0 where `waiting` fills a batch, or nothing is waited for. */
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a run counts for; 1 without batching. */
   rowsOf(run: QueuedRun): number;
   /** Runs what was taken, and settles each. */
   run(taken: readonly QueuedRun[]): Promise<void>;
+  /** Runs one predict that goes with no others; absent where that makes no difference. */
+  readonly runAlone?: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
 }
 
-/** How long runs may follow one another without a turn of the event loop, in milliseconds; the turn itself costs some microseconds. */
+/** Milliseconds that runs may follow one another without a turn of the event loop; the turn itself costs some microseconds. */
 const TURN_MS = 1;
 
-/** Where the predicts of a model wait for their turn: by priority, then in the order they came. A run whose signal aborts leaves before it costs anything. */
+/** Queue of a model's predicts, by priority, then in the order they came. A run whose signal aborts leaves before it costs anything. */
 export class RunQueue {
   readonly #policy: RunPolicy;
   readonly #concurrency: number;
@@ -43,6 +33,8 @@ export class RunQueue {
   #running = 0;
   #turnedAt = 0;
   #lingering: NodeJS.Timeout | undefined;
+  /** True from the end of the wait for more until the next batch is taken. */
+  #hasLingered = false;
   #gathering: NodeJS.Immediate | undefined;
 
   constructor(policy: RunPolicy, concurrency: number) {
@@ -55,44 +47,19 @@ export class RunQueue {
     const { signal, priority = 0, queueTimeoutMs = 0 } = call;
     if (signal.aborted) return Promise.reject(signal.reason);
     const since = performance.now();
-    if (this.#isFree)
+    if (this.#isFree) {
+      if (this.#policy.runAlone !== undefined) return this.#runAlone(inputs, call, since);
       return new Promise((resolve, reject) => void this.#run([{ inputs, call, priority, since, resolve, reject }]));
+    }
     return new Promise((resolve, reject) => {
-      const leave = (reason: unknown) => {
-        const index = this.#waiting.indexOf(run);
-        if (index < 0) return;
-        this.#waiting.splice(index, 1);
-        run.reject(reason);
-        this.#tellIdle();
-      };
-      const abort = () => leave(signal.reason);
-      const timer =
-        queueTimeoutMs === 0 ? undefined : setTimeout(() => leave(waitedTooLong(queueTimeoutMs)), queueTimeoutMs);
-      const forget = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", abort);
-      };
-      const run: QueuedRun = {
-        inputs,
-        call,
-        priority,
-        since,
-        resolve: (outputs) => {
-          forget();
-          resolve(outputs);
-        },
-        reject: (reason) => {
-          forget();
-          reject(reason);
-        },
-      };
-      signal.addEventListener("abort", abort, { once: true });
+      const run = new WaitingRun({ inputs, call, priority, since }, { resolve, reject });
+      run.leaveOn(queueTimeoutMs, (reason) => this.#leave(run, reason));
       insertByPriority(this.#waiting, run);
       this.#pumpSoon();
     });
   }
 
-  /** What its runs took until now. */
+  /** Times and counts of the runs until now. */
   statistics(): RunStatistics {
     return this.#counter.statistics();
   }
@@ -103,12 +70,22 @@ export class RunQueue {
     await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 
-  /** Whether a run need not wait for its turn, nor for company. */
+  /** Takes a run that is not running yet out of the queue. */
+  #leave(run: QueuedRun, reason: unknown): void {
+    const index = this.#waiting.indexOf(run);
+    if (index < 0) return;
+    this.#waiting.splice(index, 1);
+    run.reject(reason);
+    if (this.#waiting.length === 0) this.#endLinger();
+    this.#tellIdle();
+  }
+
+  /** True where a run starts at once: nothing is before it, and it does not wait to be batched. */
   get #isFree(): boolean {
     return this.#waiting.length === 0 && this.#running < this.#concurrency && !this.#policy.gathers;
   }
 
-  /** Where runs go together, once everything that has come is in the queue. */
+  /** Starts runs; where they go together, once everything that has arrived is in the queue. */
   #pumpSoon(): void {
     if (!this.#policy.gathers) {
       this.#pump();
@@ -122,20 +99,40 @@ export class RunQueue {
 
   #pump(): void {
     while (this.#running < this.#concurrency && this.#waiting.length > 0) {
-      const lingerMs = this.#policy.lingerMs(this.#waiting);
+      const lingerMs = this.#hasLingered ? 0 : this.#policy.lingerMs(this.#waiting);
       if (lingerMs > 0) {
         this.#linger(lingerMs);
         return;
       }
+      this.#endLinger();
       void this.#run(this.#policy.take(this.#waiting));
     }
   }
 
   #linger(ms: number): void {
     this.#lingering ??= setTimeout(() => {
-      this.#lingering = undefined;
+      this.#hasLingered = true;
       this.#pump();
     }, ms);
+  }
+
+  #endLinger(): void {
+    this.#hasLingered = false;
+    if (this.#lingering === undefined) return;
+    clearTimeout(this.#lingering);
+    this.#lingering = undefined;
+  }
+
+  /** The same as {@link #run} for one that has not waited, with fewer steps. */
+  async #runAlone(inputs: Tensors, call: ModelCall, since: number): Promise<Tensors> {
+    this.#running++;
+    try {
+      return await this.#policy.runAlone!(inputs, call);
+    } finally {
+      const ended = performance.now();
+      this.#counter.add({ requests: 1, rows: 1, queueMs: 0, ms: ended - since });
+      void this.#goOn(ended);
+    }
   }
 
   async #run(taken: readonly QueuedRun[]): Promise<void> {
@@ -144,6 +141,11 @@ export class RunQueue {
     await this.#policy.run(taken);
     const ended = performance.now();
     this.#count(taken, started, ended - started);
+    await this.#goOn(ended);
+  }
+
+  /** Starts what waits after a run that ended. */
+  async #goOn(ended: number): Promise<void> {
     // A driver that never waits would keep the thread from hearing of cancelled and new requests.
     if (this.#waiting.length > 0 && !this.#policy.gathers && ended - this.#turnedAt > TURN_MS) await this.#turn();
     this.#running--;
@@ -171,13 +173,6 @@ export class RunQueue {
   }
 }
 
-function waitedTooLong(queueTimeoutMs: number): ServingError {
-  return new ServingError(
-    "unavailable",
-    `The request waited ${queueTimeoutMs} ms for its turn, which is as long as it may.`,
-  );
-}
-
 /** Runs each predict alone. */
 export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>): RunPolicy {
   return {
@@ -185,9 +180,13 @@ export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promis
     gathers: false,
     lingerMs: () => 0,
     rowsOf: () => 1,
+    runAlone: predict,
     run: ([run]) => {
-      const { inputs, call, resolve, reject } = run as QueuedRun;
-      return predict(inputs, call).then(resolve, reject);
+      const { inputs, call } = run!;
+      return predict(inputs, call).then(
+        (outputs) => run!.resolve(outputs),
+        (reason) => run!.reject(reason),
+      );
     },
   };
 }

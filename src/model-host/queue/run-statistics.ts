@@ -1,10 +1,12 @@
-/** What a model's runs took, as plain data that crosses threads; times in milliseconds, since it was loaded. */
+/**
+ * Times and counts of a model's runs, as plain data that crosses threads; times in milliseconds, since it was loaded.
+ */
 export interface RunStatistics {
   /** Requests that were run. */
   readonly requests: number;
-  /** How long all of them together waited for their turn. */
+  /** Time that all of them together waited for their turn. */
   readonly queueMs: number;
-  /** How long they ran, all together: a run of several requests counts for each of them. */
+  /** Time that they ran, all together: a run of several requests counts for each of them. */
   readonly runMs: number;
   /** Runs of the model, by how many rows they had; 1 where the model is not batched. */
   readonly runs: readonly RunsOfSize[];

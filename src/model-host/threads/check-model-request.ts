@@ -1,3 +1,4 @@
+import { arePlainLimits } from "../../limits/call-limits.ts";
 import { MalformedMessage } from "../../threads/malformed-message.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import { CALL, type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
@@ -11,14 +12,13 @@ export function checkModelRequest({ kind, meta }: WireRecord): void {
   else if (kind !== STATISTICS) throw new MalformedMessage(`it has kind ${kind}, which no model answers`);
 }
 
-function checkPredict({ signature, fromHook, requestId, outputs, ...numbers }: Unchecked<PredictMeta>): void {
-  const { deadline, priority, queueTimeoutMs } = numbers;
+function checkPredict({ signature, fromHook, requestId, outputs, ...limits }: Unchecked<PredictMeta>): void {
   const isValid =
     (signature === undefined || typeof signature === "string") &&
     (fromHook === undefined || typeof fromHook === "boolean") &&
     (requestId === undefined || typeof requestId === "string") &&
     (outputs === undefined || (Array.isArray(outputs) && outputs.every((name) => typeof name === "string"))) &&
-    [deadline, priority, queueTimeoutMs].every((value) => value === undefined || Number.isFinite(value));
+    arePlainLimits(limits);
   if (!isValid) throw new MalformedMessage("it has a predict whose signature, outputs or times are not valid");
 }
 

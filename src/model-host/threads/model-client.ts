@@ -8,14 +8,22 @@ import type { ModelHandle } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
 import { CALL, PREDICT, STATISTICS, toPredictMeta } from "./model-protocol.ts";
 
-/** What a client needs to know of a model that it reaches by message. */
+/** A model that is reached by message. */
 export interface ModelAddress {
   readonly facts: ModelFacts;
-  /** What the model gives to hooks, with markers for functions. */
+  /** Values for hooks, with markers for functions. */
   readonly hookArgs: unknown;
   /** One line per instance of the model. */
   readonly ports: readonly HostPort[];
 }
+
+const ASK_STATISTICS = {
+  kind: STATISTICS,
+  meta: undefined,
+  tensors: undefined,
+  signal: undefined,
+  give: false,
+} as const;
 
 /** A handle of a model in another thread. */
 export interface ModelClient extends ModelHandle {
@@ -32,9 +40,9 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
   const leastLoaded = () => {
     // Other threads' calls are not seen here: equals take turns, so that not all begin with the first.
     turn = (turn + 1) % exchanges.length;
-    let best = exchanges[turn] as Exchange;
+    let best = exchanges[turn]!;
     for (let step = 1; step < exchanges.length; step++) {
-      const next = exchanges[(turn + step) % exchanges.length] as Exchange;
+      const next = exchanges[(turn + step) % exchanges.length]!;
       if (loadOf(next) < loadOf(best)) best = next;
     }
     return best;
@@ -42,7 +50,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
   const call = async (method: string, args: readonly unknown[]) => {
     const { json, tensors } = packValues(args);
     const answer = await leastLoaded()
-      .ask({ kind: CALL, meta: { method, args: json }, tensors })
+      .ask({ kind: CALL, meta: { method, args: json }, tensors, signal: undefined, give: false })
       .catch((reason) => Promise.reject(blameCaller(reason, method)));
     return unpackValues({ json: answer.meta, tensors: answer.tensors });
   };
@@ -60,7 +68,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
     },
     statistics: async () => {
       const open = exchanges.filter(({ isOpen }) => isOpen);
-      const answers = await Promise.all(open.map((exchange) => exchange.ask({ kind: STATISTICS })));
+      const answers = await Promise.all(open.map((exchange) => exchange.ask(ASK_STATISTICS)));
       return sumStatistics(answers.map(({ meta }) => meta as RunStatistics));
     },
     reconnect: (instance, port) => {
@@ -79,7 +87,7 @@ function loadOf({ isOpen, pending }: Exchange): number {
   return isOpen ? pending : Number.POSITIVE_INFINITY;
 }
 
-/** What a hook gives to a method is never the client's fault. */
+/** Makes an error in a method's arguments the hook's fault: they never come from the client. */
 function blameCaller(reason: unknown, method: string): unknown {
   if (!(reason instanceof ServingError) || reason.code !== "invalid_argument") return reason;
   return new ServingError("internal", `A hook gave ${method} what it does not take: ${reason.message}`, {

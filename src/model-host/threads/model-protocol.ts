@@ -1,3 +1,4 @@
+import { type PlainLimits, toPlainLimits } from "../../limits/call-limits.ts";
 import { FIRST_QUESTION } from "../../threads/exchange.ts";
 import type { ModelCall } from "../model-handle.ts";
 
@@ -9,24 +10,19 @@ export const CALL = FIRST_QUESTION + 1;
 export const STATISTICS = FIRST_QUESTION + 2;
 
 /** The meta of {@link PREDICT}: what differs from a predict of the default signature without any wish. */
-export interface PredictMeta {
+export interface PredictMeta extends PlainLimits {
   readonly signature?: string;
   readonly fromHook?: boolean | undefined;
   readonly outputs?: readonly string[] | undefined;
-  readonly deadline?: number | undefined;
-  readonly priority?: number | undefined;
-  readonly queueTimeoutMs?: number | undefined;
   readonly requestId?: string | undefined;
 }
 
 /** A call's meta; undefined for one that differs in nothing, since plain data costs as much as all else of a small record. */
 export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | undefined {
-  const { signature, fromHook, outputs, deadline, priority = 0, queueTimeoutMs = 0, requestId } = call;
-  const isUnlimited = deadline === undefined && priority === 0 && queueTimeoutMs === 0;
-  const isPlain = fromHook === undefined && outputs === undefined && isUnlimited && requestId === undefined;
-  return isPlain && signature === defaultSignature
-    ? undefined
-    : { signature, fromHook, outputs, deadline, priority, queueTimeoutMs, requestId };
+  const { signature, fromHook, outputs, requestId } = call;
+  const limits = toPlainLimits(call);
+  const isPlain = fromHook === undefined && outputs === undefined && limits === undefined && requestId === undefined;
+  return isPlain && signature === defaultSignature ? undefined : { signature, fromHook, outputs, requestId, ...limits };
 }
 
 /** The meta of {@link CALL}; its tensors are those of the arguments. */

@@ -12,12 +12,12 @@ import { factsOf } from "../model-handle.ts";
 import { loadHostedModel } from "../model-host.ts";
 import { ModelServer } from "./serve-model.ts";
 
-/** What a model thread is started with. */
+/** Data that a model thread is started with. */
 export interface ModelWorkerData extends Omit<ModelThreadData, "stallMs"> {
   readonly heartbeat: SharedArrayBuffer;
 }
 
-/** What to load in a model thread. */
+/** A model, and how its thread is watched. */
 export interface ModelThreadData {
   readonly driver: DriverLocation;
   readonly path: string;
@@ -29,10 +29,10 @@ export interface ModelThreadData {
   readonly stallMs: number;
 }
 
-/** What the main thread says to a model thread. */
+/** Messages from the main thread to a model thread. */
 export type ModelThreadCommand = { readonly attach: MessagePort; readonly line: number } | { readonly close: true };
 
-/** What a model thread says to the main thread. */
+/** Messages from a model thread to the main thread. */
 export type ModelThreadEvent =
   | { readonly loaded: { readonly facts: ModelFacts; readonly hookArgs: unknown } }
   | { readonly failed: WireError }
@@ -42,14 +42,14 @@ export type ModelThreadEvent =
 
 /** Runs a model thread: loads the model, answers on every line that is attached, and resolves once it was told to close and has closed. */
 export async function runModelThread(control: MessagePort, data: ModelWorkerData): Promise<void> {
-  startHeartbeat(data.heartbeat);
+  const reportStuck = startHeartbeat(data.heartbeat);
   const say = (event: ModelThreadEvent) => control.postMessage(event);
   const closing = createDeferred<void>();
   const log = createThreadLogger(data.logged, (event) => say({ log: event }));
   try {
     const driver = await importDriver(data.driver);
     const { path, options, threads } = data;
-    const model = await loadHostedModel({ driver, path, options, threads }, log);
+    const model = await loadHostedModel({ driver, path, options, threads, reportStuck }, log);
     const server = new ModelServer(model);
     control.on("message", (command: ModelThreadCommand) => {
       if ("attach" in command) attach(server, command, say);

@@ -2,10 +2,10 @@ import type { CancelSignal } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
 import { packValues, unpackValues } from "../../threads/call-values.ts";
 import type { Channel } from "../../threads/channel.ts";
-import type { Answer } from "../../threads/exchange.ts";
+
 import type { HostPort } from "../../threads/host-port.ts";
 import { type MethodTree, toMethodTree } from "../../threads/method-tree.ts";
-import { Responder } from "../../threads/responder.ts";
+import { type Reply, Responder } from "../../threads/responder.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import type { ModelHandle } from "../model-handle.ts";
 import { checkModelRequest } from "./check-model-request.ts";
@@ -31,7 +31,7 @@ export class ModelServer {
     this.#tree = toMethodTree(model.hookArgs);
   }
 
-  /** What hooks get of this model, with markers for functions; see {@link fromMethodTree}. */
+  /** Values of this model for hooks, with markers for functions; see {@link fromMethodTree}. */
   get hookArgs(): unknown {
     return this.#tree.data;
   }
@@ -55,16 +55,17 @@ export class ModelServer {
     await Promise.allSettled(this.#calls);
   }
 
-  async #answer({ kind, meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Partial<Answer>> {
+  async #answer({ kind, meta, tensors }: WireRecord, signal: CancelSignal): Promise<Reply> {
     if (kind === PREDICT) {
-      const call = { signature: this.#model.defaultSignature, ...(meta as PredictMeta | undefined), signal };
-      return { tensors: await this.#model.predict(tensors, call) };
+      const plain = { signature: this.#model.defaultSignature, signal };
+      const call = meta === undefined ? plain : { ...plain, ...(meta as PredictMeta) };
+      return { meta: undefined, tensors: await this.#model.predict(tensors ?? {}, call) };
     }
-    if (kind === STATISTICS) return { meta: await this.#model.statistics() };
+    if (kind === STATISTICS) return { meta: await this.#model.statistics(), tensors: undefined };
     const { method, args } = meta as CallMeta;
     const call = this.#tree.methods.get(method);
     if (call === undefined) throw new ServingError("internal", `The model has no method "${method}".`);
-    const running = Promise.resolve(call(...(unpackValues({ json: args, tensors }) as unknown[])));
+    const running = Promise.resolve(call(...(unpackValues({ json: args, tensors: tensors ?? {} }) as unknown[])));
     this.#calls.add(running);
     try {
       const packed = packValues(await running);

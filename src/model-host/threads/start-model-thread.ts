@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
 import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
@@ -111,12 +111,10 @@ function whenLoaded(worker: Worker, lines: AttachedLines, log: Logger): Promise<
     });
     worker.on("error", (reason) => {
       log.error("a model's thread failed", { err: reason });
-      reject(
-        new ServingError("failed_precondition", `The model's thread failed: ${String(reason)}`, { cause: reason }),
-      );
+      reject(failedPrecondition(`The model's thread failed: ${String(reason)}`, reason));
     });
     worker.once("exit", () => {
-      reject(new ServingError("failed_precondition", "The model's thread ended while it was loading."));
+      reject(failedPrecondition("The model's thread ended while it was loading."));
     });
   });
 }

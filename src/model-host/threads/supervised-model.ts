@@ -42,7 +42,7 @@ export class SupervisedModel {
     return this.#thread;
   }
 
-  /** Whether it can answer. */
+  /** True while it can answer. */
   get isAlive(): boolean {
     return this.#alive;
   }
@@ -98,7 +98,7 @@ export class SupervisedModel {
   }
 }
 
-/** What an instance is made of. */
+/** Parts of an instance. */
 export interface SupervisedParts {
   readonly data: ModelThreadData;
   readonly log: Logger;

@@ -11,8 +11,14 @@ import {
 } from "./health-codec.ts";
 import { MAX_REQUEST_BYTES } from "./max-request-bytes.ts";
 
-/** "" = the whole server; the last one is the name that TensorFlow Serving's own health service uses. */
-const NAMES: readonly string[] = ["", "tensorflow.serving.PredictionService", "PredictionService"];
+/** "" = the whole server; the last two are the names that TensorFlow Serving's own health service uses. */
+const NAMES: readonly string[] = [
+  "",
+  "tensorflow.serving.PredictionService",
+  "tensorflow.serving.ModelService",
+  "PredictionService",
+  "ModelService",
+];
 
 /** The service grpc.health.v1.Health, which reports whether the server is ready. */
 export const createHealthGrpc: CreateGrpcProtocol = (service) => {
@@ -90,7 +96,7 @@ class HealthService {
 
 /** An open stream of statuses. */
 interface Watcher {
-  /** Whether its service exists; the status of others never changes. */
+  /** True for a service that exists; the status of others never changes. */
   readonly isKnown: boolean;
   readonly unsent: HealthStatus[];
   /** Called at each change, and when the stream is to end. */

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
@@ -9,7 +9,7 @@ import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 export interface FormField {
   /** Its whole name, for errors. */
   readonly field: string;
-  /** What stands before the input's name in it. */
+  /** The part of it before the input's name. */
   readonly type: string;
   readonly dtype: DType;
 }
@@ -19,7 +19,7 @@ const WHOLE_TEXTS: ReadonlySet<string> = new Set(["string", "byte", "bytes"]);
 /** Files of these are one element without dimensions. */
 const SCALAR_FILES: ReadonlySet<string> = new Set(["string", "byte"]);
 
-/** What an element takes at most, be it a number or a packed text, in a block that may grow. */
+/** Memory of an element, at most, be it a number or a packed text, in a block that may grow. */
 const ELEMENT_BYTES = 16;
 
 /** The texts of a field, one for each time it was sent, as a tensor of rank 1. */
@@ -65,7 +65,9 @@ export function filesToTensor(files: readonly Buffer[], field: FormField, budget
   const [file, ...more] = files;
   if (field.dtype === "bytes" && !SCALAR_FILES.has(field.type)) return createTensor("bytes", [files.length], files);
   if (file === undefined || more.length > 0) {
-    throw refusal(`Field "${field.field}" was sent with ${files.length} files; only bytes_ and strings_ take several.`);
+    throw invalidArgument(
+      `Field "${field.field}" was sent with ${files.length} files; only bytes_ and strings_ take several.`,
+    );
   }
   if (field.dtype === "bytes") return createTensor("bytes", [], [file]);
   const { array, bytes } = numericLayout(field.dtype as NumericDType);
@@ -99,7 +101,7 @@ const MAX_SAFE_LENGTH = 15;
 function parseElement(text: string, { field, dtype }: FormField): number | bigint {
   const value = dtype === "bool" ? BOOLEANS.get(text.toLowerCase()) : parseNumber(text, dtype);
   if (value !== undefined) return value;
-  throw refusal(`Field "${field}" has the value "${text.slice(0, 100)}", which is no ${dtype}.`);
+  throw invalidArgument(`Field "${field}" has the value "${text.slice(0, 100)}", which is no ${dtype}.`);
 }
 
 function parseNumber(text: string, dtype: DType): number | bigint | undefined {
@@ -119,8 +121,4 @@ function parseFloating(text: string): number | undefined {
   const infinity = INFINITY.exec(text);
   if (infinity !== null) return infinity[1] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   return DECIMAL.test(text) ? Number(text) : undefined;
-}
-
-function refusal(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

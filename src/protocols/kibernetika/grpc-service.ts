@@ -3,6 +3,7 @@ import { frameParts } from "../../grpc/framed-message.ts";
 import type { CreateGrpcProtocol, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { decodePredictJson, predictJsonParts } from "./grpc-codec.ts";
+import { inferJson } from "./infer-json.ts";
 
 /** The original server's method for JSON, which it added to TensorFlow Serving's service. */
 export const PREDICT_JSON_PATH = "/tensorflow.serving.PredictionService/PredictJSON";
@@ -18,10 +19,7 @@ function predictJsonMethod(service: InferenceService): UnaryMethod {
     if (json.length === 0) {
       throw new ServingError("invalid_argument", "json_string is empty; expected the text of a JSON object.");
     }
-    const answer = await service.infer({ ...call, model: "", signature: "", inputs: { kind: "json", json } });
-    if (answer.outputs.kind !== "json") {
-      throw new ServingError("internal", `The service answered a request for JSON with ${answer.outputs.kind}.`);
-    }
-    return { message: frameParts(predictJsonParts(answer.outputs.json), true), metadata: answer.metadata };
+    const { json: answer, metadata } = await inferJson(service, json, call);
+    return { message: frameParts(predictJsonParts(answer), true), metadata };
   };
 }

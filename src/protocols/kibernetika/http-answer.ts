@@ -3,7 +3,7 @@ import { defineJob } from "../../codec-host/job.ts";
 import { isLargeText } from "../../codec-host/large-message.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -19,7 +19,7 @@ const RAW_HEADERS = { "x-content-type-options": "nosniff", "content-security-pol
 /** Refuses an `out_mime_type` that no answer could have. */
 export function checkMimeType(outMimeType: string): void {
   if (outMimeType === "" || MEDIA_TYPE.test(outMimeType)) return;
-  throw refusal(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
+  throw invalidArgument(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
 }
 
 type Answered = Pick<InferResponse, "outputs" | "metadata" | "contentType">;
@@ -33,22 +33,31 @@ export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAn
   const outputs = filterOutputs(tensorsOf(response), request.outFilter);
   const { metadata: headers } = response;
   const bytes = onlyBytes(outputs);
-  const isRawAsked = request.outMimeType !== "" && request.outMimeType !== JSON_TYPE;
-  const type = response.contentType ?? (isRawAsked ? request.outMimeType : undefined);
+  const type = rawType(response, request);
   if (bytes !== undefined && type !== undefined) {
     return { contentType: withCharset(type), body: bytes, headers: { ...headers, ...RAW_HEADERS } };
   }
-  if (isRawAsked) throw notRaw(request.outMimeType, outputs);
+  if (isRawAsked(request)) throw notRaw(request.outMimeType, outputs);
   return { contentType: JSON_TYPE, body: writeOutputs(outputs), headers };
 }
 
 /** {@link toKibernetikaAnswer} for a codec thread. */
 export const toKibernetikaAnswerJob = defineJob(import.meta.url, "toKibernetikaAnswerJob", toKibernetikaAnswer);
 
-/** Whether writing an answer is work for a codec thread; a single value may be sent as it is. */
+/** Checks if writing an answer is work for a codec thread; a single value whose type is named is sent as it is. */
 export function isLargeAnswer(response: Answered, request: Wanted): boolean {
   const outputs = filterOutputs(tensorsOf(response), request.outFilter);
-  return onlyBytes(outputs) === undefined && isLargeText(outputs.map(([, tensor]) => tensor));
+  const isRaw = onlyBytes(outputs) !== undefined && rawType(response, request) !== undefined;
+  return !isRaw && isLargeText(outputs.map(([, tensor]) => tensor));
+}
+
+/** The media type under which the only output's bytes are sent as they are; undefined = the answer is JSON. */
+function rawType({ contentType }: Answered, request: Wanted): string | undefined {
+  return contentType ?? (isRawAsked(request) ? request.outMimeType : undefined);
+}
+
+function isRawAsked({ outMimeType }: Wanted): boolean {
+  return outMimeType !== "" && outMimeType !== JSON_TYPE;
 }
 
 function tensorsOf({ outputs }: Answered): Tensors {
@@ -58,7 +67,7 @@ function tensorsOf({ outputs }: Answered): Tensors {
 
 type Entries = readonly (readonly [name: string, tensor: Tensor])[];
 
-/** What was asked for: a server behind the proxy may answer with more. */
+/** The outputs that were asked for: a server behind the proxy may answer with more. */
 function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
   const entries = Object.entries(outputs);
   if (names.length === 0) return entries;
@@ -80,7 +89,7 @@ function withCharset(type: string): string {
 
 function notRaw(type: string, outputs: Entries): ServingError {
   const came = outputs.map(([name, { dtype, shape }]) => `${name}: ${dtype} [${shape}]`).join(", ");
-  return refusal(
+  return invalidArgument(
     `out_mime_type ${type} needs exactly one output, of dtype bytes and with one element, but there is ` +
       `${came || "none"}; choose one with out_filter, or leave out_mime_type away.`,
   );
@@ -119,7 +128,3 @@ const STYLE: TensorStyle = {
     else writer.base64(element);
   },
 };
-
-function refusal(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
-}

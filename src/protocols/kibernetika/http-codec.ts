@@ -9,7 +9,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
@@ -37,11 +37,12 @@ export const parseKibernetikaJsonJob = defineJob(import.meta.url, "parseKibernet
 const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
 
 function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
-  if (!isJsonObject(root)) throw refusal(`The body is ${dumpJson(root)}; expected an object with "inputs".`);
+  if (!isJsonObject(root)) throw invalidArgument(`The body is ${dumpJson(root)}; expected an object with "inputs".`);
   const { inputs, out_filter: outFilter = null, out_mime_type: outMimeType = null } = root;
-  if (!isJsonObject(inputs)) throw refusal(`"inputs" is missing or no object; expected {"NAME": {"dtype", "data"}}.`);
+  if (!isJsonObject(inputs))
+    throw invalidArgument(`"inputs" is missing or no object; expected {"NAME": {"dtype", "data"}}.`);
   if (outMimeType !== null && typeof outMimeType !== "string") {
-    throw refusal(`"out_mime_type" is ${dumpJson(outMimeType)}; expected a text such as "image/png".`);
+    throw invalidArgument(`"out_mime_type" is ${dumpJson(outMimeType)}; expected a text such as "image/png".`);
   }
   const entries = Object.entries(inputs);
   budget.countInputs(entries.length);
@@ -52,12 +53,12 @@ function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
 function toNames(value: JsonValue): readonly string[] {
   if (value === null) return [];
   if (isJsonList(value) && value.every((name) => typeof name === "string")) return value as readonly string[];
-  throw refusal(`"out_filter" is ${dumpJson(value)}; expected a list of output names.`);
+  throw invalidArgument(`"out_filter" is ${dumpJson(value)}; expected a list of output names.`);
 }
 
 function toInput(name: string, input: JsonValue): Tensor {
-  if (!isJsonObject(input)) throw refusal(`Input "${name}" is ${dumpJson(input)}; expected {"dtype", "data"}.`);
-  if (input.data === undefined) throw refusal(`Input "${name}" has no "data".`);
+  if (!isJsonObject(input)) throw invalidArgument(`Input "${name}" is ${dumpJson(input)}; expected {"dtype", "data"}.`);
+  if (input.data === undefined) throw invalidArgument(`Input "${name}" has no "data".`);
   return toJsonTensor(input.data, toDType(name, input), createKibernetikaDialect(name));
 }
 
@@ -66,12 +67,8 @@ function toDType(name: string, { dtype }: JsonObject): DType {
   if (typeof dtype === "string") found = dtypeOfName(dtype);
   else if (dtype instanceof JsonNumbers && dtype.shape.length === 0) found = dtypeOfNumber(Number(dtype.at(0)));
   if (found !== undefined) return found;
-  throw refusal(
+  throw invalidArgument(
     `Input "${name}" has dtype ${dtype === undefined ? "missing" : dumpJson(dtype)}; ` +
       `expected a number of TensorFlow's DataType (1 = float32, 3 = int32, 7 = string …) or a name such as "float32".`,
   );
-}
-
-function refusal(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

@@ -1,6 +1,6 @@
 import busboy from "busboy";
 import { defineJob } from "../../codec-host/job.ts";
-import { publicText, ServingError } from "../../errors.ts";
+import { invalidArgument, publicText, ServingError } from "../../errors.ts";
 import { DecodeBudget, MAX_INPUTS } from "../../limits/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
@@ -8,7 +8,7 @@ import { dtypeOfName } from "./dtype.ts";
 import { filesToTensor, textsToTensor } from "./form-tensor.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
 
-/** What may stand before the first underscore of a field's name, for files and for texts. */
+/** Types that may precede the first underscore of a field's name, for files and for texts. */
 export const FORM_TYPES = [
   "float",
   "double",
@@ -43,7 +43,7 @@ export async function parseKibernetikaForm(
   const { texts, files } = await splitForm(body, contentType);
   const inputs = new Map<string, Tensor>();
   const add = (field: string, name: string, tensor: Tensor) => {
-    if (inputs.has(name)) throw refusal(`Field "${field}" is a second value for input "${name}".`);
+    if (inputs.has(name)) throw invalidArgument(`Field "${field}" is a second value for input "${name}".`);
     inputs.set(name, tensor);
   };
   for (const [field, values] of texts) {
@@ -69,7 +69,7 @@ interface Target {
   readonly name: string;
 }
 
-/** What TYPE_NAME means; undefined for a field of another kind, such as `raw_input`. */
+/** Meaning of TYPE_NAME; undefined for a field of another kind, such as `raw_input`. */
 function targetOf(field: string): Target | undefined {
   const [prefix = "", ...rest] = field.split("_");
   const type = FORM_TYPES.find((known) => known === prefix);
@@ -102,7 +102,7 @@ function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
         stream.on("end", () => append(files, name ?? "", Buffer.concat(chunks)));
       });
       parser.on("partsLimit", () =>
-        reject(refusal(`The form has more than ${MAX_INPUTS} fields and files; send fewer.`)),
+        reject(invalidArgument(`The form has more than ${MAX_INPUTS} fields and files; send fewer.`)),
       );
       parser.on("error", fail);
       parser.on("close", () => resolve({ texts, files }));
@@ -120,9 +120,5 @@ function append<Value>(fields: Map<string, Value[]>, name: string, value: Value)
 }
 
 function unknownType(field: string): ServingError {
-  return refusal(`File field "${field}" is not called TYPE_NAME; TYPE is one of ${FORM_TYPES.join(", ")}.`);
-}
-
-function refusal(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
+  return invalidArgument(`File field "${field}" is not called TYPE_NAME; TYPE is one of ${FORM_TYPES.join(", ")}.`);
 }

@@ -2,11 +2,14 @@ import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { HttpAnswer, HttpDependencies, HttpRoute, HttpRoutes, RouteHandler } from "../../proxy/http-route.ts";
-import type { InferenceService } from "../../serving/inference-service.ts";
+import type { CreateHttpProtocol, HttpAnswer } from "../../proxy/http-route.ts";
+import type { CallOptions, InferenceService, InferResponse } from "../../serving/inference-service.ts";
+import { requireSignature } from "../../serving/require-signature.ts";
+import { assertOutputs } from "../../signature/assert-outputs.ts";
 import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toKibernetikaAnswerJob } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
+import { inferJson } from "./infer-json.ts";
 
 const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
 const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
@@ -15,42 +18,25 @@ const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain", "application/
 const INT64_MAX = 2n ** 63n - 1n;
 
 /** The original tool's proxy: `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and `POST /serving-proxy`. */
-export function createKibernetikaRoutes({ service }: HttpDependencies): HttpRoutes {
-  return (method, url) => {
-    const isPredict = PREDICT.test(url);
-    if (!isPredict && !PREDICT_JSON.test(url)) return undefined;
-    if (method !== "POST") return REFUSAL;
-    const answer: RouteHandler = (exchange) =>
-      isPredict ? predict(service, url, exchange) : predictJson(service, exchange);
-    return { kind: "inference", answer };
-  };
-}
-
-const REFUSAL: HttpRoute = {
-  kind: "read",
-  answer: async ({ request }) => {
-    throw new HttpError(405, `${request.method} is not possible here; send POST.`, { allow: "POST" });
-  },
-};
+export const createKibernetikaHttp: CreateHttpProtocol = ({ service }) => ({
+  inference: [
+    {
+      path: "/predict{/:model{/:signature{/:version}}}",
+      find: (url) => (PREDICT.test(url) ? (exchange) => predict(service, url, exchange) : undefined),
+    },
+    {
+      path: "/serving-proxy",
+      find: (url) => (PREDICT_JSON.test(url) ? (exchange) => predictJson(service, exchange) : undefined),
+    },
+  ],
+});
 
 async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
-  const { signature, version } = parsePath(url);
-  const { id, metadata, signal, memory, record, deadline } = exchange.callInfo();
+  const choice = parsePath(url);
+  const call = exchange.callInfo();
   const request = await readRequest(exchange);
   checkMimeType(request.outMimeType);
-  const response = await service.infer({
-    id,
-    metadata,
-    signal,
-    memory,
-    record,
-    deadline,
-    model: "",
-    version,
-    signature,
-    inputs: { kind: "tensors", tensors: request.inputs },
-    outputs: request.outFilter.length > 0 ? request.outFilter : undefined,
-  });
+  const response = await infer(service, { choice, request, call });
   if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);
   const { outFilter, outMimeType } = request;
   const { outputs, metadata: headers, contentType } = response;
@@ -58,6 +44,24 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
     { outputs, metadata: headers, ...(contentType !== undefined && { contentType }) },
     { outFilter, outMimeType },
   ]);
+}
+
+interface KibernetikaCall {
+  readonly choice: PathChoice;
+  readonly request: KibernetikaRequest;
+  readonly call: CallOptions;
+}
+
+async function infer(service: InferenceService, { choice, request, call }: KibernetikaCall): Promise<InferResponse> {
+  const lease = await service.acquire({ model: "", version: choice.version });
+  try {
+    const signature = requireSignature(choice.signature, lease.description);
+    const outputs = request.outFilter.length > 0 ? request.outFilter : undefined;
+    assertOutputs(outputs, signature.spec?.outputs);
+    return await lease.infer({ signature, inputs: { kind: "tensors", tensors: request.inputs }, outputs, call });
+  } finally {
+    lease.release();
+  }
 }
 
 async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> {
@@ -118,12 +122,6 @@ async function predictJson(service: InferenceService, exchange: HttpExchange): P
       "The body is empty; expected a JSON object with an input under each name.",
     );
   }
-  const { outputs, metadata } = await service.infer({
-    ...exchange.callInfo(),
-    model: "",
-    signature: "",
-    inputs: { kind: "json", json },
-  });
-  if (outputs.kind === "json") return { contentType: "application/json", body: outputs.json, headers: metadata };
-  throw new ServingError("internal", "The service answered a request of kind json with tensors.");
+  const answer = await inferJson(service, json, exchange.callInfo());
+  return { contentType: "application/json", body: answer.json, headers: answer.metadata };
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { fitsShape } from "../../signature/fits-shape.ts";
 import { isConvertible } from "../../signature/is-convertible.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
@@ -8,7 +8,7 @@ import { datatypeOf } from "./datatype.ts";
 import { requestError } from "./request-error.ts";
 import { givesOutputs, takesInputs } from "./takes-inputs.ts";
 
-/** What of a request its model's signature has something to say about. */
+/** The parts of a request that are checked against its model's signature. */
 export interface CheckedRequest {
   readonly model: string;
   /** The client's own, empty if it gave none. */
@@ -36,7 +36,7 @@ function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): voi
   for (const [name, tensor] of Object.entries(request.inputs)) {
     const spec = specs.find((one) => one.name === name);
     if (spec === undefined) {
-      throw invalid(`unexpected inference input '${name}' for model '${request.model}'. ${takesInputs(specs)}`);
+      throw invalidArgument(`unexpected inference input '${name}' for model '${request.model}'. ${takesInputs(specs)}`);
     }
     const isPicture = tensor.dtype === "bytes" && takesPictures(spec);
     if (!isPicture) checkInput(request, tensor, spec);
@@ -82,17 +82,13 @@ function checkOutputs({ model, outputs }: CheckedRequest, specs: readonly Tensor
   const seen = new Set<string>();
   for (const name of outputs) {
     if (specs !== undefined && !specs.some((spec) => spec.name === name)) {
-      throw invalid(`unexpected inference output '${name}' for model '${model}'. ${givesOutputs(specs)}`);
+      throw invalidArgument(`unexpected inference output '${name}' for model '${model}'. ${givesOutputs(specs)}`);
     }
-    if (seen.has(name)) throw invalid(`output '${name}' already exists in request`);
+    if (seen.has(name)) throw invalidArgument(`output '${name}' already exists in request`);
     seen.add(name);
   }
 }
 
 function list(names: readonly string[]): string {
   return `[${names.map((name) => `'${name}'`).join(",")}]`;
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

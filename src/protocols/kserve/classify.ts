@@ -5,7 +5,7 @@ import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { greatest, valueAt } from "./greatest.ts";
 
-/** How many classes a client wants of an output, and what they are called. */
+/** An output to classify, with the number of classes that a client wants, and their names. */
 export interface ClassifiedOutput {
   readonly name: string;
   readonly count: number;
@@ -13,7 +13,7 @@ export interface ClassifiedOutput {
   readonly labels?: readonly string[] | undefined;
 }
 
-/** What one class takes while its text is made, in bytes. */
+/** Memory of one class while its text is made, in bytes. */
 const CLASS_BYTES = 128;
 
 /**

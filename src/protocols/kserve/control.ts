@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Parameters } from "./parameters.ts";
 
@@ -34,11 +34,7 @@ async function rename(action: "load" | "unload", model: string, change: Promise<
 /** Throws, with Triton's texts, for a name that no model there may have. */
 function assertName(model: string): void {
   const name = model.trim();
-  if (name === "") throw invalid("Model name cannot be empty. Please enter a valid name to deploy.");
+  if (name === "") throw invalidArgument("Model name cannot be empty. Please enter a valid name to deploy.");
   if (name !== ".." && !name.includes("/")) return;
-  throw invalid(`invalid model name '${model}', model name must not contain path traversal characters`);
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
+  throw invalidArgument(`invalid model name '${model}', model name must not contain path traversal characters`);
 }

@@ -1,6 +1,9 @@
 import type { DType } from "../../tensor/dtype.ts";
 
-/** How KServe V2 names a dtype: in requests, in a model's configuration, and the typed field that may hold its values. */
+/**
+ * Names of a dtype in KServe V2: in requests, in a model's configuration, and of the typed field that may hold its
+ * values.
+ */
 interface Datatype {
   readonly name: string;
   readonly dtype: DType;

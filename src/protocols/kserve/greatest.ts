@@ -83,7 +83,7 @@ class LastOnTop {
     }
   }
 
-  /** Whether what lay lower was later, and lies higher now. */
+  /** Exchanges two places where the lower one came later; tells if it did. */
   #swapIfLater(higher: number, lower: number): boolean {
     const heap = this.#heap;
     const [above, below] = [heap[higher] as number, heap[lower] as number];

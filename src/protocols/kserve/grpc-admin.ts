@@ -17,13 +17,16 @@ import { serverMetadata } from "./server-metadata.ts";
 import { assertAllRegions, noSharedMemory, type SharedMemoryKind } from "./shared-memory.ts";
 import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
 
-/** What calls need. */
+/** Parts that calls need. */
 export interface AdminContext {
   readonly service: InferenceService;
   readonly log: Pick<Logger, "level" | "filter" | "info">;
 }
 
-/** What a call answers, in protobuf's JSON form; `assertMay` throws unless the client may do what only some requests do. */
+/**
+ * A call whose answer is in protobuf's JSON form; `assertMay` throws unless the client may do what only some requests
+ * do.
+ */
 type AdminCall = (request: JsonObject, context: AdminContext, assertMay: (kind: CallKind) => void) => Promise<unknown>;
 
 /** Every call beside inference, by name; the messages of a call are named after it. */
@@ -118,7 +121,8 @@ async function isReady(ref: ModelRef, service: InferenceService): Promise<boolea
   try {
     return isModelReady(service, await describeModel(service, ref));
   } catch (reason) {
-    if (ServingError.from(reason).code === "not_found") return false;
+    const { code } = ServingError.from(reason);
+    if (code === "not_found" || code === "unavailable") return false;
     throw reason;
   }
 }

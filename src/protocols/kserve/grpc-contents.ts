@@ -12,15 +12,15 @@ import {
 } from "../../codecs/protobuf/packed-varints.ts";
 import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, delimited, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { ByteList } from "../../limits/byte-list.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import { createTensor, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";
 import { datatypeNamed, datatypeOfContents } from "./datatype.ts";
-import { dtypeOfInput, ELEMENT_BYTES, elementsOf, type InputHead } from "./raw-tensor.ts";
+import { dtypeOfInput, elementsOf, type InputHead } from "./raw-tensor.ts";
 
 /** Fields of InferTensorContents by number, and the wire type of one value. */
 const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
@@ -52,7 +52,7 @@ export class KserveContents {
     this.#budget = budget;
   }
 
-  /** Whether no value was sent. */
+  /** True where no value was sent. */
   get isEmpty(): boolean {
     return this.#blocks.size === 0 && this.#strings.count === 0;
   }
@@ -149,22 +149,20 @@ function countVarints(block: Uint8Array): number {
 
 function wrongField({ name, datatype }: InputHead, model: string, used: number | undefined): ServingError {
   if (used === undefined || datatypeNamed(datatype)?.contents === undefined) {
-    return invalid(`input '${name}' for model '${model}' is ${datatype}, which goes into raw_input_contents only`);
+    return invalidArgument(
+      `input '${name}' for model '${model}' is ${datatype}, which goes into raw_input_contents only`,
+    );
   }
-  return invalid(
+  return invalidArgument(
     `unexpected explicit tensor data for input tensor '${name}' for model '${model}' of type '${datatypeOfContents(used)}', expected datatype '${datatype}'`,
   );
 }
 
 function wrongCount({ name, shape }: InputHead, model: string, got: number): ServingError {
   const expected = shape.reduce((product, size) => product * size, 1);
-  return invalid(
+  return invalidArgument(
     `unexpected number of elements for input '${name}' for model '${model}'. Expected ${expected}, got ${got}`,
   );
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }
 
 /** The fields of a tensor's InferTensorContents; undefined where the protocol has no typed field (FP16, BF16). */

@@ -7,7 +7,7 @@ import type { Parameter } from "./parameters.ts";
 const ENTRY = { key: 1, value: 2 } as const;
 /** Field numbers of inference.InferParameter. */
 const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as const;
-/** What an entry costs while it is read. */
+/** Memory of an entry while it is read. */
 const ENTRY_BYTES = 256;
 
 /** Reads one entry of a `map<string, InferParameter>` into `parameters`; one without a value is left out. */

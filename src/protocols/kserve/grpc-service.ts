@@ -3,14 +3,8 @@ import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { ADMIN_CALL_NAMES, adminKind, adminMethod } from "./grpc-admin.ts";
-import {
-  decodeInferRequestJob,
-  decodeInferRequestQuickly,
-  frameInferResponse,
-  frameInferResponseJob,
-  INFER_NESTING,
-  isLargeResponse,
-} from "./grpc-codec.ts";
+import { decodeInferRequestJob, decodeInferRequestQuickly, INFER_NESTING } from "./grpc-request.ts";
+import { frameInferResponse, frameInferResponseJob, isLargeResponse } from "./grpc-response.ts";
 import { inferStreamMethod } from "./grpc-stream.ts";
 import { inferKserve } from "./infer-kserve.ts";
 

@@ -8,20 +8,18 @@ import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../gr
 import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
 import type { MemoryShare } from "../../limits/memory-budget.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
-import type { InferenceService } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
 import { cutText } from "../../text/cut-text.ts";
+import { decodeInferRequestJob, decodeInferRequestQuickly, requestIdOf } from "./grpc-request.ts";
 import {
-  decodeInferRequestJob,
-  decodeInferRequestQuickly,
   encodeStreamError,
   encodeStreamResponse,
   encodeStreamResponseJob,
   isLargeCopy,
   isLargeResponse,
-  requestIdOf,
   type StreamForm,
-} from "./grpc-codec.ts";
-import { type CallContext, inferKserve, type KserveAnswer } from "./infer-kserve.ts";
+} from "./grpc-response.ts";
+import { inferKserve, type KserveAnswer } from "./infer-kserve.ts";
 
 /** Requests of one stream at once, until their answers have left; the next ones wait in the client. */
 const MAX_IN_FLIGHT = 32;
@@ -136,7 +134,7 @@ class InferStream {
     }
   }
 
-  async #encode(answer: KserveAnswer, form: StreamForm, call: CallContext): Promise<Buffer> {
+  async #encode(answer: KserveAnswer, form: StreamForm, call: CallOptions): Promise<Buffer> {
     const { encoding, tellsFinal } = form;
     if (!isLargeResponse(answer, encoding) && !isLargeCopy(answer)) return encodeStreamResponse(answer, form);
     const message = await encodeInThread(encodeStreamResponseJob, [answer, { encoding, tellsFinal }], call);

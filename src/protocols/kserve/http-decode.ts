@@ -12,7 +12,7 @@ export interface DecodedInfer {
   readonly form: AnswerForm;
 }
 
-/** How a body is decoded. */
+/** Facts needed to decode a body. */
 export interface DecodeInferOptions {
   readonly model: string;
   readonly version: string;
@@ -20,7 +20,7 @@ export interface DecodeInferOptions {
   readonly headerLength: number;
   /** Bounds what is made of the body. */
   readonly maxBytes: number;
-  /** Whether this is the main thread, which leaves to others what takes long. */
+  /** True in the main thread, which leaves long work to others. */
   readonly isInline?: boolean;
 }
 
@@ -49,7 +49,7 @@ function decodeLargeInfer(body: Uint8Array, options: DecodeInferOptions): Decode
 /** A copy of so many bytes takes a few milliseconds. */
 const LARGE_COPY_BYTES = 16 * 1024 * 1024;
 
-/** Whether a binary part has many elements to be found, or numbers that cannot be viewed where they lie. */
+/** Checks if a binary part has many elements to be found, or numbers that cannot be viewed in place. */
 function isHeavy({ inputs }: KserveBody, binary: Uint8Array): boolean {
   if (binary.length <= LARGE_MESSAGE_BYTES) return false;
   const isBinary = ({ data }: JsonInput) => data === undefined;

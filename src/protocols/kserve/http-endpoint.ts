@@ -19,11 +19,11 @@ export interface KserveEndpoint {
   readonly kind: CallKind;
   /** With `{name}`, `{version}` and `{region}`. */
   readonly path: string;
-  /** What it does, for the OpenAPI document. */
+  /** Purpose, for the OpenAPI document. */
   readonly summary: string;
-  /** Whether the status alone is the answer; default false. */
+  /** True where the status alone is the answer; default false. */
   readonly isEmpty?: true;
-  /** What it takes and answers, for the OpenAPI document. */
+  /** Schemas of body and answer, for the OpenAPI document. */
   readonly schemas?: EndpointSchemas;
   readonly answer: (call: KserveCall) => Promise<HttpAnswer>;
 }

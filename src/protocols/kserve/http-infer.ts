@@ -1,19 +1,19 @@
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { compressAnswer } from "../../proxy/compress-answer.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
+import type { InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
 import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
 import { toRawInput } from "./http-raw-request.ts";
 import { type AnswerForm, isLargeJson, type KserveBodyParts, writeAnswer, writeAnswerJob } from "./http-response.ts";
-import { inferKserve } from "./infer-kserve.ts";
+import { inferLeased } from "./infer-kserve.ts";
 import { defaultSignature } from "./model-metadata.ts";
-import { describeModel, toModelRef } from "./model-ref.ts";
+import { acquireModel, toModelRef } from "./model-ref.ts";
 import { NO_PARAMETERS } from "./parameters.ts";
 
-/** Which model a URL names. */
+/** The model and version that a URL names. */
 export interface ModelPath {
   readonly model: string;
   /** Empty = the highest. */
@@ -33,17 +33,37 @@ export async function answerInfer(
   const header = exchange.request.headers[HEADER_LENGTH];
   const body = await exchange.readBody(alignmentOf(header));
   const call = exchange.callInfo();
-  const description = await describeModel(service, toModelRef(path.model, path.version));
-  const headerLength = readHeaderLength(header, body.length);
-  const { request, form } =
-    headerLength === 0 && body.length > 0
-      ? readRaw(description, path, { body, maxBytes: exchange.maxMessageBytes })
-      : await decode({ body, headerLength, path }, exchange);
-  const answer = await inferKserve(service, request, call);
+  const lease = await acquireModel(service, toModelRef(path.model, path.version));
+  const { request, form } = await read({ body, header, path }, lease, exchange);
+  if (request.id !== "") exchange.record.id = request.id;
+  const answer = await inferLeased(lease, request, call);
   const parts = isLargeJson(answer, form)
     ? await exchange.encode(writeAnswerJob, [answer, form])
     : writeAnswer(answer, form);
   return compressAnswer(toHttpAnswer(parts, answer.metadata), exchange);
+}
+
+interface ReceivedInfer {
+  readonly body: Uint8Array;
+  /** Value of the header that says where JSON ends. */
+  readonly header: string | string[] | undefined;
+  readonly path: ModelPath;
+}
+
+/** Releases the lease where the body cannot be read. */
+async function read(
+  { body, header, path }: ReceivedInfer,
+  lease: Lease,
+  exchange: HttpExchange,
+): Promise<DecodedInfer> {
+  try {
+    const headerLength = readHeaderLength(header, body.length);
+    if (headerLength > 0 || body.length === 0) return await decode({ body, headerLength, path }, exchange);
+    return readRaw(lease.description, path, { body, maxBytes: exchange.maxMessageBytes });
+  } catch (reason) {
+    lease.release();
+    throw reason;
+  }
 }
 
 interface JsonBody {
@@ -61,7 +81,7 @@ function decode({ body, headerLength, path }: JsonBody, exchange: HttpExchange):
   return decoded ?? exchange.decode(decodeInferJob, [body, options], body);
 }
 
-/** Where the binary part is said to begin. */
+/** Index at which the binary part begins, by its header. */
 function alignmentOf(header: string | string[] | undefined): number {
   return /^\d{1,9}$/.test(String(header)) ? Number(header) : 0;
 }
@@ -73,11 +93,13 @@ const RAW_FORM: AnswerForm = { isBinary: true, isStrict: false, outputs: [] };
 function readHeaderLength(text: string | string[] | undefined, bodyLength: number): number {
   if (text === undefined) return bodyLength;
   if (typeof text !== "string" || !/^-?\d+$/.test(text.trim())) {
-    throw invalid(`Unable to parse Inference-Header-Content-Length, got: ${String(text).slice(0, 40)}`);
+    throw invalidArgument(`Unable to parse Inference-Header-Content-Length, got: ${String(text).slice(0, 40)}`);
   }
   const length = Number(text);
   if (length >= 0 && length <= bodyLength) return length;
-  throw invalid(`inference header size should be in range (0, ${bodyLength}), got: ${text.trim().slice(0, 40)}`);
+  throw invalidArgument(
+    `inference header size should be in range (0, ${bodyLength}), got: ${text.trim().slice(0, 40)}`,
+  );
 }
 
 interface RawBody {
@@ -104,8 +126,4 @@ function toHttpAnswer({ json, binary }: KserveBodyParts, headers: HttpAnswer["he
     rest: binary,
     headers: { ...headers, "Inference-Header-Content-Length": String(json.length) },
   };
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

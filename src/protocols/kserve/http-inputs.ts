@@ -1,5 +1,6 @@
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
+import { ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { imageFormat } from "../../media/image-format.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
@@ -7,7 +8,7 @@ import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts"
 import type { JsonInput } from "./http-request.ts";
 import { createKserveDialect } from "./json-dialect.ts";
 import { readUnsigned, refuseSharedMemory } from "./parameters.ts";
-import { dtypeOfInput, ELEMENT_BYTES, elementsOf, fromRaw, type InputContext, LENGTH_BYTES } from "./raw-tensor.ts";
+import { dtypeOfInput, elementsOf, fromRaw, type InputContext, LENGTH_BYTES } from "./raw-tensor.ts";
 
 const SIZE = "binary_data_size";
 
@@ -39,7 +40,7 @@ function lastBinaryInput(inputs: readonly JsonInput[]): JsonInput | undefined {
 function fromJson(input: JsonInput, context: InputContext): Tensor {
   const { name, shape, data = null, parameters } = input;
   if (parameters.has(SIZE)) {
-    throw invalid(
+    throw invalidArgument(
       `Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters'; input '${name}' has both`,
     );
   }
@@ -47,10 +48,10 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
   const count = elementsOf(input, context.model);
   const tensor = toJsonTensor(data, dtype, createKserveDialect(name));
   if (elementCount(tensor.shape) === count) return reshape(tensor, shape);
-  throw invalid("Unable to parse 'data': Shape does not match true shape of 'data' field");
+  throw invalidArgument("Unable to parse 'data': Shape does not match true shape of 'data' field");
 }
 
-/** Whether the first four bytes are the length of the rest. */
+/** Checks that the first four bytes are the length of the rest. */
 function isPrefixed(bytes: Uint8Array): boolean {
   const { buffer, byteOffset, length } = bytes;
   return length >= LENGTH_BYTES && new DataView(buffer, byteOffset).getUint32(0, true) === length - LENGTH_BYTES;
@@ -59,7 +60,7 @@ function isPrefixed(bytes: Uint8Array): boolean {
 /** Sizes written as text: OpenVINO's documents write even one so. */
 function parseSizes(text: string): readonly number[] {
   if (/^\s*\d{1,15}(\s*,\s*\d{1,15})*\s*$/.test(text)) return text.split(",").map(Number);
-  throw invalid(
+  throw invalidArgument(
     `${SIZE} parameter is invalid and cannot be parsed: '${text.slice(0, 40)}'; expected an integer, or sizes of pictures separated by commas`,
   );
 }
@@ -84,7 +85,10 @@ class BinaryPart {
     return this.#isBare(input, bytes) ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
   }
 
-  /** Whether one element stands without its length, as a picture may, and anything whose size was told as text: its own first bytes would be an absurd length. */
+  /**
+   * Checks that one element has no length before it, as an image may, and anything whose size was given as text: its
+   * own first bytes would be an absurd length.
+   */
   #isBare({ datatype, shape, parameters }: JsonInput, bytes: Uint8Array): boolean {
     const size = parameters.get(SIZE);
     if (datatype !== "BYTES" || typeof size === "number" || isPrefixed(bytes)) return false;
@@ -95,7 +99,7 @@ class BinaryPart {
   /** Refuses bytes that no input took. */
   end(): void {
     if (this.#position === this.#bytes.length) return;
-    throw invalid(`unexpected additional input data for model '${this.#context.model}'`);
+    throw invalidArgument(`unexpected additional input data for model '${this.#context.model}'`);
   }
 
   #sizeOf(input: JsonInput, isLast: boolean): number {
@@ -104,14 +108,14 @@ class BinaryPart {
     const dtype = dtypeOfInput(input, this.#context.model);
     if (dtype !== "bytes") return elementsOf(input, this.#context.model) * numericLayout(dtype).bytes;
     if (isLast) return this.#bytes.length - this.#position;
-    throw invalid(
+    throw invalidArgument(
       `Unable to parse '${SIZE}': input '${input.name}' is BYTES and not the last one, so it must state it`,
     );
   }
 
   #takePictures(input: JsonInput, sizes: readonly number[]): Tensor {
     if (input.datatype !== "BYTES") {
-      throw invalid(
+      throw invalidArgument(
         `${SIZE} has ${sizes.length} sizes for input '${input.name}', which is ${input.datatype}; expected one, as only BYTES may be pictures`,
       );
     }
@@ -122,7 +126,7 @@ class BinaryPart {
   #toElements(input: JsonInput, elements: readonly Uint8Array[]): Tensor {
     this.#context.budget.spend(elements.length * ELEMENT_BYTES, () => `${elements.length} elements`);
     if (elementsOf(input, this.#context.model) === elements.length) return createTensor("bytes", input.shape, elements);
-    throw invalid(
+    throw invalidArgument(
       `input '${input.name}' for model '${this.#context.model}' has shape [${input.shape}], but ${elements.length} elements came`,
     );
   }
@@ -131,15 +135,11 @@ class BinaryPart {
     const start = this.#position;
     const missing = start + size - this.#bytes.length;
     if (missing > 0) {
-      throw invalid(
+      throw invalidArgument(
         `unexpected size for input '${name}', expecting ${missing} additional bytes for model '${this.#context.model}'`,
       );
     }
     this.#position += size;
     return this.#bytes.subarray(start, this.#position);
   }
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 import type { RequestedOutput } from "./infer-kserve.ts";
@@ -56,7 +56,7 @@ function toList(member: string, value: JsonValue | undefined): readonly JsonValu
 
 const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
 
-/** What the JSON reader says before its own words. */
+/** Words of the JSON reader before its own message. */
 const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
 
 /** Parses a body that is one JSON object, with the numbers that Triton takes; throws `invalid_argument` with its texts. */
@@ -70,7 +70,7 @@ export function parseKserveObject(text: Uint8Array, budget: DecodeBudget): JsonO
 
 function toRoot(root: JsonValue): JsonObject {
   if (isJsonObject(root)) return root;
-  throw invalid(`failed to parse the request JSON buffer: it is ${dumpJson(root)}; expected an object`);
+  throw invalidArgument(`failed to parse the request JSON buffer: it is ${dumpJson(root)}; expected an object`);
 }
 
 function inTritonsWords(cause: unknown): unknown {
@@ -132,9 +132,5 @@ function shown(value: JsonValue | undefined): string {
 }
 
 function unable(member: string, why: string): ServingError {
-  return invalid(`Unable to parse '${member}': ${why}`);
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
+  return invalidArgument(`Unable to parse '${member}': ${why}`);
 }

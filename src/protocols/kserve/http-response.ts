@@ -9,12 +9,12 @@ import type { AnsweredOutput, KserveAnswer, RequestedOutput } from "./infer-kser
 import { type Parameters, readBoolean } from "./parameters.ts";
 import { rawSize, toRaw } from "./raw-tensor.ts";
 
-/** How a client wants its answer. */
+/** Form in which a client wants its answer. */
 export interface AnswerForm {
   /** `binary_data_output`: where outputs go that say nothing themselves. */
   readonly isBinary: boolean;
   readonly outputs: readonly RequestedOutput[];
-  /** Whether NaN and infinities are written as null, since strict JSON has no word for them. */
+  /** True to write NaN and infinities as null, since strict JSON has no word for them. */
   readonly isStrict: boolean;
 }
 
@@ -59,7 +59,7 @@ export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyP
 /** {@link writeAnswer} for a codec thread. */
 export const writeAnswerJob = defineJob(import.meta.url, "writeAnswerJob", writeAnswer);
 
-/** Whether writing an answer is work for a codec thread: numbers that go as bytes are none. */
+/** Checks if writing an answer is work for a codec thread: numbers that are sent as bytes are not. */
 export function isLargeJson({ outputs }: KserveAnswer, form: AnswerForm): boolean {
   const isText = (output: AnsweredOutput) => !wantsBytes(output, form);
   const hasManyBytes = outputs.some(

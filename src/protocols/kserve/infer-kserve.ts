@@ -2,14 +2,15 @@ import type { JobOptions } from "../../codec-host/codec-pool.ts";
 import { codecs } from "../../codec-host/codecs.ts";
 import { MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
-import type { InferenceService, InferRequest } from "../../serving/inference-service.ts";
-import { defaultSignatureName, type Signature } from "../../signature/signature.ts";
+import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import { requireSignature } from "../../serving/require-signature.ts";
+import type { Signature } from "../../signature/signature.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { checkRequest } from "./check-request.ts";
 import { type ClassifiedOutput, classify, classifyJob } from "./classify.ts";
 import { datatypeOf } from "./datatype.ts";
-import { describeModel, toModelRef } from "./model-ref.ts";
-import { type Parameters, readScheduling, readUnsigned, refuseSharedMemory } from "./parameters.ts";
+import { acquireModel, toModelRef } from "./model-ref.ts";
+import { type Parameters, readScheduling, readUnsigned, refuseSharedMemory, type Scheduling } from "./parameters.ts";
 
 /** A ModelInferRequest of either wire, its inputs as tensors. */
 export interface KserveRequest {
@@ -31,7 +32,7 @@ export interface RequestedOutput {
   readonly parameters: Parameters;
 }
 
-/** What goes back, the same for either wire. */
+/** The answer to an inference request, the same for either transport. */
 export interface KserveAnswer {
   readonly model: string;
   readonly version: bigint;
@@ -48,48 +49,48 @@ export interface AnsweredOutput {
   readonly tensor: Tensor;
 }
 
-/** What a call has beside its message. */
-export type CallContext = Pick<InferRequest, "id" | "metadata" | "signal" | "deadline" | "memory" | "record">;
-
 /** Runs one request: resolves the model, checks, infers, filters, classifies. Throws {@link ServingError} with Triton's texts. */
 export async function inferKserve(
   service: InferenceService,
   request: KserveRequest,
-  call: CallContext,
+  call: CallOptions,
 ): Promise<KserveAnswer> {
-  const { record } = call;
-  if (record !== undefined) {
-    record.model = request.model;
-    if (request.id !== "") record.id = request.id;
-  }
+  noteRequest(request, call);
   const ref = toModelRef(request.model, request.version);
-  const scheduling = readScheduling(request.parameters);
-  const { model, signatures } = await describeModel(service, ref);
-  const inputs = toRecord(request, model);
-  const wanted = request.outputs.map(({ name }) => name);
-  for (const { name, parameters } of request.outputs) refuseSharedMemory(parameters, `output '${name}'`);
-  const signature = chooseSignature(signatures, scheduling.signature);
-  if (signature !== undefined) checkRequest({ model, id: request.id, inputs, outputs: wanted }, signature);
-  const { metadata, signal, deadline, memory } = call;
-  // Not spread: an object made of two others has a hidden class of its own, which outlives the request.
-  const answer = await service.infer({
-    id: request.id || call.id,
-    metadata,
-    signal,
-    deadline,
-    memory,
-    record,
-    model: ref.model,
-    version: ref.version,
-    signature: scheduling.signature,
-    priority: scheduling.priority,
-    queueTimeoutMs: scheduling.queueTimeoutMs,
-    inputs: { kind: "tensors", tensors: inputs },
-    outputs: wanted.length > 0 ? wanted : undefined,
-  });
-  if (answer.outputs.kind !== "tensors") throw new ServingError("internal", "The service answered tensors with JSON.");
-  const outputs = await answered(answer.outputs.tensors, request.outputs, { signature, call });
-  return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
+  return inferLeased(await acquireModel(service, ref), request, call);
+}
+
+/** Notes for the log what a request calls itself and its model. */
+function noteRequest({ model, id }: KserveRequest, { record }: CallOptions): void {
+  if (record === undefined) return;
+  record.model = model;
+  if (id !== "") record.id = id;
+}
+
+/** Runs a request as {@link inferKserve} does, on a leased model, and releases the lease. */
+export async function inferLeased(lease: Lease, request: KserveRequest, call: CallOptions): Promise<KserveAnswer> {
+  try {
+    const scheduling = readScheduling(request.parameters);
+    const { model } = lease.description;
+    const inputs = toRecord(request, model);
+    const wanted = request.outputs.map(({ name }) => name);
+    for (const { name, parameters } of request.outputs) refuseSharedMemory(parameters, `output '${name}'`);
+    const signature = requireSignature(scheduling.signature, lease.description);
+    const { spec } = signature;
+    if (spec !== undefined) checkRequest({ model, id: request.id, inputs, outputs: wanted }, spec);
+    const answer = await lease.infer({
+      signature,
+      inputs: { kind: "tensors", tensors: inputs },
+      outputs: wanted.length > 0 ? wanted : undefined,
+      call: withScheduling(call, request.id, scheduling),
+    });
+    if (answer.outputs.kind !== "tensors")
+      throw new ServingError("internal", "The service answered tensors with JSON.");
+    const outputs = await answered(answer.outputs.tensors, request.outputs, { signature: spec, call });
+    return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
+  } finally {
+    lease.release();
+  }
 }
 
 function toRecord({ inputs }: KserveRequest, model: string): Tensors {
@@ -103,9 +104,10 @@ function toRecord({ inputs }: KserveRequest, model: string): Tensors {
   return record;
 }
 
-function chooseSignature(signatures: Readonly<Record<string, Signature>>, name: string): Signature | undefined {
-  const wanted = name === "" ? defaultSignatureName(signatures) : name;
-  return Object.hasOwn(signatures, wanted) ? signatures[wanted] : undefined;
+/** The call with what the request's own fields say; the same object where they say nothing. */
+function withScheduling(call: CallOptions, id: string, { priority, queueTimeoutMs }: Scheduling): CallOptions {
+  if (id === "" && priority === undefined && queueTimeoutMs === undefined) return call;
+  return { ...call, id: id || call.id, priority, queueTimeoutMs };
 }
 
 /** In the order that the client asked for, else the signature's, else as they came. */
@@ -133,10 +135,10 @@ async function answered(
 
 interface Answering {
   readonly signature: Signature | undefined;
-  readonly call: CallContext;
+  readonly call: CallOptions;
 }
 
-/** What the texts of one output's classes may take: half of what all requests may hold by default. */
+/** Memory for the texts of one output's classes: half of the default for all requests together. */
 const MAX_CLASS_BYTES = 256 * 1024 * 1024;
 
 const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();

@@ -22,7 +22,7 @@ function decodeObject(input: string, object: JsonObject): Uint8Array {
   if (decoded !== undefined && Object.keys(object).length === 1) return decoded;
   throw new ServingError(
     "invalid_argument",
-    `Unable to parse 'data' of input '${input}': the element ${dumpJson(object)} is no string and not {"b64": BASE64}`,
+    `Unable to parse 'data' of input '${input}': the element ${dumpJson(object)} is not a string or {"b64": BASE64}`,
   );
 }
 
@@ -30,7 +30,7 @@ function describe(misfit: Misfit): string {
   const place = `element [${misfit.path.join("][")}]`;
   switch (misfit.kind) {
     case "type":
-      return `${dumpJson(misfit.value)} is no value of ${misfit.dtype}`;
+      return `${dumpJson(misfit.value)} is not a value of ${misfit.dtype}`;
     case "size":
       return `${place} has ${misfit.size} elements where its neighbours have ${misfit.shape[misfit.path.length]}`;
     case "list":

@@ -1,10 +1,10 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import { LogFilter } from "../../observability/log-filter.ts";
 import type { LogLevel } from "../../observability/log-level.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { didYouMean } from "../../text/nearest.ts";
 
-/** What LogSettings and `GET /v2/logging` say. */
+/** Content of LogSettings and `GET /v2/logging`. */
 export interface LogSettings {
   readonly log_error: boolean;
   readonly log_warning: boolean;
@@ -14,7 +14,7 @@ export interface LogSettings {
   readonly log_format: "default";
 }
 
-/** What is logged now. */
+/** The settings in force. */
 export function logSettings(log: Pick<Logger, "filter" | "level">): LogSettings {
   const filter = log.filter ?? new LogFilter(log.level);
   const writes = (level: LogLevel) => filter.writes(level);
@@ -27,7 +27,7 @@ export function logSettings(log: Pick<Logger, "filter" | "level">): LogSettings 
   };
 }
 
-/** What `log_verbose_level` adds, from 1 on. */
+/** Levels that `log_verbose_level` adds, from 1 on. */
 const VERBOSE_LEVELS: readonly LogLevel[] = ["debug", "trace"];
 
 /** A level, and whether it is to be written. */
@@ -35,18 +35,21 @@ type Switch = readonly [level: LogLevel, isWritten: boolean];
 
 type ReadValue = (value: unknown) => readonly Switch[];
 
-/** How each setting's value is read; throws for what it cannot be. */
+/** Reader of each setting's value; throws for a value that it cannot have. */
 const SETTINGS: Readonly<Record<string, ReadValue>> = {
   log_error: (value) => [["error", toBoolean("log_error", value)]],
   log_warning: (value) => [["warn", toBoolean("log_warning", value)]],
   log_info: (value) => [["info", toBoolean("log_info", value)]],
   log_verbose_level: (value) => {
-    if (!Number.isSafeInteger(value) || Number(value) < 0) throw invalid("expect int32 for 'log_verbose_level'");
+    if (!Number.isSafeInteger(value) || Number(value) < 0)
+      throw invalidArgument("expect int32 for 'log_verbose_level'");
     return VERBOSE_LEVELS.map((level, index) => [level, index < Number(value)]);
   },
   log_format: (value) => {
     if (value === "default") return [];
-    throw invalid(`invalid argument for log_format, got: ${String(value)}; this log is JSON with times of ISO 8601`);
+    throw invalidArgument(
+      `invalid argument for log_format, got: ${String(value)}; this log is JSON with times of ISO 8601`,
+    );
   },
   log_file: () => {
     const message = "log file location can not be updated through network protocol; start the server with --log-path";
@@ -68,15 +71,11 @@ export function changeLogging(log: Pick<Logger, "filter" | "info">, changes: Rea
 
 function toBoolean(name: string, value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw invalid(`expect boolean for '${name}'`);
+  throw invalidArgument(`expect boolean for '${name}'`);
 }
 
 function toSwitches(name: string, value: unknown): readonly Switch[] {
   if (Object.hasOwn(SETTINGS, name)) return (SETTINGS[name] as ReadValue)(value);
   const names = Object.keys(SETTINGS);
-  throw invalid(`There is no log setting '${name}'; expected ${names.join(", ")}.${didYouMean(name, names)}`);
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
+  throw invalidArgument(`There is no log setting '${name}'; expected ${names.join(", ")}.${didYouMean(name, names)}`);
 }

@@ -3,7 +3,7 @@ import type { TensorSpec } from "../../signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 import { defaultSignature, platformOf, toSize } from "./model-metadata.ts";
 
-/** What ModelConfig and `GET /v2/models/NAME/config` say, with the field names of inference.ModelConfig. */
+/** Content of ModelConfig and `GET /v2/models/NAME/config`, with the field names of inference.ModelConfig. */
 export interface ModelConfig {
   readonly name: string;
   readonly platform: string;
@@ -25,7 +25,7 @@ interface ConfigOutput {
 }
 
 interface ConfigInput extends ConfigOutput {
-  /** How pictures lie, for clients that draw them themselves. */
+  /** Layout of images, for clients that preprocess them themselves. */
   readonly format?: "FORMAT_NHWC" | "FORMAT_NCHW";
   readonly optional: boolean;
 }
@@ -53,7 +53,7 @@ export function modelConfig(description: ServableDescription): ModelConfig {
   };
 }
 
-/** Whether the first dimension is open, as the batch is. */
+/** Checks that the first dimension is open, as the batch is. */
 function isBatched({ shape }: TensorSpec): boolean {
   return shape?.[0] === -1;
 }

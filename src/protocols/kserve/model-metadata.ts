@@ -8,7 +8,7 @@ import {
 } from "../../signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 
-/** What ModelMetadata and `GET /v2/models/NAME` say. */
+/** Content of ModelMetadata and `GET /v2/models/NAME`. */
 export interface ModelMetadata {
   readonly name: string;
   readonly versions: readonly string[];
@@ -58,7 +58,7 @@ export function defaultSignature({ signatures }: ServableDescription): Signature
   return signatures[defaultSignatureName(signatures)] ?? {};
 }
 
-/** What runs the model; several stages are an ensemble. */
+/** The runtime of a model; several stages are an ensemble. */
 export function platformOf({ drivers }: ServableDescription): string {
   const [driver = "", ...others] = drivers;
   return others.length > 0 ? "ensemble" : (PLATFORMS[driver] ?? driver);
@@ -70,7 +70,9 @@ export function toSize(dimension: Dimension): number {
 }
 
 function versionsOf(service: InferenceService, { model, version }: ServableDescription): string[] {
-  const versions = service.index().flatMap((one) => (one.model === model ? [one.version] : []));
+  const versions = service
+    .index()
+    .flatMap((one) => (one.model === model && one.state === "AVAILABLE" ? [one.version] : []));
   const known = versions.length === 0 ? [version] : versions.toSorted((a, b) => (a < b ? -1 : 1));
   return known.map(String);
 }

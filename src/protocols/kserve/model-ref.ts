@@ -1,13 +1,17 @@
 import { ServingError } from "../../errors.ts";
 import type {
   InferenceService,
+  Lease,
   ModelRef,
   ServableDescription,
   ServableState,
 } from "../../serving/inference-service.ts";
 import { servedNames } from "../../serving/served-names.ts";
 
-/** What a request's model name and version text mean; an empty version is the highest one. Throws `invalid_argument` for any other that is no positive integer. */
+/**
+ * The model that a request's name and version text mean; an empty version is the highest one. Throws `invalid_argument`
+ * for any other that is not a positive integer.
+ */
 export function toModelRef(model: string, version: string): ModelRef {
   if (version === "") return { model };
   if (/^[0-9]{1,18}$/.test(version) && BigInt(version) > 0n) return { model, version: BigInt(version) };
@@ -18,17 +22,28 @@ export function toModelRef(model: string, version: string): ModelRef {
   );
 }
 
-/** Resolves a reference; throws `not_found` with the texts of Triton, whose clients assert on them. */
-export async function describeModel(service: InferenceService, ref: ModelRef): Promise<ServableDescription> {
+/** Leases the version that a reference means; throws with the codes and texts of Triton, whose clients assert on them. */
+export function acquireModel(service: InferenceService, ref: ModelRef): Lease | Promise<Lease> {
+  const rename = (reason: unknown) => {
+    const isUnknown = reason instanceof ServingError && reason.code === "not_found";
+    return isUnknown ? modelNotFound(ref, service) : reason;
+  };
   try {
-    return await service.describe(ref);
+    const lease = service.acquire(ref);
+    return lease instanceof Promise ? lease.catch((reason) => Promise.reject(rename(reason))) : lease;
   } catch (reason) {
-    if (!(reason instanceof ServingError) || reason.code !== "not_found") throw reason;
-    throw modelNotFound(ref, service);
+    throw rename(reason);
   }
 }
 
-/** Whether a version of a model can answer now; where a remote server does not tell, whether that server can. */
+/** Describes the version that a reference means; throws as {@link acquireModel} does. */
+export async function describeModel(service: InferenceService, ref: ModelRef): Promise<ServableDescription> {
+  const lease = await acquireModel(service, ref);
+  lease.release();
+  return lease.description;
+}
+
+/** Checks that a version of a model can answer now; where a remote server does not tell, that the server can. */
 export function isModelReady(service: InferenceService, { model, version }: ServableDescription): boolean {
   const known = service.index();
   if (known.length === 0) return service.isReady();
@@ -40,13 +55,14 @@ export function modelNotFound({ model, version }: ModelRef, service: InferenceSe
   const known = service.index().filter((one) => one.model === model);
   const which = version === undefined || known.length === 0 ? `'${model}'` : `'${model}' version ${version}`;
   const isThere = known.some((one) => version === undefined || one.version === version);
+  const text = `Request for unknown model: ${which}`;
+  if (!isThere) return new ServingError("not_found", `${text} is not found${whatIsThere(model, known, service)}`);
   // What is there, and was yet not resolved, is not loaded.
-  const unloaded = version === undefined ? "has no available versions" : "is not at ready state";
-  const text = `Request for unknown model: ${which} ${isThere ? unloaded : "is not found"}`;
-  return new ServingError("not_found", isThere ? text : text + whatIsThere(model, known, service));
+  if (version === undefined) return new ServingError("not_found", `${text} has no available versions`);
+  return new ServingError("unavailable", `${text} is not at ready state`);
 }
 
-/** What a client may ask for instead. */
+/** Models that a client may ask for instead. */
 function whatIsThere(model: string, known: readonly ServableState[], service: InferenceService): string {
   if (known.length > 0) return `. It has version ${known.map(({ version }) => version).join(", ")}.`;
   const served = servedNames(

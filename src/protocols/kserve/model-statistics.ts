@@ -2,7 +2,7 @@ import { ServingError } from "../../errors.ts";
 import type { InferenceService, ModelRef, NamedStatistics } from "../../serving/inference-service.ts";
 import { modelNotFound } from "./model-ref.ts";
 
-/** What ModelStatistics and `GET /v2/models/NAME/stats` say, with the field names of inference.ModelStatistics. */
+/** Content of ModelStatistics and `GET /v2/models/NAME/stats`, with the field names of inference.ModelStatistics. */
 export interface ModelStatistics {
   readonly name: string;
   readonly version: string;

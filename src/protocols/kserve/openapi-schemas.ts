@@ -32,7 +32,7 @@ const LOG_SETTINGS = {
 const OFF = { enum: ["OFF", ["OFF"], [], null] };
 const NONE = { enum: [[], null] };
 
-/** What the server says of itself. */
+/** Schemas of the server's own facts. */
 export const SERVER_SCHEMAS: EndpointSchemas = { answer: object({ name: TEXT, version: TEXT, extensions: TEXTS }) };
 /** That the server lives. */
 export const LIVE_SCHEMAS: EndpointSchemas = { answer: object({ live: { const: true } }) };
@@ -56,12 +56,12 @@ export const INDEX_SCHEMAS: EndpointSchemas = {
 };
 /** Loading and unloading. */
 export const CONTROL_SCHEMAS: EndpointSchemas = { body: { type: "object", properties: { parameters: PARAMETERS } } };
-/** What is logged. */
+/** Schemas of the log settings. */
 export const LOG_SCHEMAS: EndpointSchemas = {
   body: { type: "object", properties: LOG_SETTINGS, additionalProperties: false },
   answer: object(LOG_SETTINGS),
 };
-/** What is traced: nothing. */
+/** Schemas of the trace settings: nothing is traced. */
 export const TRACE_SCHEMAS: EndpointSchemas = {
   body: {
     type: "object",

@@ -4,6 +4,7 @@ import { takesPictures } from "../../signature/takes-pictures.ts";
 import { readVersion } from "../../version.ts";
 import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
 import { defaultSignature, toSize } from "./model-metadata.ts";
+import { describeModel } from "./model-ref.ts";
 import type { EndpointSchemas } from "./openapi-schemas.ts";
 
 /** An endpoint as the document tells of it. */
@@ -11,7 +12,7 @@ interface Endpoint {
   readonly method: string;
   readonly path: string;
   readonly summary: string;
-  /** Whether the status alone is the answer. */
+  /** True where the status alone is the answer. */
   readonly isEmpty?: boolean;
   readonly schemas?: EndpointSchemas;
 }
@@ -53,7 +54,7 @@ export async function openApiDocument(endpoints: readonly Endpoint[], service: I
 async function describeAll(service: InferenceService): Promise<(readonly [string, Signature])[]> {
   const names = new Set(service.index().flatMap(({ model, isReady }) => (isReady ? [model] : [])));
   return Promise.all(
-    [...names].map(async (model) => [model, defaultSignature(await service.describe({ model }))] as const),
+    [...names].map(async (model) => [model, defaultSignature(await describeModel(service, { model }))] as const),
   );
 }
 

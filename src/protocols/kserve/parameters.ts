@@ -5,7 +5,7 @@ export type Parameters = ReadonlyMap<string, Parameter>;
 /** One value; 64-bit integers of the gRPC wire are bigint. */
 export type Parameter = boolean | number | bigint | string;
 
-/** What a request without parameters has. */
+/** Parameters of a request that has none. */
 export const NO_PARAMETERS: Parameters = new Map();
 
 /** Microseconds, in which the protocol counts `timeout`, in a millisecond. */

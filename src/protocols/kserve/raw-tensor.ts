@@ -1,5 +1,5 @@
-import { ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
@@ -7,14 +7,14 @@ import { byteSize, createTensor, elementCount, type Tensor, toBytes, viewBytes }
 import { DATATYPE_NAMES, datatypeNamed } from "./datatype.ts";
 import { requestError } from "./request-error.ts";
 
-/** What a request says of one input, without its values. */
+/** Facts about one input in a request, without its values. */
 export interface InputHead {
   readonly name: string;
   readonly datatype: string;
   readonly shape: readonly number[];
 }
 
-/** What an input is read for. */
+/** The request and the budget for which an input is read. */
 export interface InputContext {
   /** The model's name, for errors. */
   readonly model: string;
@@ -24,8 +24,6 @@ export interface InputContext {
   readonly budget: DecodeBudget;
 }
 
-/** What an element of a `bytes` tensor is taken to cost beside its bytes, packed or not. */
-export const ELEMENT_BYTES = 64;
 /** Bytes that stand before each element of a raw BYTES tensor: its length, little-endian. */
 export const LENGTH_BYTES = 4;
 
@@ -79,14 +77,14 @@ function assertNoOverflow({ name, shape, datatype }: InputHead): void {
   if (shape.reduce((product, size) => product * size, 1) <= Number.MAX_SAFE_INTEGER) return;
   const count = shape.reduce((product, size) => product * BigInt(size), 1n);
   if (count > INT64_MAX) {
-    throw invalid(
+    throw invalidArgument(
       `invalid shape for input '${name}': shape [${shape}] causes total element count to exceed maximum size of ${INT64_MAX}`,
     );
   }
   const dtype = datatypeNamed(datatype)?.dtype ?? "bytes";
   const bytes = dtype === "bytes" ? 1 : numericLayout(dtype).bytes;
   if (count * BigInt(bytes) <= INT64_MAX) return;
-  throw invalid(
+  throw invalidArgument(
     `byte size overflow for input '${name}': element count (${count}) * data type size (${bytes}) exceeds maximum allowed size (${INT64_MAX})`,
   );
 }
@@ -135,10 +133,6 @@ function wrongCount({ name, count, model, id }: Elements, got: number): ServingE
     id,
     `expected ${count} string elements for inference input '${name}' for model '${model}', got ${got}`,
   );
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }
 
 /** The bytes of {@link fromRaw}; numbers without a copy. */

@@ -1,10 +1,10 @@
-import type { InferenceService } from "../../serving/inference-service.ts";
+import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 
 /** One line of RepositoryIndex. */
 export interface ModelIndex {
   readonly name: string;
   readonly version: string;
-  readonly state: "READY" | "UNAVAILABLE";
+  readonly state: "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING";
   readonly reason: string;
 }
 
@@ -13,10 +13,17 @@ export function repositoryIndex(service: InferenceService, onlyReady: boolean): 
   return service
     .index()
     .filter(({ isReady }) => isReady || !onlyReady)
-    .map(({ model, version, isReady, unavailableReason }) => ({
-      name: model,
-      version: String(version),
-      state: isReady ? "READY" : "UNAVAILABLE",
-      reason: unavailableReason,
+    .map((one) => ({
+      name: one.model,
+      version: String(one.version),
+      state: stateOf(one),
+      reason: one.error?.message ?? one.unavailableReason,
     }));
+}
+
+/** A version that failed is unavailable while it waits to be tried again. */
+function stateOf({ isReady, state, error }: ServableState): ModelIndex["state"] {
+  if (isReady) return "READY";
+  if (error !== undefined || state === "AVAILABLE" || state === "END") return "UNAVAILABLE";
+  return state === "UNLOADING" ? "UNLOADING" : "LOADING";
 }

@@ -1,6 +1,6 @@
 import { readVersion } from "../../version.ts";
 
-/** What ServerMetadata and `GET /v2` say. */
+/** Content of ServerMetadata and `GET /v2`. */
 export interface ServerMetadata {
   readonly name: string;
   readonly version: string;
@@ -19,7 +19,7 @@ const EXTENSIONS: readonly string[] = [
   "logging",
 ];
 
-/** What this server is and which extensions of KServe V2 it has. */
+/** Name and version of this server, and the extensions of KServe V2 that it has. */
 export function serverMetadata(): ServerMetadata {
   return { name: "kserving", version: readVersion(), extensions: EXTENSIONS };
 }

@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { didYouMean } from "../../text/nearest.ts";
 
-/** What TraceSetting and `GET /v2/trace/setting` say: nothing is traced. */
+/** Content of TraceSetting and `GET /v2/trace/setting`: nothing is traced. */
 export const TRACE_SETTINGS: Readonly<Record<string, readonly string[]>> = { trace_level: ["OFF"] };
 
 const NAMES: readonly string[] = ["trace_level", "trace_rate", "trace_count", "log_frequency"];

@@ -1,5 +1,5 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { hasLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
+import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
 import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
@@ -11,12 +11,12 @@ import {
 } from "../../codecs/protobuf/wire-writer.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { decodeQuickly } from "../../limits/quick-budget.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 import { typeOfDType } from "./tensor-proto.ts";
-import { ELEMENT_BYTES, TensorProtoFields, VIEWED_FIELDS } from "./tensor-proto-fields.ts";
+import { TensorProtoFields, VIEWED_FIELDS } from "./tensor-proto-fields.ts";
 import { toTensor } from "./tensor-proto-reader.ts";
 import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
 
@@ -29,11 +29,11 @@ const ENTRY = { key: 1, value: 2 } as const;
 /** The way to the values of a PredictRequest: an entry of `inputs`, its value. */
 export const PREDICT_NESTING: Nesting = [REQUEST.inputs, ENTRY.value];
 
-/** Where the values of a PredictRequest, and of a PredictResponse, may be viewed. */
+/** Places of the values of a PredictRequest, and of a PredictResponse, that may be viewed. */
 const REQUEST_PLACES: ValuePlaces = { nesting: PREDICT_NESTING, viewedFields: VIEWED_FIELDS };
 const RESPONSE_PLACES: ValuePlaces = { nesting: [RESPONSE.outputs, ENTRY.value], viewedFields: VIEWED_FIELDS };
 
-/** What a map entry costs while it is read, so that a message of empty entries cannot fill the memory. */
+/** Memory of a map entry while it is read, so that a message of empty entries cannot fill the memory. */
 const ENTRY_BYTES = 256;
 
 /** A tensorflow.serving.PredictRequest. */
@@ -149,14 +149,21 @@ export function framePredictResponse(
 /** {@link framePredictResponse} for a codec thread. */
 export const framePredictResponseJob = defineJob(import.meta.url, "framePredictResponseJob", framePredictResponse);
 
-/** Whether writing a response is work for a codec thread: many texts, or integers that become varints. */
+/** Checks if writing a response is work for a codec thread: many texts, or integers that become varints. */
 export function isLargeResponse({ outputs }: PredictResponse, encoding: TensorEncoding): boolean {
-  const tensors = Object.values(outputs);
-  const isVarints = ({ dtype }: Tensor) => encoding === "typed" && typeOfDType(dtype).encoding === "varint";
-  return hasLargeBytes(tensors) || tensors.some((each) => isVarints(each) && elementCount(each.shape) > MANY_ELEMENTS);
+  for (const name in outputs) {
+    const tensor = outputs[name]!;
+    if (isLargeBytes(tensor)) return true;
+    if (elementCount(tensor.shape) > MANY_ELEMENTS && isVarints(tensor, encoding)) return true;
+  }
+  return false;
 }
 
-/** What was written last: most answers have the spec of the one before. */
+function isVarints({ dtype }: Tensor, encoding: TensorEncoding): boolean {
+  return encoding === "typed" && typeOfDType(dtype).encoding === "varint";
+}
+
+/** The spec that was written last: most answers have the one before. */
 let lastSpec: { readonly spec: ModelSpec; readonly bytes: Buffer } | undefined;
 
 function encodeSpec(spec: ModelSpec): Buffer {

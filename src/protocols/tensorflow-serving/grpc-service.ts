@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
-import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
-import type { InferenceService } from "../../serving/inference-service.ts";
+import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
+import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import {
   decodePredictRequestJob,
   decodePredictRequestQuickly,
@@ -9,7 +9,9 @@ import {
   framePredictResponseJob,
   isLargeResponse,
   PREDICT_NESTING,
+  type PredictRequest,
 } from "./grpc-codec.ts";
+import { modelServiceRoutes } from "./grpc-model-service.ts";
 import { checkSignature } from "./grpc-signature.ts";
 
 /** The service that TensorFlow Serving's clients call. */
@@ -19,7 +21,10 @@ export const PREDICT_PATH = `/${PREDICTION_SERVICE}/Predict`;
 
 /** The gRPC part of TensorFlow Serving's protocol. */
 export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
-  routes: { [PREDICT_PATH]: { kind: "inference", method: predictMethod(service, options), nesting: PREDICT_NESTING } },
+  routes: {
+    [PREDICT_PATH]: { kind: "inference", method: predictMethod(service, options), nesting: PREDICT_NESTING },
+    ...modelServiceRoutes(service),
+  },
 });
 
 function predictMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
@@ -29,23 +34,10 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
     const request =
       decodePredictRequestQuickly(message, maxBytes) ??
       (await decodeInThread(decodePredictRequestJob, message, { ...call, maxBytes }));
-    const { spec, inputs, outputFilter } = request;
+    const { spec } = request;
     call.record.model = spec.model;
-    checkSignature(request, await service.describe(spec));
-    const { model, version, signature, outputs, metadata } = await service.infer({
-      id: call.id,
-      model: spec.model,
-      version: spec.version,
-      label: spec.label,
-      signature: spec.signature,
-      inputs: { kind: "tensors", tensors: inputs },
-      outputs: outputFilter.length > 0 ? outputFilter : undefined,
-      metadata: call.metadata,
-      signal: call.signal,
-      deadline: call.deadline,
-      memory: call.memory,
-      record: call.record,
-    });
+    const answer = await infer(await service.acquire(spec), request, call);
+    const { model, version, signature, outputs, metadata } = answer;
     if (outputs.kind !== "tensors") {
       throw new ServingError("internal", `The service answered a request for tensors with ${outputs.kind}.`);
     }
@@ -56,4 +48,15 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
     }
     return { message: framePredictResponse(response, encoding, call.memory.isWireOnly), metadata };
   };
+}
+
+async function infer(lease: Lease, request: PredictRequest, call: CallInfo): Promise<InferResponse> {
+  try {
+    const { inputs, outputFilter } = request;
+    const signature = checkSignature(request, lease.description);
+    const outputs = outputFilter.length > 0 ? outputFilter : undefined;
+    return await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
+  } finally {
+    lease.release();
+  }
 }

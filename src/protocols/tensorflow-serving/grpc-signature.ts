@@ -1,25 +1,21 @@
 import { type ErrorCode, ServingError } from "../../errors.ts";
 import type { ServableDescription } from "../../serving/inference-service.ts";
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
 import type { PredictRequest } from "./grpc-codec.ts";
 
 /**
- * Checks a request's signature, input names and output filter as TensorFlow Serving does, with the texts that its clients
+ * Chooses a request's signature and checks its input names and output filter as TensorFlow Serving does, with the texts that its clients
  * assert on. What a servable does not tell is not checked, and neither are dtypes and shapes.
  */
-export function checkSignature(request: PredictRequest, servable: ServableDescription): void {
-  const signature = signatureOf(request.spec.signature, servable);
-  if (signature === undefined) return;
-  if (signature.inputs !== undefined) checkInputNames(Object.keys(request.inputs), signature.inputs);
-  checkOutputFilter(request.outputFilter, signature.outputs);
-}
-
-function signatureOf(name: string, { signatures }: ServableDescription): Signature | undefined {
-  const wanted = name || DEFAULT_SIGNATURE;
-  if (Object.hasOwn(signatures, wanted)) return signatures[wanted];
-  // Without a name the service may know better than serving_default; without signatures there is nothing to check.
-  if (name === "" || Object.keys(signatures).length === 0) return undefined;
-  throw refusal(`Serving signature key "${name}" not found.`, "failed_precondition");
+export function checkSignature(request: PredictRequest, servable: ServableDescription): ChosenSignature {
+  const { signature: name } = request.spec;
+  const chosen = chooseSignature(name, servable.signatures);
+  if (chosen === undefined) throw refusal(`Serving signature key "${name}" not found.`, "failed_precondition");
+  const { spec } = chosen;
+  if (spec?.inputs !== undefined) checkInputNames(Object.keys(request.inputs), spec.inputs);
+  if (spec !== undefined) checkOutputFilter(request.outputFilter, spec.outputs);
+  return chosen;
 }
 
 function checkInputNames(sent: readonly string[], specs: readonly TensorSpec[]): void {

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { defineJob } from "../../codec-host/job.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { rowWriter, type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import type { PredictFormat } from "./http-request.ts";
 
@@ -58,9 +58,9 @@ function rowCount(entries: Entries): number {
   let count: number | undefined;
   for (const [name, { shape }] of entries) {
     const [rows] = shape;
-    if (rows === undefined) throw refusal(`Tensor name: ${name} has no shape information `);
+    if (rows === undefined) throw invalidArgument(`Tensor name: ${name} has no shape information `);
     if (count !== undefined && rows !== count) {
-      throw refusal(`Tensor name: ${name} has inconsistent batch size: ${rows} expecting: ${count}`);
+      throw invalidArgument(`Tensor name: ${name} has inconsistent batch size: ${rows} expecting: ${count}`);
     }
     count = rows;
   }
@@ -102,8 +102,4 @@ function writeEncoded(writer: JsonWriter, bytes: Uint8Array): void {
   writer.ascii('{"b64": ');
   writer.base64(bytes);
   writer.ascii("}");
-}
-
-function refusal(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

@@ -15,7 +15,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -25,7 +25,7 @@ import { isBase64Object, tensorflowDialect } from "./json-dialect.ts";
 /** The input that a plain value is for, where nothing names one. */
 export const UNNAMED_INPUT = "inputs";
 
-/** What is known of a model's inputs. */
+/** Facts about a model's inputs that are known. */
 export interface KnownInputs {
   readonly specs: readonly TensorSpec[] | undefined;
   /** The only input, where its name alone is known. */
@@ -43,7 +43,7 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
   if (isNamed) return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget));
   if (specs !== undefined && specs.length > 1) {
-    throw refusal(
+    throw invalidArgument(
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
     );
   }
@@ -69,7 +69,7 @@ function readPlain(instances: JsonList, dtype: DType): Tensor {
   const column = new Column(dtype);
   for (const [index, instance] of instances.entries()) {
     if (isNamedInstance(instance)) {
-      throw refusal(`Expecting value/list but got object at item ${index} of input list`);
+      throw invalidArgument(`Expecting value/list but got object at item ${index} of input list`);
     }
     try {
       column.add(instance);
@@ -83,7 +83,8 @@ function readPlain(instances: JsonList, dtype: DType): Tensor {
 function readNamed(instances: JsonList, specs: readonly NamedDType[]): Tensors {
   const columns = new Map(specs.map(({ name, dtype }) => [name, new Column(dtype)]));
   for (const [index, instance] of instances.entries()) {
-    if (!isNamedInstance(instance)) throw refusal(`Expecting object but got list at item ${index} of input list`);
+    if (!isNamedInstance(instance))
+      throw invalidArgument(`Expecting object but got list at item ${index} of input list`);
     addInstance(columns, instance, index);
   }
   return createTensors([...columns].map(([name, column]) => [name, column.finish()]));
@@ -105,7 +106,7 @@ function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject,
   for (const name of names) {
     try {
       const column = columns.get(name);
-      if (column === undefined) throw refusal(`JSON object: does not have named input: ${name}`);
+      if (column === undefined) throw invalidArgument(`JSON object: does not have named input: ${name}`);
       column.add(instance[name] as JsonValue);
     } catch (reason) {
       throw inInstance(index, reason, ` key: ${name}`);
@@ -113,7 +114,7 @@ function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject,
   }
   if (names.length === columns.size) return;
   const expected = [...columns.keys()].sort().join(",");
-  throw refusal(
+  throw invalidArgument(
     `Failed to process element: ${index} of 'instances' list. JSON object: ${dumpJson(instance)} keys must be equal to: ${expected}`,
   );
 }
@@ -137,8 +138,9 @@ class Column {
     this.#shape ??= shape;
     const size = this.#elements.length - before;
     const expected = before / Math.max(this.#count, 1);
-    if (this.#count > 0 && size !== expected) throw refusal(`Expecting tensor size: ${expected} but got: ${size}`);
-    if (!isSameShape(shape, this.#shape)) throw refusal(`Expecting shape [${this.#shape}] but got: [${shape}]`);
+    if (this.#count > 0 && size !== expected)
+      throw invalidArgument(`Expecting tensor size: ${expected} but got: ${size}`);
+    if (!isSameShape(shape, this.#shape)) throw invalidArgument(`Expecting shape [${this.#shape}] but got: [${shape}]`);
     this.#count++;
   }
 
@@ -156,8 +158,4 @@ function inInstance(index: number, reason: unknown, key = ""): ServingError {
   const { code, message } = ServingError.from(reason);
   const text = `Failed to process element: ${index}${key} of 'instances' list. Error: ${code.toUpperCase()}: ${message}`;
   return new ServingError(code, text, { cause: reason });
-}
-
-function refusal(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

@@ -37,7 +37,7 @@ export const tensorflowDialect: TensorDialect = {
   },
 };
 
-/** Whether a value is `{"b64": "…"}`: bytes, not a record of named values. */
+/** Checks that a value is `{"b64": "…"}`: bytes, not a record of named values. */
 export function isBase64Object(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && typeof value[BASE64_KEY] === "string" && Object.keys(value).length === 1;
 }

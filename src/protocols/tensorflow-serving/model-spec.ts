@@ -13,8 +13,8 @@ const MODEL_SPEC = { name: 1, version: 2, signature: 3, label: 4 } as const;
 const VALUE = 1;
 
 /**
- * How a version is written: `int64` = TensorFlow Serving's Int64Value message, `int32` = the plain integer of the
- * original kserving's clients. Both use field 2, and their wire types tell them apart.
+ * Encoding of a version: `int64` = TensorFlow Serving's Int64Value message, `int32` = the plain integer of the original
+ * kserving's clients. Both use field 2, and their wire types tell them apart.
  */
 export type VersionEncoding = "int64" | "int32";
 
@@ -27,7 +27,7 @@ export interface ModelSpec {
   readonly versionEncoding: VersionEncoding;
 }
 
-/** What a message without a model_spec means. */
+/** Meaning of a message without a model_spec. */
 export const NO_MODEL_SPEC: ModelSpec = { model: "", signature: "", versionEncoding: "int64" };
 
 /** Reads a ModelSpec over what an earlier one of the same message said, as protobuf merges them. */
@@ -78,7 +78,7 @@ function readValue(reader: WireReader): bigint {
   return value;
 }
 
-/** Whether two of them say the same. */
+/** Checks that two of them have the same content. */
 export function isSameSpec(a: ModelSpec, b: ModelSpec): boolean {
   const isSameModel = a.model === b.model && a.version === b.version && a.label === b.label;
   return isSameModel && a.signature === b.signature && a.versionEncoding === b.versionEncoding;

@@ -1,13 +1,10 @@
 import { assertWholeVarints } from "../../codecs/protobuf/packed-varints.ts";
 import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { ByteList } from "../../limits/byte-list.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE } from "./tensor-proto.ts";
-
-/** What an element of a `bytes` tensor is taken to cost beside its bytes, packed or not. */
-export const ELEMENT_BYTES = 64;
 
 /** No bytes. */
 const EMPTY = new Uint8Array(0);
@@ -44,7 +41,7 @@ export class TensorProtoFields {
   dtype = 0;
   /** The first {@link MAX_RANK} dimensions. */
   readonly dims: number[] = [];
-  /** How many dimensions there were. */
+  /** Number of dimensions read. */
   rank = 0;
   hasUnknownRank = false;
   /** `tensor_content`; empty = none. */

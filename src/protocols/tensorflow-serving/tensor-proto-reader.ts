@@ -5,13 +5,13 @@ import {
   type WideIntegers,
 } from "../../codecs/protobuf/packed-varints.ts";
 import { WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, MAX_RANK, type Tensor, viewBytes } from "../../tensor/tensor.ts";
 import { dataTypeName, servedTypeNames, type TensorProtoType, typeOfNumber } from "./tensor-proto.ts";
-import { ELEMENT_BYTES, type TensorProtoFields } from "./tensor-proto-fields.ts";
+import type { TensorProtoFields } from "./tensor-proto-fields.ts";
 
 /**
  * The tensor that a TensorProto stands for, by the rules of TensorFlow's own reader: `tensor_content` before typed values,
@@ -38,7 +38,7 @@ interface Claim {
   readonly shape: readonly number[];
   /** Elements of the shape. */
   readonly count: number;
-  /** What values may take that do not lie in the message as they are. */
+  /** Memory for values that do not lie in the message as they are. */
   readonly budget: DecodeBudget;
 }
 
@@ -49,19 +49,19 @@ function decode(claim: Claim): NumericData {
   const dtype = type.dtype as NumericDType;
   const needed = count * numericLayout(dtype).bytes;
   if (content.length === needed) return viewBytes(dtype, content);
-  throw invalid(`tensor_content has ${content.length} bytes, ${describe(claim)} needs ${needed}`);
+  throw invalidArgument(`tensor_content has ${content.length} bytes, ${describe(claim)} needs ${needed}`);
 }
 
 function checkedType(number: number): TensorProtoType {
   const type = typeOfNumber(number);
   if (type !== undefined) return type;
   const problem = number === 0 ? "dtype is missing (DT_INVALID)" : `dtype ${dataTypeName(number)} is not supported`;
-  throw invalid(`${problem}; expected one of ${servedTypeNames()}`);
+  throw invalidArgument(`${problem}; expected one of ${servedTypeNames()}`);
 }
 
 function checkedShape({ dims, rank, hasUnknownRank }: TensorProtoFields): readonly number[] {
-  if (hasUnknownRank) throw invalid("tensor_shape has unknown_rank; the rank of a value is known");
-  if (rank > MAX_RANK) throw invalid(`tensor_shape has ${rank} dimensions; expected at most ${MAX_RANK}`);
+  if (hasUnknownRank) throw invalidArgument("tensor_shape has unknown_rank; the rank of a value is known");
+  if (rank > MAX_RANK) throw invalidArgument(`tensor_shape has ${rank} dimensions; expected at most ${MAX_RANK}`);
   return dims;
 }
 
@@ -70,7 +70,8 @@ function decodeBlock(claim: Claim): NumericData {
   const block = fields.valuesOf(type.field);
   const dtype = type.dtype as NumericDType;
   const { array, bytes, slots } = numericLayout(dtype);
-  if (block.length % bytes !== 0) throw invalid(`${type.fieldName} holds an odd count of numbers; expected pairs`);
+  if (block.length % bytes !== 0)
+    throw invalidArgument(`${type.fieldName} holds an odd count of numbers; expected pairs`);
   const needed = count * bytes;
   if (block.length >= needed) return viewBytes(dtype, block.subarray(0, needed));
   const values = allocate(claim);
@@ -133,7 +134,7 @@ function decodeStringList(claim: Claim): Tensor {
     strings.push(end, end + length);
     end += length;
   }
-  if (reader.hasMore()) throw invalid(`tensor_content has more bytes than the strings of ${describe(claim)}`);
+  if (reader.hasMore()) throw invalidArgument(`tensor_content has more bytes than the strings of ${describe(claim)}`);
   return strings.toTensor(claim.shape, content);
 }
 
@@ -144,8 +145,4 @@ function describe({ shape, type }: Claim): string {
 
 function isWide(values: NumericData): values is WideIntegers {
   return values instanceof BigInt64Array || values instanceof BigUint64Array;
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

@@ -17,8 +17,9 @@ import { type Tensor, toBytes } from "../../tensor/tensor.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE, typeOfDType } from "./tensor-proto.ts";
 
 /**
- * Where numbers go: `typed` = the field of their type (`float_val` …), which every TensorFlow Serving client reads;
- * `content` = `tensor_content`, raw and fast. Strings go to `string_val` either way: clients cannot read them in `tensor_content`.
+ * Place of numbers: `typed` = the field of their type (`float_val` …), which every TensorFlow Serving client reads;
+ * `content` = `tensor_content`, raw and fast. Strings are written to `string_val` either way: clients cannot read them
+ * in `tensor_content`.
  */
 export type TensorEncoding = "typed" | "content";
 

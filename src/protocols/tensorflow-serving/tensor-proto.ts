@@ -7,7 +7,7 @@ export const TENSOR_PROTO = { dtype: 1, shape: 2, content: 4 } as const;
 /** Field numbers of tensorflow.TensorShapeProto and its Dim. */
 export const TENSOR_SHAPE = { dim: 2, unknownRank: 3, dimSize: 1 } as const;
 
-/** How a dtype looks in a TensorProto. */
+/** Form of a dtype in a TensorProto. */
 export interface TensorProtoType {
   readonly dtype: DType;
   /** The number of tensorflow.DataType. */
@@ -56,7 +56,7 @@ export function typeOfNumber(number: number): TensorProtoType | undefined {
   return byNumber.get(number);
 }
 
-/** How a dtype is written. */
+/** The form in which a dtype is written. */
 export function typeOfDType(dtype: DType): TensorProtoType {
   return byDType.get(dtype) as TensorProtoType;
 }

@@ -31,10 +31,10 @@ test("a port in use is refused, with the flag that chooses another", async () =>
 });
 
 test.each(["192.0.2.1", "no-such-host.invalid"])(
-  "--host %s is refused where it is no address of this machine",
+  "--host %s is refused where it is not an address of this machine",
   async (host) => {
     await expect(probePort(host, 0, "port")).rejects.toMatchObject({
-      message: expect.stringContaining(`Cannot listen on ${host}:0: --host is no address of this machine (`),
+      message: expect.stringContaining(`Cannot listen on ${host}:0: --host is not an address of this machine (`),
     });
   },
 );

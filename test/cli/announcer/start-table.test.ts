@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { toStartTable } from "../../../src/cli/announcer/start-table.ts";
-import type { StageSummary } from "../../../src/server/server.ts";
+import type { StageSummary } from "../../../src/server/stage-summary.ts";
 
 const face: StageSummary = {
   index: 1,

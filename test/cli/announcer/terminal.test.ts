@@ -31,7 +31,7 @@ describe.skipIf(process.platform !== "linux")("at a terminal (made by Linux's sc
     program.type("\x03");
     expect(await program.ended()).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/Stopping ...\r\nStopped.\r\n$/),
+      stdout: expect.stringMatching(/Stopping ...\r\n(.* model state .*\r\n)*Stopped.\r\n$/),
     });
   });
 

@@ -14,7 +14,7 @@ async function predict(httpUrl: unknown, headers: Readonly<Record<string, string
 }
 
 async function startNullServer(hooks = {}) {
-  const server = await createServer({ models: [{ driver: "null" }], hooks: { preprocess: (x) => x, ...hooks } });
+  const server = await createServer({ stages: [{ driver: "null" }], hooks: { preprocess: (x) => x, ...hooks } });
   onTestFinished(() => server.close());
   return server;
 }
@@ -71,7 +71,7 @@ describe("kserving proxy", () => {
   });
 
   test("ends with 1 and one line when its port is in use", async () => {
-    const server = await createServer({ models: [{ driver: "null" }], http: {} });
+    const server = await createServer({ stages: [{ driver: "null" }], http: {} });
     onTestFinished(() => server.close());
     const port = String(server.httpUrl?.split(":")[2]);
     const { code, stderr } = await runKserving(["proxy", "--host", "127.0.0.1", "--http-port", port]);

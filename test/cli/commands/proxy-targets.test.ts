@@ -2,11 +2,12 @@ import { connect, createServer as createTcpServer, type Socket } from "node:net"
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ProxyTargets, type ProxyTargetsOptions } from "../../../src/cli/commands/proxy-targets.ts";
 import { createServer } from "../../../src/server/server.ts";
+import { inferOnce } from "../../../src/serving/infer-once.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 
 /** A server that answers its name; returns its port. */
 async function startNamed(name: string): Promise<number> {
-  const server = await createServer({ models: [{ driver: "null" }], hooks: { postprocess: () => ({ name }) } });
+  const server = await createServer({ stages: [{ driver: "null" }], hooks: { postprocess: () => ({ name }) } });
   onTestFinished(() => server.close());
   return Number(server.grpcAddress.split(":")[1]);
 }
@@ -18,7 +19,7 @@ function createTargets(options: ProxyTargetsOptions) {
   const ask = async (metadata: Readonly<Record<string, string>>) => {
     const inputs = { kind: "tensors", tensors: toTensors({ x: 1 }) } as const;
     const { signal } = new AbortController();
-    const { outputs } = await service.infer({ id: "1", model: "", signature: "", inputs, metadata, signal });
+    const { outputs } = await inferOnce(service, { id: "1", model: "", signature: "", inputs, metadata, signal });
     return outputs;
   };
   return { targets, service, ask };

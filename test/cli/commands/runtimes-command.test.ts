@@ -55,7 +55,7 @@ test("installs from the index, tells a library that does not load, finds it the 
   expect(first.code).toBe(1);
 
   const second = await run(["install", "openvino"], env);
-  expect(second.stdout).toBe(`OpenVINO 2026.4.1 was installed before (--force installs it anew): ${home}\n`);
+  expect(second.stdout).toBe(`OpenVINO 2026.4.1 was installed before (--force installs it again): ${home}\n`);
   expect(asked).toHaveLength(2);
 
   const removed = await run(["remove", "openvino"], env);
@@ -68,7 +68,7 @@ test("an environment with PyTorch is found the second time, and removed", async 
   const env = { KSERVING_RUNTIMES_DIR: root };
   const { code, stdout } = await run(["install", "pytorch"], env);
   const home = join(root, "pytorch", "2.2.0+cpu");
-  expect(stdout).toMatch(`PyTorch 2.2.0+cpu was installed before (--force installs it anew): ${home}\n`);
+  expect(stdout).toMatch(`PyTorch 2.2.0+cpu was installed before (--force installs it again): ${home}\n`);
   expect(code).toBe(0);
   const removed = await run(["remove", "pytorch"], env);
   expect(removed).toMatchObject({ code: 0, stdout: "PyTorch 2.2.0+cpu is removed.\n" });

@@ -101,7 +101,7 @@ test("an embedded server leaves signals and stray errors to whoever embeds it", 
   const events = ["SIGINT", "SIGTERM", "SIGHUP", "uncaughtException", "unhandledRejection"];
   const counts = () => events.map((event) => process.listenerCount(event));
   const before = counts();
-  const server = await createServer({ models: [{ driver: "null" }] });
+  const server = await createServer({ stages: [{ driver: "null" }] });
   onTestFinished(() => server.close());
   expect(counts()).toEqual(before);
 });

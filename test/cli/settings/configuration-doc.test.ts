@@ -1,10 +1,18 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { envOf, flagOf, type Setting, type SettingName, settingsOf } from "../../../src/cli/settings/settings.ts";
+import type { SettingsCommand } from "../../../src/cli/command-names.ts";
+import type { Setting } from "../../../src/cli/settings/setting.ts";
+import { envOf, flagOf, groupsOf, type SettingName, settingsOf } from "../../../src/cli/settings/settings.ts";
 
 const DOC = new URL("../../../docs/configuration.md", import.meta.url);
 
-/** The table of one command's settings as docs/configuration.md has it. */
+/** The settings of one command as docs/configuration.md has them: a table for each group. */
+function toTables(command: SettingsCommand): string {
+  return groupsOf(command)
+    .map((group) => `**${group}**\n\n${toTable(settingsOf(command, group))}`)
+    .join("\n\n");
+}
+
 function toTable(settings: readonly (readonly [SettingName, Setting])[]): string {
   const rows = settings.map(
     ([name, setting]) =>
@@ -27,9 +35,8 @@ function defaultCell(setting: Setting): string {
 }
 
 function meaningCell(setting: Setting): string {
-  const choices =
-    setting.type === "choice" ? `; one of ${setting.choices.map((choice) => `\`${choice}\``).join(", ")}` : "";
-  return setting.help + choices;
+  const choices = setting.type === "choice" ? `: ${setting.choices.map((choice) => `\`${choice}\``).join(", ")}` : "";
+  return `${setting.help}${choices}${setting.details === undefined ? "" : `. ${setting.details}`}`;
 }
 
 test.each(["serve", "proxy"] as const)(
@@ -38,6 +45,6 @@ test.each(["serve", "proxy"] as const)(
     const doc = await readFile(DOC, "utf8");
     const [, section] = doc.split(`<!-- settings of ${command} -->\n`);
     const [table] = (section ?? "").split("\n<!-- end -->");
-    expect(table).toBe(toTable(settingsOf(command)));
+    expect(table).toBe(toTables(command));
   },
 );

@@ -3,7 +3,7 @@ import { misspeltVariables } from "../../../src/cli/settings/environment.ts";
 
 test("a variable that is nearly a setting is pointed out", () => {
   expect(misspeltVariables({ KSERVING_MODEL_PATHS: "a", KSERVING_PORT: "1", PATH: "/bin" })).toEqual([
-    "The environment variable KSERVING_MODEL_PATHS is no setting. Did you mean KSERVING_MODEL_PATH?",
+    "The environment variable KSERVING_MODEL_PATHS is not a setting. Did you mean KSERVING_MODEL_PATH?",
   ]);
 });
 

@@ -5,7 +5,7 @@ import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
 
 const messageOf = (argv: readonly string[]): string => {
   try {
-    parseSettings("serve", argv, {});
+    parseSettings("serve", argv, { env: {} });
     return "taken";
   } catch (reason) {
     return (reason as Error).message;
@@ -17,20 +17,20 @@ test.each([
   ["--model_name=resnet", "--name NAME"],
   ["--rest_api_port=8501", "--http-port PORT"],
   ["--rest_port", "--http-port PORT"],
-  ["--model_base_path=/models/m", "--model-path PATH, of the model's folder or of one version in it (PATH/1)"],
-  ["--model_config_file", "one process serves one name yet"],
-  ["--config_path", "one process serves one name yet"],
+  ["--model_base_path=/models/m", "--model NAME=PATH with its name"],
+  ["--model_config_file=models.config", "--config FILE; the file is read as it is"],
+  ["--config_path", "--config FILE"],
   ["--platform_config_file", "-o session_config=TEXT"],
   ["--target_device", "-o device=CPU"],
   ["--plugin_config", "-o plugin_config=JSON"],
   ["--model_path", "write --model-path."],
   ["--http_port", "write --http-port."],
-  ["--model-repository=/models", "--model-path PATH of one model's file or folder; a repository is not read yet"],
-  ["--model-store", "a repository is not read yet"],
+  ["--model_repository=/models", "write --model-repository."],
+  ["--model-store", "--model-repository DIR"],
   ["--grpc-port", "--port PORT"],
   ["--grpc_port", "--port PORT"],
   ["--http", "--http-enable, or --http-port PORT"],
-  ["--model", "--model-path PATH"],
+  ["--models", "--model NAME=PATH for each"],
   ["--metrics-port", "metrics are not served yet"],
   ["--model_dir", "--model-path PATH"],
 ])("%s says what to write here", (flag, hint) => {

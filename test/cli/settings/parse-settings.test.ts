@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
-import { envOf, flagOf, SETTINGS, type Setting, type SettingName } from "../../../src/cli/settings/settings.ts";
+import type { Setting } from "../../../src/cli/settings/setting.ts";
+import { envOf, flagOf, SETTINGS, type SettingName } from "../../../src/cli/settings/settings.ts";
 
-const serve = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("serve", argv, env);
-const proxy = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("proxy", argv, env);
+const serve = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("serve", argv, { env });
+const proxy = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("proxy", argv, { env });
 
 describe("without flags", () => {
   test("every setting of serve has its default", () => {
@@ -31,6 +32,19 @@ describe("without flags", () => {
       instances: 1,
       threads: undefined,
       modelStall: 60,
+      model: [],
+      modelRepository: [],
+      config: [],
+      modelControl: "poll",
+      loadModel: [],
+      pollInterval: 1,
+      loadThreads: 4,
+      loadTimeout: 600,
+      loadRetries: 5,
+      loadRetryInterval: 60,
+      strictReadiness: false,
+      failFast: false,
+      allowPendingLabels: false,
       maxQueue: 1024,
       maxQueueBytes: 536870912,
       requestTimeout: 0,
@@ -120,9 +134,9 @@ describe("the environment", () => {
     });
     expect(settings.option).toEqual(["inputs=a:0,b:0", "2:device=CPU", "x=y"]);
     expect(listed.slice(0, 3)).toEqual([
+      { flag: "model-path", value: "a.onnx" },
       { flag: "driver", value: "onnx" },
       { flag: "driver", value: "null" },
-      { flag: "model-path", value: "a.onnx" },
     ]);
   });
 

@@ -10,7 +10,7 @@ setFlagsFromString("--no-expose-gc");
 
 const COUNT = 20_000;
 const AMPLE = 2 ** 40;
-/** What else the test's thread may have made meanwhile, for each value. */
+/** Memory that the test's thread may have used meanwhile, for each value. */
 const NOISE = 1.1;
 
 function heapBytes(): number {

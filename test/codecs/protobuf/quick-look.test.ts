@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { bytesField, encodeMessage, integerField, messageField } from "../../../src/codecs/protobuf/wire-writer.ts";
-import { decodeInferRequestQuickly } from "../../../src/protocols/kserve/grpc-codec.ts";
+import { decodeInferRequestQuickly } from "../../../src/protocols/kserve/grpc-request.ts";
 import { decodePredictRequestQuickly } from "../../../src/protocols/tensorflow-serving/grpc-codec.ts";
 
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -24,7 +24,7 @@ const { httpUrl } = await createServer({
   http: {},
   modelStallMs: 200,
   requestTimeoutMs: 500,
-  models: [{ driver: "openvino", path: openvinoModel("loop") }],
+  stages: [{ driver: "openvino", path: openvinoModel("loop") }],
 });
 
 process.stdout.write(`${await ask(2_000_000_000)}\n`);

@@ -96,7 +96,7 @@ describe.skipIf(missing !== undefined)("hooks of an openvino model receive", () 
         return { first: y as Tensor, second: (await plugin.infer("dense", inputs)).y as Tensor };
       },
     });
-    const { servable } = await loadPipeline({ hooks, models: [{ driver: "openvino", path: openvinoModel("dense") }] });
+    const { servable } = await loadPipeline({ hooks, stages: [{ driver: "openvino", path: openvinoModel("dense") }] });
     const { outputs } = await run(servable, { kind: "tensors", tensors: { x: floats([1, 3], 1, 2, 3) } });
     await servable.close();
     const { first, second } = (outputs as { tensors: Tensors }).tensors;

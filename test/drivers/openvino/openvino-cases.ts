@@ -4,7 +4,7 @@ import { toTensors, type WrittenTensor } from "../tensorflow/tensorflow-cases.ts
 
 const FOLDER = "test/fixtures/openvino";
 
-/** What Python OpenVINO computed with a model of scripts/make-openvino-models.py. */
+/** Results of Python OpenVINO with a model of scripts/make-openvino-models.py. */
 interface OpenvinoRun {
   readonly inputs: Tensors;
   readonly outputs: Tensors;
@@ -13,13 +13,13 @@ interface OpenvinoRun {
 /** Names of all models that Python OpenVINO could run. */
 export const OPENVINO_MODELS: readonly string[] = readdirSync(FOLDER).filter((name) => readRuns(name).length > 0);
 
-/** Where a model lies. */
+/** Path of a model. */
 export function openvinoModel(name: string): string {
   const own = `${FOLDER}/${name}/model.xml`;
   return existsSync(own) ? own : (readFile(name).path as string);
 }
 
-/** What the model answers to which inputs, one after the other. */
+/** The model's answers with their inputs, one after the other. */
 export function readRuns(name: string): OpenvinoRun[] {
   return readFile(name).runs.map(({ inputs, outputs }) => ({ inputs: toTensors(inputs), outputs: toTensors(outputs) }));
 }

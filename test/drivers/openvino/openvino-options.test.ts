@@ -154,12 +154,12 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
       "invalid_argument",
       /^Option "plugin_config" .* Did you mean "NUM_STREAMS"/,
     ],
-    [{ plugin_config: "[1]" }, "invalid_argument", /^Option "plugin_config" cannot be read: it is no object/],
+    [{ plugin_config: "[1]" }, "invalid_argument", /^Option "plugin_config" cannot be read: it is not an object/],
     [{ plugin_config: "{" }, "invalid_argument", /it is not JSON/],
     [{ plugin_config: '{"A": {"B": {}}}' }, "invalid_argument", /B is \{\}/],
     [{ shape: "(1,b)" }, "invalid_argument", /^Option "shape" has "\(1,b\)"; expected/],
     [{ shape: "(4:1,3)" }, "invalid_argument", /^Option "shape" has/],
-    [{ shape: '{"z": "(1,3)"}' }, "invalid_argument", /names "z", which is no input of the model\..* It has x/],
+    [{ shape: '{"z": "(1,3)"}' }, "invalid_argument", /names "z", which is not an input of the model\..* It has x/],
     [{ shape: "{x}" }, "invalid_argument", /expected JSON/],
     [{ shape: "(1,5)" }, "invalid_argument", /^Option "shape" is "\(1,5\)", which the model cannot take: .*MatMul/],
     [{ layout: "NHWC:NCHW" }, "invalid_argument", /^Option "layout" is "NHWC:NCHW", which the model cannot take: /],
@@ -168,7 +168,11 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
       "invalid_argument",
       'Option "layout" has "NC:NH"; expected the same axes twice, such as NHWC:NCHW.',
     ],
-    [{ layout: '{"z": "CN:NC"}' }, "invalid_argument", /^Option "layout" names "z", which is no input of the model/],
+    [
+      { layout: '{"z": "CN:NC"}' },
+      "invalid_argument",
+      /^Option "layout" names "z", which is not an input of the model/,
+    ],
     [{ batch_size: "0" }, "invalid_argument", /^Option "batch_size" is "0"/],
     [
       { inputs: "z" },
@@ -213,7 +217,7 @@ describe.skipIf(missing !== undefined)("a mapping_config.json beside the model",
 
   it.each([
     ["{", /mapping_config.json" is not JSON/],
-    ['{"inputs": ["x"]}', /is no mapping; expected/],
+    ['{"inputs": ["x"]}', /is not a mapping; expected/],
     ['{"inputs": {"z": "a"}}', /mapping_config.json names "z", but the model has no such input/],
   ])("is refused when it is %s", async (text, message) => {
     await expect(openModel(copyWith("dense", "mapping_config.json", text))).rejects.toMatchObject({

@@ -1,7 +1,7 @@
 import { findLibrary } from "../../../src/runtimes/find-library.ts";
 import { openvino } from "../../../src/runtimes/openvino.ts";
 
-/** Where libopenvino_c is on this machine; rejects, saying how to get it, where it is not. */
+/** Path of libopenvino_c on this machine; rejects, saying how to get it, where it is missing. */
 export async function openvinoRuntime(): Promise<string> {
   const found = findLibrary(openvino);
   if (found !== undefined) return found.path;

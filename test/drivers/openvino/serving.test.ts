@@ -15,10 +15,10 @@ const missing = await missingRuntime("Serving with OpenVINO", openvinoRuntime);
 
 const PREDICT = "/tensorflow.serving.PredictionService/Predict";
 const start = () =>
-  startServer({ models: [{ driver: "openvino", path: openvinoModel("add_multiply") }], options: { device: "CPU" } });
+  startServer({ stages: [{ driver: "openvino", path: openvinoModel("add_multiply") }], options: { device: "CPU" } });
 
 const startResnet = () =>
-  startServer({ name: "resnet", models: [{ driver: "openvino", path: openvinoModel("convolutions") }] });
+  startServer({ name: "resnet", stages: [{ driver: "openvino", path: openvinoModel("convolutions") }] });
 
 /** A batch of pictures, and what Python OpenVINO makes of them. */
 const PICTURES = readPictures();
@@ -132,7 +132,7 @@ describe.skipIf(missing !== undefined)(
   "a model of NCHW that is served as NHWC, as OpenVINO's documents start it",
   () => {
     const serve = (options: Record<string, string>) =>
-      startServer({ name: "fixed", models: [{ driver: "openvino", path: openvinoModel("fixed") }], options });
+      startServer({ name: "fixed", stages: [{ driver: "openvino", path: openvinoModel("fixed") }], options });
 
     async function ask(httpUrl: string, input: object): Promise<{ data: number[]; shape: number[] }> {
       const body = JSON.stringify({ inputs: [{ name: "x", ...input }] });

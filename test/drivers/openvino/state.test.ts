@@ -8,10 +8,10 @@ import { openvinoRuntime } from "./openvino-runtime.ts";
 
 const missing = await missingRuntime("OpenVINO's stateful models", openvinoRuntime);
 
-/** What a model that adds up its inputs answers to 1, 2, 3 and 4, asked over one wire after the other. */
+/** Answers of a model that adds up its inputs to 1, 2, 3 and 4, asked over one protocol after the other. */
 async function totals(options: Record<string, string>): Promise<unknown[]> {
   const server = await startServer({
-    models: [{ driver: "openvino", path: openvinoModel("accumulate") }],
+    stages: [{ driver: "openvino", path: openvinoModel("accumulate") }],
     options,
   });
   const answers: unknown[] = [];

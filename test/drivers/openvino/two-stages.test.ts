@@ -29,8 +29,8 @@ const hooks = defineHooks({
 });
 
 async function answerOf(drivers: readonly [string, string]): Promise<unknown> {
-  const models = [DETECTOR, CLASSIFIER].map((path, index) => ({ driver: drivers[index] as string, path }));
-  const { servable } = await loadPipeline({ hooks, models });
+  const stages = [DETECTOR, CLASSIFIER].map((path, index) => ({ driver: drivers[index] as string, path }));
+  const { servable } = await loadPipeline({ hooks, stages });
   try {
     const tensors = toTensors(
       {
@@ -71,7 +71,7 @@ const BOTH: readonly Drivers[] = [
 async function startFaces([detector, classifier]: Drivers): Promise<Server> {
   const { blazeface, emotion } = await makeDemoModels();
   return startServer({
-    models: [
+    stages: [
       { driver: detector, path: blazeface },
       { driver: classifier, path: emotion },
     ],

@@ -12,7 +12,7 @@ export interface Estimators {
   /** Two rows of three features. */
   readonly rows: Tensor<"float32">;
   pathOf(file: string): string;
-  /** What the library itself answers for the rows. */
+  /** The library's own answers for the rows. */
   answersOf(file: string): Readonly<Record<string, Tensor>>;
 }
 

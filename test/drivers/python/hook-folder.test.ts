@@ -23,7 +23,7 @@ describe.skipIf(python === undefined)("a hook that loads a model in Python", () 
   it.each([0, 1])("has its class in the hook file's own folder, with %d workers", async (workers) => {
     const folder = tempFolder({ "hooks.ts": HOOKS, "beside.py": BESIDE });
     const { httpUrl } = await startServer({
-      models: [{ driver: "null" }],
+      stages: [{ driver: "null" }],
       hooks: join(folder, "hooks.ts"),
       options: { python: python as string },
       workers,

@@ -6,10 +6,10 @@ import { createSilentLogger, type Logger } from "../../../src/observability/logg
 import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 
-/** Where test models are imported from. */
+/** Folder from which test models are imported. */
 export const IMPORT_PATH = "test/fixtures/python";
 
-/** What to load, beside driver and path. */
+/** Options and limits, in addition to driver and path. */
 export interface LoadChoices {
   readonly options?: RawOptions;
   readonly log?: Logger;

@@ -8,7 +8,7 @@ const python = findPython("The readiness of Python models", ["numpy"]);
 describe.skipIf(python === undefined)("a server with a model in Python", () => {
   it("is not ready while the process is replaced, and answers afterwards", async () => {
     const options = { python: python as string, model_class: "toy.models:Faulty", import_path: IMPORT_PATH };
-    const { httpUrl } = await startServer({ models: [{ driver: "python", options }] });
+    const { httpUrl } = await startServer({ stages: [{ driver: "python", options }] });
     const status = async (path: string) => (await fetch(httpUrl + path)).status;
     const ask = (fault: string) => {
       const inputs = [{ name: "fault", datatype: "BYTES", shape: [], data: [fault] }];

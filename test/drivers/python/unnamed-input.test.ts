@@ -7,7 +7,7 @@ const python = findPython("A model that tells the name of its input alone", ["nu
 
 async function start(hooks?: object) {
   const options = { python: python ?? "", model_class: "toy.models:Named", import_path: IMPORT_PATH };
-  const { httpUrl } = await startServer({ models: [{ driver: "python", path: "" }], options, ...(hooks && { hooks }) });
+  const { httpUrl } = await startServer({ stages: [{ driver: "python", path: "" }], options, ...(hooks && { hooks }) });
   return async (body: object) => {
     const answer = await fetch(`${httpUrl}/v1/models/default:predict`, { method: "POST", body: JSON.stringify(body) });
     return answer.json();

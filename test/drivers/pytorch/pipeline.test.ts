@@ -31,7 +31,7 @@ describe.skipIf(made === undefined)("a pipeline of onnx, pytorch and null", () =
     const { folder, cases } = made!;
     const { x } = cases.net!.inputs as { x: Tensor<"float32"> };
     const server = await startServer({
-      models: [
+      stages: [
         { driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" },
         {
           driver: "pytorch",

@@ -23,12 +23,12 @@ export function formatModel(file: string): string {
   return `${FOLDER}/${file}`;
 }
 
-/** What Python computed with it, for its first inputs. */
+/** Python's results for the first inputs. */
 export function formatCase(file: string): TensorflowCase {
   return formatCases(file)[0] as TensorflowCase;
 }
 
-/** What Python computed with it. */
+/** Python's results. */
 export function formatCases(file: string): TensorflowCase[] {
   return readCases(`../tensorflow-formats/${folderOf(file)}`);
 }

@@ -14,7 +14,7 @@ async function serve(model: string, engine: string) {
   const lib = engine === "native" ? await tensorflowRuntime() : undefined;
   const options = { engine, ...(lib !== undefined && { tensorflow_lib: lib }) };
   return startServer({
-    models: [
+    stages: [
       { driver: "tensorflow", path: tensorflowModel(model), options: { ...options, ...readCases(model)[0]?.options } },
     ],
   });

@@ -5,7 +5,7 @@ import { createTensor, createTensors, type Tensor, type Tensors } from "../../..
 
 const FOLDER = "test/fixtures/tensorflow";
 
-/** What Python TensorFlow computed with a model of scripts/make-tensorflow-models.py. */
+/** Results of Python TensorFlow with a model of scripts/make-tensorflow-models.py. */
 export interface TensorflowCase {
   readonly signature: string;
   /** The `-o` options that the model needs. */
@@ -19,13 +19,13 @@ export interface TensorflowCase {
 /** Names of all models that Python TensorFlow could run. */
 export const TENSORFLOW_MODELS: readonly string[] = readdirSync(FOLDER).filter((name) => readCases(name).length > 0);
 
-/** Where a model lies: a SavedModel's folder, or a frozen graph. */
+/** Path of a model: a SavedModel's folder, or a frozen graph. */
 export function tensorflowModel(name: string): string {
   const frozen = `${FOLDER}/${name}/frozen.pb`;
   return existsSync(frozen) ? frozen : `${FOLDER}/${name}`;
 }
 
-/** What the model answers to which inputs. */
+/** The model's answers with their inputs. */
 export function readCases(name: string): TensorflowCase[] {
   const cases: WrittenCase[] = JSON.parse(readFileSync(`${FOLDER}/${name}/cases.json`, "utf8"));
   return cases.map(({ signature, options = {}, tags, tolerance = 1e-5, inputs, outputs }) => ({

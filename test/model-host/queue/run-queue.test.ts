@@ -244,6 +244,21 @@ describe("batching", () => {
     await Promise.all([...first, last]);
   });
 
+  test("a batch that waits does not inherit the wait of one whose runs have all left", async () => {
+    const { queue, runs, release } = batched({ lingerMs: 200 });
+    const abort = new AbortController();
+    const gone = queue.push(toTensors({ x: [1] }), call(abort.signal));
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    abort.abort(new Error("gone"));
+    await expect(gone).rejects.toThrow("gone");
+    const started = performance.now();
+    const answer = queue.push(toTensors({ x: [2] }), call());
+    while (runs.length === 0 && performance.now() - started < 5000) await settled();
+    expect(performance.now() - started).toBeGreaterThan(150);
+    release();
+    await answer;
+  });
+
   test("a batch that is not full runs once its time is up", async () => {
     const { queue, runs, release } = batched({ lingerMs: 5 });
     const answer = queue.push(toTensors({ x: [1] }), call());

@@ -24,7 +24,7 @@ test("what a driver posts to its thread's parent port ends nothing, while it loa
       },
     });`;
   const driver = join(tempFolder({ "loud.ts": source }), "loud.ts");
-  const { servable } = await loadPipeline({ models: [{ driver }] });
+  const { servable } = await loadPipeline({ stages: [{ driver }] });
   onTestFinished(() => servable.close());
   for (let time = 0; time < 3; time++) {
     const { outputs } = await run(servable, { kind: "tensors", tensors: toTensors({ x: [time] }) });

@@ -10,6 +10,7 @@ const require = createRequire(import.meta.url);
 const BUF = require.resolve("@bufbuild/buf/bin/buf");
 const TSX = require.resolve("tsx/cli");
 const SERVICE = "tensorflow.serving.PredictionService";
+const STATUS = "tensorflow.serving.ModelService/GetModelStatus";
 
 /** `buf curl`, which knows of the server nothing but what reflection tells it. */
 async function bufCurl(...flags: string[]): Promise<string> {
@@ -45,7 +46,9 @@ describe("a client of reflection", () => {
   it("sees every method", async () => {
     const methods = (await bufCurl("--list-methods", "")).trim().split("\n");
     const health = ["Check", "List", "Watch"].map((name) => `grpc.health.v1.Health/${name}`);
-    expect(methods).toEqual(expect.arrayContaining([...health, `${SERVICE}/Predict`, `${SERVICE}/PredictJSON`]));
+    expect(methods).toEqual(
+      expect.arrayContaining([...health, `${SERVICE}/Predict`, `${SERVICE}/PredictJSON`, STATUS]),
+    );
     expect(methods.filter((name) => name.startsWith("inference.GRPCInferenceService/"))).toHaveLength(20);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkMimeType, toKibernetikaAnswer } from "../../../src/protocols/kibernetika/http-answer.ts";
+import { checkMimeType, isLargeAnswer, toKibernetikaAnswer } from "../../../src/protocols/kibernetika/http-answer.ts";
 import type { InferResponse } from "../../../src/serving/inference-service.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 
@@ -178,4 +178,14 @@ describe("checkMimeType", () => {
   ])("refuses %j", (type) => {
     expect(() => checkMimeType(type)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
+});
+
+test.each([
+  ["JSON", "", true],
+  ["JSON that is asked for", "application/json", true],
+  ["its own bytes", "image/png", false],
+])("a single large value that is sent as %s is written in a thread: %#", (_, outMimeType, isLarge) => {
+  const value = createTensor("bytes", [1], [Buffer.alloc(1_000_000)]);
+  const response = { outputs: { kind: "tensors", tensors: createTensors([["y", value]]) } } as const;
+  expect(isLargeAnswer(response as never, { outFilter: [], outMimeType })).toBe(isLarge);
 });

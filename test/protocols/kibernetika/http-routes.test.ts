@@ -4,7 +4,7 @@ import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
 
-const ECHO = { models: [{ driver: "null" }] };
+const ECHO = { stages: [{ driver: "null" }] };
 const JSON_TYPE = { "content-type": "application/json" };
 const BODY = '{"inputs": {"x": {"dtype": 1, "data": [[1, 2.5]]}}}';
 
@@ -65,8 +65,6 @@ describe("POST /predict", () => {
   });
 
   test.each([
-    ["/predict/m/serving_default/5", 404, /^Servable not found for request: Specific/],
-    ["/predict/m/nope", 400, /"nope" not found/],
     ["/predict/m/s/1/more", 404, /^There is no \/predict\/m\/s\/1\/more; expected/],
     ["/predict/m/%zz", 404, /not percent-encoded correctly/],
   ])("refuses %s", async (path, status, message) => {
@@ -205,7 +203,7 @@ describe("POST /serving-proxy", () => {
   });
 
   test("refuses a name of 5 MB in few words", async () => {
-    const { httpUrl } = await startServer({ models: [{ path: "test/fixtures/models/half-plus-two.onnx" }] });
+    const { httpUrl } = await startServer({ stages: [{ path: "test/fixtures/models/half-plus-two.onnx" }] });
     const [status, message] = await errorOf(post(`${httpUrl}/serving-proxy`, `{"${"a".repeat(5_000_000)}":1}`));
     expect([status, message]).toEqual([400, expect.stringMatching(/^The message has more than .{100,200}$/)]);
   });

@@ -13,7 +13,7 @@ import { createLogger } from "../../../src/observability/logger.ts";
 import { createHttpServer } from "../../../src/proxy/http-server.ts";
 import { PROTOCOLS } from "../../../src/server/protocols.ts";
 import type { InferenceService } from "../../../src/serving/inference-service.ts";
-import { connectKserve } from "../../helpers/kserve-client.ts";
+import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { fileExists } from "../../helpers/start-hook-threads.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -22,7 +22,7 @@ const MODEL = "/v2/repository/models/default";
 
 async function start() {
   const { httpUrl } = await startServer({
-    models: [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }],
+    stages: [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }],
     allowControl: "local",
   });
   const send = async (path: string, init: RequestInit = {}) => {
@@ -42,7 +42,7 @@ describe("a model that is unloaded and loaded by its clients", () => {
     expect(await infer()).toEqual([404, expect.stringContaining(none)]);
     expect(await send("/v2/models/default/ready")).toEqual([404, expect.stringContaining(none)]);
     const version = "Request for unknown model: 'default' version 1 is not at ready state";
-    expect(await send("/v2/models/default/versions/1")).toEqual([404, expect.stringContaining(version)]);
+    expect(await send("/v2/models/default/versions/1")).toEqual([503, expect.stringContaining(version)]);
     const another = "Request for unknown model: 'default' version 2 is not found";
     expect(await send("/v2/models/default/versions/2/ready")).toEqual([404, expect.stringContaining(another)]);
     const index = [{ name: "default", version: "1", state: "UNAVAILABLE", reason: "unloaded" }];
@@ -74,7 +74,7 @@ describe("a model that is unloaded and loaded by its clients", () => {
 
 describe("calls that change the server", () => {
   it.each(["off", "local", "all"] as const)("are answered over both wires by who may: %s", async (allowControl) => {
-    const { service } = await startServer({ models: [{ driver: "null" }] });
+    const { service } = await startServer({ stages: [{ driver: "null" }] });
     const { address, send } = await listenBeyondLoopback(service, allowControl);
     const call = connectKserve(address);
     for (const [method, message, path, body] of CONTROL_CALLS) {
@@ -133,7 +133,7 @@ describe("a model's configuration", () => {
   it("tells to what requests are put together, and then leaves the batch out of the dimensions", async () => {
     const path = "test/fixtures/models/matmul-dynamic-batch.onnx";
     const read = async (options: Record<string, string>) => {
-      const { httpUrl } = await startServer({ models: [{ driver: "onnx", path }], options });
+      const { httpUrl } = await startServer({ stages: [{ driver: "onnx", path }], options });
       const [config, metadata] = await Promise.all(
         ["/config", ""].map(async (part) =>
           JSON.parse(await (await fetch(`${httpUrl}/v2/models/default${part}`)).text()),
@@ -176,7 +176,7 @@ describe("statistics", () => {
         return inputs;
       },
     });
-    const { grpcAddress } = await startServer({ models: [{ driver: "null" }], hooks });
+    const { grpcAddress } = await startServer({ stages: [{ driver: "null" }], hooks });
     const call = connectKserve(grpcAddress);
     const infer = (name: string) =>
       call("ModelInfer", {
@@ -226,7 +226,7 @@ export default defineDriver({
     const driver = DRIVER.replace("BEGAN", JSON.stringify(began));
     const folder = tempFolder({ "held.ts": driver, "hooks.ts": hookSource ?? "" });
     const { httpUrl } = await startServer({
-      models: [{ driver: join(folder, "held.ts") }],
+      stages: [{ driver: join(folder, "held.ts") }],
       ...(hookSource !== undefined && { hooks: join(folder, "hooks.ts") }),
     });
     const ask = async (holdMs: number, parameters: object) => {

@@ -3,7 +3,8 @@ import { type ClientDuplexStream, credentials, Metadata, status } from "@grpc/gr
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
 import { MemoryBudget } from "../../../src/limits/memory-budget.ts";
-import type { InferRequest, InferResponse } from "../../../src/serving/inference-service.ts";
+import type { SingleRequest } from "../../../src/serving/infer-once.ts";
+import type { InferResponse } from "../../../src/serving/inference-service.ts";
 import type { Plain } from "../../grpc/judge.ts";
 import { echo, type Script, ScriptedService, serve } from "../../grpc/scripted-service.ts";
 import { KserveClient, kserveJudge } from "./kserve-judge.ts";
@@ -26,7 +27,7 @@ async function start(script: Script = echo) {
   onTestFinished(() => client.close());
   const open = (metadata = new Metadata(), options = {}): Stream =>
     (client.ModelStreamInfer as (metadata: Metadata, options: object) => Stream).call(client, metadata, options);
-  /** Whether nothing is held: then a request of any size is let in beside none. */
+  /** Checks that nothing is held: then a request of any size is let in. */
   const isFree = () => {
     try {
       memory.check(Number.MAX_SAFE_INTEGER, 0);
@@ -52,7 +53,7 @@ async function collect(stream: Stream): Promise<Plain[]> {
 }
 
 /** A script whose requests wait until they are cancelled. */
-function waiting({ signal }: InferRequest): Promise<InferResponse> {
+function waiting({ signal }: SingleRequest): Promise<InferResponse> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 

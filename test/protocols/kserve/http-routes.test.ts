@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { binary, connect, floats, halfPlusTwo, INFER, nothing, post, split } from "./kserve-client.ts";
+import { binary, connect, floats, halfPlusTwo, INFER, nothing, post, split } from "./kserve-http.ts";
 
 describe("KServe V2 over HTTP", () => {
   it("says that it lives, is ready, and what it serves", async () => {

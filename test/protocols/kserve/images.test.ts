@@ -2,10 +2,10 @@ import { join } from "node:path";
 import sharp from "sharp";
 import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import type { ServerOptions } from "../../../src/server/server.ts";
+import type { ServerOptions } from "../../../src/server/server-options.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import type { Plain } from "../../grpc/judge.ts";
-import { connectKserve } from "../../helpers/kserve-client.ts";
+import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
@@ -24,7 +24,7 @@ export default defineDriver({
 const BGR = [3, 2, 1, 6, 5, 4];
 
 async function start() {
-  const server = await startServer({ models: [{ driver: writeDriver(DRIVER) }] });
+  const server = await startServer({ stages: [{ driver: writeDriver(DRIVER) }] });
   const picture = await makePicture();
   return { ...server, picture, prefixed: withLength(picture) };
 }
@@ -54,7 +54,7 @@ async function send(url: string, body: Buffer | string, headers: Record<string, 
 
 /** A pipeline of the model with options or hooks. */
 async function startWith(options: Partial<ServerOptions>) {
-  const { httpUrl } = await startServer({ models: [{ driver: writeDriver(DRIVER) }], ...options });
+  const { httpUrl } = await startServer({ stages: [{ driver: writeDriver(DRIVER) }], ...options });
   const ask = async (pictures: readonly Buffer[]) => {
     const data = pictures.map((picture) => ({ b64: picture.toString("base64") }));
     const inputs = [{ name: "x", datatype: "BYTES", shape: [pictures.length], data }];
@@ -82,7 +82,7 @@ describe("a picture reaches the model", () => {
   it("with a fixed batch that requests are split to", async () => {
     const { ask, picture } = await startWith({
       options: { flexible_batch_size: "true" },
-      models: [{ driver: writeDriver(DRIVER.replace("[-1, 1, 2, 3]", "[2, 1, 2, 3]")) }],
+      stages: [{ driver: writeDriver(DRIVER.replace("[-1, 1, 2, 3]", "[2, 1, 2, 3]")) }],
     });
     expect((await ask([picture, picture, picture, picture])).answer.outputs).toMatchObject([{ shape: [4, 1, 2, 3] }]);
     const { status, answer } = await ask([picture]);
@@ -108,7 +108,7 @@ describe("a picture reaches the model", () => {
 
   it("of an inline driver", async () => {
     const { ask, picture } = await startWith({
-      models: [{ driver: writeDriver(DRIVER.replace("pathless: true", 'pathless: true, placement: "inline"')) }],
+      stages: [{ driver: writeDriver(DRIVER.replace("pathless: true", 'pathless: true, placement: "inline"')) }],
     });
     expect((await ask([picture])).answer.outputs).toMatchObject([{ data: BGR }]);
   });
@@ -120,7 +120,7 @@ it.each([
 ])("the configuration tells clients how pictures lie, by %s", async (_, options, format) => {
   const shape = "[-1, 3, 2, 3]";
   const { httpUrl } = await startServer({
-    models: [{ driver: writeDriver(DRIVER.replace("[-1, 1, 2, 3]", shape)) }],
+    stages: [{ driver: writeDriver(DRIVER.replace("[-1, 1, 2, 3]", shape)) }],
     options,
   });
   const config = await (await fetch(`${httpUrl}/v2/models/default/config`)).json();

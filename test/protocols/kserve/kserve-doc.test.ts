@@ -9,7 +9,7 @@ const BUF = createRequire(import.meta.url).resolve("@bufbuild/buf/bin/buf");
 const run = promisify(execFile);
 
 it("the commands in docs/kserve.md work as they stand", async () => {
-  const { grpcAddress, httpUrl } = await startServer({ models: [{ driver: "null" }] });
+  const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }] });
   const page = readFileSync(new URL("../../../docs/kserve.md", import.meta.url), "utf8");
   const commands = [...page.matchAll(/```sh\n(.*?)```/gs)].map(([, command]) => command as string);
   const outputs: string[] = [];

@@ -4,13 +4,13 @@ import { status } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import type { LogLevel } from "../../../src/observability/log-level.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
-import { type CallKserve, connectKserve } from "../../helpers/kserve-client.ts";
+import { type CallKserve, connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const AT_INFO = { log_error: true, log_warning: true, log_info: true, log_verbose_level: 0, log_format: "default" };
 
-/** What hooks say at several levels, once for each request. */
+/** Hooks that log at several levels, once for each request. */
 const HOOKS = `
 export function preprocess(inputs, { log }) {
   for (const level of ["debug", "info", "warn"]) log[level]("from a hook");
@@ -21,7 +21,7 @@ async function start(level: LogLevel = "info") {
   const folder = tempFolder({ "hooks.ts": HOOKS });
   const path = join(folder, "log");
   const server = await startServer({
-    models: [{ driver: "null" }],
+    stages: [{ driver: "null" }],
     hooks: join(folder, "hooks.ts"),
     allowControl: "local",
     log: createLogger({ path, level }),
@@ -123,7 +123,7 @@ describe("log settings", () => {
   });
 
   it("are refused where the log is another program's", async () => {
-    const { httpUrl } = await startServer({ models: [{ driver: "null" }], allowControl: "local" });
+    const { httpUrl } = await startServer({ stages: [{ driver: "null" }], allowControl: "local" });
     const response = await fetch(`${httpUrl}/v2/logging`, { method: "POST", body: '{"log_info":true}' });
     expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("no log of its own")]);
   });

@@ -13,7 +13,7 @@ const LIMIT_MS = 180_000;
 const CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
 function start() {
-  return startServer({ models: [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }] });
+  return startServer({ stages: [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }] });
 }
 
 /** Runs a Python module in a folder of its own; its output is in the error when it fails. */

@@ -4,7 +4,7 @@ import { startServer } from "../../helpers/start-server.ts";
 
 it("the OpenAPI document has every endpoint, and the model's own inputs and outputs", async () => {
   const { httpUrl } = await startServer({
-    models: [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }],
+    stages: [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }],
   });
   const document = JSON.parse(await (await fetch(`${httpUrl}/v2/openapi.json`)).text());
   expect(document.openapi).toBe("3.1.0");

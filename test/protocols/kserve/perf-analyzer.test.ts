@@ -33,7 +33,7 @@ describe.skipIf(analyzer === undefined)("perf_analyzer measures, with the server
     ["over a gRPC stream", "grpc", PLAIN, ["-i", "grpc", "--streaming", "--shape", "x:8"]],
     ["with batches, four requests at a time", "grpc", BATCHED, ["-i", "grpc", "-b", "2", "--concurrency-range", "4"]],
   ] as const)("%s", { timeout: LIMIT_MS }, async (_, wire, { path, options }, flags) => {
-    const { grpcAddress, httpUrl } = await startServer({ models: [{ driver: "onnx", path }], options });
+    const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "onnx", path }], options });
     const address = wire === "grpc" ? grpcAddress : new URL(httpUrl).host;
     const report = await analyze(address, flags);
     expect(report["Inferences/Second"]).toBeGreaterThan(0);

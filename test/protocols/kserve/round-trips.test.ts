@@ -36,7 +36,7 @@ function asJson(tensors: readonly Tensor[]) {
 }
 
 async function connect() {
-  const { httpUrl, grpcAddress } = await startServer({ models: [{ driver: "null" }] });
+  const { httpUrl, grpcAddress } = await startServer({ stages: [{ driver: "null" }] });
   const client = new KserveClient(grpcAddress, credentials.createInsecure());
   onTestFinished(() => client.close());
   const infer = (request: Plain) =>

@@ -26,7 +26,7 @@ describe.skipIf(missing)("tritonclient, as it comes from PyPI, sees what it expe
     const addresses: Record<string, object> = {};
     for (const [name, model] of Object.entries(MODELS)) {
       const log = createLogger({ path: devNull });
-      const server = await createServer({ models: [model], http: {}, allowControl: "local", log });
+      const server = await createServer({ stages: [model], http: {}, allowControl: "local", log });
       servers.push(server);
       addresses[name] = { grpc: server.grpcAddress, http: new URL(server.httpUrl as string).host };
     }

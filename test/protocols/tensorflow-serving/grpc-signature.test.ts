@@ -90,9 +90,13 @@ describe("a signature's name", () => {
     );
   });
 
-  it("is left to the service where that tells no signatures, or has another default", () => {
+  it("is left to a service that tells no signatures", () => {
     expect(check({ signature: "nope", inputs: ["x"] }, {})).toBeUndefined();
-    expect(check({ inputs: ["x"] }, { other: { inputs: [spec("a")] } })).toBeUndefined();
+  });
+
+  it("is the first one's where none is given and none is the default", () => {
+    expect(check({ inputs: ["a"] }, { other: { inputs: [spec("a")] } })).toBeUndefined();
+    expect(check({ inputs: ["x"] }, { other: { inputs: [spec("a")] } })).toContain("alias: a(feed name: a) not found");
   });
 });
 

@@ -70,9 +70,10 @@ describe("findSignature", () => {
   const servable = { model: "m", version: 1n, drivers: [], signatures };
 
   test("knows the default one and those by name", () => {
-    expect(findSignature("", servable)).toBe(signatures.serving_default);
-    expect(findSignature("other", servable)).toBe(signatures.other);
-    expect(findSignature("", { ...servable, signatures: { other: signatures.other } })).toBe(signatures.other);
+    const other = { name: "other", spec: signatures.other };
+    expect(findSignature("", servable)).toEqual({ name: "serving_default", spec: signatures.serving_default });
+    expect(findSignature("other", servable)).toEqual(other);
+    expect(findSignature("", { ...servable, signatures: { other: signatures.other } })).toEqual(other);
   });
 
   test("refuses an unknown one, also a name that every object has", () => {
@@ -81,7 +82,7 @@ describe("findSignature", () => {
   });
 
   test("cannot know those of a service that does not tell", () => {
-    expect(findSignature("any", { ...servable, signatures: {} })).toBeUndefined();
+    expect(findSignature("any", { ...servable, signatures: {} })).toEqual({ name: "any", spec: undefined });
   });
 });
 

@@ -6,7 +6,7 @@ import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
 
-const ECHO = { models: [{ driver: "null" }] };
+const ECHO = { stages: [{ driver: "null" }] };
 
 async function post(url: string, path: string, body: string | Buffer, headers: Record<string, string> = {}) {
   const response = await fetch(url + path, { method: "POST", body, headers });
@@ -110,7 +110,7 @@ describe("POST /v1/models/NAME:predict", () => {
       metadata: {},
       outputs: { kind: "tensors", tensors: {} },
     }));
-    service.describe = async ({ model }) => ({
+    service.describe = ({ model }) => ({
       model,
       version: 1n,
       drivers: [],
@@ -138,9 +138,8 @@ describe("POST /v1/models/NAME:predict", () => {
     expect(await response.json()).toEqual({ outputs: 1 });
   });
 
-  test("passes headers and an id on, and the described version", async () => {
+  test("passes headers, an id and a label on", async () => {
     const service = new ScriptedService();
-    service.describe = async ({ model }) => ({ model, version: 42n, drivers: [], signatures: { serving_default: {} } });
     const { url } = await serveHttp(service);
     await post(url, "/v1/models/m/labels/stable%20one:predict", '{"inputs": 1}', {
       "x-request-id": "id-1",
@@ -148,16 +147,15 @@ describe("POST /v1/models/NAME:predict", () => {
     });
     expect(service.requests[0]).toMatchObject({
       model: "m",
-      version: 42n,
+      label: "stable one",
       id: "id-1",
       metadata: { "x-colour": "blue" },
     });
-    expect(service.requests[0]?.label).toBeUndefined();
     await post(url, "/v1/models/m:predict", '{"inputs": 1}');
     expect(service.requests[1]?.id).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test("leaves the choice of the version to a service that tells no signatures", async () => {
+  test("leaves the choice of the version to the service", async () => {
     const service = new ScriptedService();
     const { url } = await serveHttp(service);
     await post(url, "/v1/models/m:predict", '{"inputs": 1}');
@@ -171,12 +169,6 @@ describe("POST /v1/models/NAME:predict", () => {
   });
 
   test.each([
-    ["/v1/models/nope:predict", 404, "Servable not found for request: Latest(nope). This server has default."],
-    [
-      "/v1/models/default/versions/5:predict",
-      404,
-      "Servable not found for request: Specific(default, 5). Model default has version 1.",
-    ],
     ["/v1/models/default/labels/x:predict", 400, "Unrecognized servable version label: x"],
     [
       "/v1/models/default/versions/9223372036854775808:predict",
@@ -186,32 +178,32 @@ describe("POST /v1/models/NAME:predict", () => {
     [
       "/v1/models/default:PREDICT",
       400,
-      "Malformed request: POST /v1/models/default:PREDICT. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+      "Malformed request: POST /v1/models/default:PREDICT. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
     ],
     [
       "/v1/models/default:predict?x=1",
       400,
-      "Malformed request: POST /v1/models/default:predict?x=1. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+      "Malformed request: POST /v1/models/default:predict?x=1. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
     ],
     [
       "/v1/models/default/versions/1/labels/a:predict",
       400,
-      "Malformed request: POST /v1/models/default/versions/1/labels/a:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+      "Malformed request: POST /v1/models/default/versions/1/labels/a:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
     ],
     [
       "/v1/models/default/versions/one:predict",
       400,
-      "Malformed request: POST /v1/models/default/versions/one:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+      "Malformed request: POST /v1/models/default/versions/one:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
     ],
     [
       "/v1/models/:predict",
       400,
-      "Malformed request: POST /v1/models/:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+      "Malformed request: POST /v1/models/:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
     ],
     [
       "/v1/",
       400,
-      "Malformed request: POST /v1/. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.",
+      "Malformed request: POST /v1/. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
     ],
     [
       "/v1/models/default%zz:predict",
@@ -233,16 +225,6 @@ describe("POST /v1/models/NAME:predict", () => {
       400,
       "JSON Parse error: The document is empty",
     ]);
-  });
-
-  test("refuses an unknown signature", async () => {
-    const { httpUrl } = await startServer(ECHO);
-    expect(
-      await errorOf(httpUrl, "/v1/models/default:predict", {
-        method: "POST",
-        body: '{"signature_name": "s", "inputs": 1}',
-      }),
-    ).toEqual([400, 'Serving signature name: "s" not found in signature def']);
   });
 
   test("writes errors as the original does, whatever the hook fails with", async () => {
@@ -274,7 +256,7 @@ describe("other requests under /v1/", () => {
     const path = "/v1/models/default:predict";
     expect(await errorOf(httpUrl, path, { method })).toEqual([
       400,
-      `Malformed request: ${method} ${path}. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v2/models/NAME tells what a model takes.`,
+      `Malformed request: ${method} ${path}. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.`,
     ]);
   });
 

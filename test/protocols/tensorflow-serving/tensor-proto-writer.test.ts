@@ -8,7 +8,7 @@ import { judge } from "../../grpc/judge.ts";
 import { contentProto, typedProto } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";
 
-/** What protobufjs reads from what we write. */
+/** Our message as protobufjs reads it. */
 function judged(tensor: Tensor, encoding: TensorEncoding): unknown {
   const spec = { model: "", signature: "", versionEncoding: "int64" } as const;
   const bytes = encodeMessage(predictResponseParts({ spec, outputs: createTensors([["y", tensor]]) }, encoding));

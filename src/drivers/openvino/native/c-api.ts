@@ -12,7 +12,10 @@ export interface NativePartialShape {
 
 const PARTIAL_SHAPE = defineStruct<NativePartialShape>({ min: "int64_t", max: "int64_t", dims: "void *" });
 
-/** What we call of OpenVINO's C API: https://docs.openvino.ai/2026/api/c_cpp_api/group__ov__c__api.html. A function of result int gives a status; pointers at an argument's address belong to whoever asked. */
+/**
+ * The functions of OpenVINO's C API that we call: https://docs.openvino.ai/2026/api/c_cpp_api/group__ov__c__api.html. A
+ * function of result int returns a status; pointers at an argument's address belong to the caller.
+ */
 export const C_API = {
   ov_get_openvino_version: ["int", "void *"],
   ov_version_free: ["void", "void *"],

@@ -1,7 +1,7 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
-import type { NativeContext } from "./native-core.ts";
+import type { NativeContext } from "./native-context.ts";
 import { NativeRequest } from "./native-request.ts";
 import { Pace } from "./pace.ts";
 import { takePointer, takeText } from "./status.ts";

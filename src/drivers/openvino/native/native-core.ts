@@ -3,18 +3,12 @@ import { copyFromNative } from "../../../native/memory.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { readText } from "../../../native/read-text.ts";
 import type { Network, NetworkFiles, OpenvinoCore } from "../engine.ts";
+import { askElementCodes } from "./ask-element-codes.ts";
 import type { OpenvinoApi } from "./c-api.ts";
-import { askElementCodes, type ElementCodes } from "./element-codes.ts";
+import type { NativeContext } from "./native-context.ts";
 import { NativeNetwork } from "./native-network.ts";
 import { readVersion } from "./open-openvino.ts";
 import { check, takePointer, takeText } from "./status.ts";
-
-/** What all objects of one core share. */
-export interface NativeContext {
-  readonly api: OpenvinoApi;
-  readonly core: Pointer;
-  readonly codes: ElementCodes;
-}
 
 /** ov_core_t. */
 export class NativeCore implements OpenvinoCore {
@@ -50,7 +44,7 @@ export class NativeCore implements OpenvinoCore {
     const { api, core } = this.#context;
     const at = new BigUint64Array(1);
     check(api, await runAsync(api.ov_core_read_model, core, path, weights ?? null, at));
-    return new NativeNetwork(this.#context, at[0] as Pointer, device);
+    return new NativeNetwork(this.#context, at[0]!, device);
   }
 
   release(): void {

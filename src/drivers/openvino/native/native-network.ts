@@ -5,7 +5,7 @@ import type { CompiledNetwork, LayoutChange, Network, Port, PortRole } from "../
 import type { NativePartialShape } from "./c-api.ts";
 import { changeLayouts } from "./change-layouts.ts";
 import { NativeCompiled } from "./native-compiled.ts";
-import type { NativeContext } from "./native-core.ts";
+import type { NativeContext } from "./native-context.ts";
 import { hasPort, nameByAlias, readPort, readPorts } from "./ports.ts";
 import { check } from "./status.ts";
 
@@ -65,7 +65,7 @@ export class NativeNetwork implements Network {
     const { api, core } = this.#context;
     const at = new BigUint64Array(1);
     check(api, await runAsync(api.ov_core_compile_model, core, this.#model.pointer, this.#device, 0, at));
-    return new NativeCompiled(this.#context, at[0] as Pointer, { outputs: this.#outputs, hasBoundedRuns });
+    return new NativeCompiled(this.#context, at[0]!, { outputs: this.#outputs, hasBoundedRuns });
   }
 
   release(): void {

@@ -2,7 +2,7 @@ import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
 import type { InferRequest, Port } from "../engine.ts";
-import type { NativeContext } from "./native-core.ts";
+import type { NativeContext } from "./native-context.ts";
 import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
 import type { Pace } from "./pace.ts";
 import { check, takePointer } from "./status.ts";
@@ -35,10 +35,6 @@ export class NativeRequest implements InferRequest {
   cancel(): void {
     // It refuses when nothing runs, which is as well.
     this.#context.api.ov_infer_request_cancel(this.#request.pointer);
-  }
-
-  block(): void {
-    this.#context.api.ov_infer_request_wait(this.#request.pointer);
   }
 
   release(): void {
@@ -77,7 +73,7 @@ export class NativeRequest implements InferRequest {
       api.ov_infer_request_get_output_tensor_by_index(this.#request.pointer, index, at),
     );
     try {
-      return fromNativeTensor(this.#context, pointer, this.#outputs[index] as Port);
+      return fromNativeTensor(this.#context, pointer, this.#outputs[index]!);
     } finally {
       api.ov_tensor_free(pointer);
     }

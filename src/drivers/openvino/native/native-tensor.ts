@@ -6,11 +6,11 @@ import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.
 import { fromDType, toDType } from "../element-types.ts";
 import type { Port } from "../engine.ts";
 import type { OpenvinoApi } from "./c-api.ts";
-import type { NativeContext } from "./native-core.ts";
+import type { NativeContext } from "./native-context.ts";
 import { check, takePointer } from "./status.ts";
 import { readStrings, writeStrings } from "./strings.ts";
 
-/** What ov_tensor_get_shape says of rank 0. */
+/** Status of ov_tensor_get_shape for rank 0. */
 const NO_DIMENSIONS = -14;
 /** Memory for a tensor without elements, which has none of its own. */
 const NOTHING = new Uint8Array(64);

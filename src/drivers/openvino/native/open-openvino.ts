@@ -1,4 +1,4 @@
-import { bindFunctions, type Pointer } from "../../../native/bind-functions.ts";
+import { bindFunctions } from "../../../native/bind-functions.ts";
 import { openLibrary } from "../../../native/open-library.ts";
 import { readText } from "../../../native/read-text.ts";
 import { C_API, type OpenvinoApi } from "./c-api.ts";
@@ -21,7 +21,7 @@ export function readVersion(api: OpenvinoApi): string {
   // ov_version_t: the addresses of build number and description.
   const version = new BigUint64Array(2);
   check(api, api.ov_get_openvino_version(version));
-  const build = readText(version[0] as Pointer);
+  const build = readText(version[0]!);
   api.ov_version_free(version);
-  return build.split("-", 1)[0] as string;
+  return build.split("-", 1)[0]!;
 }

@@ -8,7 +8,7 @@ export class Pace {
   #inARow = 0;
   #bytes = 0;
 
-  /** Whether to expect a quick run on so many bytes of inputs: not more than the quick ones before had. */
+  /** Predicts a quick run on so many bytes of inputs: not more than the quick ones before had. */
   isQuick(bytes: number): boolean {
     return this.#inARow >= ENOUGH && bytes <= this.#bytes;
   }

@@ -24,12 +24,12 @@ export function readPorts<Value>(
   return Array.from({ length: count }, (_, index) => withPort(api, (at) => api[byIndex](model, index, at), read));
 }
 
-/** What there is to know of an input or output. */
+/** Reads the facts about an input or output. */
 export function readPort(api: OpenvinoApi, codes: ElementCodes, port: Pointer): Port {
   const code = new Int32Array(1);
   check(api, api.ov_port_get_element_type(port, code));
   const shape = readShape(api, port);
-  return { name: readPortName(api, port), elementType: codes.name(code[0] as number), ...(shape && { shape }) };
+  return { name: readPortName(api, port), elementType: codes.name(code[0]!), ...(shape && { shape }) };
 }
 
 /** One of the names of a port's tensor; undefined where it has none. */
@@ -41,12 +41,12 @@ export function readPortName(api: OpenvinoApi, port: Pointer): string | undefine
   }
 }
 
-/** Whether a model has a tensor of this name. */
+/** Checks that a model has a tensor of this name. */
 export function hasPort(api: OpenvinoApi, model: Pointer, role: PortRole, name: string): boolean {
   const [, , byName] = FUNCTIONS[role];
   const at = new BigUint64Array(1);
   if (api[byName](model, name, at) !== 0) return false;
-  api.ov_output_const_port_free(at[0] as Pointer);
+  api.ov_output_const_port_free(at[0]!);
   return true;
 }
 

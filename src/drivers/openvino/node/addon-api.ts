@@ -1,7 +1,10 @@
 /** A value of OpenVINO's properties in JavaScript; one that the addon has no conversion for is undefined. */
 export type AddonValue = string | number | boolean | readonly AddonValue[] | object | undefined;
 
-/** What we call of openvino-node 2026: https://docs.openvino.ai/2026/api/nodejs_api/addon.html. What is not released there is freed with the garbage. */
+/**
+ * The parts of openvino-node 2026 that we call: https://docs.openvino.ai/2026/api/nodejs_api/addon.html. Objects that
+ * are not released there are freed with the garbage.
+ */
 export interface OpenvinoAddon {
   readonly Core: new () => AddonCore;
   readonly Tensor: new (elementType: string, shape: readonly number[], data?: NodeJS.TypedArray) => AddonTensor;

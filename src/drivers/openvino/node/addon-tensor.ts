@@ -1,7 +1,7 @@
+import { failedPrecondition } from "../../../errors.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { fromDType, toDType } from "../element-types.ts";
 import type { Port, PortRole } from "../engine.ts";
-import { refused } from "../refused.ts";
 import type { AddonTensor, OpenvinoAddon } from "./addon-api.ts";
 
 /** Element types that the addon has tensors of; of strings it has those that are text, which bytes need not be. */
@@ -11,7 +11,7 @@ const TITLES = { inputs: "Input", outputs: "Output" } as const;
 /** Throws `failed_precondition` for an input or output of a type that the addon has no tensors of. */
 export function assertCarried(role: PortRole, { name, elementType }: Port): void {
   if (CARRIED.includes(elementType)) return;
-  throw refused(
+  throw failedPrecondition(
     `${TITLES[role]} "${name}" is of element type ${elementType}, which openvino-node does not carry; use -o engine=native.`,
   );
 }

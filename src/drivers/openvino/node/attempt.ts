@@ -10,7 +10,7 @@ export function attempt<Value>(call: () => Value): Value {
   }
 }
 
-/** What the addon threw, or a promise of it was rejected with. */
+/** The error that the addon threw, or rejected a promise with. */
 export function toFailure(reason: unknown): Error {
   if (reason instanceof ServingError) return reason;
   return new OpenvinoFailure("failed", reason instanceof Error ? reason.message : String(reason));

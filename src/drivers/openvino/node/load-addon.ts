@@ -1,16 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { failedPrecondition } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
 import { npmFolders } from "../../../runtimes/library-places.ts";
-import { refused } from "../refused.ts";
 import type { OpenvinoAddon } from "./addon-api.ts";
 
 /** openvino-node, as it is installed. */
 export interface AddonPackage {
   readonly folder: string;
   readonly version: string;
-  /** Whether its installer has put the addon there. */
+  /** True where its installer has put the addon there. */
   readonly isComplete: boolean;
   /** The least major version of Node that it asks for. */
   readonly node: number;
@@ -36,26 +36,30 @@ function readPackage(folder: string): AddonPackage {
   };
 }
 
-/** Whether this Node is one that the package is made for. */
+/** Checks that the package is made for this Node. */
 export function takesThisNode({ node }: AddonPackage): boolean {
   return Number.parseInt(process.versions.node, 10) >= node;
 }
 
 /** Loads the addon; throws `failed_precondition`, saying what to do, where that cannot be. */
 export function loadAddon(found: AddonPackage | undefined): OpenvinoAddon {
-  if (found === undefined) throw refused(`${NAME} is not installed. Run: ${npmInstall(NAME)}, ${OTHERWISE}.`);
+  if (found === undefined)
+    throw failedPrecondition(`${NAME} is not installed. Run: ${npmInstall(NAME)}, ${OTHERWISE}.`);
   const { folder, version, isComplete, node } = found;
   if (!takesThisNode(found))
-    throw refused(
+    throw failedPrecondition(
       `${NAME} ${version} needs Node ${node} or later, this is ${process.version}; take another Node, ${OTHERWISE}.`,
     );
   if (!isComplete)
-    throw refused(
+    throw failedPrecondition(
       `${NAME} ${version} has no addon: its installer has not run, or failed. Run: npm rebuild ${NAME}, ${OTHERWISE}.`,
     );
   try {
     return createRequire(import.meta.url)(folder).addon;
   } catch (cause) {
-    throw refused(`The addon of ${NAME} ${version} does not load. Run: npm rebuild ${NAME}, ${OTHERWISE}.`, cause);
+    throw failedPrecondition(
+      `The addon of ${NAME} ${version} does not load. Run: npm rebuild ${NAME}, ${OTHERWISE}.`,
+      cause,
+    );
   }
 }

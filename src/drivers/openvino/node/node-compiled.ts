@@ -1,7 +1,7 @@
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
 import type { AddonCompiledModel } from "./addon-api.ts";
 import { attempt } from "./attempt.ts";
-import type { NodeContext } from "./node-core.ts";
+import type { NodeContext } from "./node-context.ts";
 import { NodeRequest } from "./node-request.ts";
 import { toText } from "./property-text.ts";
 

@@ -1,14 +1,9 @@
 import type { Network, NetworkFiles, OpenvinoCore } from "../engine.ts";
-import type { AddonCore, OpenvinoAddon } from "./addon-api.ts";
+import type { OpenvinoAddon } from "./addon-api.ts";
 import { attempt } from "./attempt.ts";
+import type { NodeContext } from "./node-context.ts";
 import { NodeNetwork } from "./node-network.ts";
 import { toText } from "./property-text.ts";
-
-/** What all objects of one core share. */
-export interface NodeContext {
-  readonly addon: OpenvinoAddon;
-  readonly core: AddonCore;
-}
 
 /** ov::Core in openvino-node. */
 export class NodeCore implements OpenvinoCore {
@@ -20,7 +15,7 @@ export class NodeCore implements OpenvinoCore {
   constructor(addon: OpenvinoAddon, packageVersion: string) {
     const core = new addon.Core();
     this.#context = { addon, core };
-    this.version = (addon.getOpenvinoVersion?.().buildNumber ?? packageVersion).split("-", 1)[0] as string;
+    this.version = (addon.getOpenvinoVersion?.().buildNumber ?? packageVersion).split("-", 1)[0]!;
     this.devices = core.getAvailableDevices();
   }
 

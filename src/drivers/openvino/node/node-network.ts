@@ -1,11 +1,11 @@
+import { failedPrecondition } from "../../../errors.ts";
 import type { Dimension } from "../../../signature/signature.ts";
 import type { CompiledNetwork, Network, Port, PortRole } from "../engine.ts";
-import { refused } from "../refused.ts";
 import type { AddonCompiledModel, AddonModel } from "./addon-api.ts";
 import { assertCarried } from "./addon-tensor.ts";
 import { attempt } from "./attempt.ts";
 import { NodeCompiled } from "./node-compiled.ts";
-import type { NodeContext } from "./node-core.ts";
+import type { NodeContext } from "./node-context.ts";
 import { formatShape, parseShape } from "./partial-shape.ts";
 
 /** ov::Model in openvino-node, and the device that it is for. */
@@ -39,14 +39,16 @@ export class NodeNetwork implements Network {
 
   reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void {
     if (this.#model.reshape === undefined)
-      throw refused("This openvino-node cannot reshape models; install a newer one, or use -o engine=native.");
+      throw failedPrecondition(
+        "This openvino-node cannot reshape models; install a newer one, or use -o engine=native.",
+      );
     const texts = new Map(Array.from(shapes, ([place, shape]) => [place, formatShape(shape)]));
     attempt(() => this.#model.reshape?.(texts));
     this.#compiled = undefined;
   }
 
   changeLayouts(): void {
-    throw refused("-o layout= is not for openvino-node; use -o engine=native.");
+    throw failedPrecondition("-o layout= is not for openvino-node; use -o engine=native.");
   }
 
   async compile(): Promise<CompiledNetwork> {
@@ -72,7 +74,7 @@ export class NodeNetwork implements Network {
       const request = this.#compile().createInferRequest();
       this.#inputTypes = this.#model.inputs.map((_, each) => request.getInputTensor(each).getElementType());
     }
-    return this.#inputTypes[place] as string;
+    return this.#inputTypes[place]!;
   }
 
   #ports(role: PortRole, elementType: (place: number) => string): Port[] {

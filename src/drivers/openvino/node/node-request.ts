@@ -3,9 +3,9 @@ import type { InferRequest, Port } from "../engine.ts";
 import type { AddonInferRequest, AddonTensor } from "./addon-api.ts";
 import { createOutput, fromAddonTensor, type GivenTensor, toAddonTensor } from "./addon-tensor.ts";
 import { attempt, toFailure } from "./attempt.ts";
-import type { NodeContext } from "./node-core.ts";
+import type { NodeContext } from "./node-context.ts";
 
-/** What runs read: nobody else keeps it from being freed. */
+/** Inputs of running requests: nothing else keeps them from being freed. */
 const beingRead = new Set<readonly GivenTensor[]>();
 
 /** ov::InferRequest in openvino-node. */
@@ -32,7 +32,7 @@ export class NodeRequest implements InferRequest {
     } finally {
       beingRead.delete(given);
     }
-    return attempt(() => outputs.map((place) => fromAddonTensor(this.#outputs[place] as AddonTensor)));
+    return attempt(() => outputs.map((place) => fromAddonTensor(this.#outputs[place]!)));
   }
 
   /** The addon has no way to end a run: it goes on without anybody waiting for it. */

@@ -1,7 +1,7 @@
 import type { LayersModel, SymbolicTensor } from "@tensorflow/tfjs-layers";
 import type { Obstacles } from "./to-layers-config.ts";
 
-/** What is used of a layer of tfjs-layers; much of it is not declared. */
+/** The parts of a layer of tfjs-layers that are used; many of them are not declared. */
 interface BuiltLayer {
   readonly name: string;
   readonly inboundNodes: readonly { readonly inputTensors: readonly SymbolicTensor[] }[];
@@ -13,7 +13,7 @@ interface BuiltLayer {
   getClassName(): string;
 }
 
-/** What a mask does behind layers that take one and give what Keras gives. */
+/** Checks of the layers after one that takes a mask and returns what Keras returns. */
 const BEHIND: Readonly<Record<string, (layer: BuiltLayer) => boolean>> = {
   ...always(true, "Activation", "Dense", "ReLU", "LeakyReLU", "ELU", "Masking", "LayerNormalization"),
   ...always(true, "BatchNormalization", "TimeDistributed"),
@@ -23,10 +23,10 @@ const BEHIND: Readonly<Record<string, (layer: BuiltLayer) => boolean>> = {
   ),
 };
 
-/** Where this needs more dimensions than a batch normalization has a kernel for. */
+/** Largest rank for which batch normalization has a kernel. */
 const MAX_RANK = 4;
 
-/** What only the finished model shows of what tfjs-layers computes otherwise than Keras: masks, and axes by rank. */
+/** Differences between tfjs-layers and Keras that only the finished model shows: masks, and axes by rank. */
 export function findBuiltObstacles(model: LayersModel): Obstacles {
   const walk = new Walk();
   for (const output of model.outputs) walk.isMasked(output);

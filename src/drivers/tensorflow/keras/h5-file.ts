@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { File as H5wasmFile, Group as H5wasmGroup } from "h5wasm";
-import { reasonText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, reasonText } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
 
 type H5wasm = typeof import("h5wasm");
@@ -38,7 +38,7 @@ export async function withH5<T>(bytes: Uint8Array, label: string, read: (file: H
     return await using(file, () => read(toH5File(file, label)));
   } catch (cause) {
     if (!reasonText(cause).startsWith("HDF5-DIAG")) throw cause;
-    throw refused(`The file "${label}" is damaged or cut short: its HDF5 content cannot be read.`, cause);
+    throw failedPrecondition(`The file "${label}" is damaged or cut short: its HDF5 content cannot be read.`, cause);
   } finally {
     module.FS.unlink(path);
   }
@@ -58,7 +58,7 @@ export async function importH5wasm(load: () => Promise<unknown> = () => import("
     return (await load()) as H5wasm;
   } catch (cause) {
     const message = `Keras files (.h5, .keras) need the package h5wasm. Run: ${npmInstall("h5wasm")}`;
-    throw new ServingError("failed_precondition", message, { cause });
+    throw failedPrecondition(message, cause);
   }
 }
 
@@ -71,13 +71,9 @@ function toH5File(file: H5wasmFile, label: string): H5File {
       const dataset = file.get(path) as { shape?: number[]; value?: unknown } | null;
       const data = dataset?.value;
       if (!(data instanceof Float32Array)) {
-        throw refused(`The file "${label}" has no float32 array "${path}".`);
+        throw failedPrecondition(`The file "${label}" has no float32 array "${path}".`);
       }
       return { name: path, shape: dataset?.shape ?? [], data };
     },
   };
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

@@ -4,7 +4,7 @@ import type { Complain } from "./layer-options.ts";
 /** A tensor in a graph of layers: the layer, its which call, which of the call's outputs. */
 type TensorKey = readonly [layer: string, call: number, output: number];
 
-/** What the rewriting of a graph needs to know of it. */
+/** Facts about a graph that its rewriting needs. */
 export interface GraphContext {
   /** Names of the layers that are models. */
   readonly models: ReadonlySet<string>;
@@ -30,7 +30,7 @@ export function toTensorList(keys: unknown, context: GraphContext): TensorKey[] 
 function checkCall(node: readonly unknown[], layer: LayerConfig, { complain }: GraphContext): unknown {
   for (const tensor of node) {
     const options = Array.isArray(tensor) ? tensor[3] : undefined;
-    if (!Array.isArray(tensor)) complain(`layer "${nameOf(layer)}" is called with something that is no tensor`);
+    if (!Array.isArray(tensor)) complain(`layer "${nameOf(layer)}" is called with something that is not a tensor`);
     else complainOfOptions(options ?? {}, layer, complain);
   }
   return node;

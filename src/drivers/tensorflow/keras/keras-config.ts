@@ -22,7 +22,7 @@ export const CONTAINERS: Readonly<Record<string, "Sequential" | "Model">> = {
   Model: "Model",
 };
 
-/** Whether a layer is a model of layers. */
+/** Checks that a layer is a model of layers. */
 export function isContainer({ class_name }: LayerConfig): boolean {
   return Object.hasOwn(CONTAINERS, class_name);
 }

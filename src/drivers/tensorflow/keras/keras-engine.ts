@@ -1,6 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { type LayersModel, models } from "@tensorflow/tfjs-layers";
-import { publicText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, publicText } from "../../../errors.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import type { TensorflowEngine } from "../engine.ts";
 import { createLayersModel } from "../tfjs/layers-model.ts";
@@ -55,7 +55,7 @@ function refuse(path: string, obstacles: Obstacles): void {
   if (obstacles.length === 0) return;
   const more = obstacles.length > MAX_REASONS ? `; and ${obstacles.length - MAX_REASONS} more` : "";
   const reasons = `${obstacles.slice(0, MAX_REASONS).join("; ")}${more}`;
-  throw refused(`The model "${path}" cannot be served from this file: ${reasons}. ${EXPORT}`);
+  throw failedPrecondition(`The model "${path}" cannot be served from this file: ${reasons}. ${EXPORT}`);
 }
 
 /** tfjs-layers has its own reasons to refuse a model. */
@@ -63,7 +63,10 @@ async function build(config: LayerConfig, path: string): Promise<LayersModel> {
   try {
     return await models.modelFromJSON(config as unknown as tf.io.ModelJSON);
   } catch (cause) {
-    throw refused(`The model "${path}" cannot be served from this file: ${publicText(cause)} ${EXPORT}`, cause);
+    throw failedPrecondition(
+      `The model "${path}" cannot be served from this file: ${publicText(cause)} ${EXPORT}`,
+      cause,
+    );
   }
 }
 
@@ -73,7 +76,7 @@ function findWeights(model: LayersModel, { config: { root }, layout, weights }: 
   const known = new Set(found.map(({ variable }) => variable));
   const missing = model.weights.find((variable) => !known.has(variable));
   if (missing !== undefined)
-    throw refused(`The file has nothing for the weight "${missing.originalName}" of the model.`);
+    throw failedPrecondition(`The file has nothing for the weight "${missing.originalName}" of the model.`);
   return found;
 }
 
@@ -81,8 +84,4 @@ function setWeight({ variable, stored }: FoundWeight): void {
   const value = tf.tensor(stored.data, [...stored.shape]);
   variable.write(value);
   value.dispose();
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

@@ -1,19 +1,19 @@
 import { readFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
-import { reasonText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, reasonText } from "../../../errors.ts";
 import { ZipArchive } from "../../../runtimes/zip-archive.ts";
 import type { ModelSource } from "../model-source.ts";
 import { type H5File, withH5 } from "./h5-file.ts";
 import type { KerasConfig, LayerConfig } from "./keras-config.ts";
 
-/** How a file keeps weights: by class and number in .keras, by lists of names in .h5. */
+/** Layout of weights in a file: by class and number in .keras, by lists of names in .h5. */
 type WeightLayout = "archive" | "h5";
 
-/** What is read from a file of Keras while it is open. */
+/** Parts of a Keras file that are read while it is open. */
 export interface KerasFile {
   readonly config: KerasConfig;
   readonly layout: WeightLayout;
-  /** What holds the weights. */
+  /** The file that holds the weights. */
   readonly weights: H5File;
 }
 
@@ -35,7 +35,7 @@ function toH5Model(weights: H5File, path: string): KerasFile {
   const text = weights.attribute("/", "model_config");
   if (typeof text !== "string") {
     const hint = "Save the whole model with model.save(), or export it with model.export().";
-    throw refused(
+    throw failedPrecondition(
       `The file "${path}" has no model_config: it holds weights without a model, or is not of Keras. ${hint}`,
     );
   }
@@ -65,7 +65,10 @@ async function readArchive(path: string): Promise<Record<keyof typeof PARTS, Buf
       await archive.close();
     }
   } catch (cause) {
-    throw refused(`The file "${path}" is no .keras archive: ${reasonText(cause).replace(/\.$/, "")}.`, cause);
+    throw failedPrecondition(
+      `The file "${path}" is not a .keras archive: ${reasonText(cause).replace(/\.$/, "")}.`,
+      cause,
+    );
   }
 }
 
@@ -73,15 +76,11 @@ function parseJson(text: string | Buffer, path: string): unknown {
   try {
     return JSON.parse(text.toString());
   } catch (cause) {
-    throw refused(`The file "${path}" is damaged: its model's description is not JSON.`, cause);
+    throw failedPrecondition(`The file "${path}" is damaged: its model's description is not JSON.`, cause);
   }
 }
 
 /** Versions before 3 are alike here. */
 function majorOf(version: unknown): number {
   return Number.parseInt(String(version ?? "2"), 10) || 2;
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

@@ -4,7 +4,7 @@ import { ACTIVATIONS, IDLE_OPTIONS, type LayerRule, REFUSED_OPTIONS } from "./la
 /** Takes what stands in the way of serving a model. */
 export type Complain = (obstacle: string) => void;
 
-/** Who wrote the options, and who is told what cannot be done. */
+/** Version of the options' writer, and the receiver of complaints. */
 export interface OptionContext {
   /** The version of Keras. */
   readonly major: number;
@@ -35,7 +35,7 @@ export function toLayerOptions(layer: LayerConfig, rule: LayerRule, context: Opt
   return options;
 }
 
-/** Whether an option means the same in tfjs-layers, or nothing to a model that predicts. */
+/** Checks that an option means the same in tfjs-layers, or nothing to a model that predicts. */
 function isHarmless(key: string, value: unknown, { as, only = {} }: LayerRule, isTaken: boolean | undefined): boolean {
   if (Object.hasOwn(only, key)) return only[key]?.some((one) => JSON.stringify(one) === JSON.stringify(value)) ?? false;
   if (REFUSED_OPTIONS.includes(key)) return value === null || value === false;

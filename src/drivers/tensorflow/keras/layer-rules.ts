@@ -1,4 +1,4 @@
-/** How a layer of Keras is made in tfjs-layers. What a rule does not mention is refused. */
+/** Rule that makes a layer of Keras in tfjs-layers. Options that a rule does not mention are refused. */
 export interface LayerRule {
   /** Its class there, where that has another name. */
   readonly as?: string;

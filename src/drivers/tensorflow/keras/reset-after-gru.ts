@@ -1,7 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { initializers, type LayerVariable, layers, type RNNLayerArgs } from "@tensorflow/tfjs-layers";
 
-/** What is used of a GRU's options. */
+/** The parts of a GRU's options that are used. */
 interface GRUConfig extends RNNLayerArgs {
   readonly units: number;
   readonly activation: "tanh";

@@ -1,5 +1,5 @@
 import type { LayerVariable } from "@tensorflow/tfjs-layers";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import type { H5File, StoredArray } from "./h5-file.ts";
 import { type LayerConfig, layersOf, nameOf } from "./keras-config.ts";
 import type { WeightSlots } from "./weight-slots.ts";
@@ -23,7 +23,7 @@ export function findInArchive(file: H5File, slots: readonly WeightSlots[]): Foun
     checkCount(layer, variables.length, names.length);
     const written = file.attribute(`${group.replace(/cell\/$/, "")}vars`, "name");
     if (typeof written === "string" && written !== layer) {
-      throw refused(`The file has weights of layer "${written}" where those of "${layer}" are expected.`);
+      throw failedPrecondition(`The file has weights of layer "${written}" where those of "${layer}" are expected.`);
     }
     return variables.map((variable, index) => found(layer, variable, file.array(`${group}vars/${names[index]}`)));
   });
@@ -41,14 +41,14 @@ export function findInH5(file: H5File, model: LayerConfig, slots: readonly Weigh
     const wanted = inH5Order(slots.filter(({ top }) => top === name));
     checkCount(name, wanted.length, names.length);
     return wanted.map(({ variable, owner }, index) => {
-      const path = names[index] as string;
+      const path = names[index]!;
       checkName(owner, variable, path);
       return found(owner, variable, file.array(`${group}/${path}`));
     });
   });
 }
 
-/** Where the list is longer than an attribute may be, it is in parts. */
+/** Names in an attribute, which is in parts where the list is longer than an attribute may be. */
 function namesIn(file: H5File, group: string): string[] {
   const whole = file.attribute(group, "weight_names");
   if (Array.isArray(whole)) return whole as string[];
@@ -73,29 +73,27 @@ function inH5Order(slots: readonly WeightSlots[]): { owner: string; variable: La
 const RENAMED: Readonly<Record<string, string>> = { depthwise_kernel: "kernel" };
 
 function checkName(layer: string, { originalName }: LayerVariable, path: string): void {
-  const [expected, written] = [originalName, path].map((name) => (name.split("/").at(-1) as string).replace(/:0$/, ""));
+  const [expected, written] = [originalName, path].map((name) => name.split("/").at(-1)!.replace(/:0$/, ""));
   if (written === expected || written === RENAMED[expected as string]) return;
-  throw refused(`The file has the weight "${path}" where "${expected}" of layer "${layer}" is expected.`);
+  throw failedPrecondition(`The file has the weight "${path}" where "${expected}" of layer "${layer}" is expected.`);
 }
 
 function found(layer: string, variable: LayerVariable, stored: StoredArray): FoundWeight {
   const { shape } = variable;
   if (shape.length !== stored.shape.length || shape.some((size, axis) => size !== stored.shape[axis])) {
-    throw refused(`The weight "${stored.name}" has shape [${stored.shape}]; layer "${layer}" takes [${shape}].`);
+    throw failedPrecondition(
+      `The weight "${stored.name}" has shape [${stored.shape}]; layer "${layer}" takes [${shape}].`,
+    );
   }
   return { layer, variable, stored };
 }
 
 function checkCount(layer: string, expected: number, written: number): void {
   if (expected === written) return;
-  throw refused(`The file has ${written} weights for layer "${layer}", which takes ${expected}.`);
+  throw failedPrecondition(`The file has ${written} weights for layer "${layer}", which takes ${expected}.`);
 }
 
 /** `10` comes after `9`. */
 function numbered(names: readonly string[]): string[] {
   return [...names].sort((a, b) => Number(a) - Number(b));
-}
-
-function refused(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
 }

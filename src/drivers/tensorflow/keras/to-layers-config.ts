@@ -6,7 +6,7 @@ import { LAYER_RULES } from "./layer-rules.ts";
 /** Modules from which Keras 3 takes layers; operators of `keras.ops` have the same class names and mean something else. */
 const LAYER_MODULES = /^(keras(\.src)?(\.layers|\.models|$)|builtins$)/;
 
-/** What stands between a model of Keras and tfjs-layers, in words; none where it can be served. */
+/** Obstacles between a model of Keras and tfjs-layers, in words; none where it can be served. */
 export type Obstacles = readonly string[];
 
 /**
@@ -71,7 +71,7 @@ function toLayer(layer: LayerConfig, major: number, complain: Complain): LayerCo
   return toOwnClass({ class_name: rule.as ?? class_name, config }, complain);
 }
 
-/** What tfjs-layers has under another class, or in another form. */
+/** Renames layers that tfjs-layers has under another class, or in another form. */
 function toOwnClass(layer: LayerConfig, complain: Complain): LayerConfig {
   const { class_name, config } = layer;
   if (class_name === "Activation" && config.activation === undefined) {

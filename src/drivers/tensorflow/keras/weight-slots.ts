@@ -9,7 +9,7 @@ export interface WeightSlots {
   readonly top: string;
   /** The layer's group below the root of `model.weights.h5`. */
   readonly group: string;
-  /** Whether the layer and all models around it learn. */
+  /** True where the layer and all models around it learn. */
   readonly trainable: boolean;
   readonly learned: readonly LayerVariable[];
   readonly fixed: readonly LayerVariable[];
@@ -26,7 +26,7 @@ interface LayerParts {
   readonly _nonTrainableWeights?: readonly LayerVariable[];
 }
 
-/** Where a layer is. */
+/** Place of a layer. */
 interface Place {
   /** Unknown above the first layer. */
   readonly top?: string;

@@ -2,10 +2,16 @@ import { readFileSync } from "node:fs";
 import type { ModelSource } from "../model-source.ts";
 import { graphFiles } from "./graph-files.ts";
 
-/** What a graph has that TensorFlow 2.21 cannot fuse with what follows, but tries to, which ends the process: depthwise convolutions with a padding of their own. */
+/**
+ * Names in a graph that TensorFlow 2.21 cannot fuse with the next nodes, but tries to, which ends the process:
+ * depthwise convolutions with a padding of their own.
+ */
 const SIGNS = ["DepthwiseConv2dNative", "EXPLICIT"];
 
-/** Whether a model is to be run as it is written, layer by layer. Looks for names in the file: some that would do no harm are found too, and run slower. */
+/**
+ * Checks if a model must be run as it is written, layer by layer. Looks for names in the file: some that would do no
+ * harm are found too, and run slower.
+ */
 export function breaksFusing(source: ModelSource): boolean {
   return graphFiles(source).some((file) => hasAll(readFileSync(file), SIGNS));
 }

@@ -3,7 +3,10 @@ import { defineStruct, type NativeFunctions, type SignatureTable } from "../../.
 /** One output of an operation; C functions that take one take it by value. */
 const TF_OUTPUT = defineStruct<{ oper: bigint; index: number }>({ oper: "void *", index: "int" });
 
-/** What we call of TensorFlow's C API: https://github.com/tensorflow/tensorflow/tree/master/tensorflow/c. Every pointer belongs to whoever asked for it, but for names and texts. */
+/**
+ * The functions of TensorFlow's C API that we call: https://github.com/tensorflow/tensorflow/tree/master/tensorflow/c.
+ * Every pointer belongs to the caller, but for names and texts.
+ */
 export const C_API = {
   TF_Version: ["str"],
 

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { publicText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, publicText } from "../../../errors.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { withStatus } from "./status.ts";
 
@@ -12,10 +12,11 @@ export function loadCustomOps(api: TensorflowApi, paths: string): void {
 
 function libraryFiles(path: string): string[] {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) throw refused(`custom_op_paths names "${path}", which does not exist.`);
+  if (stat === undefined) throw failedPrecondition(`custom_op_paths names "${path}", which does not exist.`);
   if (!stat.isDirectory()) return [path];
   const names = readdirSync(path).filter((name) => /\.(so|dylib|dll)$/.test(name));
-  if (names.length === 0) throw refused(`custom_op_paths names the folder "${path}", which has no libraries.`);
+  if (names.length === 0)
+    throw failedPrecondition(`custom_op_paths names the folder "${path}", which has no libraries.`);
   return names.sort().map((name) => join(path, name));
 }
 
@@ -24,13 +25,9 @@ function loadLibrary(api: TensorflowApi, file: string): void {
     withStatus(api, (status) => api.TF_LoadLibrary(resolve(file), status));
   } catch (cause) {
     const reason = publicText(cause).replace("(path): ", "");
-    throw refused(
+    throw failedPrecondition(
       `The custom op library "${basename(file)}" does not load into TensorFlow ${api.TF_Version()}: ${reason}. It has to be built for this version.`,
       cause,
     );
   }
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

@@ -1,12 +1,12 @@
 import { publicText, shortText } from "../../../errors.ts";
 
-/** Where in a Python program a node was made: for whoever trained the model, and lines long. */
+/** Lines of the Python program that made a node: useful to the people who trained the model only. */
 const ORIGIN = /^(Detected at node|File ".*?", line \d+|Stack trace for op definition:|<stack traces unavailable>)/;
 const NODE = /\{\{node ([^}]+)\}\}/g;
 /** Marks of a node, of a function's call and of what else failed then. */
 const MARKS = /\s*\[\[.*?\]\]|\s*\[Op:\w+\]|\{\{function_node [^}]*\}\}\s*/g;
 
-/** What a failure of TensorFlow says, for clients: one line, without traces and paths. */
+/** TensorFlow's message about a failure, for clients: one line, without traces and paths. */
 export function failureText(reason: unknown): string {
   const lines = shortText(reason)
     .split("\n")

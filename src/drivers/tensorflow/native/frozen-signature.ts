@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition, ServingError } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
 import { findConditionalNodes } from "../saved-model/conditional-nodes.ts";
 import { dataTypeName } from "../saved-model/data-type.ts";
@@ -19,7 +19,7 @@ export function createFrozenSignature(
   const given = named(graph, "inputs", inputs) ?? graph.placeholders();
   const results = named(graph, "outputs", outputs) ?? servable(graph, lastingResults(graph, path));
   if (results.length === 0)
-    throw refused("The graph has no tensor that looks like an output; name some with -o outputs=.");
+    throw failedPrecondition("The graph has no tensor that looks like an output; name some with -o outputs=.");
   return {
     inputs: given.map((tensor) => toBoundTensor(graph, "Input", tensor)),
     outputs: results.map((tensor) => toBoundTensor(graph, "Output", tensor)),
@@ -36,7 +36,7 @@ function find(graph: TensorflowGraph, option: string, name: string): GraphTensor
   try {
     return graph.tensor(name);
   } catch (cause) {
-    throw refused(`Option "${option}": ${ServingError.from(cause).message}`, cause);
+    throw failedPrecondition(`Option "${option}": ${ServingError.from(cause).message}`, cause);
   }
 }
 
@@ -57,11 +57,7 @@ function toBoundTensor(graph: TensorflowGraph, role: string, tensor: GraphTensor
   const dataType = graph.dataType(tensor);
   const dtype = graph.dtype(tensor);
   if (dtype === undefined)
-    throw refused(`${role} "${name}" is of type ${dataTypeName(dataType)}, which cannot be served.`);
+    throw failedPrecondition(`${role} "${name}" is of type ${dataTypeName(dataType)}, which cannot be served.`);
   const shape: TensorSpec["shape"] = graph.shape(tensor);
   return { name, dtype, ...(shape && { shape }), nativeName: name, dataType };
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { invalidArgument } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { didYouMean } from "../../../text/nearest.ts";
@@ -43,13 +43,13 @@ export class TensorflowGraph {
         operationName,
         [...this.#pointers()].map((each) => this.#nameOf(each)),
       );
-      throw invalid(`The graph has no operation "${operationName}".${hint}`);
+      throw invalidArgument(`The graph has no operation "${operationName}".${hint}`);
     }
     const count = this.#api.TF_OperationNumOutputs(operation);
     const index = Number(digits);
     if (index < count) return { name, operation, index };
     const has = count === 1 ? "one output" : `${count} outputs`;
-    throw invalid(`The operation "${operationName}" has ${has}; there is no "${operationName}:${digits}".`);
+    throw invalidArgument(`The operation "${operationName}" has ${has}; there is no "${operationName}:${digits}".`);
   }
 
   /** TensorFlow's number of a tensor's type. */
@@ -90,7 +90,7 @@ export class TensorflowGraph {
     });
   }
 
-  /** Whether any operation is of one of these types. */
+  /** Checks if any operation is of one of these types. */
   hasAny(types: readonly string[]): boolean {
     return [...this.#pointers()].some((pointer) => types.includes(this.#typeOf(pointer)));
   }
@@ -146,8 +146,4 @@ export function encodeOutputs(tensors: readonly GraphTensor[]): Uint8Array {
     view.setInt32(position * OUTPUT_BYTES + 8, index, true);
   }
   return bytes;
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

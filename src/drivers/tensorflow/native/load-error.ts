@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
-import { reasonText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, reasonText, ServingError } from "../../../errors.ts";
 import type { ModelSource } from "../model-source.ts";
 import { loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
 import { failedNode, failureText } from "./failure-text.ts";
@@ -17,15 +17,15 @@ export function toLoadError(
   const op = /Op type not registered '(.+?)'/.exec(text)?.[1];
   if (op !== undefined) {
     const message = `TensorFlow ${version} has no op "${op}", which the model needs; give the library that has it with -o custom_op_paths=.`;
-    return refused(message, reason);
+    return failedPrecondition(message, reason);
   }
   const ownReason = source.format === "saved-model" ? ownLoadError(source.path, tags) : undefined;
   if (ownReason !== undefined) return ownReason;
   const what = failedNode(reason)?.includes("RestoreV2") ? "its variables cannot be read: " : "";
-  return refused(`TensorFlow ${version} cannot load "${source.path}": ${what}${text}.`, reason);
+  return failedPrecondition(`TensorFlow ${version} cannot load "${source.path}": ${what}${text}.`, reason);
 }
 
-/** Where the graph itself is damaged or has other tags, reading it ourselves says more than TensorFlow does. */
+/** Our own error for a graph that is damaged or has other tags, which says more than TensorFlow's. */
 function ownLoadError(folder: string, tags: string): ServingError | undefined {
   if (!existsSync(join(folder, "saved_model.pb"))) return undefined;
   try {
@@ -39,8 +39,4 @@ function ownLoadError(folder: string, tags: string): ServingError | undefined {
 /** Files of the model by their names within it. */
 function withoutFolder(text: string, folder: string): string {
   return text.replaceAll(resolve(folder) + sep, "").replaceAll(folder.replace(/[/\\]*$/, sep), "");
-}
-
-function refused(message: string, cause: unknown): ServingError {
-  return new ServingError("failed_precondition", message, { cause });
 }

@@ -6,7 +6,7 @@ import type { TensorflowApi } from "./c-api.ts";
 import { type SessionParts, TensorflowSession } from "./session.ts";
 import { withStatus, withStatusAsync } from "./status.ts";
 
-/** How a session is made. */
+/** Settings of a session. */
 export interface SessionSettings extends Omit<SessionParts, "graph"> {
   /** A ConfigProto. */
   readonly config: Uint8Array;

@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { invalidArgument, ServingError } from "../../../errors.ts";
 import type { Dimension } from "../../../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../../driver.ts";
@@ -20,12 +20,12 @@ interface Bound {
   readonly target: GraphTensor;
 }
 
-/** What else is known of a model. */
+/** Further facts about a model. */
 interface NativeModelFacts {
   /** The signature that hooks are told of. */
   readonly shown: ModelSignature | undefined;
   readonly concurrency: number;
-  /** Whether a run leaves nothing behind. */
+  /** True where a run leaves nothing behind. */
   readonly isPure: boolean;
   /** Its name and version. */
   readonly runtime: string;
@@ -51,7 +51,7 @@ export function createNativeModel(
       model_inputs: toShapes(shown?.inputs ?? []),
       model_outputs: (shown?.outputs ?? []).map(({ name }) => name),
     },
-    predict: (inputs, call) => predict(session, bound.get(call.signature) as BoundSignature, { inputs, call }),
+    predict: (inputs, call) => predict(session, bound.get(call.signature)!, { inputs, call }),
     close: () => session.close(),
   };
 }
@@ -76,7 +76,7 @@ async function predict(
       outputs.map(({ target }) => target),
       { signal, deadlineMs },
     );
-    return createTensors(outputs.map(({ spec }, index) => [spec.name, tensors[index] as Tensor]));
+    return createTensors(outputs.map(({ spec }, index) => [spec.name, tensors[index]!]));
   } catch (reason) {
     throw toRunError(reason, Object.entries(inputs));
   }
@@ -86,7 +86,7 @@ async function predict(
 function toFeed({ spec, target }: Bound, tensor: Tensor | undefined): Feed {
   if (tensor?.dtype === spec.dtype) return { target, tensor };
   const came = tensor === undefined ? "is missing" : `is ${tensor.dtype}`;
-  throw new ServingError("invalid_argument", `Input "${spec.name}" ${came}; the model takes ${spec.dtype}.`);
+  throw invalidArgument(`Input "${spec.name}" ${came}; the model takes ${spec.dtype}.`);
 }
 
 /** Shapes by input name, -1 for any size; empty where the rank is not known either. */

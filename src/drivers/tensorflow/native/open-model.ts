@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import type { Logger } from "../../../observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { ModelSource } from "../model-source.ts";
@@ -15,7 +15,7 @@ import { loadGraphSession, loadSavedModelSession, type SessionSettings } from ".
 import type { TensorflowSession } from "./session.ts";
 import { withoutGraph } from "./without-graph.ts";
 
-/** What a model is loaded with. */
+/** Settings with which a model is loaded. */
 export interface OpenSettings extends SessionSettings {
   readonly options: TensorflowOptions;
   readonly log: Logger;
@@ -55,8 +55,7 @@ const VARIABLE_TYPES = ["VarHandleOp", "VariableV2", "Variable"];
 /** TensorFlow takes a model whose checkpoint is missing for one without variables, and fails with each run. */
 function checkVariables({ graph }: TensorflowSession, folder: string): void {
   if (existsSync(join(folder, "variables", "variables.index")) || !graph.hasAny(VARIABLE_TYPES)) return;
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `The SavedModel "${folder}" has variables, but not their values: variables/variables.index is missing.`,
   );
 }

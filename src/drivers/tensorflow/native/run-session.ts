@@ -78,7 +78,7 @@ function createRunOptions(api: TensorflowApi, timeoutMs: number): Pointer {
 /** Copies of the tensors, which are deleted, whatever happens. */
 function takeTensors(api: TensorflowApi, pointers: BigUint64Array, fetches: readonly GraphTensor[]): Tensor[] {
   try {
-    return fetches.map(({ name }, index) => fromNativeTensor(api, pointers[index] as Pointer, name));
+    return fetches.map(({ name }, index) => fromNativeTensor(api, pointers[index]!, name));
   } finally {
     for (const pointer of pointers) api.TF_DeleteTensor(pointer);
   }

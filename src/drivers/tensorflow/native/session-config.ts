@@ -1,6 +1,6 @@
 import { create, type Message, mergeFromJson, toBinary } from "@bufbuild/protobuf";
 import { mergeFromText } from "@bufbuild/protobuf/txtpb";
-import { reasonText, ServingError } from "../../../errors.ts";
+import { invalidArgument, reasonText } from "../../../errors.ts";
 import { messageSchema } from "../saved-model/tensorflow-messages.ts";
 import type { TensorflowOptions } from "../tensorflow-options.ts";
 
@@ -20,7 +20,10 @@ const GPU_SHORTHANDS = ["allow_growth", "per_process_gpu_memory_fraction", "visi
 
 const schema = () => messageSchema("ConfigProto");
 
-/** What the options say, with `fuses` false without fused layers, then what `session_config` says; throws `invalid_argument` for one that cannot be read. */
+/**
+ * Configuration by the options, with `fuses` false without fused layers, then by `session_config`; throws
+ * `invalid_argument` for one that cannot be read.
+ */
 export function createSessionConfig(options: ConfigOptions, fuses = true): SessionConfig {
   const config = mergeFromJson(schema(), create(schema()), toJson(options, fuses));
   if (options.session_config) merge(config, options.session_config.trim());
@@ -55,7 +58,7 @@ function merge(config: Message, text: string): void {
   } catch (cause) {
     const reason = reasonText(cause).replace(/^cannot decode message tensorflow\.\w+ from (JSON|text): /, "");
     const message = `Option "session_config" is not TensorFlow's ConfigProto: ${reason}. Expected JSON such as {"log_device_placement": true}, or text such as log_device_placement: true.`;
-    throw new ServingError("invalid_argument", message, { cause });
+    throw invalidArgument(message, cause);
   }
 }
 

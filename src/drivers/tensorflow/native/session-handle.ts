@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { invalidArgument } from "../../../errors.ts";
 import { toTensors, type Values } from "../../../tensor/plain-value.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { dataTypeName } from "../saved-model/data-type.ts";
@@ -7,13 +7,13 @@ import { toRunError } from "./run-error.ts";
 import type { Feed } from "./run-session.ts";
 import type { TensorflowSession } from "./session.ts";
 
-/** What hooks receive as `graph`. */
+/** The `graph` of hooks. */
 export interface GraphHandle {
   /** Every operation of the graph, with its type and outputs. */
   operations(): Promise<GraphOperation[]>;
 }
 
-/** What hooks receive as `sess`: runs any part of the graph, as TensorFlow 1's `Session.run` does. */
+/** The `sess` of hooks: runs any part of the graph, as TensorFlow 1's `Session.run` does. */
 export interface SessionHandle {
   /** One tensor for one name, a list for a list. Names are those of the graph's tensors: `name` or `name:0`. Plain values take the dtype of what they feed. */
   run(fetches: string, feeds?: Values): Promise<Tensor>;
@@ -37,16 +37,16 @@ export function createSessionHandle(session: TensorflowSession): SessionHandle {
         given.map(({ target, tensor }) => [target.name, tensor] as const),
       );
     });
-    return typeof fetches === "string" ? (tensors[0] as Tensor) : tensors;
+    return typeof fetches === "string" ? tensors[0]! : tensors;
   }
   return { run: run as SessionHandle["run"] };
 }
 
 function toFeeds(graph: TensorflowGraph, feeds: Values): Feed[] {
   const targets = new Map(Object.keys(feeds).map((name) => [name, graph.tensor(name)]));
-  const tensors = toTensors(feeds, (name) => graph.dtype(targets.get(name) as GraphTensor));
+  const tensors = toTensors(feeds, (name) => graph.dtype(targets.get(name)!));
   return Array.from(targets, ([name, target]) => {
-    const tensor = tensors[name] as Tensor;
+    const tensor = tensors[name]!;
     checkDType(graph, target, tensor);
     return { target, tensor };
   });
@@ -55,5 +55,5 @@ function toFeeds(graph: TensorflowGraph, feeds: Values): Feed[] {
 function checkDType(graph: TensorflowGraph, target: GraphTensor, { dtype }: Tensor): void {
   const expected = graph.dtype(target) ?? dataTypeName(graph.dataType(target));
   if (dtype === expected) return;
-  throw new ServingError("invalid_argument", `Feed "${target.name}" is ${dtype}; the graph takes ${expected}.`);
+  throw invalidArgument(`Feed "${target.name}" is ${dtype}; the graph takes ${expected}.`);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { AbandonedRuns } from "../../../native/abandoned-runs.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
@@ -10,14 +10,14 @@ import { type GraphTensor, TensorflowGraph } from "./graph.ts";
 import { type Feed, runSession } from "./run-session.ts";
 import { withStatus, withStatusAsync } from "./status.ts";
 
-/** When a run is of no use any more. */
+/** Limits after which a run is of no use any more. */
 export interface RunLimits {
   /** The answer is not waited for once it aborts; the run itself goes on until its deadline. */
   readonly signal?: AbortSignal;
   readonly deadlineMs?: number | undefined;
 }
 
-/** What a session consists of, and how it is run. */
+/** Parts of a session, and the way it is run. */
 export interface SessionParts {
   readonly graph: NativeObject;
   /** Runs that may overlap. */
@@ -26,7 +26,7 @@ export interface SessionParts {
   readonly onStuck: () => void;
 }
 
-/** How long such runs may leave no room. */
+/** Milliseconds that such runs may leave no room. */
 const STUCK_MS = 30_000;
 
 /** A loaded graph with its variables. Runs overlap, as many as the limit says; the others wait. */
@@ -67,7 +67,7 @@ export class TensorflowSession {
     const fed = fetches.map((fetch) => feeds.find(({ target }) => isSame(target, fetch))?.tensor);
     const unknown = fetches.filter((_, index) => fed[index] === undefined);
     const computed = unknown.length === 0 ? [] : await this.#compute(feeds, unknown, limits);
-    return fed.map((tensor) => (tensor === undefined ? (computed.shift() as Tensor) : copyOf(tensor)));
+    return fed.map((tensor) => (tensor === undefined ? computed.shift()! : copyOf(tensor)));
   }
 
   /** Waits for the runs that somebody waits for, ends the others, and frees graph, session and variables. */
@@ -120,7 +120,7 @@ export class TensorflowSession {
   }
 
   #checkOpen(): void {
-    if (this.#closed) throw new ServingError("failed_precondition", "The model is closed.");
+    if (this.#closed) throw failedPrecondition("The model is closed.");
   }
 }
 
@@ -128,7 +128,7 @@ function isSame(one: GraphTensor, other: GraphTensor): boolean {
   return one.operation === other.operation && one.index === other.index;
 }
 
-/** What a run gives belongs to whoever asked. */
+/** Copies a run's result, which belongs to the caller. */
 function copyOf({ dtype, shape, data }: Tensor): Tensor {
   const copy = dtype === "bytes" ? data.map((element) => element.slice()) : data.slice();
   return createTensor(dtype, shape, copy as never);

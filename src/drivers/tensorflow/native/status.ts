@@ -1,7 +1,7 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
 import type { TensorflowApi } from "./c-api.ts";
 
-/** What TensorFlow says when a call fails. */
+/** Error of a call of TensorFlow that failed. */
 export class TensorflowFailure extends Error {
   override readonly name = "TensorflowFailure";
   /** gRPC's number. */

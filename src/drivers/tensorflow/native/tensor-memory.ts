@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { invalidArgument, ServingError } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { copyFromNative, copyToNative } from "../../../native/memory.ts";
 import { numericLayout } from "../../../tensor/dtype.ts";
@@ -38,10 +38,7 @@ export function fromNativeTensor(api: TensorflowApi, pointer: Pointer, name: str
 }
 
 function notCarried(name: string, type: number): ServingError {
-  return new ServingError(
-    "invalid_argument",
-    `"${name}" is of type ${dataTypeName(type)}, which has no values to give.`,
-  );
+  return invalidArgument(`"${name}" is of type ${dataTypeName(type)}, which has no values to give.`);
 }
 
 function allocate(api: TensorflowApi, type: number, shape: readonly number[], bytes: number): Pointer {

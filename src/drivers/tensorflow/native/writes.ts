@@ -13,8 +13,8 @@ const WRITERS = [
 ];
 
 /**
- * Whether runs of a model may change what later runs compute. Looks for names in its file: restoring a checkpoint assigns to each variable once,
- * so that one more tells of an assignment elsewhere.
+ * Checks if runs of a model may change the results of later runs. Looks for names in its file: restoring a checkpoint
+ * assigns to each variable once, so that one more tells of an assignment elsewhere.
  */
 export function writes(source: ModelSource): boolean {
   return graphFiles(source).some((file) => {

@@ -7,7 +7,7 @@ const MAGIC = 0xdb4775248b80fb57n;
 /** After each block: how it is compressed, and the checksum of the block and that. */
 const TRAILER_BYTES = 5;
 
-/** Where a block lies. */
+/** Place of a block. */
 interface BlockHandle {
   readonly offset: number;
   readonly size: number;
@@ -39,7 +39,7 @@ function readBlock(bytes: Uint8Array, { offset, size }: BlockHandle): [string, U
   const trailer = Buffer.from(bytes.subarray(offset + size, offset + size + TRAILER_BYTES));
   if (trailer.readUInt32LE(1) !== maskedCrc32c(bytes.subarray(offset, offset + size + 1)))
     throw new Error("a block of it is damaged");
-  return readEntries(decompress(bytes.subarray(offset, offset + size), trailer[0] as number));
+  return readEntries(decompress(bytes.subarray(offset, offset + size), trailer[0]!));
 }
 
 /** Old versions of TensorFlow compress the index with Snappy where they were built with it. */

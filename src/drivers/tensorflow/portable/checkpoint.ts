@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { reasonText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, reasonText } from "../../../errors.ts";
 import type { NumericDType } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../../tensor/tensor.ts";
 import type { BundleEntry } from "../saved-model/checkpoint-messages.ts";
@@ -22,7 +22,7 @@ export class Checkpoint {
     this.#prefix = prefix;
     this.#entries = readIndex(`${prefix}.index`);
     const header = parseMessage("BundleHeaderProto", this.#entries.get("") ?? new Uint8Array(0));
-    if (header.endianness !== 0) throw refused("The checkpoint was written on a big-endian machine.");
+    if (header.endianness !== 0) throw failedPrecondition("The checkpoint was written on a big-endian machine.");
     this.#shardCount = header.numShards;
   }
 
@@ -33,18 +33,20 @@ export class Checkpoint {
     const bytes = this.#entries.get(isWhole ? Buffer.from(key).toString("latin1") : sliceKey(saved));
     if (bytes === undefined) {
       const lack = isWhole ? `variable "${key}"` : `such part of the variable "${key}"`;
-      throw refused(`The model's checkpoint has no ${lack}; the model is incomplete.`);
+      throw failedPrecondition(`The model's checkpoint has no ${lack}; the model is incomplete.`);
     }
     const entry = parseMessage("BundleEntryProto", bytes);
     const dtype = toDType(entry.dtype);
-    if (dtype === undefined) throw refused(`The variable "${key}" is of type ${dataTypeName(entry.dtype)}.`);
+    if (dtype === undefined) throw failedPrecondition(`The variable "${key}" is of type ${dataTypeName(entry.dtype)}.`);
     if (entry.slices.length > 0)
-      throw refused(`The variable "${key}" was saved in parts; this engine reads it in the same parts only.`);
+      throw failedPrecondition(
+        `The variable "${key}" was saved in parts; this engine reads it in the same parts only.`,
+      );
     const content = this.#content(key, entry);
     const shape = fromTensorShape(entry.shape) ?? [];
     if (dtype === "bytes") return createTensor(dtype, shape, readStrings(content, elementCount(shape)));
     if (maskedCrc32c(content) !== entry.crc32c)
-      throw refused(`The variable "${key}" is damaged: its checksum differs.`);
+      throw failedPrecondition(`The variable "${key}" is damaged: its checksum differs.`);
     return createTensor(dtype, shape, viewBytes(dtype as NumericDType, content) as never);
   }
 
@@ -57,7 +59,7 @@ export class Checkpoint {
     const shard = this.#shard(shardId);
     const [start, length] = [Number(offset), Number(size)];
     if (start + length <= shard.length) return shard.subarray(start, start + length);
-    throw refused(
+    throw failedPrecondition(
       `The variable "${key}" ends beyond its file (${shard.length} bytes of at least ${start + length}): the file is cut short.`,
     );
   }
@@ -77,7 +79,7 @@ function readIndex(path: string): Map<string, Uint8Array> {
   try {
     return readTable(bytes);
   } catch (cause) {
-    throw refused(`"${path}" is not a checkpoint's index: ${reasonText(cause)}.`, cause);
+    throw failedPrecondition(`"${path}" is not a checkpoint's index: ${reasonText(cause)}.`, cause);
   }
 }
 
@@ -85,7 +87,7 @@ function readFile(path: string): Uint8Array {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw refused(
+    throw failedPrecondition(
       `The model's variables are missing: "${path}" cannot be read (${(cause as NodeJS.ErrnoException).code}).`,
       cause,
     );
@@ -95,8 +97,4 @@ function readFile(path: string): Uint8Array {
 /** The lengths of all, four bytes of checksum, the bytes of all. */
 function readStrings(content: Uint8Array, count: number): Uint8Array[] {
   return splitStrings(content, count, 4);
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

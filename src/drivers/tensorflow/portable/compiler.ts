@@ -7,18 +7,18 @@ import { Program } from "./program.ts";
 import { Refusal } from "./refusal.ts";
 import type { Value } from "./values.ts";
 
-/** What a {@link Compiler} needs to know of the model. */
+/** The parts of a model that a {@link Compiler} needs. */
 export interface ModelContents {
   readonly library: FunctionLibrary;
-  /** What a node holds: a variable or a table. */
+  /** The content of a node: a variable or a table. */
   resourceOf(node: string): Value | undefined;
-  /** Whether layers are fused: quicker, but NaN is lost in some activations. */
+  /** Fuses layers: quicker, but NaN is lost in some activations. */
   readonly fuses: boolean;
 }
 
 /** Makes programs of a model's graphs and of the functions that its branches and loops call. */
 export class Compiler {
-  /** Why some nodes cannot be computed; filled by {@link compile}. */
+  /** Reasons why some nodes cannot be computed; filled by {@link compile}. */
   readonly reasons = new Set<string>();
   readonly #contents: ModelContents;
   readonly #functions = new Map<string, Program | "compiling">();

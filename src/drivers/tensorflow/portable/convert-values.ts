@@ -13,5 +13,5 @@ export function toValue(tensor: Tensor, what: string): tf.Tensor | Strings {
 export function fromValue(value: Value, dtype: DType): Tensor {
   if (value instanceof tf.Tensor) return fromTfjsTensor(value, dtype as NumericDType);
   if (value instanceof Strings) return createTensor("bytes", value.shape, [...value.elements]);
-  throw new Error(`A ${value.constructor.name} is no tensor.`);
+  throw new Error(`A ${value.constructor.name} is not a tensor.`);
 }

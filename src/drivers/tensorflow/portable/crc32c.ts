@@ -1,6 +1,6 @@
 /** Castagnoli's polynomial, reversed. */
 const POLYNOMIAL = 0x82f63b78;
-/** What TensorFlow adds to a checksum that lies beside what it covers. */
+/** Number that TensorFlow adds to a checksum stored next to the bytes that it covers. */
 const MASK_DELTA = 0xa282ead8;
 
 /** Eight tables, so that eight bytes are taken at a time. */
@@ -14,8 +14,8 @@ function createTables(): Uint32Array[] {
   });
   const tables = [first];
   for (let index = 1; index < 8; index++) {
-    const previous = tables[index - 1] as Uint32Array;
-    tables.push(previous.map((value) => (value >>> 8) ^ (first[value & 0xff] as number)));
+    const previous = tables[index - 1]!;
+    tables.push(previous.map((value) => (value >>> 8) ^ first[value & 0xff]!));
   }
   return tables;
 }
@@ -37,11 +37,11 @@ function crc32c(bytes: Uint8Array): number {
     Uint32Array,
     Uint32Array,
   ];
-  const at = (table: Uint32Array, index: number) => table[index & 0xff] as number;
+  const at = (table: Uint32Array, index: number) => table[index & 0xff]!;
   let crc = 0xffffffff;
   let position = 0;
   for (; position + 8 <= bytes.length; position += 8) {
-    const byte = (offset: number) => bytes[position + offset] as number;
+    const byte = (offset: number) => bytes[position + offset]!;
     crc =
       at(t7, crc ^ byte(0)) ^
       at(t6, (crc >>> 8) ^ byte(1)) ^
@@ -52,6 +52,6 @@ function crc32c(bytes: Uint8Array): number {
       at(t1, byte(6)) ^
       at(t0, byte(7));
   }
-  for (; position < bytes.length; position++) crc = (crc >>> 8) ^ at(t0, crc ^ (bytes[position] as number));
+  for (; position < bytes.length; position++) crc = (crc >>> 8) ^ at(t0, crc ^ bytes[position]!);
   return ~crc >>> 0;
 }

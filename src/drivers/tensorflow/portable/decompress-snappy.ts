@@ -50,13 +50,13 @@ class Decompressor {
     this.#written += length;
   }
 
-  /** What is copied may overlap what it is copied to: a run repeats itself. */
+  /** Copies earlier output, which may overlap the copy: a run repeats itself. */
   #copy(offset: number, length: number): void {
     if (offset === 0 || offset > this.#written)
       throw new Error("a compressed block of it repeats what it does not have");
     this.#reserve(length);
     for (let index = 0; index < length; index++, this.#written++) {
-      this.#output[this.#written] = this.#output[this.#written - offset] as number;
+      this.#output[this.#written] = this.#output[this.#written - offset]!;
     }
   }
 

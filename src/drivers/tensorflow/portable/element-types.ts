@@ -41,7 +41,7 @@ export const TYPE = {
   variant: dataTypeNumber("VARIANT"),
 } as const;
 
-/** What carries a type in TensorFlow.js; undefined for strings and what cannot be carried. */
+/** The dtype that carries a type in TensorFlow.js; undefined for strings and types that cannot be carried. */
 export function carrierOfType(type: number): HostDType | undefined {
   if (FLOATS.has(type) || SHORT_FLOATS.has(type)) return "float32";
   if (INTEGERS.has(type)) return "int32";
@@ -113,7 +113,7 @@ const LIMITS: ReadonlyMap<number, readonly [number, number]> = new Map([
   [dataTypeNumber("UINT16"), [0, 0xffff]],
 ]);
 
-/** How many bits an integer type has. */
+/** Number of bits of an integer type. */
 export function bitsOf(type: number): number {
   return numericLayout(toDType(type) as NumericDType).bytes * 8;
 }

@@ -1,11 +1,11 @@
 import { dataTypeNumber } from "../saved-model/data-type.ts";
 import { TYPE } from "./element-types.ts";
 import type { GraphNode } from "./graph.ts";
-import type { HashTable } from "./hash-table.ts";
 import { NO_SURROUNDINGS, OpNode } from "./op-node.ts";
 import { Refusal } from "./refusal.ts";
+import type { HashTable } from "./values.ts";
 
-/** What a column of a text file stands for, besides its number. */
+/** Meaning of a text file's column numbers that are not columns. */
 const WHOLE_LINE = -2;
 const LINE_NUMBER = -1;
 

@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import { findConditionalNodes } from "../saved-model/conditional-nodes.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
@@ -24,7 +24,7 @@ export function toFrozenSignature(graph: GraphDef, ends: FrozenEnds): ModelSigna
   const inputs = parseNames(ends.inputs) ?? graph.node.filter(({ op }) => op === "Placeholder").map(({ name }) => name);
   const outputs = parseNames(ends.outputs) ?? leavesOf(graph);
   if (outputs.length === 0)
-    throw refused("The graph has no node whose result nothing else takes; name outputs with -o outputs=.");
+    throw failedPrecondition("The graph has no node whose result nothing else takes; name outputs with -o outputs=.");
   return {
     inputs: inputs.map((name) => toBoundTensor(name, nodes, "inputs")),
     outputs: outputs.map((name) => toBoundTensor(name, nodes, "outputs")),
@@ -52,7 +52,7 @@ function toBoundTensor(name: string, nodes: ReadonlyMap<string, NodeDef>, option
   const edge: Edge = parseEdge(name);
   const node = nodes.get(edge.node);
   if (node === undefined)
-    throw refused(
+    throw failedPrecondition(
       `The graph has no tensor "${name}", which -o ${option}= names.${didYouMean(edge.node, nodes.keys())}`,
     );
   const dataType = outputType(node, edge.output);
@@ -60,7 +60,9 @@ function toBoundTensor(name: string, nodes: ReadonlyMap<string, NodeDef>, option
     throw refusedModel(`The portable engine cannot load this model: ${node.op} ("${name}") is not known.`);
   const dtype = toDType(dataType);
   if (dtype === undefined)
-    throw refused(`The tensor "${name}" (${node.op}) is of type ${dataTypeName(dataType)}, which cannot be served.`);
+    throw failedPrecondition(
+      `The tensor "${name}" (${node.op}) is of type ${dataTypeName(dataType)}, which cannot be served.`,
+    );
   const shape = /^Placeholder/.test(node.op) ? placeholderShape(node) : undefined;
   return { name, dtype, ...(shape && { shape }), nativeName: `${edge.node}:${edge.output}`, dataType };
 }
@@ -68,8 +70,4 @@ function toBoundTensor(name: string, nodes: ReadonlyMap<string, NodeDef>, option
 function placeholderShape({ attr }: NodeDef): readonly number[] | undefined {
   const shape = Object.hasOwn(attr, "shape") ? attr.shape?.value : undefined;
   return shape?.case === "shape" ? fromTensorShape(shape.value) : undefined;
-}
-
-function refused(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
 }

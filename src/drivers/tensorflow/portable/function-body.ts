@@ -25,7 +25,7 @@ export function createOutputReader({ nodeDef }: FunctionDef): (text: string, pre
   };
 }
 
-/** What gives each of a function's results. */
+/** Edges that give each of a function's results. */
 export function resultsOf({ signature, ret }: FunctionDef, readEdge: ReadEdge): Edge[] {
   return (signature?.outputArg ?? []).map(({ name }) => readEdge(ret[name] ?? name));
 }

@@ -31,7 +31,7 @@ class Fusion {
     for (const output of plan.outputs) this.#takers.set(edgeKey(output), undefined);
   }
 
-  /** What is left to compute: a fused layer stands where the last of its nodes stood. */
+  /** Steps that are left to compute: a fused layer has the place of the last of its nodes. */
   get steps(): Step[] {
     return this.#plan.steps.filter((step) => !this.#absorbed.has(step)).map((step) => this.#fused.get(step) ?? step);
   }
@@ -50,7 +50,7 @@ class Fusion {
   }
 
   #replace(path: readonly Step[], layer: FusedLayer, values: readonly tf.Tensor[]): void {
-    const last = path.at(-1) as Step;
+    const last = path.at(-1)!;
     const { name } = last.node;
     const constants = values.map((value, index) => {
       // Names of the graph's own nodes have no spaces.
@@ -58,7 +58,7 @@ class Fusion {
       this.constants.set(edgeKey(edge), value);
       return edge;
     });
-    const inputs = [(path[0] as Step).inputs[0] as Edge, ...constants];
+    const inputs = [path[0]!.inputs[0]!, ...constants];
     this.#fused.set(last, { node: { ...layer.node, name }, kernel: layerKernel(layer), inputs });
     for (const step of path.slice(0, -1)) this.#absorbed.add(step);
   }
@@ -67,7 +67,7 @@ class Fusion {
   #extend(start: FusedLayer, path: Step[]): FusedLayer {
     let layer = start;
     for (;;) {
-      const result = { node: (path.at(-1) as Step).node.name, output: 0 };
+      const result = { node: path.at(-1)!.node.name, output: 0 };
       const follower = this.#takers.get(edgeKey(result));
       if (follower === undefined || this.#givesMore(follower)) return layer;
       const operands = follower.inputs.map((edge) => this.#constant(edge));
@@ -77,7 +77,7 @@ class Fusion {
       path.push(follower);
     }
   }
-  /** Whether a node's other outputs are taken: a batch normalisation has some. */
+  /** Checks if a node's other outputs are taken: a batch normalisation has some. */
   #givesMore({ node: { name } }: Step): boolean {
     return [1, 2, 3, 4, 5].some((output) => this.#takers.has(edgeKey({ node: name, output })));
   }

@@ -55,9 +55,7 @@ export function layerKernel({ node, activation }: FusedLayer): Kernel {
   if (node.op === "MatMul") {
     return (x, weights, bias) => {
       const [a, b, vector] = [asTensor(x), asTensor(weights), asTensor(bias)];
-      return a.size === 0
-        ? tf.zeros([a.shape[0] as number, vector.size])
-        : tf.fused.matMul({ a, b, bias: vector, ...common });
+      return a.size === 0 ? tf.zeros([a.shape[0]!, vector.size]) : tf.fused.matMul({ a, b, bias: vector, ...common });
     };
   }
   const { strides, dilations, layOn } = readWindow(view);
@@ -85,7 +83,7 @@ function channelCount({ node, weights }: FusedLayer): number {
   const [, , inputs = 0, outputs = 0] = weights.shape;
   if (node.op === "Conv2D") return outputs;
   if (node.op === "DepthwiseConv2dNative") return inputs * outputs;
-  return weights.shape[1] as number;
+  return weights.shape[1]!;
 }
 
 /** A constant that broadcasts along the channels only. */

@@ -18,7 +18,7 @@ interface Scope {
   readonly readEdge: ReadEdge;
 }
 
-/** Where a function's values come in and go out. */
+/** Inputs and outputs of a function. */
 interface FunctionEnds {
   readonly inputs: readonly Edge[];
   readonly results: readonly Edge[];
@@ -45,7 +45,7 @@ export class GraphInliner {
     this.#library = library;
   }
 
-  /** What was reached so far. */
+  /** Nodes that were reached so far. */
   get nodes(): Graph {
     return this.#nodes;
   }
@@ -109,7 +109,7 @@ export class GraphInliner {
     this.#pending.push(...node.controls);
   }
 
-  /** What stands in a call's place, for those that wait for it: its body's effects. Its results are nodes of their own. */
+  /** Replaces a call by its body's effects, for the nodes that wait for it. Its results are nodes of their own. */
   #expand(call: GraphNode, callee: string, { depth }: Scope): GraphNode {
     if (depth >= MAX_DEPTH) throw new Refusal(`the function "${callee}" calls itself`);
     const body = this.#function(callee);
@@ -135,7 +135,7 @@ export class GraphInliner {
     const names = (body.signature?.inputArg ?? []).map(({ name }) => name);
     const byName = new Map(names.map((name, index) => [name, args[index]]));
     const readOutput = createOutputReader(body);
-    const readEdge: ReadEdge = (text) => byName.get(text.split(":")[0] as string) ?? readOutput(text, prefix);
+    const readEdge: ReadEdge = (text) => byName.get(text.split(":")[0]!) ?? readOutput(text, prefix);
     const scope: Scope = { prefix, depth, readEdge };
     for (const definition of body.nodeDef) this.#sources.set(prefix + definition.name, { definition, scope });
     return readEdge;

@@ -20,7 +20,7 @@ export interface GraphNode {
 /** The nodes that some results need, by name. */
 export type Graph = ReadonlyMap<string, GraphNode>;
 
-/** What a graph's text calls an output: `node:1`, or `node` for the first. */
+/** The output that a graph's text names: `node:1`, or `node` for the first. */
 export function parseEdge(text: string): Edge {
   const colon = text.lastIndexOf(":");
   if (colon === -1 || !/^\d+$/.test(text.slice(colon + 1))) return { node: text, output: 0 };
@@ -51,7 +51,7 @@ export function sortGraph(graph: Graph): GraphNode[] {
   const states = new Map<string, "open" | "done">();
   const stack = [...graph.keys()].reverse();
   while (stack.length > 0) {
-    const name = stack[stack.length - 1] as string;
+    const name = stack[stack.length - 1]!;
     const node = graph.get(name);
     if (node === undefined || states.get(name) === "done") {
       stack.pop();

@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { invalidArgument } from "../../../errors.ts";
 import type { Dimension } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../../tensor/plain-value.ts";
@@ -51,7 +51,7 @@ function createSessionHandle(graph: GraphDef, run: RunGraph) {
         names.map((name) => ({ name, dtype: dtypeOf(name) })),
         given,
       );
-      return typeof fetches === "string" ? (results[0] as Tensor) : results;
+      return typeof fetches === "string" ? results[0]! : results;
     },
   };
 }
@@ -59,12 +59,9 @@ function createSessionHandle(graph: GraphDef, run: RunGraph) {
 function tensorType(nodes: ReadonlyMap<string, NodeDef>, name: string): DType {
   const { node, output } = parseEdge(name);
   const definition = nodes.get(node);
-  if (definition === undefined) throw invalid(`The graph has no tensor "${name}".${didYouMean(node, nodes.keys())}`);
+  if (definition === undefined)
+    throw invalidArgument(`The graph has no tensor "${name}".${didYouMean(node, nodes.keys())}`);
   const dtype = toDType(outputType(definition, output) ?? 0);
-  if (dtype === undefined) throw invalid(`The type of "${name}" (${definition.op}) cannot be served.`);
+  if (dtype === undefined) throw invalidArgument(`The type of "${name}" (${definition.op}) cannot be served.`);
   return dtype;
-}
-
-function invalid(message: string): ServingError {
-  return new ServingError("invalid_argument", message);
 }

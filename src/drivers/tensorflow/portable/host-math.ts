@@ -8,7 +8,7 @@ export type HostDType = "float32" | "int32" | "bool";
 export function mapNumbers(x: tf.Tensor, dtype: HostDType, compute: (value: number) => number): tf.Tensor {
   const values = x.dataSync();
   const results = allocate(dtype, values.length);
-  for (let index = 0; index < values.length; index++) results[index] = compute(values[index] as number);
+  for (let index = 0; index < values.length; index++) results[index] = compute(values[index]!);
   return tf.tensor(results, x.shape, dtype);
 }
 
@@ -40,28 +40,28 @@ export function broadcastShape(a: readonly number[], b: readonly number[]): numb
 /** Reads a tensor's element at an index of the larger shape. */
 function spread(x: tf.Tensor, shape: readonly number[]): (index: number) => number {
   const values = x.dataSync();
-  if (values.length === 1) return () => values[0] as number;
-  if (values.length === elementCount(shape)) return (index) => values[index] as number;
+  if (values.length === 1) return () => values[0]!;
+  if (values.length === elementCount(shape)) return (index) => values[index]!;
   const steps = stepsOf(x.shape, shape);
   return (index) => {
     let rest = index;
     let from = 0;
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      const size = shape[axis] as number;
-      from += (rest % size) * (steps[axis] as number);
+      const size = shape[axis]!;
+      from += (rest % size) * steps[axis]!;
       rest = Math.floor(rest / size);
     }
-    return values[from] as number;
+    return values[from]!;
   };
 }
 
-/** How far apart neighbours along each axis of the larger shape lie; 0 along axes that repeat. */
+/** Distance between neighbours along each axis of the larger shape; 0 along axes that repeat. */
 function stepsOf(small: readonly number[], shape: readonly number[]): number[] {
   const steps = new Array<number>(shape.length).fill(0);
   let step = 1;
   for (let axis = small.length - 1; axis >= 0; axis--) {
     if (small[axis] !== 1) steps[axis + shape.length - small.length] = step;
-    step *= small[axis] as number;
+    step *= small[axis]!;
   }
   return steps;
 }

@@ -14,7 +14,7 @@ export type InitialTable = { readonly table: string } & (
   | { readonly lines: readonly Uint8Array[]; readonly node: GraphNode }
 );
 
-/** What else may run while a model is initialised, without effect here. */
+/** Further operations that may run while a model is initialised, without effect here. */
 const HARMLESS: ReadonlySet<string> = new Set([
   "Arg",
   "Assign",
@@ -37,7 +37,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
 const ASSIGN = /^Assign(VariableOp)?$/;
 const [NEWLINE, CARRIAGE_RETURN] = [0x0a, 0x0d];
 
-/** Where a model lies, and the variables that it has from its checkpoint. */
+/** Folder of a model, and the variables that it has from its checkpoint. */
 interface ModelFiles {
   readonly folder: string;
   readonly restored: ReadonlyMap<string, unknown>;

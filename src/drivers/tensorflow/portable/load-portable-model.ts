@@ -33,7 +33,7 @@ export async function loadPortableModel(
   return model;
 }
 
-/** Where nothing at all can be served. */
+/** Reasons of a model of which nothing at all can be served. */
 function firstRefusal(model: PortableModel): ReadonlySet<string> | undefined {
   return Object.keys(model.signatures).length === 0 ? [...model.refused.values()][0] : undefined;
 }

@@ -15,7 +15,7 @@ const PASSING: ReadonlySet<string> = new Set(["Identity", "Snapshot", "StopGradi
 const WRITING =
   /^(Assign|Resource(Scatter|Apply|Sparse)|Scatter(Update|Add|Sub|Nd(Update|Add))|LookupTable(Insert|Import|Remove)|Save|Write|Queue|Stack|Barrier)/;
 
-/** Where results come from and arguments go in. */
+/** Edges where arguments come in and results go out. */
 export interface PlanEnds {
   readonly inputs: readonly Edge[];
   readonly outputs: readonly Edge[];
@@ -54,7 +54,7 @@ class Planner {
     if (node.op === "Arg" || node.op === "NoOp") return;
     const inputs = node.inputs.map((edge) => this.resolve(edge));
     if (PASSING.has(node.op)) {
-      this.#aliases.set(edgeKey({ node: node.name, output: 0 }), inputs[0] as Edge);
+      this.#aliases.set(edgeKey({ node: node.name, output: 0 }), inputs[0]!);
       return;
     }
     const kernel = this.#kernelOf(node);
@@ -75,7 +75,7 @@ class Planner {
     }
   }
 
-  /** Whether the node was computed now. One that fails is left to fail in each request. */
+  /** Computes a node now, and reports if that worked. One that fails is left to fail in each request. */
   #fold(node: GraphNode, kernel: Kernel, inputs: readonly Edge[]): boolean {
     const values = inputs.map((edge) => this.constants.get(edgeKey(edge)));
     // A loop might never end.

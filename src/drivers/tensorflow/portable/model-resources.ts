@@ -7,11 +7,10 @@ import { toValue } from "./convert-values.ts";
 import { fillFromLines, type TableTypes, tableTypes } from "./fill-table.ts";
 import { type Edge, type Graph, subgraph } from "./graph.ts";
 import { type FunctionLibrary, GraphInliner } from "./graph-inliner.ts";
-import { HashTable } from "./hash-table.ts";
 import { findInitialTables, type InitialTable } from "./initial-tables.ts";
 import { Refusal } from "./refusal.ts";
 import { findRestored, type Restored } from "./restored-variables.ts";
-import { type Value, Variable } from "./values.ts";
+import { HashTable, type Value, Variable } from "./values.ts";
 
 /** The variables and tables of a SavedModel; variables are read as nodes ask for them. */
 export class ModelResources {
@@ -26,7 +25,7 @@ export class ModelResources {
     this.#tables = tables;
   }
 
-  /** What a node holds; undefined for one that the model gives no value. */
+  /** The content of a node; undefined for one that the model gives no value. */
   resourceOf(node: string): Value | undefined {
     return this.#tables.get(node) ?? this.#variables.get(node) ?? this.#readVariable(node);
   }

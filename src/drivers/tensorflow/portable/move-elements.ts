@@ -16,7 +16,7 @@ export function moveElements<Result extends tf.Tensor | tf.Tensor[]>(
   const elements = strings.flatMap((input) => input.elements);
   const moved = tf.tidy(() => operation(toNumbers(strings)));
   const take = (numbers: tf.Tensor) => {
-    const taken = Array.from(numbers.dataSync(), (index) => elements[index] as Uint8Array);
+    const taken = Array.from(numbers.dataSync(), (index) => elements[index]!);
     const result = new Strings(numbers.shape, taken);
     numbers.dispose();
     return result;

@@ -17,11 +17,11 @@ export type KernelTable = Readonly<Record<string, KernelFactory>>;
 /** Runs a function of the graph. */
 export type RunFunction = (inputs: readonly Value[]) => readonly Value[];
 
-/** What nodes refer to besides their inputs. */
+/** Objects that nodes refer to in addition to their inputs. */
 export interface Surroundings {
   /** The function of a name, ready to run. */
   functionOf(name: string): RunFunction;
-  /** What a node of this name holds: a variable or a table. */
+  /** The content of a node of this name: a variable or a table. */
   resourceOf(node: string): Value | undefined;
 }
 

@@ -44,12 +44,12 @@ const LISTS: Readonly<Record<string, readonly (readonly [output: string, length:
   ],
 };
 
-/** Whether an operation gives more than one output, or list of them. */
+/** Checks that an operation has more than one output, or list of them. */
 export function hasSeveralOutputs(op: string): boolean {
   return Object.hasOwn(OUTPUTS, op) || Object.hasOwn(LISTS, op);
 }
 
-/** Which output of an operation a function's body means by `node:NAME:INDEX`; undefined where that is not known. */
+/** The output of an operation that a function's body means by `node:NAME:INDEX`; undefined where that is not known. */
 export function outputPosition({ op, attr }: NodeDef, name: string, index: number): number | undefined {
   const lists = LISTS[op];
   if (lists !== undefined) {

@@ -7,16 +7,16 @@ import type { Value } from "./values.ts";
 export interface Step {
   readonly node: GraphNode;
   readonly kernel: Kernel;
-  /** What it takes, past the nodes that only let values pass. */
+  /** Its inputs, past the nodes that only let values pass. */
   readonly inputs: readonly Edge[];
 }
 
-/** What is to be computed, in order, and what is known before. */
+/** Steps to compute, in order, and the values that are known before. */
 export interface Plan {
   readonly steps: readonly Step[];
   /** Values that do not depend on a request, by {@link edgeKey}. */
   readonly constants: ReadonlyMap<string, Value>;
-  /** Where the arguments come in. */
+  /** Edges where the arguments come in. */
   readonly inputs: readonly Edge[];
   readonly outputs: readonly Edge[];
 }

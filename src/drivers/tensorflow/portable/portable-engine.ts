@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
 import type { DriverHost, Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
@@ -11,10 +11,7 @@ export default engine;
 
 async function load(source: ModelSource, options: TensorflowOptions, host: DriverHost): Promise<Model> {
   if (options.custom_op_paths) {
-    throw new ServingError(
-      "failed_precondition",
-      "custom_op_paths needs the native engine: kserving runtimes install tensorflow.",
-    );
+    throw failedPrecondition("custom_op_paths needs the native engine: kserving runtimes install tensorflow.");
   }
   const { loadPortableModel } = await importPortable();
   return loadPortableModel(source, options, host);
@@ -28,10 +25,9 @@ async function importPortable() {
     return await import("./load-portable-model.ts");
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new ServingError(
-      "failed_precondition",
+    throw failedPrecondition(
       `The portable engine needs TensorFlow.js, which is not installed. Run: kserving runtimes install tensorflow, for the native engine; or ${npmInstall(TFJS)}.`,
-      { cause },
+      cause,
     );
   }
 }

@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
@@ -14,7 +14,7 @@ import type { ModelResources } from "./model-resources.ts";
 import type { Program } from "./program.ts";
 import type { Value } from "./values.ts";
 
-/** What a portable model is made of. */
+/** Parts of a portable model. */
 export interface PortableSource {
   readonly graph: GraphDef;
   readonly signatures: Readonly<Record<string, ModelSignature>>;
@@ -22,7 +22,7 @@ export interface PortableSource {
   readonly resources: ModelResources | undefined;
 }
 
-/** What goes into a run, and what comes out. */
+/** Inputs and outputs of a run. */
 interface Ends {
   readonly feeds: readonly { readonly name: string; readonly edge: Edge; readonly tensor: Tensor }[];
   readonly fetches: readonly { readonly edge: Edge; readonly dtype: DType }[];
@@ -63,13 +63,13 @@ export class PortableModel implements Model {
 
   async predict(inputs: Tensors, { signature, outputs: wanted, signal, deadlineMs }: PredictCall): Promise<Tensors> {
     if (signal.aborted) throw ServingError.from(signal.reason);
-    const { inputs: given, outputs } = this.signatures[signature] as ModelSignature;
+    const { inputs: given, outputs } = this.signatures[signature]!;
     this.#deadline = performance.now() + (deadlineMs ?? Number.POSITIVE_INFINITY);
     const tensors = this.#run({
       feeds: given.map((spec) => ({ ...bound(spec), tensor: inputs[spec.name] ?? (spec.default as Tensor) })),
       fetches: outputs.map(bound),
     });
-    const named = outputs.map(({ name }, index) => [name, tensors[index] as Tensor] as const);
+    const named = outputs.map(({ name }, index) => [name, tensors[index]!] as const);
     return createTensors(named.filter(([name]) => wanted?.includes(name) ?? true));
   }
 
@@ -92,13 +92,15 @@ export class PortableModel implements Model {
       for (const { name, tensor } of ends.feeds) values.push(toValue(tensor, `Input "${name}"`));
       const results = program.run(values, () => this.#check());
       values.push(...results);
-      return ends.fetches.map(({ dtype }, index) => fromValue(results[index] as Value, dtype));
+      return ends.fetches.map(({ dtype }, index) => fromValue(results[index]!, dtype));
     } finally {
       for (const value of values) if (value instanceof tf.Tensor) value.dispose();
     }
   }
 
-  /** What no signature needed at load (parts that hooks run, infinite numbers) is compiled with its first request. */
+  /**
+   * Compiles parts that no signature needed at load (those that hooks run, infinite numbers) with their first request.
+   */
   #programOf({ feeds, fetches }: Ends): Program {
     const ends = { inputs: feeds.map(({ edge }) => edge), outputs: fetches.map(({ edge }) => edge) };
     const fuses = feeds.every(({ tensor }) => hasFiniteNumbers(tensor));
@@ -107,13 +109,13 @@ export class PortableModel implements Model {
     } catch (reason) {
       if (!(reason instanceof RefusedGraph)) throw reason;
       const message = `This part of the graph cannot be computed as TensorFlow does: ${reason.message}.`;
-      throw new ServingError("failed_precondition", message, { cause: reason });
+      throw failedPrecondition(message, reason);
     } finally {
       this.#programs.releaseVariables();
     }
   }
 
-  /** Why a signature cannot be computed; undefined where it can. */
+  /** Reasons why a signature cannot be computed; undefined where it can. */
   #prepare({ inputs, outputs }: ModelSignature): ReadonlySet<string> | undefined {
     const edges = (tensors: readonly BoundTensor[]) => tensors.map(({ nativeName }) => parseEdge(nativeName));
     try {
@@ -135,7 +137,7 @@ function bound({ name, nativeName, dtype }: BoundTensor): { name: string; edge: 
   return { name, dtype, edge: parseEdge(nativeName) };
 }
 
-/** Whether fused layers may be trusted with a request's numbers. */
+/** Checks that a tensor has no NaN or infinity: then fused layers compute it right. */
 function hasFiniteNumbers({ dtype, data }: Tensor): boolean {
   if (dtype !== "float32" && dtype !== "float64") return true;
   for (let index = 0; index < data.length; index++) {

@@ -11,7 +11,7 @@ interface PlacedStep {
   readonly op: string;
   readonly kernel: Kernel;
   readonly inputs: readonly number[];
-  /** Where each output goes; undefined where nobody takes it. */
+  /** Place of each output; undefined where no step takes it. */
   readonly targets: readonly (number | undefined)[];
   /** Places whose values nobody takes after this step. */
   readonly dead: readonly number[];
@@ -66,14 +66,14 @@ export class Program {
     for (const [index, place] of this.#inputs.entries()) values[place] = inputs[index];
     for (const step of this.#steps) {
       check();
-      const given = step.inputs.map((place) => values[place] as Value);
+      const given = step.inputs.map((place) => values[place]!);
       place(values, step.targets, [compute(step, given)].flat() as Value[]);
       for (const dead of step.dead) free(values, dead);
     }
     const foreign = new Set<Value | undefined>([...this.#initial, ...inputs]);
     const seen = new Set<Value>();
     return this.#outputs.map((output) => {
-      const value = values[output] as Value;
+      const value = values[output]!;
       const isOwn = !foreign.has(value) && !seen.has(value);
       seen.add(value);
       return isOwn || !(value instanceof tf.Tensor) ? value : value.clone();
@@ -129,9 +129,9 @@ function placeSteps({ steps, outputs }: Plan, { placeOf, kept }: Places): Placed
     name: node.name,
     op: node.op,
     kernel,
-    inputs: inputs[index] as number[],
+    inputs: inputs[index]!,
     targets: targets.get(node.name) ?? [],
-    dead: dead[index] as number[],
+    dead: dead[index]!,
   }));
 }
 
@@ -140,7 +140,7 @@ function lastUses(inputs: readonly (readonly number[])[], kept: ReadonlySet<numb
   const seen = new Set(kept);
   const dead = inputs.map(() => [] as number[]);
   for (let step = inputs.length - 1; step >= 0; step--) {
-    for (const place of inputs[step] as readonly number[]) {
+    for (const place of inputs[step]!) {
       if (seen.has(place)) continue;
       seen.add(place);
       dead[step]?.push(place);

@@ -25,12 +25,12 @@ export function toPattern(text: string, flags: string): RegExp | undefined {
 /** The first token of a pattern and what it is in JavaScript. */
 function readToken(text: string): readonly [token: string, translated: string | undefined] | undefined {
   const set = /^\[(\^?)((?:\\[\s\S]|[^\\\]])+)\]/.exec(text);
-  if (set !== null) return [set[0], readSet(set[1] as string, set[2] as string)];
+  if (set !== null) return [set[0], readSet(set[1]!, set[2]!)];
   const plain = /^(?:\((?:\?:)?|[)|^$]|(?:[*+?]|\{\d+(?:,\d*)?\})\??)/.exec(text)?.[0];
   if (plain !== undefined) return plain === "(" && text.startsWith("(?") ? undefined : [plain, plain];
   if (text.startsWith(".")) return [".", "[^\\n]"];
   const escaped = /^\\([\s\S])/u.exec(text);
-  if (escaped !== null) return [escaped[0], readEscape(escaped[1] as string)];
+  if (escaped !== null) return [escaped[0], readEscape(escaped[1]!)];
   const letter = /^[^\\[\]{}]/u.exec(text)?.[0];
   return letter === undefined ? undefined : [letter, toLiteral(letter)];
 }

@@ -1,6 +1,6 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition, type ServingError } from "../../../errors.ts";
 
-/** Why an operation cannot be computed as TensorFlow would; collected, so that one message names all. */
+/** The reason why an operation cannot be computed as TensorFlow would; collected, so that one message names all. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
 }
@@ -20,9 +20,5 @@ export function toLoadError(reasons: ReadonlySet<string>): ServingError {
 
 /** `failed_precondition` with what to do instead. */
 export function refusedModel(problem: string, cause?: unknown): ServingError {
-  return new ServingError(
-    "failed_precondition",
-    `${problem} The native engine serves it: kserving runtimes install tensorflow.`,
-    cause === undefined ? {} : { cause },
-  );
+  return failedPrecondition(`${problem} The native engine serves it: kserving runtimes install tensorflow.`, cause);
 }

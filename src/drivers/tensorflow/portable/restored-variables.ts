@@ -4,7 +4,7 @@ import { type Edge, type Graph, type GraphNode, parseEdge } from "./graph.ts";
 import { type FunctionLibrary, GraphInliner } from "./graph-inliner.ts";
 import { parseSlice, type VariableSlice } from "./slice-key.ts";
 
-/** What a model reads from its checkpoint. */
+/** Values that a model reads from its checkpoint. */
 export interface Restored {
   /** By the variable's node: its key in the checkpoint, or which part it is of what lies there. */
   readonly variables: ReadonlyMap<string, string | VariableSlice>;
@@ -64,18 +64,18 @@ function readKeys(graph: Graph, restore: GraphNode): (string | VariableSlice | u
 }
 
 function constantTexts(graph: Graph, node: GraphNode, input: number): string[] {
-  const constant = graph.get(origin(graph, node.inputs[input] as Edge).node);
+  const constant = graph.get(origin(graph, node.inputs[input]!).node);
   const value = constant?.attributes.value?.value;
   if (value?.case !== "tensor") return [];
   const tensor = fromTensorProto(value.value, `the constant "${constant?.name}"`);
   return tensor.dtype === "bytes" ? tensor.data.map((bytes) => TEXT.decode(bytes)) : [];
 }
 
-/** Where a value comes from, past the nodes that only pass it on. */
+/** The edge that a value comes from, past the nodes that only pass it on. */
 export function origin(graph: Graph, edge: Edge): Edge {
   let current = edge;
   for (let node = graph.get(current.node); node?.op === "Identity"; node = graph.get(current.node)) {
-    current = node.inputs[0] as Edge;
+    current = node.inputs[0]!;
   }
   return current;
 }

@@ -45,6 +45,6 @@ function orderedNumber(value: number): string {
   const written = Buffer.alloc(8, value < 0 ? 0xff : 0);
   written.writeBigInt64BE(BigInt(value));
   const own = written.subarray(8 - bytes);
-  own[0] = (own[0] as number) ^ ((0xff00 >> bytes) & 0xff);
+  own[0] = own[0]! ^ ((0xff00 >> bytes) & 0xff);
   return own.toString("latin1");
 }

@@ -28,7 +28,7 @@ export function dataTypeName(dataType: number): string {
 
 /** The number of a type by its name without `DT_`. */
 export function dataTypeNumber(name: DataTypeName): number {
-  return BY_NAME.get(name) as number;
+  return BY_NAME.get(name)!;
 }
 
 /** The type itself for a reference to a variable of it. */

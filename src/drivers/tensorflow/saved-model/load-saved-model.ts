@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import type { GraphDef } from "./graph-def.ts";
 import type { MetaGraphDef, SavedModelDef } from "./meta-graph.ts";
 import { parseMessage } from "./tensorflow-messages.ts";
@@ -13,7 +13,7 @@ export function loadSavedModel(folder: string, tags: readonly string[]): MetaGra
 /** Reads a frozen graph's file; throws `failed_precondition` for one that is cut short or something else. */
 export function loadFrozenGraph(path: string): GraphDef {
   const graph = parse("GraphDef", path, "a frozen graph");
-  if (graph.node.length === 0) throw refused(`"${path}" has a graph without a single node.`);
+  if (graph.node.length === 0) throw failedPrecondition(`"${path}" has a graph without a single node.`);
   return graph;
 }
 
@@ -29,24 +29,24 @@ function parseSavedModel(folder: string): SavedModelDef {
   const path = join(folder, "saved_model.pb");
   if (!statSync(path, { throwIfNoEntry: false })) {
     const isText = statSync(join(folder, "saved_model.pbtxt"), { throwIfNoEntry: false }) !== undefined;
-    throw refused(
+    throw failedPrecondition(
       isText
         ? `"${folder}" has its graph as text, saved_model.pbtxt; save it again in binary form, as saved_model.pb.`
         : `The folder "${folder}" has no saved_model.pb.`,
     );
   }
   const model = parse("SavedModel", path, "a SavedModel");
-  if (model.metaGraphs.length === 0) throw refused(`"${path}" is not a SavedModel: it has no graph.`);
+  if (model.metaGraphs.length === 0) throw failedPrecondition(`"${path}" is not a SavedModel: it has no graph.`);
   return model;
 }
 
 function parse<Name extends "SavedModel" | "GraphDef">(name: Name, path: string, what: string) {
   const bytes = read(path);
-  if (bytes.length === 0) throw refused(`"${path}" is empty.`);
+  if (bytes.length === 0) throw failedPrecondition(`"${path}" is empty.`);
   try {
     return parseMessage(name, bytes);
   } catch (cause) {
-    throw refused(`"${path}" is not ${what}, or it is cut short (${bytes.length} bytes).`, cause);
+    throw failedPrecondition(`"${path}" is not ${what}, or it is cut short (${bytes.length} bytes).`, cause);
   }
 }
 
@@ -54,7 +54,7 @@ function read(path: string): Uint8Array {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw refused(`"${path}" cannot be read: ${(cause as NodeJS.ErrnoException).code}.`, cause);
+    throw failedPrecondition(`"${path}" cannot be read: ${(cause as NodeJS.ErrnoException).code}.`, cause);
   }
 }
 
@@ -63,15 +63,11 @@ function chooseMetaGraph({ metaGraphs }: SavedModelDef, tags: readonly string[])
   const found = metaGraphs.find((graph) => setText(graph.metaInfoDef?.tags ?? []) === wanted);
   if (found !== undefined) return found;
   const existing = metaGraphs.map(({ metaInfoDef }) => metaInfoDef?.tags.join(",") || "(none)");
-  throw refused(
+  throw failedPrecondition(
     `The SavedModel has no graph with the tags "${tags.join(",")}"; it has: ${existing.join("; ")}. Choose with -o tags=.`,
   );
 }
 
 function setText(tags: readonly string[]): string {
   return [...new Set(tags)].sort().join(",");
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

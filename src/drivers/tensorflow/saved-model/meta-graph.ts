@@ -25,7 +25,7 @@ interface CollectionDef {
     | { readonly case: undefined; readonly value?: undefined };
 }
 
-/** What a model takes and gives under one name. */
+/** Inputs and outputs of a model under one name. */
 export interface SignatureDef {
   readonly inputs: Readonly<Record<string, TensorInfo>>;
   readonly outputs: Readonly<Record<string, TensorInfo>>;

@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../../signature/signature.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import { dataTypeName, toDType } from "./data-type.ts";
@@ -10,7 +10,7 @@ import { fromTensorProto, fromTensorShape } from "./tensor-proto.ts";
 export interface ModelSignature extends Signature {
   readonly inputs: readonly BoundTensor[];
   readonly outputs: readonly BoundTensor[];
-  /** What the exporter said that it is for; absent where it said nothing that is known. */
+  /** Purpose by the exporter; absent where it named none that is known. */
   readonly method?: "predict" | "classify" | "regress";
 }
 
@@ -22,7 +22,7 @@ export interface BoundTensor extends TensorSpec {
   readonly dataType: number;
 }
 
-/** What a model's signatures came to. */
+/** The signatures of a model that can be served. */
 export interface ModelSignatures {
   /** By name; {@link DEFAULT_SIGNATURE} is the one that requests without a signature name get. */
   readonly served: Readonly<Record<string, ModelSignature>>;
@@ -67,11 +67,10 @@ function chooseDefault(
   if (found !== undefined) return found;
   const names = Object.keys(served);
   const problem = refusals.get(name);
-  if (problem !== undefined) throw refused(`The signature "${name}" cannot be served: ${problem}.`);
-  if (name === DEFAULT_SIGNATURE && names.length > 0)
-    return names.length === 1 ? served[names[0] as string] : undefined;
+  if (problem !== undefined) throw failedPrecondition(`The signature "${name}" cannot be served: ${problem}.`);
+  if (name === DEFAULT_SIGNATURE && names.length > 0) return names.length === 1 ? served[names[0]!] : undefined;
   const list = names.length === 0 ? "none that can be served" : names.join(", ");
-  throw refused(`The model has no signature "${name}"; it has: ${list}.${didYouMean(name, names)}`);
+  throw failedPrecondition(`The model has no signature "${name}"; it has: ${list}.${didYouMean(name, names)}`);
 }
 
 function findProblem({ inputs, outputs }: SignatureDef): string | undefined {
@@ -98,7 +97,7 @@ function toBoundTensors(
   defaults: Readonly<Record<string, TensorProto>>,
 ): BoundTensor[] {
   const names = Object.keys(infos).sort();
-  return names.map((name) => toBoundTensor(name, infos[name] as TensorInfo, defaults[name]));
+  return names.map((name) => toBoundTensor(name, infos[name]!, defaults[name]));
 }
 
 function toBoundTensor(name: string, info: TensorInfo, value: TensorProto | undefined): BoundTensor {
@@ -113,8 +112,4 @@ function toBoundTensor(name: string, info: TensorInfo, value: TensorProto | unde
     nativeName: encoding.value as string,
     dataType,
   };
-}
-
-function refused(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
 }

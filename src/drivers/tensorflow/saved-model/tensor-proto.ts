@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import { type NumericData, type NumericDType, numericLayout, type TensorData } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../../tensor/tensor.ts";
 import { dataTypeName, toDType } from "./data-type.ts";
@@ -6,7 +6,7 @@ import type { TensorProto, TensorShape } from "./graph-def.ts";
 
 type ValueField = Exclude<keyof TensorProto, "dtype" | "tensorShape" | "tensorContent" | "stringVal">;
 
-/** Where a TensorProto has the values of each dtype, when they are not in `tensor_content`. */
+/** Field of a TensorProto with the values of each dtype, when they are not in `tensor_content`. */
 const FIELDS: Readonly<Record<NumericDType, ValueField>> = {
   float32: "floatVal",
   float64: "doubleVal",
@@ -28,14 +28,15 @@ const FIELDS: Readonly<Record<NumericDType, ValueField>> = {
 /** A constant of a graph as a tensor, by TensorFlow's rules: a short list repeats its last value, an empty one means zeros. Throws `failed_precondition`. */
 export function fromTensorProto(proto: TensorProto, where: string): Tensor {
   const dtype = toDType(proto.dtype);
-  if (dtype === undefined) throw refused(`${where} is of type ${dataTypeName(proto.dtype)}, which cannot be served.`);
+  if (dtype === undefined)
+    throw failedPrecondition(`${where} is of type ${dataTypeName(proto.dtype)}, which cannot be served.`);
   const shape = fromTensorShape(proto.tensorShape) ?? [];
   const count = elementCount(shape);
   try {
     const data = dtype === "bytes" ? readStrings(proto, count) : readNumbers(proto, dtype, count);
     return createTensor(dtype, shape, data as never);
   } catch (cause) {
-    throw refused(`The value of ${where} does not fill its shape [${shape}]: the model is damaged.`, cause);
+    throw failedPrecondition(`The value of ${where} does not fill its shape [${shape}]: the model is damaged.`, cause);
   }
 }
 
@@ -51,7 +52,7 @@ function readNumbers(proto: TensorProto, dtype: NumericDType, count: number): Nu
   const data = new array(count * slots);
   const values = proto[FIELDS[dtype]] as readonly (number | bigint | boolean)[];
   const given = Math.min(values.length, data.length);
-  for (let index = 0; index < given; index++) data[index] = plain(values[index] as number) as never;
+  for (let index = 0; index < given; index++) data[index] = plain(values[index]!) as never;
   if (given === 0) return data;
   for (let index = given; index < data.length; index++) data[index] = data[index - slots] as never;
   return data;
@@ -83,8 +84,4 @@ export function splitStrings(content: Uint8Array, count: number, gapBytes = 0): 
     position += length;
     return content.subarray(position - length, position);
   });
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

@@ -7,7 +7,7 @@ interface Registry {
   incRef(tensor: tf.Tensor, backend: unknown): void;
 }
 
-/** What has a flag by which tensors are spared when a scope ends. */
+/** An object with the flag by which tensors are spared when a scope ends. */
 interface Keepable {
   kept: boolean;
 }

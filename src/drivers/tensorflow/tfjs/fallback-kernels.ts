@@ -1,7 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { WASM_DEFECTS } from "./wasm-defects.ts";
 
-/** What is used of a backend of TensorFlow.js. */
+/** The parts of a backend of TensorFlow.js that are used. */
 interface Backend {
   readSync(dataId: tf.DataId): tf.BackendValues;
   write(values: tf.BackendValues, shape: number[], dtype: tf.DataType): tf.DataId;
@@ -53,7 +53,7 @@ function elsewhere(kernelName: string, kernelFunc: tf.KernelFunc): tf.KernelFunc
       const moved = mapInputs(inputs as Inputs, copy) as tf.NamedTensorInfoMap;
       const results = kernelFunc({ inputs: moved, backend: away, ...(attrs && { attrs }) });
       const outputs = bringHome([results].flat(), away, home as Backend);
-      return Array.isArray(results) ? outputs : (outputs[0] as tf.TensorInfo);
+      return Array.isArray(results) ? outputs : outputs[0]!;
     } finally {
       for (const { dataId } of copies) away.disposeData(dataId, true);
     }

@@ -1,7 +1,7 @@
 import type { GraphModel as ConverterModel } from "@tensorflow/tfjs-converter";
 import type { io } from "@tensorflow/tfjs-core";
 import * as tf from "@tensorflow/tfjs-core";
-import { publicText, ServingError } from "../../../errors.ts";
+import { invalidArgument, publicText, ServingError } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
@@ -59,7 +59,7 @@ export function createGraphModel(
   };
 }
 
-/** What a run is to give, and for how long it may take. */
+/** Outputs and limits of a run. */
 interface RunRequest {
   readonly outputs: readonly GraphTensor[];
   readonly timeoutMs: number | undefined;
@@ -93,7 +93,7 @@ function toRunError(cause: unknown, tensors: Tensors, inputs: readonly TensorSpe
     : "";
   if (isShapeFault(text, inputs)) {
     const message = `The model failed: ${text.replace(/\.$/, "")}. ${describeInputs(tensors)}`;
-    return new ServingError("invalid_argument", message, { cause });
+    return invalidArgument(message, cause);
   }
   return new ServingError("internal", `The model failed: ${text}${hint}`, { cause });
 }
@@ -108,7 +108,7 @@ function withoutKey({ key: _, ...spec }: GraphTensor) {
 
 function toFeeds(tensors: Tensors, inputs: readonly GraphTensor[]): tf.NamedTensorMap {
   const feeds: tf.NamedTensorMap = Object.create(null);
-  for (const { key, name } of inputs) feeds[key] = toFeed(tensors[name] as Tensor, name);
+  for (const { key, name } of inputs) feeds[key] = toFeed(tensors[name]!, name);
   return feeds;
 }
 
@@ -118,7 +118,7 @@ function toFeed(tensor: Tensor, name: string): tf.Tensor {
 }
 
 function toTensors(outputs: readonly GraphTensor[], results: readonly tf.Tensor[]): Tensors {
-  return createTensors(outputs.map((output, index) => [output.name, toOutput(results[index] as tf.Tensor, output)]));
+  return createTensors(outputs.map((output, index) => [output.name, toOutput(results[index]!, output)]));
 }
 
 /** Texts are copied too: an output may be an input. */

@@ -1,5 +1,5 @@
 import type { io } from "@tensorflow/tfjs-core";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { type DataTypeName, dataTypeNumber, toDType } from "../saved-model/data-type.ts";
@@ -42,8 +42,9 @@ interface NodeJson {
 }
 
 /**
- * What a graph model takes and gives: by the signature that the converter wrote, else by its placeholders and the nodes that no other takes.
- * Names go without `:0`. Throws `failed_precondition` for a tensor of a type that cannot be served.
+ * Inputs and outputs of a graph model: by the signature that the converter wrote, else by its placeholders and the
+ * nodes that no other takes. Names go without `:0`. Throws `failed_precondition` for a tensor of a type that cannot be
+ * served.
  */
 export function readGraphSignature({
   signature,
@@ -83,10 +84,7 @@ function fromNodes(nodes: readonly NodeJson[]): GraphSignature {
 function toSpec(role: string, name: string, type = "DT_FLOAT", shape?: ShapeJson): TensorSpec {
   const dtype = toOurDType(type);
   if (dtype === undefined || dtype.startsWith("complex")) {
-    throw new ServingError(
-      "failed_precondition",
-      `${role} "${name}" of the model is ${type}, which cannot be served from a model.json.`,
-    );
+    throw failedPrecondition(`${role} "${name}" of the model is ${type}, which cannot be served from a model.json.`);
   }
   return { name, dtype, ...(shape && !shape.unknownRank && { shape: toShape(shape) }) };
 }

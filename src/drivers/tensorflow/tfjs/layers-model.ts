@@ -1,6 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
 import type { LayersModel, SymbolicTensor } from "@tensorflow/tfjs-layers";
-import { publicText, ServingError } from "../../../errors.ts";
+import { invalidArgument, publicText, ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../../signature/signature.ts";
 import type { DType, NumericDType } from "../../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
@@ -29,7 +29,7 @@ export function createLayersModel(model: LayersModel, inputDTypes: ReadonlyMap<s
       checkBatch(tensors, inputs);
       const results = run(model, tensors, inputs);
       try {
-        const named = outputs.map(({ name, dtype }, index) => ({ name, dtype, result: results[index] as tf.Tensor }));
+        const named = outputs.map(({ name, dtype }, index) => ({ name, dtype, result: results[index]! }));
         const chosen = named.filter(({ name }) => wanted?.includes(name) ?? true);
         return createTensors(chosen.map(({ name, dtype, result }) => [name, toOutput(result, dtype as NumericDType)]));
       } finally {
@@ -48,7 +48,7 @@ function toSpecs(
 ): TensorSpec[] {
   const names = toNames(tensors);
   return tensors.map((tensor, index) => {
-    const name = names[index] as string;
+    const name = names[index]!;
     return { name, dtype: dtypeOf(name, tensor), shape: tensor.shape.map((size) => size ?? -1) };
   });
 }
@@ -68,7 +68,7 @@ function toDType({ dtype }: SymbolicTensor): DType {
 }
 
 function run(model: LayersModel, tensors: Tensors, inputs: readonly TensorSpec[]): tf.Tensor[] {
-  const feeds = inputs.map(({ name }) => toTfjsTensor(tensors[name] as Tensor, `Input "${name}"`));
+  const feeds = inputs.map(({ name }) => toTfjsTensor(tensors[name]!, `Input "${name}"`));
   try {
     return [model.predictOnBatch(feeds)].flat();
   } catch (cause) {
@@ -76,7 +76,7 @@ function run(model: LayersModel, tensors: Tensors, inputs: readonly TensorSpec[]
     const text = publicText(cause);
     if (!isShapeFault(text, inputs)) throw new ServingError("internal", `The model failed: ${text}`, { cause });
     const message = `The model failed: ${text.replace(/\.$/, "")}. ${describeInputs(tensors)}`;
-    throw new ServingError("invalid_argument", message, { cause });
+    throw invalidArgument(message, cause);
   } finally {
     tf.dispose(feeds);
   }
@@ -88,8 +88,7 @@ function checkBatch(tensors: Tensors, inputs: readonly TensorSpec[]): void {
   const rows = first && tensors[first.name]?.shape[0];
   const other = inputs.find(({ name }) => tensors[name]?.shape[0] !== rows);
   if (first === undefined || other === undefined) return;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Input "${first.name}" has ${rows} rows and input "${other.name}" has ${tensors[other.name]?.shape[0]}; the model takes as many of each.`,
   );
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { io } from "@tensorflow/tfjs-core";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 
 /** Weights that lie together in some of the files beside a model.json. */
 type WeightsGroup = io.WeightsManifestConfig[number];
@@ -32,21 +32,21 @@ function readGroup({ paths, weights }: WeightsGroup, model: string): Buffer {
   for (const spec of weights) end += storedBytes(spec, shards.subarray(end), model);
   if (shards.length >= end) return shards.subarray(0, end);
   const files = paths.join(", ");
-  throw refused(`The weights of "${model}" are cut short: ${files} have ${shards.length} bytes of ${end}.`);
+  throw failedPrecondition(`The weights of "${model}" are cut short: ${files} have ${shards.length} bytes of ${end}.`);
 }
 
 function readShard(model: string, name: string): Buffer {
   const folder = dirname(model);
   const file = join(folder, name);
   if (relative(folder, file).startsWith("..")) {
-    throw refused(`The weight file "${name}" of "${model}" lies outside the model's folder.`);
+    throw failedPrecondition(`The weight file "${name}" of "${model}" lies outside the model's folder.`);
   }
   try {
     return readFileSync(file);
   } catch (cause) {
     const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     const what = missing ? "is missing; put it beside the model.json" : "cannot be read";
-    throw refused(`The weight file "${name}" of "${model}" ${what}.`, cause);
+    throw failedPrecondition(`The weight file "${name}" of "${model}" ${what}.`, cause);
   }
 }
 
@@ -58,7 +58,7 @@ function storedBytes(spec: io.WeightsManifestEntry, rest: Buffer, model: string)
   if (stored === "string") return textBytes(rest, count);
   const bytes = STORED_BYTES[stored];
   if (bytes === undefined)
-    throw refused(`The weight "${name}" of "${model}" is stored as ${stored}, which is not known.`);
+    throw failedPrecondition(`The weight "${name}" of "${model}" is stored as ${stored}, which is not known.`);
   return bytes * count;
 }
 
@@ -69,8 +69,4 @@ function textBytes(rest: Buffer, count: number): number {
     end += 4 + (end + 4 <= rest.length ? rest.readUInt32LE(end) : 0);
   }
   return end;
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }

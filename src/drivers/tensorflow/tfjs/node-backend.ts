@@ -10,7 +10,7 @@ import { checkOnlyTensorflow } from "../native/check-only-tensorflow.ts";
 import { quietTensorflow } from "../native/quiet-tensorflow.ts";
 import { startTfjs } from "./tfjs-backend.ts";
 
-/** What {@link startFastestTfjs} may start. */
+/** Backends that {@link startFastestTfjs} may start. */
 export type TfjsBackend = "tensorflow" | "wasm";
 
 const ADDON = "tfjs_binding.node";
@@ -49,7 +49,7 @@ async function importTfjsNode(): Promise<void> {
   const built = addons.filter((path) => existsSync(path));
   if (built.length === 0) return;
   quietTensorflow();
-  checkOnlyTensorflow(libraryIn(tensorflow, join(root, "deps", "lib")) ?? (built[0] as string));
+  checkOnlyTensorflow(libraryIn(tensorflow, join(root, "deps", "lib")) ?? built[0]!);
   await import("@tensorflow/tfjs-node");
   // Node unloads an addon with its thread, and TensorFlow with it, whose threads and exit handlers remain.
   for (const path of built) openLibrary(path);

@@ -1,7 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import "@tensorflow/tfjs-backend-cpu";
 import "@tensorflow/tfjs-backend-wasm";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { registerFallbackKernels } from "./fallback-kernels.ts";
 
 /** The part of the WebAssembly backend's memory that is mended. */
@@ -28,7 +28,7 @@ async function start(): Promise<void> {
     refuseWhenFull(tf.backend() as unknown as WasmBackend);
     registerFallbackKernels();
   } catch (cause) {
-    throw new ServingError("failed_precondition", "TensorFlow.js cannot start its WebAssembly backend.", { cause });
+    throw failedPrecondition("TensorFlow.js cannot start its WebAssembly backend.", cause);
   }
 }
 

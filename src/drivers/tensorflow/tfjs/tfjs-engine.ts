@@ -1,7 +1,7 @@
 import { GraphModel as ConverterModel } from "@tensorflow/tfjs-converter";
 import type { io, Tensor } from "@tensorflow/tfjs-core";
 import { type LayersModel, loadLayersModel } from "@tensorflow/tfjs-layers";
-import { publicText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
 import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
 import type { ModelSource } from "../model-source.ts";
@@ -92,5 +92,5 @@ function withoutInitializers<T>(topology: T): T {
 function refused(path: string, cause: unknown, advice = ""): ServingError {
   if (cause instanceof ServingError) return cause;
   const message = `TensorFlow.js cannot load the model "${path}": ${publicText(cause).replace(/\.?$/, ".")}${advice}`;
-  return new ServingError("failed_precondition", message, { cause });
+  return failedPrecondition(message, cause);
 }

@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { ServingError } from "../../../errors.ts";
+import { invalidArgument, type ServingError } from "../../../errors.ts";
 import type { DType, NumericData, NumericDType } from "../../../tensor/dtype.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "../../../tensor/float16.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
@@ -7,7 +7,7 @@ import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 /** TensorFlow.js has no other numbers. */
 type TfjsDType = "float32" | "int32" | "bool";
 
-/** What carries each numeric dtype in TensorFlow.js; a dtype that is missing cannot be carried. */
+/** Carrier of each numeric dtype in TensorFlow.js; a dtype that is missing cannot be carried. */
 const CARRIERS: Readonly<Partial<Record<DType, TfjsDType>>> = {
   float32: "float32",
   float64: "float32",
@@ -32,8 +32,7 @@ function carrierOf(dtype: DType): TfjsDType | undefined {
 /** A tensor of TensorFlow.js; throws `invalid_argument`, saying which number of `what` is too large, where 32 bits do not hold it. */
 export function toTfjsTensor({ dtype, shape, data }: Tensor, what: string): tf.Tensor {
   const carrier = carrierOf(dtype);
-  if (carrier === undefined)
-    throw new ServingError("invalid_argument", `${what} is of type ${dtype}, which this engine cannot carry.`);
+  if (carrier === undefined) throw invalidArgument(`${what} is of type ${dtype}, which this engine cannot carry.`);
   return tf.tensor(toCarrierData(dtype as NumericDType, data as NumericData, what), [...shape], carrier);
 }
 
@@ -82,7 +81,7 @@ function narrowIntegers(data: BigInt64Array | BigUint64Array | Uint32Array, what
 }
 
 function beyond(problem: string): ServingError {
-  return new ServingError("invalid_argument", `${problem}; this engine computes in 32 bits, the native one in 64.`);
+  return invalidArgument(`${problem}; this engine computes in 32 bits, the native one in 64.`);
 }
 
 function fromCarrierData(dtype: NumericDType, values: ArrayLike<number>): NumericData {

@@ -1,9 +1,9 @@
 import type { NamedAttrMap, NamedTensorInfoMap } from "@tensorflow/tfjs-core";
 
-/** Whether WebAssembly's kernel would fail, give wrong numbers, or write beyond its output. */
+/** Checks if WebAssembly's kernel would fail, give wrong numbers, or write beyond its output. */
 type Defect = (inputs: NamedTensorInfoMap, attrs: NamedAttrMap | undefined) => boolean;
 
-/** What tfjs-backend-wasm 4.22 does wrong, by kernel; each was seen beside the JavaScript backend. */
+/** Defects of tfjs-backend-wasm 4.22, by kernel; each was seen by comparison with the JavaScript backend. */
 export const WASM_DEFECTS: Readonly<Record<string, Defect>> = {
   /** Knows rank-2 and higher matrices of float32 only. */
   BatchMatMul: ({ a }) => a?.dtype !== "float32",
@@ -26,7 +26,7 @@ export const WASM_DEFECTS: Readonly<Record<string, Defect>> = {
   StridedSlice: ({ x }) => x?.dtype !== "float32",
 };
 
-/** Whether a shape, leading ones apart, is that of a tensor's last dimensions. */
+/** Checks that a shape, leading ones apart, is that of a tensor's last dimensions. */
 function isTail(shape: readonly number[], whole: readonly number[]): boolean {
   const start = shape.findIndex((size) => size !== 1);
   const tail = start === -1 ? [] : shape.slice(start);

@@ -32,7 +32,7 @@ export function dtypeOfElementType(elementType: number): NumericDType | undefine
   return ELEMENT_TYPES[elementType];
 }
 
-/** What an element type that cannot be carried is called. */
+/** Name of an element type that cannot be carried. */
 export function nameOfElementType(elementType: number): string {
   return OTHERS[elementType] ?? `of LiteRT's element type ${elementType}`;
 }

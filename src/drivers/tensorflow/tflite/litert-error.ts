@@ -1,4 +1,4 @@
-import { publicText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, invalidArgument, publicText, ServingError } from "../../../errors.ts";
 import { LiteRtFailure } from "./litert-failure.ts";
 
 /** The error for a model that LiteRT does not load or cannot run: `failed_precondition` with LiteRT's own words. */
@@ -6,7 +6,7 @@ export function toLoadError(reason: unknown, path: string): ServingError {
   if (reason instanceof ServingError) return reason;
   const advice = "Serve the SavedModel that it was made from, or try --driver openvino.";
   const message = `LiteRT cannot load the model "${path}": ${sentence(reason)} ${advice}`;
-  return new ServingError("failed_precondition", message, { cause: reason });
+  return failedPrecondition(message, reason);
 }
 
 /** The error for a failed run. */
@@ -19,7 +19,7 @@ export function toRunError(reason: unknown): ServingError {
 export function toRowsError(reason: unknown, rows: number): unknown {
   if (!(reason instanceof LiteRtFailure && reason.isStructural) || rows === 1) return reason;
   const message = `The model does not take ${rows} rows at once: ${sentence(reason)} Send them one by one.`;
-  return new ServingError("invalid_argument", message, { cause: reason });
+  return invalidArgument(message, reason);
 }
 
 function sentence(reason: unknown): string {

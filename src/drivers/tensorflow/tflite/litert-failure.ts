@@ -1,7 +1,7 @@
 import { publicText, reasonText } from "../../../errors.ts";
 import type { StartedLiteRt } from "./litert.ts";
 
-/** What only names a place where LiteRT found that an output is no longer in the memory that it was given. */
+/** Words that only name a place where LiteRT found that an output is no longer in the memory that it was given. */
 const MOVED = /litert_compiled_model\.h|allocation_type/;
 /** Errors that come of the model and the sizes it is compiled for, whatever the values of a request are. */
 const STRUCTURAL = /custom (op|allocation)|allocate tensors|failed to (prepare|reshape)|allocation_type/i;
@@ -9,7 +9,7 @@ const STRUCTURAL = /custom (op|allocation)|allocate tensors|failed to (prepare|r
 /** A load or a run that LiteRT reported errors of, in LiteRT's own words. */
 export class LiteRtFailure extends Error {
   override readonly name = "LiteRtFailure";
-  /** Whether the model itself is the reason: LiteRT could not prepare its operators or their memory. */
+  /** True where the model itself is the reason: LiteRT could not prepare its operators or their memory. */
   readonly isStructural: boolean;
 
   constructor(errors: readonly string[], cause?: unknown) {

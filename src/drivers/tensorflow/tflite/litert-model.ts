@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import type { Signature, TensorSpec } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors, toBytes, viewBytes } from "../../../tensor/tensor.ts";
 import { dtypeOfElementType, nameOfElementType } from "./element-types.ts";
@@ -41,17 +41,17 @@ export class LiteRtModel {
   }
 
   async #run(key: string, inputs: Tensors): Promise<Tensors> {
-    const signature = this.signatures.get(key) as FullSignature;
+    const signature = this.signatures.get(key)!;
     const index = [...this.signatures.keys()].indexOf(key);
     const buffers: TensorBuffer[] = [];
     try {
       for (const [place, { name }] of signature.inputs.entries()) {
-        buffers.push(this.#toBuffer(this.#model.getInputTensorType(index, place), inputs[name] as Tensor));
+        buffers.push(this.#toBuffer(this.#model.getInputTensorType(index, place), inputs[name]!));
       }
       const results = await failing(this.#runtime, () => this.#compiled.run(index, buffers));
       buffers.push(...results);
       return createTensors(
-        signature.outputs.map((spec, place) => [spec.name, this.#fromBuffer(spec, results[place] as TensorBuffer)]),
+        signature.outputs.map((spec, place) => [spec.name, this.#fromBuffer(spec, results[place]!)]),
       );
     } finally {
       for (const buffer of buffers) this.#free(buffer);
@@ -152,7 +152,7 @@ function toSpec(role: "Input" | "Output", name: string, type: TensorType): Tenso
     const dtype = dtypeOfElementType(elementType);
     if (dtype === undefined) {
       const message = `${role} "${name}" of the .tflite model is ${nameOfElementType(elementType)}, which LiteRT's JavaScript API does not carry.`;
-      throw new ServingError("failed_precondition", message);
+      throw failedPrecondition(message);
     }
     const layout = type.layout();
     return { name, dtype, shape: freeing(layout, () => toArray(layout.dimensions())) };

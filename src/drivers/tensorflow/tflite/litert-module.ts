@@ -17,7 +17,7 @@ export interface LiteRtModule {
   ): CompiledModel | Promise<CompiledModel>;
 }
 
-/** What must be freed by hand. */
+/** An object that must be freed by hand. */
 export interface Freeable {
   delete(): void;
 }

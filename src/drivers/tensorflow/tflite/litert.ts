@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { compileFunction } from "node:vm";
-import { reasonText, ServingError } from "../../../errors.ts";
+import { failedPrecondition, reasonText } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
 import type { Freeable, LiteRtModule } from "./litert-module.ts";
 
@@ -75,7 +75,7 @@ async function loadFirst(find: Find) {
     }
   }
   const message = `LiteRT's WebAssembly does not run in this version of Node: ${reasonText(cause)}`;
-  throw new ServingError("failed_precondition", message, { cause });
+  throw failedPrecondition(message, cause);
 }
 
 function resolve(find: Find, specifier: string): string {
@@ -83,7 +83,7 @@ function resolve(find: Find, specifier: string): string {
     return find(specifier);
   } catch (cause) {
     const message = `.tflite files need the package @litertjs/core. Run: ${npmInstall("@litertjs/core")}`;
-    throw new ServingError("failed_precondition", message, { cause });
+    throw failedPrecondition(message, cause);
   }
 }
 

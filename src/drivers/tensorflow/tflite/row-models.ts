@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition, invalidArgument } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
@@ -8,7 +8,7 @@ import { LiteRtFailure } from "./litert-failure.ts";
 import { compileModel, type FullSignature, type LiteRtModel, readModelSignatures } from "./litert-model.ts";
 import { type TfliteFile, withRows } from "./tflite-file.ts";
 
-/** How many numbers of rows a model stays compiled for. */
+/** Numbers of rows that a model stays compiled for. */
 const MAX_MODELS = 4;
 
 /**
@@ -46,7 +46,7 @@ export class RowModels {
 
   /** Runs a signature and gives the outputs named, or all; blocks the thread. Throws {@link LiteRtFailure}, and `invalid_argument` for rows that do not agree or that the model cannot compute. */
   async run(key: string, inputs: Tensors, wanted: readonly string[] | undefined): Promise<Tensors> {
-    const signature = this.signatures.get(key) as FullSignature;
+    const signature = this.signatures.get(key)!;
     const rows = rowsOf(signature.inputs, inputs);
     const results = Object.entries(await this.#run(key, inputs, rows));
     return createTensors(results.filter(([name]) => wanted?.includes(name) ?? true));
@@ -83,7 +83,7 @@ export class RowModels {
     } finally {
       model.close();
     }
-    throw refused(
+    throw failedPrecondition(
       "An output of the .tflite model has fewer rows than its inputs, which LiteRT's JavaScript API does not tell; serve the SavedModel that it was made from.",
     );
   }
@@ -117,7 +117,9 @@ export class RowModels {
 function refusePassedOn({ passedOn }: TfliteFile): void {
   if (passedOn.length === 0) return;
   const what = `The .tflite model gives back an input unchanged as "${passedOn[0]}", and LiteRT loses that input's values`;
-  throw refused(`${what}; convert the model without that output, or serve the SavedModel that it was made from.`);
+  throw failedPrecondition(
+    `${what}; convert the model without that output, or serve the SavedModel that it was made from.`,
+  );
 }
 
 function withMeantShapes(
@@ -153,12 +155,16 @@ function checkOpenSizes({ inputs, outputs }: FullSignature, { hasDataDependentSi
   const open = tensors.find(({ shape = [] }) => shape.lastIndexOf(-1) > 0);
   if (open !== undefined) {
     const what = `"${open.name}" of the .tflite model has the shape [${open.shape}], of which LiteRT's JavaScript API takes only the first size open`;
-    throw refused(`${what}; convert the model for one size (a tf.function with an input_signature of fixed shapes).`);
+    throw failedPrecondition(
+      `${what}; convert the model for one size (a tf.function with an input_signature of fixed shapes).`,
+    );
   }
   const output = outputs.find(isOpen);
   if (output === undefined || (inputs.some(isOpen) && !hasDataDependentSizes)) return;
   const what = `The size of output "${output.name}" of the .tflite model depends on the values of the inputs`;
-  throw refused(`${what}, which LiteRT's JavaScript API does not offer; serve the SavedModel that it was made from.`);
+  throw failedPrecondition(
+    `${what}, which LiteRT's JavaScript API does not offer; serve the SavedModel that it was made from.`,
+  );
 }
 
 /** One row where the model's sizes are fixed. */
@@ -169,16 +175,12 @@ function rowsOf(specs: readonly TensorSpec[], inputs: Tensors): number {
   const other = open.find(({ rows }) => rows !== first.rows);
   if (other !== undefined) {
     const what = `Input "${first.name}" has ${first.rows} rows and input "${other.name}" has ${other.rows}`;
-    throw new ServingError("invalid_argument", `${what}; the model takes as many of each.`);
+    throw invalidArgument(`${what}; the model takes as many of each.`);
   }
   if (first.rows > 0) return first.rows;
-  throw new ServingError("invalid_argument", `Input "${first.name}" has no rows; the model takes one or more.`);
+  throw invalidArgument(`Input "${first.name}" has no rows; the model takes one or more.`);
 }
 
 function isOpen({ shape = [] }: TensorSpec): boolean {
   return shape[0] === -1;
-}
-
-function refused(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
 }

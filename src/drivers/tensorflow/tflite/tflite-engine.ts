@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE, type Signature } from "../../../signature/signature.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import type { Model } from "../../driver.ts";
@@ -24,12 +24,17 @@ const engine: TensorflowEngine = {
 
 export default engine;
 
-/** What the converter leaves to TensorFlow itself (`tf.lite.OpsSet.SELECT_TF_OPS`); without it, LiteRT would fail at the first run only. */
+/**
+ * Refuses operators that the converter leaves to TensorFlow itself (`tf.lite.OpsSet.SELECT_TF_OPS`); otherwise LiteRT
+ * would fail at the first run only.
+ */
 function refuseSelectOps({ customOperators }: TfliteFile, path: string): void {
   const flex = customOperators.filter((name) => name.startsWith("Flex")).map((name) => name.slice("Flex".length));
   if (flex.length === 0) return;
   const advice = "Convert it with TFLITE_BUILTINS only, or serve the SavedModel that it was made from.";
-  throw refused(`The model "${path}" has operators that TFLite leaves to TensorFlow: ${flex.join(", ")}. ${advice}`);
+  throw failedPrecondition(
+    `The model "${path}" has operators that TFLite leaves to TensorFlow: ${flex.join(", ")}. ${advice}`,
+  );
 }
 
 /** The name in the file that the default signature has; the only signature, or the first, where none has the usual name. */
@@ -37,7 +42,9 @@ function chooseSignature({ signatures }: RowModels, asked: string): string {
   const names = [...signatures.keys()];
   if (names.includes(asked)) return asked;
   if (asked === DEFAULT_SIGNATURE && names[0] !== undefined) return names[0];
-  throw refused(`The model has no signature "${asked}"; it has: ${names.join(", ")}.${didYouMean(asked, names)}`);
+  throw failedPrecondition(
+    `The model has no signature "${asked}"; it has: ${names.join(", ")}.${didYouMean(asked, names)}`,
+  );
 }
 
 function createTfliteModel(models: RowModels, chosen: string): Model {
@@ -62,8 +69,4 @@ function createTfliteModel(models: RowModels, chosen: string): Model {
     },
     close: async () => models.close(),
   };
-}
-
-function refused(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
 }

@@ -6,11 +6,11 @@ export interface TfliteFile {
   readonly bytes: Buffer;
   /** Operators that are none of TFLite's own, by name. */
   readonly customOperators: readonly string[];
-  /** Whether the size of some tensor depends on the values of another. */
+  /** True where the size of some tensor depends on the values of another. */
   readonly hasDataDependentSizes: boolean;
-  /** Whether it has loops, which need not end with every input. */
+  /** True where it has loops, which need not end with every input. */
   readonly hasLoops: boolean;
-  /** Whether it keeps values from one run to the next. */
+  /** True where it keeps values from one run to the next. */
   readonly hasState: boolean;
   /** Names of tensors that a signature takes and gives back unchanged. */
   readonly passedOn: readonly string[];
@@ -68,7 +68,10 @@ interface End {
   readonly tensor: FlatbufferTable;
 }
 
-/** What each signature takes and gives; the first graph, by the names of its tensors, where an older converter wrote no signatures. */
+/**
+ * Inputs and outputs of each signature; the first graph, by the names of its tensors, where an older converter wrote no
+ * signatures.
+ */
 function endsOf(model: FlatbufferTable): { readonly inputs: readonly End[]; readonly outputs: readonly End[] }[] {
   const graphs = model.tables(MODEL.subgraphs);
   const [first] = graphs;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Pace } from "../../../../src/drivers/openvino/native/pace.ts";
 
-/** What is expected of runs on 100 and on 101 bytes after runs of these lengths on 100 bytes. */
+/** Predictions for runs on 100 and on 101 bytes after runs of these lengths on 100 bytes. */
 function expected(...lengthsMs: number[]): boolean[] {
   const pace = new Pace();
   for (const ms of lengthsMs) pace.note(100, ms);

@@ -11,7 +11,7 @@ function packageWith(node: string, files: Record<string, string> = {}): string {
   });
 }
 
-/** What a package looks like whose installer has run; its addon is none. */
+/** Files of a package whose installer has run, but whose addon is not one. */
 const BROKEN = {
   "main.cjs": 'exports.addon = require("./bin/ov_node_addon.node");',
   "bin/ov_node_addon.node": "no addon",

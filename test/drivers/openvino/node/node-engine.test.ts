@@ -7,7 +7,7 @@ import { OPENVINO_MODELS, openvinoModel, readRuns } from "../openvino-cases.ts";
 /** The folder of an openvino-node whose addon is there. */
 const folder = process.env.KSERVING_TEST_OPENVINO_NODE;
 const options = { engine: "node", openvino_lib: folder ?? "" };
-/** Whose inputs and outputs the addon has no tensors of. */
+/** Models with inputs or outputs that the addon has no tensors of. */
 const NOT_CARRIED = /^(type_(bf16|f16|boolean)|strings)$/;
 
 if (folder === undefined)

@@ -65,7 +65,7 @@ describe("findBuiltObstacles", () => {
   });
 });
 
-/** What a layer begins with by default takes long, and a part of TensorFlow.js that is not there. */
+/** Options without the default initializer, which takes long, and needs a part of TensorFlow.js that is not there. */
 const QUICK = { recurrentInitializer: "zeros" } as const;
 
 function masking(): Layer {

@@ -66,7 +66,7 @@ describe("the keras engine", () => {
 describe("what the keras engine refuses", () => {
   it.each([
     ["gru/model.h5", 9000, /"model.h5" is damaged or cut short: its HDF5 content cannot be read\.$/],
-    ["gru/model.keras", 9000, /"model.keras" is no \.keras archive: it is no zip archive, or a damaged or cut one/],
+    ["gru/model.keras", 9000, /"model.keras" is not a \.keras archive: it is not a zip archive, or is damaged or cut/],
   ])("a %s of which only %d bytes are left", async (file, bytes, message) => {
     const name = file.split("/")[1] as string;
     const folder = tempFolder({ [name]: readFileSync(formatModel(file)).subarray(0, bytes) });

@@ -1,7 +1,7 @@
 import { findLibrary } from "../../../../src/runtimes/find-library.ts";
 import { tensorflow } from "../../../../src/runtimes/tensorflow.ts";
 
-/** Where libtensorflow is on this machine; rejects, saying how to get it, where it is not. */
+/** Path of libtensorflow on this machine; rejects, saying how to get it, where it is missing. */
 export async function tensorflowRuntime(): Promise<string> {
   const found = findLibrary(tensorflow);
   if (found !== undefined) return found.path;

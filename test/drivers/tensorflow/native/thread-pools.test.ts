@@ -7,7 +7,7 @@ import { tensorflowRuntime } from "./tensorflow-runtime.ts";
 
 const missing = await missingRuntime("TensorFlow's thread pools", tensorflowRuntime);
 
-/** What is warned of while models load, one after the other, each with its options. */
+/** Warnings while models load, one after the other, each with its options. */
 async function warningsOf(...models: readonly Record<string, string>[]): Promise<unknown[]> {
   const warnings: unknown[] = [];
   const log: Logger = { ...createSilentLogger(), warn: (message, fields) => warnings.push([message, fields]) };

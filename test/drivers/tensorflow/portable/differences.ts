@@ -4,7 +4,7 @@ import type { Tensor, Tensors } from "../../../../src/tensor/tensor.ts";
 /** Relative to the greater of a number's size and 1. */
 const TOLERANCE = 1e-5;
 
-/** What differs first between two answers; undefined where nothing does. */
+/** The first difference between two answers; undefined where there is none. */
 export function differences(actual: Tensors, expected: Tensors): string | undefined {
   for (const [name, tensor] of Object.entries(expected)) {
     const found = difference(actual[name], tensor);

@@ -4,7 +4,7 @@ import { expectEqualToPython } from "../equality.ts";
 import { readCases, TENSORFLOW_MODELS } from "../tensorflow-cases.ts";
 import { loadPortable } from "./open-portable.ts";
 
-/** What is refused while the model is loaded, and the operation that the message names. */
+/** Models that are refused while they load, and the operation that the message names. */
 const REFUSED_MODELS: Readonly<Record<string, string>> = {
   counter: "AssignAddVariableOp",
   counter_by_control_edge: "AssignAddVariableOp",

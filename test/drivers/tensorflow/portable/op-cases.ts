@@ -9,7 +9,7 @@ export interface OpCase {
   readonly op: string;
   readonly attr: Readonly<Record<string, JsonValue>>;
   readonly inputs: readonly Tensor[];
-  /** How many outputs are looked at; default 1. */
+  /** Number of outputs that are compared; default 1. */
   readonly outputs?: number;
 }
 
@@ -29,7 +29,7 @@ export const FLOATS: readonly DType[] = ["float32", "float64"];
 export const NUMBERS: readonly DType[] = ["float32", "float64", "int32", "int64", "uint8", "int8", "int16", "uint16"];
 export const ANY: readonly DType[] = ["float32", "int32", "int64", "uint8", "bool", "bytes"];
 
-/** Where most functions have their edges. */
+/** Numbers where most functions have their edges. */
 const EDGES = [
   0,
   -0,

@@ -52,7 +52,7 @@ function makeGraph(random: Random, op: string, round: number): RandomGraph {
   return { op, dtype, nodes, inputs: createTensors(fed), outputs };
 }
 
-/** How many channels a layer with such weights gives; undefined for what is no layer. */
+/** Number of channels that a layer with such weights gives; undefined for an operation that is not a layer. */
 function channelsOf(op: string, weights: Tensor | undefined, attr: OpCase["attr"]): number | undefined {
   const shape = weights?.shape ?? [];
   if (op === "Conv2D") return shape[3];
@@ -62,7 +62,7 @@ function channelsOf(op: string, weights: Tensor | undefined, attr: OpCase["attr"
   return op === "MatMul" && !shape.includes(0) ? shape[transposes ? 0 : 1] : undefined;
 }
 
-/** What often follows a layer, and is fused with it; gives the last node. */
+/** Adds nodes that often follow a layer, and are fused with it; returns the last one. */
 function follow(random: Random, channels: number, nodes: NodeJson[]): string {
   let last = "op";
   // Where others take what lies between, nothing may be fused.

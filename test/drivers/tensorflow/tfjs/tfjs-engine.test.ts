@@ -31,7 +31,7 @@ await describeDriver({
   samples: [none as NonNullable<typeof none>, five as NonNullable<typeof five>],
 });
 
-/** How far weights that are quantized may lead; what is not named is exact to five digits. */
+/** Largest errors of quantized weights; any other is exact to five digits. */
 const TOLERANCES: Readonly<Record<string, number>> = { uint8: 2e-3, uint16: 1e-5, float16: 1e-4 };
 
 describe("the tfjs engine", () => {

@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { ServingError } from "../../../../errors.ts";
+import { invalidArgument } from "../../../../errors.ts";
 import { bitsOf, FLOATS, INTEGERS, integerOf, multiply, TYPE, WIDE_INTEGERS } from "../element-types.ts";
 import { zipNumbers } from "../host-math.ts";
 import type { Kernel, KernelFactory, KernelTable } from "../op-node.ts";
@@ -11,7 +11,7 @@ type IntegerPair = (a: number, b: number, type: number) => number;
 
 const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
 
-/** How an operation computes floats and integers; the integers' results are brought back into their type. */
+/** Computation of an operation on floats and integers; the integers' results are brought back into their type. */
 interface Arithmetic {
   /** By TensorFlow.js. */
   readonly floats?: (a: tf.Tensor, b: tf.Tensor) => tf.Tensor;
@@ -83,7 +83,7 @@ function flooredQuotient(a: number, b: number): number {
 
 function nonZero(divisor: number): number {
   if (divisor !== 0) return divisor;
-  throw new ServingError("invalid_argument", "Integer division by zero");
+  throw invalidArgument("Integer division by zero");
 }
 
 /** Of the divisor's sign. */
@@ -94,7 +94,7 @@ function flooredRest(a: number, b: number): number {
 
 function integerPower(base: number, exponent: number, type: number): number {
   if (exponent < 0) {
-    throw new ServingError("invalid_argument", "Integers to negative integer powers are not allowed");
+    throw invalidArgument("Integers to negative integer powers are not allowed");
   }
   if (WIDE_INTEGERS.has(type)) return base ** exponent;
   // Whatever is lost above 32 bits would be cut off in any case.

@@ -51,7 +51,7 @@ function truncatedTo(type: number): (value: number) => number {
   };
 }
 
-/** What a type and 32 bits with sign both hold. */
+/** The range that a type and 32 bits with sign have in common. */
 function rangeOf(type: number): [lowest: number, highest: number] {
   const lowest = UNSIGNED.has(type) ? 0 : Math.max(lowestOf(type), lowestOf(TYPE.int32));
   return [lowest, Math.min(highestOf(type), highestOf(TYPE.int32))];

@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { ServingError } from "../../../../errors.ts";
+import { invalidArgument } from "../../../../errors.ts";
 import { fromTensorProto } from "../../saved-model/tensor-proto.ts";
 import { toValue } from "../convert-values.ts";
 import type { KernelFactory, KernelTable, RunFunction } from "../op-node.ts";
@@ -17,7 +17,7 @@ const constant: KernelFactory = (node) => {
 /** A condition as TensorFlow takes it: a number that is not 0, a string that is not empty, or a tensor with elements. */
 function isTrue(value: Value | undefined): boolean {
   if (value instanceof Strings)
-    return value.shape.length === 0 ? (value.elements[0] as Uint8Array).length > 0 : value.elements.length > 0;
+    return value.shape.length === 0 ? value.elements[0]!.length > 0 : value.elements.length > 0;
   const tensor = asTensor(value);
   return tensor.rank === 0 ? numberOf(tensor) !== 0 : tensor.size > 0;
 }
@@ -63,7 +63,7 @@ const assertion: KernelFactory =
   (condition, ...data) => {
     if (isTrue(condition)) return [];
     const texts = data.map((value) => describe(value));
-    throw new ServingError("invalid_argument", `assertion failed: ${texts.map((text) => `[${text}]`).join(" ")}`);
+    throw invalidArgument(`assertion failed: ${texts.map((text) => `[${text}]`).join(" ")}`);
   };
 
 function describe(value: Value): string {
@@ -75,8 +75,7 @@ const checkNumerics: KernelFactory = (node) => {
   const message = node.text("message", "");
   return (x) => {
     const tensor = asTensor(x);
-    if (!tensor.dataSync().every(Number.isFinite))
-      throw new ServingError("invalid_argument", `${message} : Tensor had Inf or NaN values`);
+    if (!tensor.dataSync().every(Number.isFinite)) throw invalidArgument(`${message} : Tensor had Inf or NaN values`);
     return tensor.clone();
   };
 };

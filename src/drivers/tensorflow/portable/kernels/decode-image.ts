@@ -6,7 +6,7 @@ import { decodePng } from "../pictures/decode-png.ts";
 import type { Picture } from "../pictures/picture.ts";
 import { asStrings } from "../values.ts";
 
-/** How the two formats begin. */
+/** First bytes of the two formats. */
 const [JPEG, PNG] = ["ffd8ff", "89504e470d0a1a0a"];
 const NUMBERS: ReadonlySet<number> = new Set([TYPE.uint8, TYPE.uint16]);
 
@@ -26,7 +26,7 @@ function decoder(node: OpNode): Kernel {
   return (contents) => {
     const { elements, shape } = asStrings(contents);
     if (shape.length > 0) throw new Error(`contents must be scalar, got shape [${shape}]`);
-    const { width, height, channels: depth, data } = decode(elements[0] as Uint8Array);
+    const { width, height, channels: depth, data } = decode(elements[0]!);
     return tf.tensor(Int32Array.from(data), [height, width, depth], "int32");
   };
 }

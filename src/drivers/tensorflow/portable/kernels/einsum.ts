@@ -51,18 +51,18 @@ function multiply(x: Lettered, y: Lettered, result: string): Lettered {
   const rows = letters(x.letters, (letter) => !y.letters.includes(letter));
   const columns = letters(y.letters, (letter) => !x.letters.includes(letter));
   const sizes = new Map([...sizesOf(x), ...sizesOf(y)]);
-  const size = (text: string) => [...text].reduce((product, letter) => product * (sizes.get(letter) as number), 1);
+  const size = (text: string) => [...text].reduce((product, letter) => product * sizes.get(letter)!, 1);
   for (const letter of batch + inner) checkSizes(letter, x, y);
   const a = tf.reshape(arrange(x, batch + rows + inner), [size(batch), size(rows), size(inner)]);
   const b = tf.reshape(arrange(y, batch + inner + columns), [size(batch), size(inner), size(columns)]);
   const product = a.size > 0 && b.size > 0 ? tf.matMul(a, b) : tf.zeros([size(batch), size(rows), size(columns)]);
   const axes = batch + rows + columns;
-  const shape = [...axes].map((letter) => sizes.get(letter) as number);
+  const shape = [...axes].map((letter) => sizes.get(letter)!);
   return { tensor: tf.reshape(product, shape), letters: axes };
 }
 
 function sizesOf({ tensor, letters }: Lettered): [string, number][] {
-  return [...letters].map((letter, axis) => [letter, tensor.shape[axis] as number]);
+  return [...letters].map((letter, axis) => [letter, tensor.shape[axis]!]);
 }
 
 function checkSizes(letter: string, x: Lettered, y: Lettered): void {

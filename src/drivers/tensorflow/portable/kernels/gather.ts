@@ -17,7 +17,7 @@ export function gather(params: Value, indices: Value, axis: number, batchDims: n
   const rank = shapeOf(params).length;
   const along = axis < 0 ? axis + rank : axis;
   const batches = batchDims < 0 ? batchDims + places.rank : batchDims;
-  checkIndices(places, shapeOf(params)[along] as number);
+  checkIndices(places, shapeOf(params)[along]!);
   return moveElements([params], ([tensor]) => tf.gather(tensor as tf.Tensor, places as tf.Tensor1D, along, batches));
 }
 
@@ -29,11 +29,9 @@ function contentOf(handle: Value | undefined): Value {
 function gatherNd(params: Value, indices: Value): Value {
   const places = asTensor(indices);
   const shape = shapeOf(params);
-  const depth = places.shape.at(-1) as number;
+  const depth = places.shape.at(-1)!;
   const numbers = places.dataSync();
-  const wrong = numbers.findIndex(
-    (index: number, position: number) => index < 0 || index >= (shape[position % depth] as number),
-  );
+  const wrong = numbers.findIndex((index: number, position: number) => index < 0 || index >= shape[position % depth]!);
   if (wrong !== -1) throw new Error(`indices[${Math.floor(wrong / depth)}] does not index into param shape [${shape}]`);
   return moveElements([params], ([tensor]) => tf.gatherND(tensor as tf.Tensor, places));
 }
@@ -48,10 +46,10 @@ const scatterNd: KernelFactory = (node) => {
 };
 
 function checkPlaces(indices: tf.Tensor, shape: readonly number[]): void {
-  const depth = indices.shape.at(-1) as number;
+  const depth = indices.shape.at(-1)!;
   const wrong = indices
     .dataSync()
-    .findIndex((index: number, position: number) => index < 0 || index >= (shape[position % depth] as number));
+    .findIndex((index: number, position: number) => index < 0 || index >= shape[position % depth]!);
   if (wrong !== -1) throw new Error(`indices do not index into shape [${shape}]`);
 }
 
@@ -60,14 +58,13 @@ const scatterUpdate: KernelFactory = () => (tensor, indices, updates) => {
   const target = asTensor(tensor);
   const places = asTensor(indices);
   checkPlaces(places, target.shape);
-  const depth = places.shape.at(-1) as number;
+  const depth = places.shape.at(-1)!;
   const width = target.shape.slice(depth).reduce((product, size) => product * size, 1);
   const results = target.dataSync().slice();
   const [numbers, news] = [places.dataSync(), asTensor(updates).dataSync()];
   for (let row = 0; row * depth < numbers.length; row++) {
     let place = 0;
-    for (let axis = 0; axis < depth; axis++)
-      place = place * (target.shape[axis] as number) + (numbers[row * depth + axis] as number);
+    for (let axis = 0; axis < depth; axis++) place = place * target.shape[axis]! + numbers[row * depth + axis]!;
     results.set(news.subarray(row * width, (row + 1) * width), place * width);
   }
   return tf.tensor(results, target.shape, target.dtype);

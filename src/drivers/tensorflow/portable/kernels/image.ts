@@ -5,7 +5,7 @@ import { asTensor, numberOf, numbersOf, type Value } from "../values.ts";
 
 const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
 
-/** How a new grid lies over the old one. */
+/** Alignment of a new grid with the old one. */
 interface Grid {
   readonly corners: boolean;
   readonly centers: boolean;
@@ -48,10 +48,10 @@ const resizeBilinear: KernelFactory = (node) => {
         for (const { lower, upper, share } of across) {
           const [left, right] = [lower * depth, upper * depth];
           for (let channel = 0; channel < depth; channel++) {
-            const topLeft = values[top + left + channel] as number;
-            const bottomLeft = values[bottom + left + channel] as number;
-            const above = topLeft + ((values[top + right + channel] as number) - topLeft) * share;
-            const below = bottomLeft + ((values[bottom + right + channel] as number) - bottomLeft) * share;
+            const topLeft = values[top + left + channel]!;
+            const bottomLeft = values[bottom + left + channel]!;
+            const above = topLeft + (values[top + right + channel]! - topLeft) * share;
+            const below = bottomLeft + (values[bottom + right + channel]! - bottomLeft) * share;
             results[at++] = above + (below - above) * vertical.share;
           }
         }
@@ -86,15 +86,12 @@ const resizeNearest: KernelFactory = (node) => {
   return (images, size) => {
     const x = asTensor(images);
     const [height, width] = sizeFrom(size);
-    const [rows, columns] = [
-      nearestPlaces(x.shape[1] as number, height, grid),
-      nearestPlaces(x.shape[2] as number, width, grid),
-    ];
+    const [rows, columns] = [nearestPlaces(x.shape[1]!, height, grid), nearestPlaces(x.shape[2]!, width, grid)];
     return tf.tidy(() => tf.gather(tf.gather(x, rows, 1), columns, 2));
   };
 };
 
-/** Where each place of the new length takes its number from. */
+/** Index of the old number for each place of the new length. */
 function nearestPlaces(from: number, to: number, grid: Grid): tf.Tensor1D {
   const scale = scaleOf(from, to, grid);
   const places = Array.from({ length: to }, (_, place) => {

@@ -6,7 +6,7 @@ import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asList, asTensor, numberOf, numbersOf, Strings, TensorList, type Value } from "../values.ts";
 
-/** What a list holds. */
+/** An item of a list. */
 type Item = tf.Tensor | Strings;
 
 function carrier(node: OpNode): TensorList["carrier"] {
@@ -119,7 +119,7 @@ const concat: KernelFactory = () => (list) => {
   const present = items.filter((item) => item !== undefined);
   if (present.length === 0 || present.length < items.length)
     throw new Error("All tensors of a list that is concatenated have to be set.");
-  const lengths = present.map(({ shape }) => shape[0] as number);
+  const lengths = present.map(({ shape }) => shape[0]!);
   return [moveElements(present, (tensors) => tf.concat(tensors)), tf.tensor1d(lengths, "int32")];
 };
 

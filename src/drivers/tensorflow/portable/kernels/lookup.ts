@@ -1,7 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { HashTable } from "../hash-table.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import type { Value } from "../values.ts";
+import { HashTable, type Value } from "../values.ts";
 
 const find: KernelFactory = () => (table, keys, fallback) => asTable(table).find(keys as Value, fallback as Value);
 const size: KernelFactory = () => (table) => tf.scalar(asTable(table).size, "int32");

@@ -65,7 +65,7 @@ function requireFinite(x: tf.Tensor): void {
 function everyNth(x: tf.Tensor, strides: Pair): tf.Tensor {
   return tf.tidy(() =>
     strides.reduce((image, stride, index) => {
-      const places = Array.from({ length: Math.ceil((x.shape[index + 1] as number) / stride) }, (_, n) => n * stride);
+      const places = Array.from({ length: Math.ceil(x.shape[index + 1]! / stride) }, (_, n) => n * stride);
       return tf.gather(image, tf.tensor1d(places, "int32"), index + 1);
     }, x),
   );

@@ -38,7 +38,7 @@ const parseExampleV1: KernelFactory = (node) => {
   };
 };
 
-/** What a node declares of its features. */
+/** A node's declarations of its features. */
 interface Declared {
   readonly sparseTypes: readonly number[];
   readonly denseTypes: readonly number[];
@@ -50,7 +50,7 @@ function readDeclared(node: OpNode): Declared {
   return { sparseTypes: node.types("sparse_types"), denseTypes: node.types("Tdense"), shapes };
 }
 
-/** What its inputs name. */
+/** Names in its inputs. */
 interface Named {
   readonly sparse: readonly string[];
   readonly dense: readonly string[];
@@ -61,16 +61,16 @@ function parseAll(serialized: Value | undefined, { sparseTypes, denseTypes, shap
   const input = asStrings(serialized);
   if (input.shape.length !== 1) throw new Error("a single example is not known here; give a list of them");
   const examples = input.elements.map(parseExample);
-  const columns = named.sparse.map((key, index) => sparseColumn(examples, { key, type: sparseTypes[index] as number }));
+  const columns = named.sparse.map((key, index) => sparseColumn(examples, { key, type: sparseTypes[index]! }));
   const dense = named.dense.map((key, index) =>
     denseColumn(examples, {
       key,
-      type: denseTypes[index] as number,
-      shape: shapes[index] as readonly number[],
+      type: denseTypes[index]!,
+      shape: shapes[index]!,
       fallback: named.fallbacks[index] as DenseFeature["fallback"],
     }),
   );
-  return [...[0, 1, 2].flatMap((part) => columns.map((column) => column[part] as Value)), ...dense];
+  return [...[0, 1, 2].flatMap((part) => columns.map((column) => column[part]!)), ...dense];
 }
 
 function fixedShape(node: OpNode, shape: readonly number[] | undefined): readonly number[] {

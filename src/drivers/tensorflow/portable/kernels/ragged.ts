@@ -20,7 +20,7 @@ function splitText(text: string, separator: string, most: number): string[] {
 const stringSplit: KernelFactory = (node) => {
   const most = node.integer("maxsplit", -1);
   return (input, separator) => {
-    const delimiter = Buffer.from(asStrings(separator).elements[0] as Uint8Array).toString("latin1");
+    const delimiter = Buffer.from(asStrings(separator).elements[0]!).toString("latin1");
     if (delimiter === "" && most >= 0) throw new Error("maxsplit with white space is not known here");
     const rows = asStrings(input).elements.map((element) =>
       splitText(Buffer.from(element).toString("latin1"), delimiter, most),
@@ -36,7 +36,7 @@ const stringSplit: KernelFactory = (node) => {
   };
 };
 
-/** Where each row of a ragged dimension begins and ends in the next; one entry more than rows. */
+/** Beginning and end of each row of a ragged dimension in the next; one entry more than rows. */
 type RowSplits = readonly number[];
 
 const raggedToTensor: KernelFactory = (node) => {
@@ -61,8 +61,8 @@ function splitsOfRows([first, ...rest]: readonly number[][]): RowSplits[] {
   let rows = first?.[0] ?? 0;
   return rest.map((rowIds) => {
     const splits = new Array<number>(rows + 1).fill(0);
-    for (const row of rowIds) splits[row + 1] = (splits[row + 1] as number) + 1;
-    for (let row = 0; row < rows; row++) splits[row + 1] = (splits[row + 1] as number) + (splits[row] as number);
+    for (const row of rowIds) splits[row + 1] = splits[row + 1]! + 1;
+    for (let row = 0; row < rows; row++) splits[row + 1] = splits[row + 1]! + splits[row]!;
     rows = rowIds.length;
     return splits;
   });
@@ -78,12 +78,12 @@ interface Spreading {
 /** Lays rows side by side; the default value fills the rest. */
 function spread(values: Value, { fallback, splits, wanted }: Spreading): Value {
   const inner = shapeOf(values).slice(1);
-  const natural = [(splits[0] as RowSplits).length - 1, ...splits.map(longest)];
-  const outer = natural.map((size, axis) => ((wanted[axis] ?? -1) === -1 ? size : (wanted[axis] as number)));
-  const count = shapeOf(values)[0] as number;
+  const natural = [splits[0]!.length - 1, ...splits.map(longest)];
+  const outer = natural.map((size, axis) => ((wanted[axis] ?? -1) === -1 ? size : wanted[axis]!));
+  const count = shapeOf(values)[0]!;
   // The default stands behind the values.
   const places = new Int32Array(elementCount(outer)).fill(count);
-  place(places, { outer, splits, axis: 0, row: 0, at: 0 }, natural[0] as number);
+  place(places, { outer, splits, axis: 0, row: 0, at: 0 }, natural[0]!);
   return moveElements([values, fallback], ([rows, filler]) => {
     const last = tf.broadcastTo(filler as tf.Tensor, [1, ...inner]);
     const all = tf.concat([rows as tf.Tensor, last], 0);
@@ -102,20 +102,20 @@ interface Cell {
 }
 
 function place(places: Int32Array, { outer, splits, axis, row, at }: Cell, length: number): void {
-  const size = outer[axis] as number;
+  const size = outer[axis]!;
   for (let index = 0; index < Math.min(length, size); index++) {
     const [next, target] = [row + index, at * size + index];
     const split = splits[axis];
     if (split === undefined) places[target] = next;
     else {
-      const start = split[next] as number;
-      place(places, { outer, splits, axis: axis + 1, row: start, at: target }, (split[next + 1] as number) - start);
+      const start = split[next]!;
+      place(places, { outer, splits, axis: axis + 1, row: start, at: target }, split[next + 1]! - start);
     }
   }
 }
 
 function longest(splits: RowSplits): number {
-  return splits.slice(1).reduce((most, end, row) => Math.max(most, end - (splits[row] as number)), 0);
+  return splits.slice(1).reduce((most, end, row) => Math.max(most, end - splits[row]!), 0);
 }
 
 /** Rows of different lengths. */

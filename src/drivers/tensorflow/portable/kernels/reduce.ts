@@ -7,7 +7,7 @@ const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS
 
 type Reduce = (x: tf.Tensor, axes: number[], keepDims: boolean) => tf.Tensor;
 
-/** How integers are reduced in JavaScript: the result of nothing, and how one more is added. */
+/** Reduction of integers in JavaScript: the result of nothing, and the way to add one more. */
 interface IntegerReduction {
   readonly start: number | ((type: number) => number);
   readonly add: (result: number, value: number, type: number) => number;
@@ -29,14 +29,14 @@ function reduction(ofFloats: Reduce, ofNothing: number, ofIntegers?: IntegerRedu
   };
 }
 
-/** How {@link reduceRows} reduces. */
+/** Axes and functions of {@link reduceRows}. */
 interface RowReduction {
   readonly axes: readonly number[];
   readonly keepDims: boolean;
   readonly carrier: "float32" | "int32" | "bool";
 }
 
-/** What lies along the reduced axes: a Float32Array, or an Int32Array. */
+/** Numbers along the reduced axes: a Float32Array, or an Int32Array. */
 type Row = Int32Array;
 
 /** Reduces what lies along the axes to one number each, in JavaScript. */
@@ -50,13 +50,13 @@ function reduceRows(
     const kept = x.shape.map((_, axis) => axis).filter((axis) => !gone.has(axis));
     const order = [...kept, ...[...gone].sort((a, b) => a - b)];
     const values = (x.size === 0 ? new Int32Array(0) : tf.transpose(x, order).dataSync()) as Row;
-    const width = [...gone].reduce((size, axis) => size * (x.shape[axis] as number), 1);
-    const count = kept.reduce((size, axis) => size * (x.shape[axis] as number), 1);
+    const width = [...gone].reduce((size, axis) => size * x.shape[axis]!, 1);
+    const count = kept.reduce((size, axis) => size * x.shape[axis]!, 1);
     const results = Array.from({ length: count }, (_, row) =>
       reduceRow(values.subarray(row * width, (row + 1) * width)),
     );
     const shape = x.shape.map((size, axis) => (gone.has(axis) ? 1 : size));
-    return tf.tensor(results, keepDims ? shape : kept.map((axis) => x.shape[axis] as number), carrier);
+    return tf.tensor(results, keepDims ? shape : kept.map((axis) => x.shape[axis]!), carrier);
   });
 }
 
@@ -117,7 +117,7 @@ function indexOfExtreme(row: Row, sign: 1 | -1): number {
   let best = 0;
   let bestValue = Number.NEGATIVE_INFINITY;
   for (let index = 0; index < row.length; index++) {
-    const value = sign * (row[index] as number);
+    const value = sign * row[index]!;
     if (value > bestValue) [best, bestValue] = [index, value];
   }
   return best;
@@ -145,7 +145,7 @@ interface Running {
 function runAlong(x: tf.Tensor, axis: number, { start, next, exclusive, reverse }: Running): tf.Tensor {
   const along = axis < 0 ? axis + x.rank : axis;
   const step = x.shape.slice(along + 1).reduce((product, size) => product * size, 1);
-  const length = x.shape[along] as number;
+  const length = x.shape[along]!;
   const values = x.dataSync();
   const results = new Int32Array(values.length);
   for (let line = 0; line < values.length / Math.max(length, 1); line++) {
@@ -154,7 +154,7 @@ function runAlong(x: tf.Tensor, axis: number, { start, next, exclusive, reverse 
     for (let index = 0; index < length; index++) {
       const at = first + (reverse ? length - 1 - index : index) * step;
       const before = running;
-      running = next(running, values[at] as number);
+      running = next(running, values[at]!);
       results[at] = exclusive ? before : running;
     }
   }

@@ -5,12 +5,12 @@ import { asTensor, numberOf, numbersOf } from "../values.ts";
 
 const NUMBERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
 
-/** How the rows of a segment become one. */
+/** Rule by which the rows of a segment become one. */
 interface Gathering {
-  /** What a segment starts from. */
+  /** Number that a segment starts from. */
   readonly start: (type: number) => number;
   readonly add: (result: number, value: number, type: number) => number;
-  /** What a segment without rows is, where segments are sorted. */
+  /** Number of a segment without rows, where segments are sorted. */
   readonly empty: number;
 }
 
@@ -58,7 +58,7 @@ function gatherRows(
     seen.add(id);
     for (let column = 0; column < width; column++) {
       const at = id * width + column;
-      results[at] = settle(add(results[at] as number, values[index * width + column] as number, type));
+      results[at] = settle(add(results[at]!, values[index * width + column]!, type));
     }
   }
   return tf.tensor(Array.from(results, settle), [count, ...row], data.dtype);
@@ -84,7 +84,7 @@ function sorted(gathering: Gathering): KernelFactory {
 
 function sortedSegments(ids: readonly number[], type: number): Segments {
   if (ids.some((id, index) => id < (ids[index - 1] ?? 0))) throw new Error("segment ids are not increasing");
-  return { ids, count: ids.length === 0 ? 0 : (ids.at(-1) as number) + 1, type };
+  return { ids, count: ids.length === 0 ? 0 : ids.at(-1)! + 1, type };
 }
 
 const mean: KernelFactory = (node) => {
@@ -107,12 +107,12 @@ const bincount: KernelFactory = (node) => {
     const [x, bins] = [asTensor(input), numberOf(size)];
     const [values, factors] = [numbersOf(x), numbersOf(weights)];
     if (values.some((value) => value < 0)) throw new Error("Input arr must be non-negative!");
-    const rows = x.rank === 2 ? (x.shape[0] as number) : 1;
+    const rows = x.rank === 2 ? x.shape[0]! : 1;
     const width = values.length / Math.max(rows, 1);
     const results = new Array<number>(rows * bins).fill(0);
     for (const [index, value] of values.entries()) {
       const at = Math.floor(index / width) * bins + value;
-      if (value < bins) results[at] = binary ? 1 : (results[at] as number) + (factors[index] ?? 1);
+      if (value < bins) results[at] = binary ? 1 : results[at]! + (factors[index] ?? 1);
     }
     return tf.tensor(results, x.rank === 2 ? [rows, bins] : [bins], FLOATS.has(type) ? "float32" : "int32");
   };

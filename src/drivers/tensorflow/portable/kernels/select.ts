@@ -38,8 +38,8 @@ function placeOf(index: number, shape: readonly number[]): number[] {
   const place = new Array<number>(shape.length);
   let rest = index;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    place[axis] = rest % (shape[axis] as number);
-    rest = Math.floor(rest / (shape[axis] as number));
+    place[axis] = rest % shape[axis]!;
+    rest = Math.floor(rest / shape[axis]!);
   }
   return place;
 }
@@ -60,9 +60,7 @@ function choose(condition: tf.Tensor, a: Value, b: Value): Value {
   const widen = (x: tf.Tensor) => (x.shape.join() === shape.join() ? x : broadcastTo(x, shape));
   return tf.tidy(() => {
     const wide = widen(tf.cast(condition, "int32")).cast("bool");
-    return moveElements([a, b], (sides) =>
-      tf.where(wide, widen(sides[0] as tf.Tensor), widen(sides[1] as tf.Tensor)),
-    ) as never;
+    return moveElements([a, b], (sides) => tf.where(wide, widen(sides[0]!), widen(sides[1]!))) as never;
   }) as Value;
 }
 
@@ -72,7 +70,7 @@ function sorted(node: OpNode): ReturnType<KernelFactory> {
   return (x, k) => {
     const tensor = asTensor(x);
     const count = fixed ?? numberOf(k);
-    const width = tensor.shape.at(-1) as number;
+    const width = tensor.shape.at(-1)!;
     if (count > width) throw new Error(`input must have at least k columns. Had ${width}, needed ${count}`);
     const numbers = tensor.dataSync();
     const places: number[] = [];
@@ -80,10 +78,10 @@ function sorted(node: OpNode): ReturnType<KernelFactory> {
     for (let start = 0; start < numbers.length; start += width) {
       const row = numbers.subarray(start, start + width);
       // Of equal numbers the first comes first: sorting is stable.
-      const order = Array.from(row, (_, index) => index).sort((i, j) => (row[j] as number) - (row[i] as number));
+      const order = Array.from(row, (_, index) => index).sort((i, j) => row[j]! - row[i]!);
       for (const place of order.slice(0, count)) {
         places.push(place);
-        values.push(row[place] as number);
+        values.push(row[place]!);
       }
     }
     const shape = [...tensor.shape.slice(0, -1), count];

@@ -54,7 +54,7 @@ function transpose(x: tf.Tensor, permutation: number[]): tf.Tensor {
     ? tf.transpose(x, permutation)
     : tf.reshape(
         x,
-        permutation.map((axis) => x.shape[axis] as number),
+        permutation.map((axis) => x.shape[axis]!),
       );
 }
 

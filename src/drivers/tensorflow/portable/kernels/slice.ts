@@ -11,7 +11,7 @@ function axisOf(axis: number, rank: number): number {
 
 function join(values: readonly Value[], axis: number): Value {
   // TensorFlow lets an empty list of rank 1 join anything; here the shapes must fit.
-  return moveElements(values, (tensors) => tf.concat(tensors, axisOf(axis, (tensors[0] as tf.Tensor).rank)));
+  return moveElements(values, (tensors) => tf.concat(tensors, axisOf(axis, tensors[0]!.rank)));
 }
 
 const concatV2: KernelFactory =
@@ -26,7 +26,7 @@ const concat: KernelFactory =
 const pack: KernelFactory = (node) => {
   const axis = node.integer("axis", 0);
   return (...inputs) =>
-    moveElements(inputs, (tensors) => tf.stack(tensors, axis < 0 ? axis + (tensors[0] as tf.Tensor).rank + 1 : axis));
+    moveElements(inputs, (tensors) => tf.stack(tensors, axis < 0 ? axis + tensors[0]!.rank + 1 : axis));
 };
 
 const unpack: KernelFactory = (node) => {
@@ -53,7 +53,7 @@ const split: KernelFactory = (node) => {
 const splitV: KernelFactory = () => (x, sizes, axis) =>
   moveElements([x as Value], ([tensor]) => {
     const along = axisOf(numberOf(axis), (tensor as tf.Tensor).rank);
-    const total = (tensor as tf.Tensor).shape[along] as number;
+    const total = (tensor as tf.Tensor).shape[along]!;
     const given = numbersOf(sizes);
     const rest = total - given.reduce((sum, size) => (size === -1 ? sum : sum + size), 0);
     const whole = given.map((size) => (size === -1 ? rest : size));
@@ -67,12 +67,8 @@ const slice: KernelFactory = () => (x, begin, size) =>
   moveElements([x as Value], ([tensor]) => {
     const { shape } = tensor as tf.Tensor;
     const starts = numbersOf(begin);
-    const sizes = numbersOf(size).map((length, axis) =>
-      length === -1 ? (shape[axis] as number) - (starts[axis] as number) : length,
-    );
-    const wrong = starts.findIndex(
-      (start, axis) => start < 0 || start + (sizes[axis] as number) > (shape[axis] as number),
-    );
+    const sizes = numbersOf(size).map((length, axis) => (length === -1 ? shape[axis]! - starts[axis]! : length));
+    const wrong = starts.findIndex((start, axis) => start < 0 || start + sizes[axis]! > shape[axis]!);
     if (wrong !== -1)
       throw new Error(
         `Expected begin[${wrong}] and size[${wrong}] within dimension ${shape[wrong]}, got ${starts[wrong]} and ${sizes[wrong]}`,
@@ -96,10 +92,7 @@ const mirrorPad: KernelFactory = (node) => {
 /** Numbers before and after each axis. */
 export function pairsOf(value: Value | undefined): [number, number][] {
   const numbers = numbersOf(value);
-  return Array.from({ length: numbers.length / 2 }, (_, axis) => [
-    numbers[2 * axis] as number,
-    numbers[2 * axis + 1] as number,
-  ]);
+  return Array.from({ length: numbers.length / 2 }, (_, axis) => [numbers[2 * axis]!, numbers[2 * axis + 1]!]);
 }
 
 /** Operations that cut, join and pad. */

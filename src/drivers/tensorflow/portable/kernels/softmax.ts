@@ -3,7 +3,7 @@ import { FLOATS, TYPE } from "../element-types.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
 import { asTensor } from "../values.ts";
 
-/** Whether there is neither NaN nor an infinity among a tensor's numbers. */
+/** Checks that neither NaN nor an infinity is among a tensor's numbers. */
 export function areFinite(x: tf.Tensor): boolean {
   return tf.tidy(() => tf.sum(tf.mul(x, 0)).dataSync()[0]) === 0;
 }
@@ -19,7 +19,7 @@ function alongRows(
       const logits = asTensor(x);
       if (logits.size === 0) return logits.clone();
       if (areFinite(logits)) return quick(logits);
-      const width = logits.shape.at(-1) as number;
+      const width = logits.shape.at(-1)!;
       const values = logits.dataSync() as Float32Array;
       const results = new Float32Array(values.length);
       for (let start = 0; start < values.length; start += width)

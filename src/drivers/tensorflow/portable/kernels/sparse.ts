@@ -10,7 +10,7 @@ const toDense: KernelFactory = (node) => {
   return (indices, shape, values, fallback) => {
     const [dims, places] = [numbersOf(shape), numbersOf(indices)];
     const flat = flatPlaces(places, dims);
-    if (validates && flat.some((place, index) => index > 0 && place <= (flat[index - 1] as number)))
+    if (validates && flat.some((place, index) => index > 0 && place <= flat[index - 1]!))
       throw new Error("indices are out of order or repeated");
     return moveElements([values as Value, fallback as Value], ([given, filler]) => {
       const count = (given as tf.Tensor).size;
@@ -26,7 +26,7 @@ function flatPlaces(places: readonly number[], dims: readonly number[]): number[
   const depth = dims.length;
   return Array.from({ length: places.length / Math.max(depth, 1) }, (_, row) =>
     dims.reduce((flat, size, axis) => {
-      const place = places[row * depth + axis] as number;
+      const place = places[row * depth + axis]!;
       if (place < 0 || place >= size) throw new Error(`indices[${row}] is out of bounds: need 0 <= index < [${dims}]`);
       return flat * size + place;
     }, 0),
@@ -46,10 +46,9 @@ const timesDense: KernelFactory = (node) => {
     const matrix = asTensor(dense).dataSync();
     const product = new Float32Array(rows * width);
     for (const [index, factor] of factors.entries()) {
-      const [row, column] = [places[2 * index] as number, places[2 * index + 1] as number];
+      const [row, column] = [places[2 * index]!, places[2 * index + 1]!];
       for (let at = 0; at < width; at++) {
-        product[row * width + at] =
-          (product[row * width + at] as number) + factor * (matrix[column * width + at] as number);
+        product[row * width + at] = product[row * width + at]! + factor * matrix[column * width + at]!;
       }
     }
     return tf.tensor(product, [rows, width]);

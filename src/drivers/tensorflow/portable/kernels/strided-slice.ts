@@ -46,14 +46,14 @@ function readMasks(node: OpNode): Masks {
   };
 }
 
-/** What is taken of each axis, and the shape of the result; new axes are in the shape alone. */
+/** The slice of each axis, and the shape of the result; new axes are in the shape alone. */
 function resolve(dims: readonly number[], entries: Entries, masks: Masks): { axes: AxisSlice[]; shape: number[] } {
   const axes: AxisSlice[] = [];
   const shape: number[] = [];
   const count = entries.begin.length;
   const isSet = (mask: number, entry: number) => (mask & (1 << entry)) !== 0;
   const whole = () => {
-    const size = dims[axes.length] as number;
+    const size = dims[axes.length]!;
     axes.push({ places: range(size), kept: true });
     shape.push(size);
   };
@@ -83,7 +83,7 @@ function sliceAxis(dims: readonly number[], axis: number, { entry, entries, mask
   const size = dims[axis];
   if (size === undefined)
     throw new Error(`Index out of range using input dim ${axis}; input has only ${dims.length} dims`);
-  const [begin, end, stride] = [entries.begin, entries.end, entries.strides].map((list) => list[entry] as number) as [
+  const [begin, end, stride] = [entries.begin, entries.end, entries.strides].map((list) => list[entry]!) as [
     number,
     number,
     number,
@@ -114,10 +114,10 @@ function take(tensor: tf.Tensor, axes: readonly AxisSlice[]): tf.Tensor {
       axes.map(({ places }) => places.length),
       tensor.dtype,
     );
-  const isRun = ({ places }: AxisSlice) => places.every((place, index) => place === (places[0] as number) + index);
+  const isRun = ({ places }: AxisSlice) => places.every((place, index) => place === places[0]! + index);
   const [begin, size] = [
-    axes.map((axis) => (isRun(axis) ? (axis.places[0] as number) : 0)),
-    axes.map((axis, index) => (isRun(axis) ? axis.places.length : (tensor.shape[index] as number))),
+    axes.map((axis) => (isRun(axis) ? axis.places[0]! : 0)),
+    axes.map((axis, index) => (isRun(axis) ? axis.places.length : tensor.shape[index]!)),
   ];
   const cut = tensor.rank === 0 ? tensor : tf.slice(tensor, begin, size);
   return axes.reduce((result, axis, index) => (isRun(axis) ? result : tf.gather(result, [...axis.places], index)), cut);

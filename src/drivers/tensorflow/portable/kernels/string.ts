@@ -3,13 +3,13 @@ import { broadcastShape } from "../host-math.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
 import { asStrings, asTensor, numbersOf, Strings, type Value } from "../values.ts";
 
-/** What becomes of one string. */
+/** Change of one string. */
 export type Change = (element: Uint8Array) => Uint8Array;
 
 const [CAPITAL_A, SMALL_A, LETTERS] = [0x41, 0x61, 26];
 const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const ENCODER = new TextEncoder();
-/** What C's isspace takes for white. */
+/** White space of C's isspace. */
 const WHITE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0b, 0x0c, 0x0d]);
 
 /** Strings of the same shape, each changed. */
@@ -45,7 +45,7 @@ const join: KernelFactory = (node) => {
     const count = shape.reduce((product, size) => product * size, 1);
     const row = (index: number) =>
       parts.flatMap(({ shape: own, elements }, part) => {
-        const element = elements[own.length === 0 ? 0 : index] as Uint8Array;
+        const element = elements[own.length === 0 ? 0 : index]!;
         return part === 0 ? [element] : [separator, element];
       });
     return new Strings(
@@ -65,7 +65,7 @@ const substring: KernelFactory = (node) => {
       (starts.length !== 1 && starts.length !== elements.length)
     )
       throw new Error(`pos shape [${asTensor(position).shape}] does not fit the strings' [${shape}]`);
-    const at = (list: readonly number[], index: number) => list[list.length === 1 ? 0 : index] as number;
+    const at = (list: readonly number[], index: number) => list[list.length === 1 ? 0 : index]!;
     const cut = (bytes: Uint8Array, index: number) => cutOut(bytes, at(starts, index), at(lengths, index));
     return new Strings(shape, elements.map(cut));
   };

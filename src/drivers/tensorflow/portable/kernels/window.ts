@@ -6,11 +6,14 @@ type Pair = [number, number];
 /** Numbers of lines before and after each dimension. */
 export type Paddings = [Pair, Pair, Pair, Pair];
 
-/** How a convolution's window moves over an image. */
+/** Movement of a convolution's window over an image. */
 export interface Window {
   readonly strides: Pair;
   readonly dilations: Pair;
-  /** How a window of this height and width lies on an image of this shape; throws an Error for one that is larger than the image. */
+  /**
+   * Layout of a window of this height and width on an image of this shape; throws an Error for one that is larger than
+   * the image.
+   */
   layOn(shape: readonly number[], filter: readonly number[]): Layout;
 }
 
@@ -61,14 +64,14 @@ interface Placement {
 
 function layOut({ shape, filter, strides, dilations, paddings }: Placement): Layout {
   const along = (axis: 0 | 1) => {
-    const [before, after] = paddings[axis + 1] as Pair;
-    const window = ((filter[axis] as number) - 1) * dilations[axis] + 1;
-    const room = (shape[axis + 1] as number) + before + after - window;
+    const [before, after] = paddings[axis + 1]!;
+    const window = (filter[axis]! - 1) * dilations[axis] + 1;
+    const room = shape[axis + 1]! + before + after - window;
     if (room < 0 && window > 1)
       throw new Error(`Computed output size would be negative: the window takes ${window} of ${room + window}`);
     return Math.floor((room + strides[axis]) / strides[axis]);
   };
-  const outer = [shape[0] as number, along(0), along(1)] as const;
+  const outer = [shape[0]!, along(0), along(1)] as const;
   return { paddings, outer, isEmpty: outer.some((size) => size === 0) };
 }
 
@@ -82,7 +85,7 @@ export function requireChannelsLast(node: OpNode): void {
 export function spatial(node: OpNode, name: string): Pair {
   const values = node.integers(name, [1, 1, 1, 1]);
   if (values.length !== 4 || values[0] !== 1 || values[3] !== 1) node.refuse(`with ${name} [${values}]`);
-  return [values[1] as number, values[2] as number];
+  return [values[1]!, values[2]!];
 }
 
 /** As many places as the image has, divided by the stride; what is odd goes behind. */
@@ -94,5 +97,5 @@ function samePadding(size: number, window: number, stride: number): Pair {
 function explicitPaddings(node: OpNode): Paddings {
   const numbers = node.integers("explicit_paddings");
   if (numbers.length !== 8) return node.refuse(`with explicit paddings [${numbers}]`);
-  return [0, 2, 4, 6].map((index): Pair => [numbers[index] as number, numbers[index + 1] as number]) as Paddings;
+  return [0, 2, 4, 6].map((index): Pair => [numbers[index]!, numbers[index + 1]!]) as Paddings;
 }

@@ -51,7 +51,7 @@ function interleave(planes: readonly Uint8Array[]): Uint8Array {
   const [{ length }] = planes as [Uint8Array];
   const pixels = new Uint8Array(length * planes.length);
   for (const [channel, plane] of planes.entries())
-    for (let at = 0; at < length; at++) pixels[at * planes.length + channel] = plane[at] as number;
+    for (let at = 0; at < length; at++) pixels[at * planes.length + channel] = plane[at]!;
   return pixels;
 }
 
@@ -59,9 +59,9 @@ function interleave(planes: readonly Uint8Array[]): Uint8Array {
 function toRgb(luma: Uint8Array, blue: Uint8Array, red: Uint8Array): Uint8Array {
   const pixels = new Uint8ClampedArray(luma.length * 3);
   for (let at = 0; at < luma.length; at++) {
-    const y = luma[at] as number;
-    const b = (blue[at] as number) - 128;
-    const r = (red[at] as number) - 128;
+    const y = luma[at]!;
+    const b = blue[at]! - 128;
+    const r = red[at]! - 128;
     pixels[3 * at] = y + ((91881 * r + 32768) >> 16);
     pixels[3 * at + 1] = y + ((-22554 * b - 46802 * r + 32768) >> 16);
     pixels[3 * at + 2] = y + ((116130 * b + 32768) >> 16);
@@ -76,7 +76,7 @@ class JpegParser {
   readonly #tables = new Map<number, HuffmanTable>();
   #frame: JpegFrame | undefined;
   #interval = 0;
-  /** What an Adobe header says of the colours: 0 = RGB. */
+  /** Colours by an Adobe header: 0 = RGB. */
   #adobe: number | undefined;
   #isJfif = false;
   #scans = 0;
@@ -114,7 +114,7 @@ class JpegParser {
   }
 
   #segment(start: number): Uint8Array {
-    const length = ((this.#bytes[start] as number) << 8) | (this.#bytes[start + 1] as number);
+    const length = (this.#bytes[start]! << 8) | this.#bytes[start + 1]!;
     if (!(length >= 2 && start + length <= this.#bytes.length))
       throw new Error("Corrupt JPEG data: premature end of file");
     return this.#bytes.subarray(start + 2, start + length);
@@ -126,7 +126,7 @@ class JpegParser {
     if (code === MARKER.scan) return readJpegScan(this.frame, this.#scanOf(segment), this.#bytes, next);
     if (code === MARKER.huffman) this.#addTables(segment);
     else if (code === MARKER.quantization) this.#addQuantizations(segment);
-    else if (code === RESTART_INTERVAL) this.#interval = ((segment[0] as number) << 8) | (segment[1] as number);
+    else if (code === RESTART_INTERVAL) this.#interval = (segment[0]! << 8) | segment[1]!;
     else if (code === ADOBE && textOf(segment, 5) === "Adobe") this.#adobe = segment[11];
     else if (code === JFIF && textOf(segment, 4) === "JFIF") this.#isJfif = true;
     else if (code >= MARKER.frame && code < RESTARTS) this.#addFrame(code, segment);
@@ -138,8 +138,8 @@ class JpegParser {
     if (code !== MARKER.frame && code !== EXTENDED_FRAME && code !== MARKER.progressiveFrame)
       throw new Error(`JPEG process SOF${code - MARKER.frame} is not supported`);
     if (this.#frame !== undefined) throw new Error("Corrupt JPEG data: two frame headers");
-    const height = ((segment[1] as number) << 8) | (segment[2] as number);
-    const width = ((segment[3] as number) << 8) | (segment[4] as number);
+    const height = (segment[1]! << 8) | segment[2]!;
+    const width = (segment[3]! << 8) | segment[4]!;
     checkPictureSize(width, height);
     if (width * height > this.#bytes.length * PIXELS_PER_BYTE + SMALL_PIXELS) throw new Error("JPEG ends too early");
     this.#frame = readJpegFrame(segment, code === MARKER.progressiveFrame);
@@ -147,7 +147,7 @@ class JpegParser {
 
   #addTables(segment: Uint8Array): void {
     for (let at = 0; at < segment.length; ) {
-      const [kind, counts] = [segment[at] as number, segment.subarray(at + 1, at + 17)];
+      const [kind, counts] = [segment[at]!, segment.subarray(at + 1, at + 17)];
       const end = at + 17 + counts.reduce((sum, count) => sum + count, 0);
       const symbols = segment.subarray(at + 17, end);
       const isBogus = end > segment.length || (kind & 0xec) !== 0 || (kind < 4 && symbols.some((size) => size > 15));
@@ -160,11 +160,11 @@ class JpegParser {
   #addQuantizations(segment: Uint8Array): void {
     if (this.#scans > 0) throw new Error("JPEG of several quantizations is not supported");
     for (let at = 0; at < segment.length; ) {
-      const [isWide, id] = [(segment[at] as number) >> 4 === 1, (segment[at] as number) & 15];
+      const [isWide, id] = [segment[at]! >> 4 === 1, segment[at]! & 15];
       const steps = new Uint16Array(64);
       at++;
       for (const place of DIAGONALS) {
-        steps[place] = isWide ? ((segment[at] as number) << 8) | (segment[at + 1] as number) : (segment[at] as number);
+        steps[place] = isWide ? (segment[at]! << 8) | segment[at + 1]! : segment[at]!;
         at += isWide ? 2 : 1;
       }
       this.quantizations.set(id, steps);
@@ -176,7 +176,7 @@ class JpegParser {
     if (++this.#scans > MAX_SCANS) throw new Error("JPEG of too many scans");
     if (segment.length !== 4 + 2 * count) throw new Error("Corrupt JPEG data: a scan header of another length");
     const parts = Array.from({ length: count }, (_, index) => {
-      const [id, tables] = [segment[1 + 2 * index] as number, segment[2 + 2 * index] as number];
+      const [id, tables] = [segment[1 + 2 * index]!, segment[2 + 2 * index]!];
       const component = this.frame.components.find((each) => each.id === id);
       if (component === undefined) throw new Error("Corrupt JPEG data: a scan of no component");
       return { component, dc: this.#tables.get(tables >> 4), ac: this.#tables.get(0x10 | (tables & 15)) };

@@ -2,11 +2,11 @@ import type { Picture } from "./picture.ts";
 import { type PngFile, parsePng } from "./png-file.ts";
 import { readPngSamples } from "./png-samples.ts";
 
-/** What TensorFlow has libpng weigh red and green with for grey; blue has the rest of 32768. */
+/** Weights of red and green in grey that TensorFlow passes to libpng; blue has the rest of 32768. */
 const [RED, GREEN] = [9797, 19234];
 const BLUE = 32768 - RED - GREEN;
 
-/** What is wanted of a PNG. */
+/** Form in which a PNG is wanted. */
 export interface PngForm {
   /** 0 = those of the file. */
   readonly channels: number;
@@ -86,16 +86,16 @@ function fill(
   const shift = depth === 16 && data instanceof Uint8Array ? 8 : 0;
   const hasAlpha = channels % 2 === 0;
   for (let from = 0, to = 0; from < samples.length; from += channels) {
-    const red = samples[from] as number;
-    const green = isGrey ? red : (samples[from + 1] as number);
-    const blue = isGrey ? red : (samples[from + 2] as number);
+    const red = samples[from]!;
+    const green = isGrey ? red : samples[from + 1]!;
+    const blue = isGrey ? red : samples[from + 2]!;
     if (wanted < 3) data[to++] = toGrey(red, green, blue, depth) >> shift;
     else {
       data[to++] = red >> shift;
       data[to++] = green >> shift;
       data[to++] = blue >> shift;
     }
-    if (wanted % 2 === 0) data[to++] = (hasAlpha ? (samples[from + channels - 1] as number) : alpha) >> shift;
+    if (wanted % 2 === 0) data[to++] = (hasAlpha ? samples[from + channels - 1]! : alpha) >> shift;
   }
 }
 

@@ -13,7 +13,7 @@ export function createHuffmanTable(counts: Uint8Array, symbols: Uint8Array): Huf
     const span = 1 << (LOOK - length);
     for (let left = count; left > 0; left--, symbol++, next += span) {
       if (next + span > table.length) throw new Error("Corrupt JPEG data: bad Huffman table");
-      table.fill((length << 8) | (symbols[symbol] as number), next, next + span);
+      table.fill((length << 8) | symbols[symbol]!, next, next + span);
     }
   }
   return table;
@@ -33,7 +33,7 @@ export class EntropyReader {
     this.#at = at;
   }
 
-  /** Where the next marker begins, once all bits are read. */
+  /** Index of the next marker, once all bits are read. */
   get position(): number {
     return this.#at;
   }
@@ -54,7 +54,7 @@ export class EntropyReader {
 
   /** The next symbol. */
   symbol(table: HuffmanTable): number {
-    const found = table[this.#peek(LOOK)] as number;
+    const found = table[this.#peek(LOOK)]!;
     if (found === 0) throw new Error("Corrupt JPEG data: bad Huffman code");
     this.#consume(found >> 8);
     return found & 0xff;
@@ -62,7 +62,7 @@ export class EntropyReader {
 
   /** Passes the marker that parts a scan's intervals. */
   restart(): void {
-    const isMarker = this.#bytes[this.#at] === 0xff && ((this.#bytes[this.#at + 1] as number) & 0xf8) === 0xd0;
+    const isMarker = this.#bytes[this.#at] === 0xff && (this.#bytes[this.#at + 1]! & 0xf8) === 0xd0;
     if (!isMarker) throw new Error("Corrupt JPEG data: a restart marker is missing");
     this.#at += 2;
     [this.#bits, this.#available, this.#missing] = [0, 0, 0];

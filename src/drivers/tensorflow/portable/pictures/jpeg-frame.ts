@@ -18,7 +18,7 @@ export interface JpegComponent {
   readonly coefficients: Int16Array;
 }
 
-/** What a JPEG's frame header says. */
+/** Facts in a JPEG's frame header. */
 export interface JpegFrame {
   readonly width: number;
   readonly height: number;

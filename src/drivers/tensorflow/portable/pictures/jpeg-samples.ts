@@ -22,12 +22,12 @@ export function toSamples(component: JpegComponent, quantization: Uint16Array): 
   const scales = scaleQuantization(quantization);
   const block = new Int32Array(64);
   for (let place = 0; place < blocksAcross * blocksDown; place++) {
-    for (let at = 0; at < 64; at++) block[at] = (coefficients[place * 64 + at] as number) * (scales[at] as number);
+    for (let at = 0; at < 64; at++) block[at] = coefficients[place * 64 + at]! * scales[at]!;
     for (let column = 0; column < BLOCK; column++) transform(block, column, BLOCK);
     for (let row = 0; row < BLOCK; row++) transform(block, row * BLOCK, 1);
     const start = Math.floor(place / blocksAcross) * BLOCK * stride + (place % blocksAcross) * BLOCK;
     for (let at = 0; at < 64; at++) {
-      const level = (((block[at] as number) << 16) >> (16 + SHIFT)) + 128;
+      const level = ((block[at]! << 16) >> (16 + SHIFT)) + 128;
       samples[start + (at >> 3) * stride + (at & 7)] = level < 0 ? 0 : level > 255 ? 255 : level;
     }
   }
@@ -45,7 +45,7 @@ function scaleQuantization(quantization: Uint16Array): Int32Array {
 
 /** Eight values, in place. */
 function transform(values: Int32Array, start: number, step: number): void {
-  const at = (index: number) => values[start + index * step] as number;
+  const at = (index: number) => values[start + index * step]!;
   const [even, odd] = [at(2) + at(6), at(5) + at(3)];
   const [sum, difference] = [at(0) + at(4), at(0) - at(4)];
   const turned = multiply(at(2) - at(6), ROOT_2) - even;

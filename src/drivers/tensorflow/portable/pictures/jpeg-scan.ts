@@ -1,7 +1,7 @@
 import { EntropyReader, type HuffmanTable } from "./entropy-reader.ts";
 import { BLOCK, type JpegComponent, type JpegFrame } from "./jpeg-frame.ts";
 
-/** Where coefficients belong: they are stored along the diagonals. */
+/** Places of coefficients: they are stored along the diagonals. */
 export const DIAGONALS: Uint8Array = diagonals();
 
 /** One pass over some components, with the band of coefficients and the bits of them that it brings. */
@@ -49,7 +49,7 @@ export function readJpegScan(frame: JpegFrame, scan: JpegScan, bytes: Uint8Array
       for (const decoder of decoders) decoder.reset();
     }
     units++;
-    for (const [part, place] of unit) (decoders[part] as BlockDecoder)[read](place);
+    for (const [part, place] of unit) decoders[part]![read](place);
   }
   return reader.position;
 }
@@ -125,7 +125,7 @@ class BlockDecoder {
 
   refineDc(place: number): void {
     const at = place * 64;
-    this.#coefficients[at] = (this.#coefficients[at] as number) | (this.#reader.bits(1) << this.#scan.low);
+    this.#coefficients[at] = this.#coefficients[at]! | (this.#reader.bits(1) << this.#scan.low);
   }
 
   firstAc(place: number): void {
@@ -171,8 +171,8 @@ class BlockDecoder {
     const { last, low } = this.#scan;
     let at = from;
     for (let left = zeros; at <= last; at++) {
-      const index = place * 64 + (DIAGONALS[at] as number);
-      const value = this.#coefficients[index] as number;
+      const index = place * 64 + DIAGONALS[at]!;
+      const value = this.#coefficients[index]!;
       if (value === 0 && --left < 0) return at;
       if (value === 0 || this.#reader.bits(1) === 0 || (value & (1 << low)) !== 0) continue;
       this.#coefficients[index] = value + ((value > 0 ? 1 : -1) << low);
@@ -193,7 +193,7 @@ class BlockDecoder {
 
   #set(place: number, at: number, value: number): void {
     if (at > 63) throw new Error("Corrupt JPEG data: too many coefficients");
-    this.#coefficients[place * 64 + (DIAGONALS[at] as number)] = value;
+    this.#coefficients[place * 64 + DIAGONALS[at]!] = value;
   }
 }
 

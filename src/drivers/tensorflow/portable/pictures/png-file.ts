@@ -27,7 +27,7 @@ export interface PngFile {
   readonly palette: Uint8Array | undefined;
   /** The palette's alphas, or the one grey or colour that stands for nothing. */
   readonly transparent: Uint8Array | undefined;
-  /** Whether the file says how its numbers relate to light. */
+  /** True where the file says how its numbers relate to light. */
   readonly hasGamma: boolean;
   readonly rows: Uint8Array;
 }

@@ -1,6 +1,6 @@
 import type { PngFile } from "./png-file.ts";
 
-/** Where an interlaced pass begins and how far apart its pixels are: https://www.w3.org/TR/png-3/#8Interlace */
+/** First pixel of an interlaced pass, and the distance between its pixels: https://www.w3.org/TR/png-3/#8Interlace */
 const PASSES = [
   { x: 0, y: 0, across: 8, down: 8 },
   { x: 4, y: 0, across: 8, down: 8 },
@@ -39,12 +39,12 @@ export function readPngSamples(file: PngFile): Uint8Array | Uint16Array {
 function unfilter({ rows, channels, depth }: PngFile, at: number, above: Uint8Array): Uint8Array<ArrayBuffer> {
   const row = rows.subarray(at + 1, at + 1 + above.length) as Uint8Array<ArrayBuffer>;
   if (row.length < above.length) throw new Error("PNG with too few rows");
-  const predict = PREDICTIONS[rows[at] as number];
+  const predict = PREDICTIONS[rows[at]!];
   if (predict === undefined) throw new Error("PNG with an unknown filter");
   const step = Math.max(1, (channels * depth) >> 3);
   for (let index = 0; index < row.length; index++) {
-    const [left, corner] = index < step ? [0, 0] : [row[index - step] as number, above[index - step] as number];
-    row[index] = (row[index] as number) + predict(left, above[index] as number, corner);
+    const [left, corner] = index < step ? [0, 0] : [row[index - step]!, above[index - step]!];
+    row[index] = row[index]! + predict(left, above[index]!, corner);
   }
   return row;
 }
@@ -65,8 +65,8 @@ function paeth(left: number, up: number, corner: number): number {
 }
 
 function sampleOf(row: Uint8Array, index: number, depth: number): number {
-  if (depth === 8) return row[index] as number;
-  if (depth === 16) return ((row[2 * index] as number) << 8) | (row[2 * index + 1] as number);
+  if (depth === 8) return row[index]!;
+  if (depth === 16) return (row[2 * index]! << 8) | row[2 * index + 1]!;
   const bit = index * depth;
-  return ((row[bit >> 3] as number) >> (8 - depth - (bit & 7))) & ((1 << depth) - 1);
+  return (row[bit >> 3]! >> (8 - depth - (bit & 7))) & ((1 << depth) - 1);
 }

@@ -33,29 +33,28 @@ function chooseWiden(
 ): Widen {
   if (columns === 1 && isSmooth) {
     return (into, isLower, { near, next }) => {
-      for (let x = 0; x < width; x++)
-        into[x] = ((samples[near + x] as number) * 3 + (samples[next + x] as number) + 1 + isLower) >> 2;
+      for (let x = 0; x < width; x++) into[x] = (samples[near + x]! * 3 + samples[next + x]! + 1 + isLower) >> 2;
     };
   }
   if (columns === 2 && width > 2) return isSmooth ? widenBoth(samples, width) : widenAcross(samples, width);
   return (into, _, { near }) => {
-    for (let x = 0; x < into.length; x++) into[x] = samples[near + Math.floor(x / columns)] as number;
+    for (let x = 0; x < into.length; x++) into[x] = samples[near + Math.floor(x / columns)]!;
   };
 }
 
 function widenAcross(samples: Uint8Array, width: number): Widen {
   return (into, _, { near }) => {
     for (let x = 0; x < width; x++) {
-      const own = samples[near + x] as number;
-      into[2 * x] = x === 0 ? own : (own * 3 + (samples[near + x - 1] as number) + 1) >> 2;
-      into[2 * x + 1] = x === width - 1 ? own : (own * 3 + (samples[near + x + 1] as number) + 2) >> 2;
+      const own = samples[near + x]!;
+      into[2 * x] = x === 0 ? own : (own * 3 + samples[near + x - 1]! + 1) >> 2;
+      into[2 * x + 1] = x === width - 1 ? own : (own * 3 + samples[near + x + 1]! + 2) >> 2;
     }
   };
 }
 
 function widenBoth(samples: Uint8Array, width: number): Widen {
   return (into, _, { near, next }) => {
-    const sum = (x: number) => (samples[near + x] as number) * 3 + (samples[next + x] as number);
+    const sum = (x: number) => samples[near + x]! * 3 + samples[next + x]!;
     let [before, own] = [sum(0), sum(0)];
     for (let x = 0; x < width; x++) {
       const after = x === width - 1 ? own : sum(x + 1);

@@ -1,0 +1,117 @@
+import { statSync } from "node:fs";
+import { Command } from "commander";
+import { invalidArgument, ServingError } from "../../errors.ts";
+import type { ModelConfig } from "../../repository/config/model-config.ts";
+import { readConfigFile } from "../../repository/config/read-config-file.ts";
+import { inspectModel } from "../../repository/folders/inspect-model.ts";
+import { listModels } from "../../repository/folders/list-models.ts";
+import { printable } from "../../text/printable.ts";
+import { configSchema } from "../settings/config-schema.ts";
+import type { Environment } from "../settings/environment.ts";
+import { toUsageError } from "../settings/parse-settings.ts";
+import { FILE_SETTINGS, readFileSettings } from "../settings/read-file-settings.ts";
+import { showConfig } from "./config-show.ts";
+import { optionsText, toConfigTable } from "./config-table.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving config check serving.yaml
+  kserving config check models.config batching.txt
+  kserving config check /srv/models
+  kserving config show --config serving.yaml --http-port 8080
+  kserving config schema > kserving.schema.json
+
+Files of TensorFlow Serving (model_config_file, batching_parameters_file), OpenVINO Model Server (config.json) and
+Simple TensorFlow Serving (model_config_file), and a folder of models with Triton's config.pbtxt or without, are read as they are.
+`;
+
+/** `kserving config`: says what configuration files mean. */
+export async function config(argv: readonly string[], env: Environment): Promise<void> {
+  if (argv.length === 0) throw invalidArgument("A command is missing; expected check PATH, show or schema.");
+  // Its flags are those of a server, which this parser does not know.
+  if (argv[0] === "show" && !argv.includes("--help")) return print(...(await showConfig(argv.slice(1), env)));
+  try {
+    await createConfigCommand().parseAsync(argv, { from: "user" });
+  } catch (reason) {
+    throw toUsageError(reason, "kserving config --help lists the commands");
+  }
+}
+
+function createConfigCommand(): Command {
+  const command = new Command("kserving config")
+    .description("Says what configuration files mean.")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand(false)
+    .addHelpText("after", EPILOGUE)
+    .configureOutput({ outputError: () => {} })
+    .exitOverride();
+  command
+    .command("check <path...>")
+    .description("say what would be served, what changes nothing here, and what is wrong and where")
+    .action(check);
+  command
+    .command("show")
+    .usage("[flags of kserving]")
+    .description("print every setting with its origin, and the models");
+  command
+    .command("schema")
+    .description("print the JSON Schema of our configuration file, for editors")
+    .action(() => console.log(JSON.stringify(configSchema(), null, 2)));
+  return command;
+}
+
+/** Looks at every file, so that one run tells all that is wrong. */
+async function check(files: readonly string[]): Promise<void> {
+  const outcomes: Outcome[] = [];
+  for (const file of files) outcomes.push(await checkOne(file));
+  const failed = outcomes.find((outcome) => outcome !== "good");
+  if (failed === "unreadable") throw invalidArgument("Not every file can be read; what is wrong stands above.");
+  if (failed === "refused")
+    throw new ServingError("failed_precondition", "Not every model can be served; the reasons stand above.");
+}
+
+type Outcome = "good" | "refused" | "unreadable";
+
+async function checkOne(path: string): Promise<Outcome> {
+  try {
+    const { title, models, notes } = isFolder(path) ? await readFolder(path) : await readFile(path);
+    const inspected = await Promise.all(models.map(inspectModel));
+    const warnings = inspected.flatMap((model) => model.warnings.map((text) => `warning: ${text}`));
+    print(title, ...toConfigTable(inspected), ...notes, ...warnings);
+    return inspected.some(({ problem }) => problem !== undefined) ? "refused" : "good";
+  } catch (reason) {
+    if (!(reason instanceof ServingError)) throw reason;
+    print(...reason.message.split("\n").map((text) => `error: ${text}`));
+    return "unreadable";
+  }
+}
+
+interface Checked {
+  readonly title: string;
+  readonly models: readonly ModelConfig[];
+  readonly notes: readonly string[];
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+async function readFolder(path: string): Promise<Checked> {
+  const { models, warnings } = await listModels(path);
+  return { title: `${path} is a folder of models.`, models, notes: warnings.map((text) => `warning: ${text}`) };
+}
+
+async function readFile(path: string): Promise<Checked> {
+  const { format, models, settings, batching, warnings } = await readConfigFile(path, [...FILE_SETTINGS.keys()]);
+  readFileSettings(settings);
+  const notes = [
+    ...(batching === undefined ? [] : [`Options of all TensorFlow models: ${optionsText(batching)}`]),
+    ...(settings.length === 0 ? [] : [`Settings: ${settings.map(({ key }) => key).join(", ")}`]),
+    ...warnings.map((text) => `warning: ${text}`),
+  ];
+  return { title: `${path} is ${format}.`, models, notes };
+}
+
+function print(...lines: readonly string[]): void {
+  console.log(printable(lines.join("\n")));
+}

@@ -1,0 +1,34 @@
+import { createSilentLogger } from "../../observability/logger.ts";
+import { ConfigSources } from "../../repository/config-sources.ts";
+import { inspectModel } from "../../repository/folders/inspect-model.ts";
+import { Look } from "../../repository/look.ts";
+import { toColumns } from "../../text/columns.ts";
+import type { Environment } from "../settings/environment.ts";
+import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
+import { flagOf, settingsOf } from "../settings/settings.ts";
+import { toConfigTable } from "./config-table.ts";
+import { toModelSources } from "./model-sources.ts";
+
+/** Lines that show the configuration that these flags of `kserving serve` would have: every setting with its value and origin, and the named models. */
+export async function showConfig(argv: readonly string[], env: Environment): Promise<readonly string[]> {
+  const commandLine = await readServeSettings(argv, env);
+  const settings = toColumns([["Setting", "Value", "Origin"], ...toRows(commandLine)]);
+  const sources = toModelSources(commandLine);
+  if (sources === undefined) return settings;
+  const models = await new ConfigSources(sources).read(new Look(createSilentLogger(), 0));
+  return [...settings, "", ...toConfigTable(await Promise.all(models.map(inspectModel)))];
+}
+
+function toRows({ settings, origins }: ServeCommandLine): string[][] {
+  const values: Readonly<Record<string, unknown>> = settings;
+  return settingsOf("serve").map(([name]) => [
+    flagOf(name).slice(2),
+    valueText(values[name]),
+    origins.get(name) ?? "default",
+  ]);
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.join(", ") || "-";
+  return value === undefined ? "-" : String(value);
+}

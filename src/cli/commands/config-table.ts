@@ -1,0 +1,34 @@
+import { policyText } from "../../repository/config/version-policy.ts";
+import type { InspectedModel } from "../../repository/folders/inspect-model.ts";
+import { toColumns } from "../../text/columns.ts";
+
+/** Lines that show the models that would be served, as a table, and the reasons of those that would not. */
+export function toConfigTable(models: readonly InspectedModel[]): string[] {
+  if (models.length === 0) return [];
+  const refused = models.flatMap(({ config, problem }) =>
+    problem === undefined ? [] : [`not served: ${config.name}: ${problem}`],
+  );
+  return [...toColumns([["Model", "Driver", "Path", "Versions", "Options"], ...models.map(toCells)]), ...refused];
+}
+
+function toCells({ config, driver, chosen, available }: InspectedModel): string[] {
+  const { name, path, stages = [], labels, options } = config;
+  const paths = stages.map((stage) => stage.path ?? "-").join(" → ");
+  const others = available.length - chosen.length;
+  const of = others === 0 ? "" : ` (${policyText(config.versions)} of ${available.length})`;
+  const labelled = [...labels].map(([label, version]) => `${label} = ${version}`);
+  return [
+    name,
+    driver,
+    path ?? (paths || "-"),
+    [`${chosen.join(", ") || "none"}${of}`, ...labelled].join("; "),
+    optionsText(options) || "-",
+  ];
+}
+
+/** `-o` options as they stand on the command line, without the flag. */
+export function optionsText(options: Readonly<Record<string, string>>): string {
+  return Object.entries(options)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(" ");
+}

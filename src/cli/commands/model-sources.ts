@@ -1,0 +1,70 @@
+import { resolve } from "node:path";
+import { invalidArgument } from "../../errors.ts";
+import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
+import type { ModelSources } from "../../repository/config-sources.ts";
+import { parseOptionFlags } from "../settings/parse-option-flags.ts";
+import { FILE_SETTINGS } from "../settings/read-file-settings.ts";
+import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
+import type { SettingName } from "../settings/settings.ts";
+
+/** Settings of the one pipeline of the command line. */
+const OF_PIPELINE: readonly SettingName[] = ["modelPath", "driver", "hooks", "name"];
+/** Settings of which each makes a server of named models. */
+const OF_SEVERAL: readonly SettingName[] = ["model", "modelRepository"];
+
+/**
+ * Descriptions of the named models of a command line; undefined where it has one pipeline. Throws `invalid_argument` for flags of both, and
+ * for a `--model` that is not NAME=PATH.
+ */
+export function toModelSources(commandLine: ServeCommandLine): ModelSources | undefined {
+  const { settings, configs } = commandLine;
+  const several = originOfSeveral(commandLine);
+  if (several === undefined) {
+    assertOnePipeline(commandLine);
+    return undefined;
+  }
+  assertNoPipeline(commandLine, several);
+  return {
+    models: settings.model.map(parseModelFlag),
+    files: configs.length === 0 ? [] : settings.config,
+    settingNames: [...FILE_SETTINGS.keys()],
+    folders: settings.modelRepository,
+    options: parseOptionFlags(settings.option, "several").shared,
+  };
+}
+
+/** The flag, variable or file that names models. */
+function originOfSeveral({ origins, configs, settings }: ServeCommandLine): string | undefined {
+  const name = OF_SEVERAL.find((each) => origins.has(each));
+  if (name !== undefined) return origins.get(name);
+  const index = configs.findIndex(({ models }) => models.length > 0);
+  return index === -1 ? undefined : settings.config[index];
+}
+
+function assertNoPipeline({ origins, settings }: ServeCommandLine, several: string): void {
+  const ofPipeline = OF_PIPELINE.find((name) => origins.has(name));
+  if (ofPipeline !== undefined)
+    throw invalidArgument(
+      `${origins.get(ofPipeline)} describes one pipeline, and ${several} names models; expected one of them. A pipeline among several models is described in a file for --config, with stages and hooks.`,
+    );
+  if (settings.loadModel.length > 0 && settings.modelControl !== "explicit")
+    throw invalidArgument(
+      "--load-model names what is loaded with --model-control explicit; without that, every model is loaded.",
+    );
+}
+
+function assertOnePipeline({ origins }: ServeCommandLine): void {
+  const ofSeveral = (["loadModel", "modelControl"] as const).find((name) => origins.has(name));
+  if (ofSeveral === undefined) return;
+  throw invalidArgument(
+    `${origins.get(ofSeveral)} is for named models; expected --model NAME=PATH, --model-repository DIR or --config FILE with it.`,
+  );
+}
+
+function parseModelFlag(text: string): ModelConfig {
+  const [, name, path] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+  if (name !== undefined && path !== undefined) return modelConfig({ name: name.trim(), path: resolve(path.trim()) });
+  throw invalidArgument(
+    `--model is "${text}"; expected NAME=PATH, for example emotion=models/emotion. One model needs no name: --model-path PATH.`,
+  );
+}

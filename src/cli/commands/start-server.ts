@@ -1,0 +1,41 @@
+import type { Logger } from "../../observability/logger.ts";
+import type { ModelSources } from "../../repository/config-sources.ts";
+import type { RepositorySource } from "../../server/repository-source.ts";
+import type { Server } from "../../server/server.ts";
+import type { ServerOptions } from "../../server/server-options.ts";
+import type { Settings } from "../settings/settings.ts";
+
+/** A server to start. */
+export interface WantedServer {
+  readonly options: ServerOptions;
+  /** The named models; undefined = the options have one pipeline. */
+  readonly sources: ModelSources | undefined;
+  readonly settings: Settings<"serve">;
+  readonly log: Logger;
+}
+
+/** A started server. */
+export interface StartedServer {
+  readonly server: Server;
+  /** Looks at the descriptions and files of named models again; absent for one pipeline. */
+  readonly lookAgain?: () => Promise<void>;
+}
+
+/** Starts a server of one pipeline or of named models; the server is imported here, since that takes its time. */
+export async function startServer({ options, sources, settings, log }: WantedServer): Promise<StartedServer> {
+  const { createServer, openServer } = await import("../../server/server.ts");
+  if (sources === undefined) return { server: await createServer({ ...options, log }) };
+  const { withDefaults } = await import("../../server/server-options.ts");
+  const source = await openSource(sources, settings, log);
+  return { server: await openServer(withDefaults({ ...options, log }), source), lookAgain: () => source.look() };
+}
+
+async function openSource(
+  sources: ModelSources,
+  { modelControl, loadModel, pollInterval }: Settings<"serve">,
+  log: Logger,
+): Promise<RepositorySource> {
+  const { RepositorySource } = await import("../../server/repository-source.ts");
+  const pollMs = modelControl === "poll" || pollInterval < 0 ? pollInterval * 1000 : 0;
+  return new RepositorySource(sources, { pollMs, log, ...(modelControl === "explicit" && { explicit: loadModel }) });
+}

@@ -1,0 +1,103 @@
+import { type FSWatcher, watch } from "node:fs";
+import { basename, dirname } from "node:path";
+import { reasonText } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { Server } from "../../server/server.ts";
+import { isTerminalGone } from "./is-terminal-gone.ts";
+
+/** Editors write a file in several steps; a reload waits until nothing has changed for so long, in milliseconds. */
+const QUIET_MS = 50;
+
+/** Settings of reloading. */
+export interface ReloadOptions {
+  /** Reloads the hooks when one of their files changes too. */
+  readonly watch: boolean;
+  /** Looks at the descriptions and files of named models again. */
+  readonly lookAgain?: () => Promise<void>;
+  readonly log: Logger;
+}
+
+/** Looks at models and reloads hooks on SIGHUP (which ends the program where its terminal was closed), and as the options say; returns how to stop that. */
+export function reloadOnDemand(
+  server: Pick<Server, "reloadHooks" | "hookSources" | "onState">,
+  options: ReloadOptions,
+): () => void {
+  const watches = new SourceWatches(() => void reloadHooks(server, options).finally(follow));
+  const follow = () => options.watch && watches.follow(server.hookSources());
+  follow();
+  const stopFollowing = server.onState(follow);
+  const reload = async () => {
+    await lookAgain(options);
+    await reloadHooks(server, options);
+    follow();
+  };
+  // A terminal says so too when it is closed, and nobody could stop what was left behind.
+  const hangUp = () => void (isTerminalGone() ? process.kill(process.pid, "SIGTERM") : reload());
+  // The signal may come before the terminal looks closed.
+  const onHangup = () => void setTimeout(hangUp, process.stdout.isTTY ? QUIET_MS : 0);
+  process.on("SIGHUP", onHangup);
+  return () => {
+    process.off("SIGHUP", onHangup);
+    stopFollowing();
+    watches.stop();
+  };
+}
+
+async function lookAgain({ lookAgain: look, log }: ReloadOptions): Promise<void> {
+  try {
+    await look?.();
+    if (look !== undefined) log.info("models looked at again");
+  } catch (reason) {
+    log.error(`the models stay as they were: ${reasonText(reason)}`, { err: reason });
+  }
+}
+
+async function reloadHooks(
+  server: Pick<Server, "reloadHooks" | "hookSources">,
+  { log, lookAgain: look }: ReloadOptions,
+): Promise<void> {
+  if (server.hookSources().length === 0) {
+    if (look === undefined)
+      log.warn("nothing to reload: there is no hook file, or --workers 0 runs it in the main thread");
+    return;
+  }
+  const started = performance.now();
+  try {
+    await server.reloadHooks();
+    log.info("hooks reloaded", { ms: Math.round(performance.now() - started) });
+  } catch (reason) {
+    log.error(`the hooks stay as they were: ${reasonText(reason)}`, { err: reason });
+  }
+}
+
+/** Watches the folders of files: an editor that replaces a file ends a watch of the file itself. */
+class SourceWatches {
+  readonly #onChange: () => void;
+  #watchers: FSWatcher[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  follow(sources: readonly string[]): void {
+    this.stop();
+    const folders = new Set(sources.map((source) => dirname(source)));
+    this.#watchers = [...folders].map((folder) => {
+      const names = new Set(sources.filter((source) => dirname(source) === folder).map((source) => basename(source)));
+      return watch(folder, (_, name) => {
+        if (name !== null && names.has(name)) this.#changed();
+      });
+    });
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    for (const watcher of this.#watchers.splice(0)) watcher.close();
+  }
+
+  #changed(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#onChange, QUIET_MS);
+  }
+}

@@ -1,0 +1,47 @@
+import { type JsonSchema, schemaOfFields } from "../../repository/config/json-schema.ts";
+import { MODEL_FIELDS } from "../../repository/config/model-fields.ts";
+import { FILE_SETTINGS } from "./read-file-settings.ts";
+import type { Setting } from "./setting.ts";
+import { SETTINGS } from "./settings.ts";
+
+/** The JSON Schema of our configuration file, made from the tables of settings and of a model's keys. */
+export function configSchema(): JsonSchema {
+  const settings = Array.from(FILE_SETTINGS, ([key, name]) => [key, schemaOfSetting(SETTINGS[name])] as const);
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Configuration of kserving",
+    type: "object",
+    properties: {
+      $schema: { type: "string" },
+      ...Object.fromEntries(settings),
+      models: { description: "named models", type: "array", items: schemaOfFields(MODEL_FIELDS) },
+    },
+    additionalProperties: false,
+  };
+}
+
+function schemaOfSetting(setting: Setting): JsonSchema {
+  const { help, default: fallback } = setting as Setting & { readonly default?: unknown };
+  return { description: help, ...typeOf(setting), ...(fallback !== undefined && { default: fallback }) };
+}
+
+function typeOf(setting: Setting): JsonSchema {
+  switch (setting.type) {
+    case "boolean":
+      return { type: "boolean" };
+    case "choice":
+      return { enum: setting.bare === undefined ? setting.choices : [...setting.choices, true, false] };
+    case "port":
+      return { type: "integer", minimum: 0, maximum: 65535 };
+    case "count":
+      return { type: "integer", minimum: setting.min };
+    case "seconds":
+      return { type: "number", ...(setting.isSigned ? {} : { minimum: 0 }) };
+    case "bytes":
+      return { type: ["integer", "string"] };
+    case "list":
+      return { type: ["string", "array"], items: { type: "string" } };
+    default:
+      return { type: "string" };
+  }
+}

@@ -1,0 +1,62 @@
+import { DRIVER_NAMES } from "../../drivers/registry.ts";
+import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
+import { SERVE, type Setting } from "./setting.ts";
+
+/** Settings of models: files, drivers, options, threads. */
+export const MODEL_SETTINGS = {
+  modelPath: {
+    type: "list",
+    separator: ",",
+    placeholder: "PATH",
+    help: "model file or folder; repeatable, one stage of the pipeline each",
+    details: "The null driver needs none.",
+    commands: SERVE,
+  },
+  driver: {
+    type: "list",
+    separator: ",",
+    placeholder: "NAME",
+    help: `runtime of a model: ${DRIVER_NAMES.join(", ")}, or your own ./FILE.ts; repeatable`,
+    details: "The n-th driver takes the n-th model path; it may be left out where the path's ending names the format.",
+    commands: SERVE,
+  },
+  option: {
+    type: "list",
+    separator: ";",
+    short: "-o",
+    placeholder: "[STAGE:]KEY=VALUE",
+    help: "option for all drivers and the hooks; repeatable",
+    details: "With STAGE (from 1), for that one stage's driver alone.",
+    commands: SERVE,
+  },
+  name: {
+    type: "text",
+    placeholder: "NAME",
+    default: SERVER_DEFAULTS.name,
+    help: "name under which clients find the model",
+    commands: SERVE,
+  },
+  instances: {
+    type: "count",
+    min: 1,
+    placeholder: "COUNT",
+    default: SERVER_DEFAULTS.instances,
+    help: "copies of each model, each in its own thread",
+    commands: SERVE,
+  },
+  threads: {
+    type: "count",
+    min: 1,
+    placeholder: "COUNT",
+    help: "threads of each copy's runtime",
+    details: "Left out, the number of cores divided by the instances.",
+    commands: SERVE,
+  },
+  modelStall: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: SERVER_DEFAULTS.modelStallMs / 1000,
+    help: "replace a model thread that hangs for so long; 0 disables",
+    commands: SERVE,
+  },
+} as const satisfies Record<string, Setting>;

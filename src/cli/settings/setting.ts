@@ -1,0 +1,37 @@
+import type { SettingsCommand } from "../command-names.ts";
+
+/** One setting: its type, its default, its effect, and the commands that take it. */
+export type Setting = {
+  /** Effect of the setting on one line, without its default. */
+  readonly help: string;
+  /** Further sentences for docs/configuration.md. */
+  readonly details?: string;
+  readonly commands: readonly SettingsCommand[];
+  /** Its value in help texts; absent for booleans. */
+  readonly placeholder?: string;
+  readonly short?: string;
+  /** Its values are paths, in a configuration file relative to that. */
+  readonly isPath?: true;
+  /** A second environment variable, read after the `KSERVING_` one. */
+  readonly alsoEnv?: string;
+} & (
+  | { readonly type: "text"; readonly default?: string }
+  /** A program with its arguments. */
+  | { readonly type: "command"; readonly default?: undefined }
+  /** `host`: a name or an IP address. `address`: a host with a port. */
+  | { readonly type: "host" | "address"; readonly default: string }
+  /** `onWith`: a setting that switches this one on where it is given and this one is not. */
+  | { readonly type: "boolean"; readonly default: boolean; readonly onWith?: string }
+  /** `bare`: the choice that the flag alone, or a true, stands for; a false stands for the default. */
+  | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string; readonly bare?: string }
+  /** `port`: 0 to 65535. `bytes`: with an optional unit. `count`: an integer from `min` on. */
+  | { readonly type: "port" | "bytes"; readonly default: number }
+  /** May have decimals; `isSigned`: may be negative. */
+  | { readonly type: "seconds"; readonly default: number; readonly isSigned?: true }
+  | { readonly type: "count"; readonly min: number; readonly default?: number }
+  /** A flag that may be repeated; the separator stands between entries in the environment variable. */
+  | { readonly type: "list"; readonly separator: "," | ";" }
+);
+
+/** Commands that take a setting. */
+export const [SERVE, PROXY, BOTH] = [["serve"], ["proxy"], ["serve", "proxy"]] as const;

@@ -1,0 +1,56 @@
+import { invalidArgument, type ServingError } from "../../errors.ts";
+
+/** A place in a configuration file; lines and columns count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** One value of a configuration file, whatever its format, with its place. */
+export type ConfigNode = ConfigMap | ConfigList | ConfigScalar;
+
+/** Named values in the order of the file. Protobuf's text format repeats a name for each value of a list. */
+export interface ConfigMap {
+  readonly kind: "map";
+  readonly place: Place;
+  readonly entries: readonly ConfigEntry[];
+}
+
+/** A name, where it stands, and its value. */
+export interface ConfigEntry {
+  readonly key: string;
+  readonly place: Place;
+  readonly value: ConfigNode;
+}
+
+/** Values in order. */
+interface ConfigList {
+  readonly kind: "list";
+  readonly place: Place;
+  readonly items: readonly ConfigNode[];
+}
+
+/** A single value. */
+export interface ConfigScalar {
+  readonly kind: "scalar";
+  readonly place: Place;
+  readonly value: string | number | bigint | boolean | null;
+  /** As it was written, without quotes: `1.0` and `007` stay that. */
+  readonly text: string;
+  /** True for a word without quotes of protobuf's text format, such as the name of an enum's value. */
+  readonly isWord?: true;
+}
+
+/** Nesting that no configuration needs; protobuf's parsers stop here too. */
+export const MAX_CONFIG_DEPTH = 100;
+
+/** `FILE:LINE:COLUMN`. */
+export function placeText({ file, line, column }: Place): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** An `invalid_argument` whose message begins with the place. */
+export function configError(place: Place, problem: string): ServingError {
+  return invalidArgument(`${placeText(place)}: ${problem}`);
+}

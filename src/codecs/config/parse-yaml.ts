@@ -1,0 +1,104 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseAllDocuments,
+  type Scalar,
+} from "yaml";
+import { reasonText } from "../../errors.ts";
+import { type ConfigEntry, type ConfigNode, configError, MAX_CONFIG_DEPTH, type Place } from "./config-node.ts";
+
+/** Nodes that a file may have, those that aliases repeat counted each time. */
+const MAX_NODES = 100_000;
+
+/** Parses YAML 1.2, which JSON is part of; undefined for a file without content. Throws `invalid_argument` with the place of what it cannot read. */
+export function parseYaml(text: string, file: string): ConfigNode | undefined {
+  const lineCounter = new LineCounter();
+  const start = { file, line: 1, column: 1 };
+  const documents = parseDocuments(text, lineCounter, start);
+  const [document, second] = documents;
+  if (document === undefined) return undefined;
+  const reader = new YamlReader(document, (offset) => {
+    const { line, col } = lineCounter.linePos(offset);
+    return { file, line, column: col };
+  });
+  const [error] = document.errors;
+  if (error !== undefined) throw configError(reader.place(error.pos[0]), firstLine(error.message));
+  if (second !== undefined)
+    throw configError(reader.place(second.range[0]), "A second document begins here; expected one.");
+  return document.contents === null ? undefined : reader.read(document.contents);
+}
+
+function parseDocuments(text: string, lineCounter: LineCounter, start: Place): readonly Document.Parsed[] {
+  try {
+    const options = { lineCounter, intAsBigInt: true, prettyErrors: false, logLevel: "silent" } as const;
+    return parseAllDocuments(text, options) as readonly Document.Parsed[];
+  } catch (cause) {
+    // What is nested too deep for the parser's own recursion.
+    throw configError(start, `The file cannot be parsed: ${firstLine(reasonText(cause))}.`);
+  }
+}
+
+/** Turns the parser's nodes into ours. */
+class YamlReader {
+  readonly #document: Document.Parsed;
+  readonly place: (offset: number) => Place;
+  #count = 0;
+
+  constructor(document: Document.Parsed, place: (offset: number) => Place) {
+    this.#document = document;
+    this.place = place;
+  }
+
+  read(node: Node | null, at?: Place, depth = 0): ConfigNode {
+    const place = at ?? this.#placeOf(node);
+    if (depth > MAX_CONFIG_DEPTH) throw configError(place, `Values are nested deeper than ${MAX_CONFIG_DEPTH}.`);
+    if (++this.#count > MAX_NODES) throw configError(place, `The file has more than ${MAX_NODES} values.`);
+    if (isAlias(node)) {
+      const target = node.resolve(this.#document);
+      if (target === undefined) throw configError(place, `There is no anchor "${node.source}" before here.`);
+      return this.read(target, place, depth + 1);
+    }
+    if (isMap(node)) return { kind: "map", place, entries: node.items.map((pair) => this.#entry(pair, place, depth)) };
+    if (isSeq(node)) return { kind: "list", place, items: node.items.map((item) => this.#item(item, place, depth)) };
+    return scalarOf(node as Scalar | null, place);
+  }
+
+  #item(item: unknown, parent: Place, depth: number): ConfigNode {
+    if (isPair(item)) return { kind: "map", place: parent, entries: [this.#entry(item, parent, depth)] };
+    return this.read(item as Node | null, undefined, depth + 1);
+  }
+
+  #entry({ key, value }: Pair, parent: Place, depth: number): ConfigEntry {
+    if (!isScalar(key)) throw configError(parent, "A key is not a single value; expected a name.");
+    const place = this.#placeOf(key);
+    const written = value === null ? place : undefined;
+    return { key: textOf(key), place, value: this.read(value as Node | null, written, depth + 1) };
+  }
+
+  #placeOf(node: Node | null): Place {
+    return this.place(node?.range?.[0] ?? 0);
+  }
+}
+
+function scalarOf(node: Scalar | null, place: Place): ConfigNode {
+  const value = node?.value ?? null;
+  if (value === null) return { kind: "scalar", place, value: null, text: "" };
+  const known = ["string", "number", "bigint", "boolean"].includes(typeof value);
+  const text = textOf(node as Scalar);
+  return { kind: "scalar", place, value: known ? (value as string | number | bigint | boolean) : text, text };
+}
+
+function textOf({ value, source }: Scalar): string {
+  return typeof value === "string" ? value : (source ?? String(value));
+}
+
+function firstLine(message: string): string {
+  return message.split("\n", 1)[0] as string;
+}

@@ -1,0 +1,37 @@
+import type { CancelSignal } from "../async/cancel-source.ts";
+
+/** Limits of one request as plain data, the same in every thread that works on it. */
+export interface PlainLimits {
+  /** Time at which the client stops waiting, in milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
+  /** 1 = highest; 0 (default) = none, after all others. */
+  readonly priority?: number | undefined;
+  /** Time that the request may wait at each model, in milliseconds; 0 (default) = unlimited. */
+  readonly queueTimeoutMs?: number | undefined;
+  /** Number of models whose hooks called one another until this call; 0 (default) = a client's own. */
+  readonly depth?: number | undefined;
+}
+
+/** Limits of one request in this thread. */
+export interface CallLimits extends PlainLimits {
+  /** Aborts when the client is gone or its deadline passed. */
+  readonly signal: CancelSignal;
+}
+
+/** The limits among an object's other members. */
+export function limitsOf({ signal, deadline, priority, queueTimeoutMs, depth }: CallLimits): CallLimits {
+  return { signal, deadline, priority, queueTimeoutMs, depth };
+}
+
+/** The limits as another thread needs them; undefined where there are none, since plain data costs as much as the rest of a small record. */
+export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
+  const { deadline, priority = 0, queueTimeoutMs = 0, depth = 0 } = limits;
+  if (deadline === undefined && priority === 0 && queueTimeoutMs === 0 && depth === 0) return undefined;
+  return { deadline, priority, queueTimeoutMs, depth };
+}
+
+/** Checks that each limit that another thread sent is a finite number or absent. */
+export function arePlainLimits(value: { readonly [Key in keyof PlainLimits]?: unknown }): boolean {
+  const { deadline, priority, queueTimeoutMs, depth } = value;
+  return [deadline, priority, queueTimeoutMs, depth].every((limit) => limit === undefined || Number.isFinite(limit));
+}

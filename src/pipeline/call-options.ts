@@ -1,0 +1,33 @@
+import type { CancelSignal } from "../async/cancel-source.ts";
+import { type CallLimits, type PlainLimits, toPlainLimits } from "../limits/call-limits.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
+
+/** The parts of a request in addition to its model and tensors: one object from the transport to the models. */
+export interface CallOptions extends CallLimits {
+  /** The client's own id, else one that the transport makes. */
+  readonly id: string;
+  /** gRPC metadata or HTTP headers, names lower-cased. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Counts the request's bytes; the transport releases it. Absent = the service counts them itself. */
+  readonly memory?: MemoryShare | undefined;
+  /** Facts about the request for the log; absent = they are not noted. */
+  readonly record?: RequestRecord | undefined;
+  /** True for inputs from a hook of another model, as {@link ModelCall.fromHook}. */
+  readonly fromHook?: boolean | undefined;
+}
+
+/** The options that a hook thread receives. */
+export interface PlainCall extends Pick<CallOptions, "id" | "metadata"> {
+  readonly limits?: PlainLimits | undefined;
+}
+
+/** Converts options to plain data for a hook thread. */
+export function toPlainCall(call: CallOptions): PlainCall {
+  return { id: call.id, metadata: call.metadata, limits: toPlainLimits(call) };
+}
+
+/** Converts plain data from the main thread to options. */
+export function fromPlainCall({ id, metadata, limits }: PlainCall, signal: CancelSignal): CallOptions {
+  return limits === undefined ? { id, metadata, signal } : { id, metadata, signal, ...limits };
+}

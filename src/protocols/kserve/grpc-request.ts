@@ -1,0 +1,228 @@
+import { defineJob } from "../../codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { readWideVarints } from "../../codecs/protobuf/packed-varints.ts";
+import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
+import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { invalidArgument } from "../../errors.ts";
+import type { Nesting } from "../../grpc/payload-start.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
+import { decodeQuickly } from "../../limits/quick-budget.ts";
+import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
+import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
+import { readParameter } from "./grpc-parameters.ts";
+import type { KserveRequest, RequestedOutput } from "./infer-kserve.ts";
+import { type Parameter, readBoolean, refuseSharedMemory } from "./parameters.ts";
+import { fromRaw, type InputHead } from "./raw-tensor.ts";
+
+/** Field numbers of inference.ModelInferRequest and its tensors. */
+const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
+const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
+const OUTPUT = { name: 1, parameters: 2 } as const;
+
+/** The way to the values of a ModelInferRequest: raw ones lie at its top, typed ones in `contents` of an input. */
+export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
+
+/** Places of a ModelInferRequest's values that may be viewed. */
+const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEWED_CONTENTS, rawField: REQUEST.raw };
+
+/** Memory of one input or output while it is read, so that a message of empty ones cannot fill the memory. */
+const TENSOR_BYTES = 512;
+
+/** Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, where the datatype has one. */
+export type KserveEncoding = "raw" | "typed";
+
+/** A ModelInferRequest, and how its client wants the answer: raw, unless it asked for typed fields as it writes them itself. */
+export interface DecodedInferRequest extends KserveRequest {
+  readonly encoding: KserveEncoding;
+  /** True where its answer in a stream has to say that it is the last one to this request. */
+  readonly tellsFinal: boolean;
+}
+
+/**
+ * Reads a ModelInferRequest; its tensors may view `bytes`. `maxBytes` bounds what they take beyond it.
+ * Throws `invalid_argument`, and nothing else, whatever the bytes are.
+ */
+export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): DecodedInferRequest {
+  return readRequest(bytes, new DecodeBudget(maxBytes));
+}
+
+/** {@link decodeInferRequest} for a codec thread. */
+export const decodeInferRequestJob = defineJob(import.meta.url, "decodeInferRequestJob", decodeInferRequest);
+
+/** {@link decodeInferRequest} for the main thread; undefined where that would take long. */
+export function decodeInferRequestQuickly(bytes: Uint8Array, maxBytes: number): DecodedInferRequest | undefined {
+  if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, REQUEST_PLACES)) return undefined;
+  return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));
+}
+
+function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferRequest {
+  const fields = new InferRequestFields(budget);
+  fields.read(new WireReader(bytes, "ModelInferRequest"));
+  return fields.toRequest();
+}
+
+/** Fields that are looked at for an id, which clients write among the first. */
+const ID_FIELDS = 64;
+
+/** The id of a ModelInferRequest that was not or cannot be read; empty where it has none among its first fields before what is wrong. */
+export function requestIdOf(bytes: Uint8Array): string {
+  const reader = new WireReader(bytes, "ModelInferRequest");
+  let id = "";
+  try {
+    for (let rest = ID_FIELDS; rest > 0 && reader.hasMore(); rest--) {
+      const tag = reader.tag();
+      if (tag === ((REQUEST.id << 3) | WIRE.bytes)) id = reader.text();
+      else reader.skip(tag);
+    }
+    return id;
+  } catch {
+    return id;
+  }
+}
+
+/** The fields of a ModelInferRequest in whatever order they come; values are interpreted after all were seen. */
+class InferRequestFields {
+  #model = "";
+  #version = "";
+  #id = "";
+  readonly #parameters = new Map<string, Parameter>();
+  readonly #inputs: InputFields[] = [];
+  readonly #outputs: RequestedOutput[] = [];
+  readonly #raw: Uint8Array[] = [];
+  readonly #budget: DecodeBudget;
+
+  constructor(budget: DecodeBudget) {
+    this.#budget = budget;
+  }
+
+  read(reader: WireReader): void {
+    while (reader.hasMore()) this.#readField(reader, reader.tag());
+  }
+
+  toRequest(): DecodedInferRequest {
+    const isTyped = this.#raw.length === 0;
+    return {
+      model: this.#model,
+      version: this.#version,
+      id: this.#id,
+      parameters: this.#parameters,
+      inputs: isTyped ? this.#typedInputs() : this.#rawInputs(),
+      outputs: this.#outputs,
+      encoding: isTyped && readBoolean(this.#parameters, "typed_outputs") === true ? "typed" : "raw",
+      tellsFinal: readBoolean(this.#parameters, "triton_enable_empty_final_response") === true,
+    };
+  }
+
+  #readField(reader: WireReader, tag: number): void {
+    switch (tag) {
+      case (REQUEST.model << 3) | WIRE.bytes:
+        this.#model = reader.text();
+        return;
+      case (REQUEST.version << 3) | WIRE.bytes:
+        this.#version = reader.text();
+        return;
+      case (REQUEST.id << 3) | WIRE.bytes:
+        this.#id = reader.text();
+        return;
+      case (REQUEST.parameters << 3) | WIRE.bytes:
+        readParameter(reader.nested("ModelInferRequest.parameters"), this.#parameters, this.#budget);
+        return;
+      case (REQUEST.inputs << 3) | WIRE.bytes:
+        this.#budget.countInputs(1);
+        this.#inputs.push(readInput(reader.nested("InferInputTensor"), this.#budget));
+        return;
+      case (REQUEST.outputs << 3) | WIRE.bytes:
+        this.#budget.countOutputs(1);
+        this.#outputs.push(readOutput(reader.nested("InferRequestedOutputTensor"), this.#budget));
+        return;
+      case (REQUEST.raw << 3) | WIRE.bytes:
+        this.#budget.spend(ELEMENT_BYTES, () => "one more entry of raw_input_contents");
+        this.#raw.push(reader.bytes());
+        return;
+      default:
+        reader.skip(tag);
+    }
+  }
+
+  #typedInputs(): (readonly [string, Tensor])[] {
+    return this.#inputs.map(({ head, contents }) => [head.name, contents.toTensor(head, this.#model)]);
+  }
+
+  #rawInputs(): (readonly [string, Tensor])[] {
+    return this.#inputs.map(({ head, contents }, index) => {
+      const raw = this.#raw[index];
+      if (!contents.isEmpty)
+        throw invalidArgument(
+          `contents field must not be specified when using raw_input_contents for '${head.name}' for model '${this.#model}'`,
+        );
+      if (raw === undefined)
+        throw invalidArgument(
+          `unable to find data for input tensor '${head.name}' for model '${this.#model}' in request.`,
+        );
+      if (index === this.#inputs.length - 1) this.#refuseLeftOver();
+      return [head.name, fromRaw(head, raw, { model: this.#model, id: this.#id, budget: this.#budget })];
+    });
+  }
+
+  #refuseLeftOver(): void {
+    const [entries, inputs] = [this.#raw.length, this.#inputs.length];
+    if (entries === inputs) return;
+    throw invalidArgument(
+      `raw_input_contents has ${entries} entries, but the request has ${inputs} inputs for model '${this.#model}'`,
+    );
+  }
+}
+
+/** One input before its values are interpreted. */
+interface InputFields {
+  readonly head: InputHead;
+  readonly contents: KserveContents;
+}
+
+function readInput(reader: WireReader, budget: DecodeBudget): InputFields {
+  budget.spend(TENSOR_BYTES, () => "one more input");
+  const contents = new KserveContents(budget);
+  const shape: number[] = [];
+  const parameters = new Map<string, Parameter>();
+  let [name, datatype] = ["", ""];
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((INPUT.name << 3) | WIRE.bytes)) name = reader.text();
+    else if (tag === ((INPUT.datatype << 3) | WIRE.bytes)) datatype = reader.text();
+    else if (tag === ((INPUT.shape << 3) | WIRE.bytes)) readSizes(reader, shape);
+    else if (tag === ((INPUT.shape << 3) | WIRE.varint)) addSize(reader, shape, reader.integer());
+    else if (tag === ((INPUT.contents << 3) | WIRE.bytes)) contents.read(reader.nested("InferTensorContents"));
+    else if (tag === ((INPUT.parameters << 3) | WIRE.bytes))
+      readParameter(reader.nested("inputs.parameters"), parameters, budget);
+    else reader.skip(tag);
+  }
+  refuseSharedMemory(parameters, `input '${name}'`);
+  return { head: { name, datatype, shape }, contents };
+}
+
+/** Dimensions, packed. */
+function readSizes(reader: WireReader, shape: number[]): void {
+  const block = reader.bytes();
+  const sizes = new BigInt64Array(Math.min(block.length, MAX_RANK + 1));
+  const count = readWideVarints(block, sizes);
+  for (const size of sizes.subarray(0, count)) addSize(reader, shape, Number(size));
+}
+
+function addSize(reader: WireReader, shape: number[], size: number): void {
+  if (shape.length === MAX_RANK) throw reader.malformed(`a shape has more than ${MAX_RANK} dimensions`);
+  shape.push(size);
+}
+
+function readOutput(reader: WireReader, budget: DecodeBudget): RequestedOutput {
+  budget.spend(TENSOR_BYTES, () => "one more output");
+  const parameters = new Map<string, Parameter>();
+  let name = "";
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((OUTPUT.name << 3) | WIRE.bytes)) name = reader.text();
+    else if (tag === ((OUTPUT.parameters << 3) | WIRE.bytes))
+      readParameter(reader.nested("outputs.parameters"), parameters, budget);
+    else reader.skip(tag);
+  }
+  return { name, parameters };
+}

@@ -1,0 +1,106 @@
+import { defineJob } from "../../codec-host/job.ts";
+import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
+import { wideVarintsSize, writeWideVarints } from "../../codecs/protobuf/packed-varints.ts";
+import {
+  bytesField,
+  delimited,
+  encodeMessage,
+  messageField,
+  textField,
+  type WirePart,
+} from "../../codecs/protobuf/wire-writer.ts";
+import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
+import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
+import { contentsParts } from "./grpc-contents.ts";
+import { trueParameter } from "./grpc-parameters.ts";
+import type { DecodedInferRequest, KserveEncoding } from "./grpc-request.ts";
+import type { KserveAnswer } from "./infer-kserve.ts";
+import { rawSize, toRaw } from "./raw-tensor.ts";
+
+/** Field numbers of inference.ModelInferResponse, its tensors, and inference.ModelStreamInferResponse. */
+const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 6 } as const;
+const OUTPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
+const STREAM = { error: 1, response: 2 } as const;
+
+/** Form in which a client of a stream wants its answer. */
+export type StreamForm = Pick<DecodedInferRequest, "encoding" | "tellsFinal">;
+
+/** Checks if the values of an answer are too many bytes to be copied in the main thread. */
+export function isLargeCopy({ outputs }: KserveAnswer): boolean {
+  return outputs.some(({ tensor }) => byteSize(tensor) > LARGE_COPY_BYTES);
+}
+
+/** Writes a ModelStreamInferResponse that carries an answer. */
+export function encodeStreamResponse(answer: KserveAnswer, { encoding, tellsFinal }: StreamForm): Buffer {
+  const parts = inferResponseParts(answer, encoding);
+  return encodeMessage([messageField(STREAM.response, tellsFinal ? [...parts, FINAL] : parts)]);
+}
+
+/** The parameter by which clients of decoupled models know the end; every answer here is the only one. */
+const FINAL = messageField(RESPONSE.parameters, trueParameter("triton_final_response"));
+
+/** Writes a ModelStreamInferResponse that says why a request failed; its id tells which. */
+export function encodeStreamError(message: string, id: string): Buffer {
+  const response = id === "" ? [] : [messageField(STREAM.response, [textField(RESPONSE.id, id)])];
+  return encodeMessage([textField(STREAM.error, message), ...response]);
+}
+
+/** A ModelInferResponse as it is sent; with `lends`, large values stay where they are. */
+export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncoding, lends: boolean): FramedMessage {
+  return frameParts(inferResponseParts(answer, encoding), lends);
+}
+
+/** {@link frameInferResponse} for a codec thread. */
+export const frameInferResponseJob = defineJob(import.meta.url, "frameInferResponseJob", frameInferResponse);
+
+/** {@link encodeStreamResponse} for a codec thread. */
+export const encodeStreamResponseJob = defineJob(import.meta.url, "encodeStreamResponseJob", encodeStreamResponse);
+
+/** Checks if writing a response is work for a codec thread: many texts, or integers that become varints. */
+export function isLargeResponse({ outputs }: KserveAnswer, encoding: KserveEncoding): boolean {
+  const isVarints = ({ dtype }: Tensor) => encoding === "typed" && !dtype.startsWith("float");
+  return (
+    outputs.some(({ tensor }) => isLargeBytes(tensor)) ||
+    outputs.some(({ tensor }) => isVarints(tensor) && elementCount(tensor.shape) > MANY_ELEMENTS)
+  );
+}
+
+/** The fields of a ModelInferResponse. */
+export function inferResponseParts(
+  { model, version, id, outputs }: KserveAnswer,
+  encoding: KserveEncoding,
+): WirePart[] {
+  // Values are all in one place: a client looks at raw_output_contents by position, or not at all.
+  const typed = encoding === "typed" ? outputs.map(({ tensor, datatype }) => contentsParts(tensor, datatype)) : [];
+  const isTyped = encoding === "typed" && typed.every((parts) => parts !== undefined);
+  const heads = outputs.map(({ name, datatype, tensor }, index) => {
+    const head = [textField(OUTPUT.name, name), textField(OUTPUT.datatype, datatype), ...shapeParts(tensor.shape)];
+    return messageField(
+      RESPONSE.outputs,
+      isTyped ? [...head, messageField(OUTPUT.contents, typed[index] ?? [])] : head,
+    );
+  });
+  const values = isTyped ? [] : outputs.map(({ tensor }) => rawField(tensor));
+  return [
+    textField(RESPONSE.model, model),
+    textField(RESPONSE.version, String(version)),
+    textField(RESPONSE.id, id),
+    ...heads,
+    ...values,
+  ];
+}
+
+function shapeParts(shape: readonly number[]): WirePart[] {
+  if (shape.length === 0) return [];
+  const sizes = BigInt64Array.from(shape, BigInt);
+  return [delimited(OUTPUT.shape, wideVarintsSize(sizes), (target, at) => writeWideVarints(sizes, target, at))];
+}
+
+function rawField(tensor: Tensor): WirePart {
+  if (tensor.dtype !== "bytes") return bytesField(RESPONSE.raw, toRaw(tensor));
+  return delimited(RESPONSE.raw, rawSize(tensor), (target, at) => {
+    const raw = toRaw(tensor);
+    target.set(raw, at);
+    return at + raw.length;
+  });
+}

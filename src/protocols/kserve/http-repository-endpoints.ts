@@ -1,0 +1,55 @@
+import { invalidArgument } from "../../errors.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { reloadModel, unloadModel } from "./control.ts";
+import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
+import { readObject, toJson } from "./http-json.ts";
+import { toParameters } from "./http-request.ts";
+import { CONTROL_SCHEMAS, INDEX_SCHEMAS } from "./openapi-schemas.ts";
+import { repositoryIndex } from "./repository-index.ts";
+
+/** Calls that list, load and unload models. */
+export const REPOSITORY_ENDPOINTS: readonly KserveEndpoint[] = [
+  {
+    method: "POST",
+    kind: "read",
+    path: "/v2/repository/index",
+    summary: "List all versions and their states",
+    schemas: INDEX_SCHEMAS,
+    answer: answerIndex,
+  },
+  {
+    method: "POST",
+    kind: "control",
+    path: "/v2/repository/models/{name}/load",
+    isEmpty: true,
+    summary: "Load a model anew",
+    schemas: CONTROL_SCHEMAS,
+    answer: async (call) => {
+      const { parameters } = await readObject(call.exchange);
+      await reloadModel(call.service, call.model, toParameters(parameters));
+      return EMPTY;
+    },
+  },
+  {
+    method: "POST",
+    kind: "control",
+    path: "/v2/repository/models/{name}/unload",
+    isEmpty: true,
+    summary: "Unload a model",
+    schemas: CONTROL_SCHEMAS,
+    answer: async (call) => {
+      await readObject(call.exchange);
+      await unloadModel(call.service, call.model);
+      return EMPTY;
+    },
+  },
+];
+
+async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
+  const { ready = false } = await readObject(exchange);
+  if (typeof ready === "boolean") return toJson(repositoryIndex(service, ready));
+  throw invalidArgument("Invalid value for 'ready': expected a boolean");
+}
+
+/** Answer of calls that change the server: the status alone. */
+const EMPTY: HttpAnswer = { contentType: "application/json", body: new Uint8Array(0) };

@@ -1,0 +1,46 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { invalidArgument } from "../../errors.ts";
+import { frameBytes } from "../../grpc/framed-message.ts";
+import type { GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { modelStatus } from "./model-status.ts";
+import { readReloadConfig } from "./reload-config.ts";
+
+const MODEL_SERVICE = "tensorflow.serving.ModelService";
+/** Bytes of the largest request, which names one model. */
+const MAX_BYTES = 64 * 1024;
+
+/** Bytes of the largest configuration. */
+const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
+
+/** The routes of TensorFlow Serving's ModelService. */
+export function modelServiceRoutes(service: InferenceService): GrpcRoutes {
+  const [status, reload] = [statusMethod(service), reloadMethod(service)];
+  return {
+    [`/${MODEL_SERVICE}/GetModelStatus`]: { kind: "read", method: status, maxBytes: MAX_BYTES },
+    [`/${MODEL_SERVICE}/HandleReloadConfigRequest`]: { kind: "control", method: reload, maxBytes: MAX_CONFIG_BYTES },
+  };
+}
+
+function statusMethod(service: InferenceService): UnaryMethod {
+  return async (message, { record }) => {
+    const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+    const { model_spec: spec } = decodeMessage("tensorflow.serving.GetModelStatusRequest", message);
+    if (spec === undefined) throw invalidArgument("Missing ModelSpec");
+    const { name, version } = spec as JsonObject;
+    const model = String(name);
+    record.model = model;
+    const status = modelStatus(service, { model, version: version == null ? undefined : BigInt(String(version)) });
+    const answer = encodeAs("tensorflow.serving.GetModelStatusResponse", { ...status } as unknown as JsonObject);
+    return { message: frameBytes(answer), metadata: {} };
+  };
+}
+
+function reloadMethod(service: InferenceService): UnaryMethod {
+  return async (message) => {
+    const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+    await service.reconfigure(readReloadConfig(decodeMessage("tensorflow.serving.ReloadConfigRequest", message)));
+    const answer = encodeAs("tensorflow.serving.ReloadConfigResponse", { status: { error_code: "OK" } });
+    return { message: frameBytes(answer), metadata: {} };
+  };
+}

@@ -1,0 +1,38 @@
+import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { type ModelStatus, modelStatus } from "./model-status.ts";
+
+/**
+ * The routes that OpenVINO Model Server adds to TensorFlow Serving's API: the states of all models, and a look at the configuration and
+ * the version folders, which answers 201 where it has changed anything, else 200.
+ * https://docs.openvino.ai/2025/model-server/ovms_docs_rest_api_tfs.html
+ */
+export function configRoutes(service: InferenceService): readonly HttpRoute[] {
+  return [
+    { method: "GET", path: "/v1/config", kind: "read", answer: async () => toAnswer(200, statuses(service)) },
+    { method: "POST", path: "/v1/config/reload", kind: "control", answer: () => reload(service) },
+  ];
+}
+
+async function reload(service: InferenceService): Promise<HttpAnswer> {
+  const before = loadedFiles(service);
+  await service.lookAgain();
+  return toAnswer(loadedFiles(service) === before ? 200 : 201, statuses(service));
+}
+
+/** Changes when any version is loaded, loaded again or unloaded. */
+function loadedFiles(service: InferenceService): string {
+  return service
+    .index()
+    .map(({ model, version, state, generation }) => `${model} ${version} ${state} ${generation}`)
+    .join("\n");
+}
+
+function statuses(service: InferenceService): Readonly<Record<string, ModelStatus>> {
+  const names = new Set(service.index().map(({ model }) => model));
+  return Object.fromEntries(Array.from(names, (model) => [model, modelStatus(service, { model })]));
+}
+
+function toAnswer(status: number, value: unknown): HttpAnswer {
+  return { status, contentType: "application/json", body: Buffer.from(`${JSON.stringify(value, null, 1)}\n`) };
+}

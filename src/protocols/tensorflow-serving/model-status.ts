@@ -1,0 +1,31 @@
+import { ServingError } from "../../errors.ts";
+import type { InferenceService, ModelRef, ServableState } from "../../serving/inference-service.ts";
+
+/** A tensorflow.serving.GetModelStatusResponse in protobuf's JSON form. */
+export interface ModelStatus {
+  /** Highest version first. */
+  readonly model_version_status: readonly ModelVersionStatus[];
+}
+
+interface ModelVersionStatus {
+  readonly version: string;
+  readonly state: ServableState["state"];
+  readonly status: { readonly error_code: string; readonly error_message: string };
+}
+
+/**
+ * States of the version that is asked for, else of all versions of a model; a label is ignored, as in the original. Throws
+ * `not_found` with the original's texts.
+ */
+export function modelStatus(service: InferenceService, { model, version }: ModelRef): ModelStatus {
+  const known = service.index().filter((one) => one.model === model);
+  const found = known.filter((one) => version === undefined || one.version === version);
+  if (found.length > 0) return { model_version_status: found.map(toVersionStatus) };
+  const which = version === undefined ? "any versions" : `version ${version}`;
+  throw new ServingError("not_found", `Could not find ${which} of model ${model}`);
+}
+
+function toVersionStatus({ version, state, error }: ServableState): ModelVersionStatus {
+  const status = { error_code: error?.code.toUpperCase() ?? "OK", error_message: error?.message ?? "" };
+  return { version: String(version), state, status };
+}

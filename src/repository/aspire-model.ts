@@ -1,0 +1,34 @@
+import { ServingError } from "../errors.ts";
+import type { AspiredModel } from "../serving/aspired-model.ts";
+import type { ModelConfig } from "./config/model-config.ts";
+import { FLAT_VERSION } from "./folders/list-versions.ts";
+import type { LoadOptions } from "./load-servable.ts";
+import { lookAtModel } from "./look-at-model.ts";
+
+/**
+ * Looks which versions of a model are to be served now. Never rejects: a model of which nothing can be listed is one
+ * whose only version fails to load for that reason, so that its state tells it.
+ */
+export async function aspireModel(config: ModelConfig, options: LoadOptions): Promise<AspiredModel> {
+  try {
+    const { model, warnings } = await lookAtModel(config, options, (version) => version);
+    for (const warning of warnings) options.log.warn(warning);
+    return model;
+  } catch (reason) {
+    return failedModel(config, reason);
+  }
+}
+
+/** A model that cannot be served, as one whose only version does not load. */
+export function failedModel({ name }: ModelConfig, reason: unknown): AspiredModel {
+  const error = ServingError.from(reason);
+  const load = () => Promise.reject(error);
+  return { name, versions: [{ version: FLAT_VERSION, fingerprint: `${FAILED}${error.message}`, load }] };
+}
+
+const FAILED = "failed: ";
+
+/** Tells the fingerprint of a {@link failedModel}. */
+export function isFailed(fingerprint: string): boolean {
+  return fingerprint.startsWith(FAILED);
+}

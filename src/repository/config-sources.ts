@@ -1,0 +1,81 @@
+import { dirname, resolve } from "node:path";
+import type { RawOptions } from "../drivers/option-table.ts";
+import { invalidArgument } from "../errors.ts";
+import type { ModelConfig } from "./config/model-config.ts";
+import { FileSource } from "./file-source.ts";
+import { FolderSource } from "./folder-source.ts";
+import type { Look } from "./look.ts";
+
+/** Descriptions of the models that a server is started with. */
+export interface ModelSources {
+  /** Given as they are, on the command line. */
+  readonly models?: readonly ModelConfig[];
+  /** Configuration files, ours or another server's. */
+  readonly files?: readonly string[];
+  /** Settings that our own files may have. */
+  readonly settingNames?: readonly string[];
+  /** Folders of models. */
+  readonly folders?: readonly string[];
+  /** `-o` options for all models, which count less than their own. */
+  readonly options?: RawOptions;
+}
+
+/** Reads what describes the models, with each look again. */
+export class ConfigSources {
+  readonly #models: readonly ModelConfig[];
+  readonly #files: readonly FileSource[];
+  readonly #folders: readonly FolderSource[];
+  /** Folders of the files that describe the models. */
+  readonly folders: readonly string[];
+  readonly #options: RawOptions;
+  #isFirst = true;
+
+  constructor({ models = [], files = [], settingNames = [], folders = [], options = {} }: ModelSources) {
+    this.#options = options;
+    this.#models = models;
+    this.#files = files.map((path) => new FileSource(path, settingNames));
+    this.#folders = folders.map((path) => new FolderSource(path));
+    this.folders = [...files.map((path) => dirname(resolve(path))), ...folders];
+  }
+
+  /** The models as they are described now, each name once. What is wrong is thrown by the first reading, and logged by later ones, which keep what was. */
+  async read(look: Look): Promise<readonly ModelConfig[]> {
+    const all = new Map<string, Described>();
+    const add = (title: string, models: readonly ModelConfig[]) => {
+      for (const model of models) this.#add(all, { title, model }, look);
+    };
+    add("the command line", this.#models);
+    // A batching_parameters_file is for all models of TensorFlow.
+    const batching: RawOptions[] = [];
+    for (const source of this.#files) {
+      const file = await source.read(look);
+      if (file.batching !== undefined) batching.push(file.batching);
+      add(source.title, file.models);
+    }
+    for (const source of this.#folders) add(source.title, await source.read(look));
+    this.#isFirst = false;
+    const ofTensorflow = Object.assign({}, ...batching) as RawOptions;
+    return Array.from(all.values(), ({ model }) => {
+      const shared = model.driver === "tensorflow" ? { ...ofTensorflow, ...this.#options } : this.#options;
+      return { ...model, options: { ...shared, ...model.options } };
+    });
+  }
+
+  #add(all: Map<string, Described>, described: Described, look: Look): void {
+    const { name } = described.model;
+    const earlier = all.get(name);
+    if (earlier === undefined) {
+      all.set(name, described);
+      return;
+    }
+    const message = `The model "${name}" is described by ${earlier.title} and by ${described.title}; expected each name once.`;
+    if (this.#isFirst) throw invalidArgument(message);
+    look.told.error(`${message} The first one counts.`);
+  }
+}
+
+interface Described {
+  /** Place of the description. */
+  readonly title: string;
+  readonly model: ModelConfig;
+}

@@ -1,0 +1,54 @@
+import type { RawOptions } from "../../drivers/option-table.ts";
+import type { Hooks } from "../../hooks/hooks.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import type { ModelOptions } from "../model-options.ts";
+import { LATEST_VERSION, type VersionPolicy } from "./version-policy.ts";
+
+/** One named model as a configuration describes it, whichever server's file it was. */
+export interface ModelConfig {
+  readonly name: string;
+  /** Absolute: a file, a folder with the model in it, or a folder of versions. Left out where the stages say all. */
+  readonly path?: string;
+  /** The driver's name; left out = told by the path. */
+  readonly driver?: string;
+  /** The stages of a pipeline; their paths are absolute, or relative to the version's folder where there is a {@link path}. */
+  readonly stages?: readonly ModelOptions[];
+  /** A hook file's absolute path, or hooks as they are. */
+  readonly hooks?: string | Hooks;
+  /** `-o` options for all drivers and the hooks. */
+  readonly options: RawOptions;
+  readonly versions: VersionPolicy;
+  readonly labels: ReadonlyMap<string, bigint>;
+  /** Hook threads, copies and threads of each copy; left out = as the server's settings say. */
+  readonly workers?: number;
+  readonly instances?: number;
+  readonly threads?: number;
+  /** Requests at a time, and bytes that they hold, at most; left out = the server's limits alone. */
+  readonly maxQueue?: number;
+  readonly maxQueueBytes?: number;
+  /** The name of the model's file in each version's folder; left out = the one model there. */
+  readonly file?: string;
+  /** Tensors that the model's signature has to have, checked once it is loaded. */
+  readonly expected?: ExpectedTensors;
+  /** The reason why it cannot be served, though its configuration can be read. */
+  readonly refusal?: string;
+}
+
+/** Inputs and outputs as a configuration describes them. */
+interface ExpectedTensors {
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+}
+
+/** A configuration with what it leaves out. */
+export function modelConfig(given: Partial<ModelConfig> & Pick<ModelConfig, "name">): ModelConfig {
+  return { options: {}, versions: LATEST_VERSION, labels: new Map(), ...given };
+}
+
+/** Text of a configuration; equal ones have the same. */
+export function configText(config: ModelConfig): string {
+  return JSON.stringify(config, (_, value: unknown) => {
+    if (typeof value === "bigint") return String(value);
+    return value instanceof Map ? [...value] : value;
+  });
+}

@@ -1,0 +1,103 @@
+import type { ConfigNode } from "../../codecs/config/config-node.ts";
+import { HOST_OPTIONS } from "../../model-host/host-options.ts";
+import { IMAGE_OPTIONS } from "../../model-host/images/image-options.ts";
+import type { FieldKind } from "./field-table.ts";
+import type { VersionPolicy } from "./version-policy.ts";
+
+const { max_batch_size, batch_timeout_us, allowed_batch_sizes, pad_variable_length_inputs, flexible_batch_size } =
+  HOST_OPTIONS;
+const BATCHING_OPTIONS = {
+  max_batch_size,
+  batch_timeout_us,
+  allowed_batch_sizes,
+  pad_variable_length_inputs,
+  flexible_batch_size,
+};
+
+const VERSION_POLICY = {
+  type: "custom",
+  expected: "all, latest, { latest: COUNT } or a list of versions such as [1, 3]",
+  read: readPolicy,
+  schema: {
+    anyOf: [
+      { enum: ["all", "latest"] },
+      { type: "array", items: { type: "integer", minimum: 0 } },
+      {
+        type: "object",
+        properties: { latest: { type: "integer", minimum: 1 } },
+        required: ["latest"],
+        additionalProperties: false,
+      },
+    ],
+  },
+} as const satisfies FieldKind;
+
+const STAGE_FIELDS = {
+  driver: {
+    type: "text",
+    help: "its runtime, or a path to a driver of your own (./my-driver.ts)",
+    default: "told by the path",
+  },
+  path: { type: "text", help: "its file or folder; relative to the version's folder where the model has a path" },
+  options: { type: "options", help: "options for this stage's driver alone" },
+} as const;
+
+/** Keys of one model under `models:` in our own configuration file. */
+export const MODEL_FIELDS = {
+  name: { type: "text", required: true, help: "the name under which clients find the model" },
+  path: {
+    type: "text",
+    help: "a model's file, a folder with the model in it, or a folder of versions (1, 2, ...); relative to the configuration file",
+  },
+  driver: {
+    type: "text",
+    help: "its runtime, or a path to a driver of your own (./my-driver.ts)",
+    default: "told by the path",
+  },
+  stages: {
+    type: "group",
+    fields: STAGE_FIELDS,
+    repeated: true,
+    help: "the stages of a pipeline, in order, in place of driver, or of path too",
+  },
+  hooks: {
+    type: "text",
+    help: "TypeScript or JavaScript file with hooks; a version's folder may have its own, called hooks.ts, hooks.js or hooks.mjs",
+  },
+  options: { type: "options", help: "what -o takes: options for all drivers and the hooks" },
+  batching: { type: "options", table: BATCHING_OPTIONS, help: "the options of batching, apart from the others" },
+  images: { type: "options", table: IMAGE_OPTIONS, help: "the options of image inputs, apart from the others" },
+  versions: { ...VERSION_POLICY, help: "which versions are served", default: "latest" },
+  labels: { type: "map", values: { type: "version" }, help: "versions by label" },
+  workers: { type: "integer", min: 0, help: "threads that run the hook file", default: "--workers" },
+  instances: { type: "integer", min: 1, help: "copies of each stage", default: "--instances" },
+  threads: { type: "integer", min: 1, help: "threads that each copy's runtime may use", default: "--threads" },
+  "max-queue": { type: "integer", min: 1, help: "maximum number of its requests at a time", default: "--max-queue" },
+  "max-queue-bytes": {
+    type: "integer",
+    min: 1,
+    help: "maximum memory of its requests together, in bytes",
+    default: "--max-queue-bytes",
+  },
+} as const;
+
+function readPolicy(node: ConfigNode): VersionPolicy | undefined {
+  if (node.kind === "scalar") {
+    if (node.text === "all") return { kind: "all" };
+    return node.text === "latest" ? { kind: "latest", count: 1 } : undefined;
+  }
+  if (node.kind === "list") {
+    const versions = node.items.map(integerOf);
+    return versions.every((version) => version !== undefined) ? { kind: "specific", versions } : undefined;
+  }
+  const [entry, ...rest] = node.entries;
+  const count = entry?.key === "latest" && rest.length === 0 ? integerOf(entry.value) : undefined;
+  return count === undefined || count < 1n || count > BigInt(Number.MAX_SAFE_INTEGER)
+    ? undefined
+    : { kind: "latest", count: Number(count) };
+}
+
+function integerOf(node: ConfigNode): bigint | undefined {
+  const isVersion = node.kind === "scalar" && typeof node.value === "bigint" && node.value >= 0n;
+  return isVersion ? (node.value as bigint) : undefined;
+}

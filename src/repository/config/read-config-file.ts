@@ -1,0 +1,102 @@
+import { dirname, resolve } from "node:path";
+import { type ConfigEntry, type ConfigMap, type ConfigNode, configError } from "../../codecs/config/config-node.ts";
+import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
+import { parseYaml } from "../../codecs/config/parse-yaml.ts";
+import type { RawOptions } from "../../drivers/option-table.ts";
+import { BATCHING_FIELDS, readBatchingParameters } from "../formats/batching-parameters.ts";
+import type { ConfigSource } from "../formats/config-source.ts";
+import { readOwnConfig } from "../formats/kserving.ts";
+import { OPENVINO_MODEL_SERVER_FIELDS, readOpenvinoModelServer } from "../formats/openvino-model-server.ts";
+import { readSimpleTensorflowServing } from "../formats/simple-tensorflow-serving.ts";
+import { readTensorflowServing, TENSORFLOW_SERVING_FIELDS } from "../formats/tensorflow-serving.ts";
+import { Findings } from "./findings.ts";
+import type { ModelConfig } from "./model-config.ts";
+import { readConfigText } from "./read-config-text.ts";
+
+/** A configuration file that was read. */
+export interface ConfigFile {
+  /** The format that it was taken for. */
+  readonly format: string;
+  readonly models: readonly ModelConfig[];
+  /** Server settings by the names of their flags. */
+  readonly settings: readonly ConfigEntry[];
+  /** Options of batching for all models that TensorFlow runs. */
+  readonly batching?: RawOptions;
+  /** Its parts that change nothing here. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads a configuration file, ours or another server's, told apart by what is in it. `settingNames` are the settings that ours may have.
+ * Throws `invalid_argument` with everything that is wrong and its places, `failed_precondition` for a file that cannot be read.
+ */
+export async function readConfigFile(path: string, settingNames: readonly string[]): Promise<ConfigFile> {
+  const text = await readConfigText(path);
+  const findings = new Findings();
+  const source = { findings, folder: dirname(resolve(path)) };
+  const read = isTextFormat(text)
+    ? readTextFormat(parseTextFormat(text, path), source)
+    : readTree(parseYaml(text, path), { path, settingNames }, source);
+  const seen = new Set<string>();
+  for (const { name } of read.models ?? []) {
+    if (seen.has(name)) findings.error({ file: path, line: 1, column: 1 }, duplicateText(name));
+    seen.add(name);
+  }
+  findings.assertNone();
+  return { models: [], settings: [], ...read, warnings: findings.warnings };
+}
+
+/** In TensorFlow Serving's words, which its users know. */
+function duplicateText(name: string): string {
+  return `Illegal to list model ${name} multiple times in config list; expected each name once.`;
+}
+
+type Read = Pick<ConfigFile, "format"> & Partial<ConfigFile>;
+
+const TEXT_KEYS = [...Object.keys(TENSORFLOW_SERVING_FIELDS), ...Object.keys(BATCHING_FIELDS)];
+
+/** By the first key: none of ours is called so. JSON begins with a brace. */
+function isTextFormat(text: string): boolean {
+  const [, key] = /^(?:\s+|#[^\n]*)*(\w+)/.exec(text) ?? [];
+  return key !== undefined && TEXT_KEYS.includes(key);
+}
+
+function readTextFormat(node: ConfigMap, source: ConfigSource): Read {
+  const isModels = node.entries.some(({ key }) => Object.hasOwn(TENSORFLOW_SERVING_FIELDS, key));
+  if (isModels)
+    return { format: "TensorFlow Serving's model_config_file", models: readTensorflowServing(node, source) };
+  return { format: "TensorFlow Serving's batching_parameters_file", batching: readBatchingParameters(node, source) };
+}
+
+interface Wanted {
+  readonly path: string;
+  readonly settingNames: readonly string[];
+}
+
+function readTree(node: ConfigNode | undefined, { path, settingNames }: Wanted, source: ConfigSource): Read {
+  const start = { file: path, line: 1, column: 1 };
+  if (node === undefined) throw configError(start, "The file is empty; expected models: with at least one model.");
+  if (node.kind !== "map")
+    throw configError(node.place, `The file holds no keys; expected models: with at least one model.`);
+  const format = formatOf(node);
+  if (format === "openvino")
+    return { format: "OpenVINO Model Server's config.json", models: readOpenvinoModelServer(node, source) };
+  if (format === "simple")
+    return {
+      format: "Simple TensorFlow Serving's model_config_file",
+      models: readSimpleTensorflowServing(node, source),
+    };
+  return { format: "kserving's configuration", ...readOwnConfig(node, settingNames, source) };
+}
+
+/** OpenVINO Model Server has an object called config around each entry. */
+function formatOf({ entries }: ConfigMap): "openvino" | "simple" | "own" {
+  const list = entries.find(({ key }) => key === "model_config_list")?.value;
+  const isFlat = list?.kind === "list" && list.items.some((item) => item.kind === "map" && item.entries.some(isName));
+  if (isFlat) return "simple";
+  return entries.some(({ key }) => Object.hasOwn(OPENVINO_MODEL_SERVER_FIELDS, key)) ? "openvino" : "own";
+}
+
+function isName({ key }: ConfigEntry): boolean {
+  return key === "name";
+}

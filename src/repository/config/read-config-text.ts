@@ -1,0 +1,29 @@
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
+
+/** Beyond this it is no configuration that people wrote. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** Reads a configuration file; throws `failed_precondition` for one that cannot be read, is no file or is over 16 MB. A pipe is not waited for. */
+export async function readConfigText(path: string): Promise<string> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const stat = await file.stat();
+      if (!stat.isFile()) throw unreadable(path, stat.isDirectory() ? "is a folder" : "is not a regular file");
+      if (stat.size > MAX_BYTES) throw unreadable(path, `has ${stat.size} bytes, more than ${MAX_BYTES}`);
+      return (await file.readFile("utf8")).replace(/^\uFEFF/, "");
+    } finally {
+      await file.close();
+    }
+  } catch (reason) {
+    if (reason instanceof ServingError) throw reason;
+    throw unreadable(path, readProblem(reason), reason);
+  }
+}
+
+function unreadable(path: string, problem: string, cause?: unknown): ServingError {
+  return failedPrecondition(`The configuration file "${path}" ${problem}; expected a file of text.`, cause);
+}

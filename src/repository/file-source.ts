@@ -1,0 +1,65 @@
+import { stat } from "node:fs/promises";
+import type { ConfigEntry } from "../codecs/config/config-node.ts";
+import { reasonText } from "../errors.ts";
+import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
+import { jsonOf } from "./config/read-fields.ts";
+import type { Look } from "./look.ts";
+
+/** A configuration file that is read again when it has changed; one that is broken or gone leaves what it said before. */
+export class FileSource {
+  readonly title: string;
+  readonly #path: string;
+  readonly #settingNames: readonly string[];
+  #kept: ConfigFile | undefined;
+  #stamp = "";
+  #problem: string | undefined;
+
+  constructor(path: string, settingNames: readonly string[]) {
+    this.title = path;
+    this.#path = path;
+    this.#settingNames = settingNames;
+  }
+
+  /** Throws what is wrong with the file where it has not been read before. */
+  async read(look: Look): Promise<ConfigFile> {
+    const stamp = await stampOf(this.#path);
+    if (this.#kept === undefined || (stamp !== this.#stamp && look.isSettled(["", this.#path], stamp)))
+      await this.#readAgain(stamp);
+    const file = this.#kept as ConfigFile;
+    for (const warning of file.warnings) look.told.warn(warning);
+    if (this.#problem !== undefined) look.told.error(this.#problem);
+    return file;
+  }
+
+  async #readAgain(stamp: string): Promise<void> {
+    this.#stamp = stamp;
+    this.#problem = undefined;
+    try {
+      const file = await readConfigFile(this.#path, this.#settingNames);
+      this.#problem = lateSettings(this.#path, this.#kept?.settings ?? file.settings, file.settings);
+      this.#kept = { ...file, settings: this.#kept?.settings ?? file.settings };
+    } catch (reason) {
+      if (this.#kept === undefined) throw reason;
+      this.#problem = `The configuration stays as it was: ${reasonText(reason)}`;
+    }
+  }
+}
+
+/** Changes with every write, also with one that leaves size and times as they were. */
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = await stat(path);
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch (reason) {
+    return String((reason as NodeJS.ErrnoException).code);
+  }
+}
+
+/** A complaint about settings that differ from those that the server was started with. */
+function lateSettings(path: string, old: readonly ConfigEntry[], settings: readonly ConfigEntry[]): string | undefined {
+  const before = new Map(old.map(({ key, value }) => [key, jsonOf(value)]));
+  const after = new Map(settings.map(({ key, value }) => [key, jsonOf(value)]));
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
+  if (changed.length === 0) return undefined;
+  return `${path}: ${changed.join(", ")} changed, which counts from the next start on; models and their settings count now.`;
+}

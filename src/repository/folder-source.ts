@@ -1,0 +1,46 @@
+import { reasonText } from "../errors.ts";
+import { configText, type ModelConfig } from "./config/model-config.ts";
+import { listModels, type ModelList } from "./folders/list-models.ts";
+import type { Look } from "./look.ts";
+
+/** A folder of models that is listed again with each look. */
+export class FolderSource {
+  readonly title: string;
+  readonly #path: string;
+  #kept: readonly ModelConfig[] | undefined;
+
+  constructor(path: string) {
+    this.title = path;
+    this.#path = path;
+  }
+
+  /** Throws why the folder cannot be listed, or has no model, where it has not been listed before; else what it had stays. */
+  async read(look: Look): Promise<readonly ModelConfig[]> {
+    const list = await this.#list(look);
+    for (const warning of list?.warnings ?? []) look.told.warn(warning);
+    if (list !== undefined) this.#kept = list.models.map((model) => this.#choose(model, look));
+    return this.#kept as readonly ModelConfig[];
+  }
+
+  async #list(look: Look): Promise<ModelList | undefined> {
+    try {
+      return await listModels(this.#path);
+    } catch (reason) {
+      if (this.#kept === undefined) throw reason;
+      look.told.error(`Its models are served as they were: ${reasonText(reason)}`);
+      return undefined;
+    }
+  }
+
+  /** The configuration of before, while that in the model's folder is being written, or cannot be served. */
+  #choose(model: ModelConfig, look: Look): ModelConfig {
+    const before = this.#kept?.find(({ name }) => name === model.name);
+    if (before === undefined) return model;
+    const text = configText(model);
+    if (text === configText(before)) return before;
+    if (!look.isSettled([model.name, this.#path], text)) return before;
+    if (model.refusal === undefined || before.refusal !== undefined) return model;
+    look.told.error(`The model ${model.name} is served as it was: ${model.refusal}.`);
+    return before;
+  }
+}

@@ -1,0 +1,23 @@
+import type { ModelConfig } from "../config/model-config.ts";
+import { chooseVersions } from "../config/version-policy.ts";
+import { FLAT_VERSION, type FoundVersion, listVersions } from "./list-versions.ts";
+
+/** The versions of a model that its policy chooses of those that are there. */
+export interface ChosenVersions {
+  readonly chosen: readonly FoundVersion[];
+  /** All that are there, in ascending order. */
+  readonly available: readonly FoundVersion[];
+  readonly warnings: readonly string[];
+}
+
+/** Looks which versions are there, and chooses; throws as {@link listVersions} does where there is none. Versions that the policy names and that are not there are warnings. */
+export async function chosenVersions(config: ModelConfig): Promise<ChosenVersions> {
+  const { name, path, driver, versions: policy } = config;
+  const { versions: available, warnings } = path === undefined ? WITHOUT_PATH : await listVersions(path, driver);
+  const isThere = (wanted: bigint) => available.some(({ version }) => version === wanted);
+  const missing = policy.kind === "specific" ? policy.versions.filter((version) => !isThere(version)) : [];
+  const absent = missing.map((version) => `Version ${version} of ${name} is to be served, but is not there (yet).`);
+  return { chosen: chooseVersions(policy, available), available, warnings: [...warnings, ...absent] };
+}
+
+const WITHOUT_PATH = { versions: [{ version: FLAT_VERSION, path: "" }], warnings: [] };

@@ -1,0 +1,82 @@
+import { stat } from "node:fs/promises";
+import { basename, join, parse, resolve } from "node:path";
+import { DRIVER_NAMES, detectDriver, findDriver } from "../../drivers/registry.ts";
+import { failedPrecondition } from "../../errors.ts";
+import type { ModelConfig } from "../config/model-config.ts";
+import { type FolderEntry, listFolder } from "./list-folder.ts";
+import { parseVersion } from "./parse-version.ts";
+
+/** Number of names that a message lists. */
+const MAX_NAMED = 5;
+
+/** Path of a version's model, and the driver that loads it. */
+export interface LocatedModel {
+  readonly path: string;
+  readonly driver: string;
+}
+
+/** Finds the model of a version's path and its driver; throws `failed_precondition` where there is none, or no driver for it. */
+export async function locateModel(
+  path: string,
+  { driver, file }: Pick<ModelConfig, "driver" | "file">,
+): Promise<LocatedModel> {
+  const model = file === undefined ? await findModel(path, driver) : join(path, file);
+  if (driver !== undefined) return { path: model, driver };
+  return { path: model, driver: (await detectDriver(model)).driver.name };
+}
+
+/**
+ * The model that a path means: a file is itself, a folder that a driver loads as a whole too, and a folder with one model in it is that
+ * model. Of several the one called `model` counts. A folder without any is returned as it is, so that a driver says what is wrong.
+ * Throws `failed_precondition` for a folder with several, and for one with versions of a model.
+ */
+export async function findModel(path: string, driver?: string): Promise<string> {
+  // A user's own driver knows better what its folders are.
+  if (driver !== undefined && !DRIVER_NAMES.includes(driver)) return path;
+  if (!(await isFolder(path)) || (await isDetected(path, driver))) return path;
+  const entries = await listFolder(path);
+  const models = await modelsIn(entries, driver);
+  const [only, second] = models;
+  if (only === undefined) assertNoVersions(path, entries);
+  if (only === undefined) return path;
+  if (second === undefined) return only.path;
+  assertNoVersions(path, models);
+  const named = models.filter(({ name }) => parse(name).name === "model");
+  if (named.length === 1) return (named[0] as FolderEntry).path;
+  const names = models.slice(0, MAX_NAMED).map(({ name }) => name);
+  throw failedPrecondition(
+    `The folder "${path}" has several models (${names.join(", ")}); expected one, or the path of one.`,
+  );
+}
+
+/** Refuses a folder of versions where one model is meant, and says how they are served. */
+function assertNoVersions(path: string, entries: readonly FolderEntry[]): void {
+  const isVersion = ({ kind, name }: FolderEntry) => kind === "folder" && parseVersion(name) !== undefined;
+  if (entries.length === 0 || !entries.every(isVersion)) return;
+  const names = entries.slice(0, MAX_NAMED).map(({ name }) => name);
+  throw failedPrecondition(
+    `The folder "${path}" holds versions of a model (${names.join(", ")}); expected --model ${basename(resolve(path))}=${path}, which serves them, or the path of one.`,
+  );
+}
+
+/** The entries of a folder that a driver, or that one, recognises by their names. */
+export async function modelsIn(entries: readonly FolderEntry[], driver?: string): Promise<FolderEntry[]> {
+  const models: FolderEntry[] = [];
+  for (const entry of entries) if (entry.kind !== "other" && (await isDetected(entry.path, driver))) models.push(entry);
+  return models;
+}
+
+/** Checks that any driver, or that one, recognises a path by its name. */
+export async function isDetected(path: string, driver?: string): Promise<boolean> {
+  const names = driver === undefined ? DRIVER_NAMES : [driver];
+  for (const name of names) if ((await findDriver(name)).driver.detect?.(path)) return true;
+  return false;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import type { Stats } from "node:fs";
+import { lstat, readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, parse } from "node:path";
+
+/** Identity of a version's files, without their content. */
+export interface Fingerprint {
+  /** Another one where a file came, went, or has another size or time. */
+  readonly text: string;
+  /** Time of the last change of a file, in milliseconds since 1970, by the clock of its disk. */
+  readonly changedMs: number;
+  readonly files: number;
+}
+
+/** Files of one version that are looked at; whoever changes others of a larger one must ask for a reload. */
+const MAX_FILES = 10_000;
+const MAX_DEPTH = 32;
+
+/** Fingerprints all files of a folder, links followed, or a file with those beside it whose names begin alike (weights). What cannot be read counts as such. */
+export async function fingerprintOf(path: string): Promise<Fingerprint> {
+  const walk = new Walk();
+  const stats = await statOf(path);
+  if (typeof stats !== "string" && stats.isDirectory()) await walk.folder(path, stats, 0);
+  else await walk.siblings(path);
+  return walk.finish();
+}
+
+/** Collects files, those of a folder that was met before left out. */
+class Walk {
+  readonly #hash = createHash("sha1");
+  readonly #seen = new Set<string>();
+  #changedMs = 0;
+  #files = 0;
+
+  async folder(path: string, { dev, ino }: Stats, depth: number): Promise<void> {
+    const identity = `${dev}:${ino}`;
+    if (this.#seen.has(identity) || depth > MAX_DEPTH) return;
+    this.#seen.add(identity);
+    const names = await readdir(path).catch((reason: NodeJS.ErrnoException) => this.#add(path, String(reason.code)));
+    for (const name of (names ?? []).sort()) {
+      if (this.#files >= MAX_FILES) return;
+      const child = join(path, name);
+      const stats = await statOf(child);
+      if (typeof stats !== "string" && stats.isDirectory()) await this.folder(child, stats, depth + 1);
+      else this.#add(child, stats);
+    }
+  }
+
+  async siblings(path: string): Promise<void> {
+    const stem = parse(path).name;
+    const names = await readdir(dirname(path)).catch(() => [basename(path)]);
+    for (const name of names
+      .filter((each) => each.startsWith(stem))
+      .sort()
+      .slice(0, MAX_FILES)) {
+      const sibling = join(dirname(path), name);
+      const stats = await statOf(sibling);
+      if (typeof stats === "string" || !stats.isDirectory()) this.#add(sibling, stats);
+    }
+  }
+
+  finish(): Fingerprint {
+    return { text: this.#hash.digest("base64url"), changedMs: this.#changedMs, files: this.#files };
+  }
+
+  #add(path: string, stats: Stats | string): void {
+    this.#files++;
+    const facts = typeof stats === "string" ? stats : `${stats.size} ${stats.mtimeMs} ${stats.ino}`;
+    this.#hash.update(`${path}\0${facts}\0`);
+    // Unlike the time of modification nobody sets this one: a copy that keeps times is seen too.
+    if (typeof stats !== "string") this.#changedMs = Math.max(this.#changedMs, stats.ctimeMs);
+  }
+}
+
+/** The code of the error for what cannot be looked at; of a link that leads nowhere the link's own facts. */
+async function statOf(path: string): Promise<Stats | string> {
+  try {
+    return await stat(path).catch(() => lstat(path));
+  } catch (reason) {
+    return String((reason as NodeJS.ErrnoException).code);
+  }
+}

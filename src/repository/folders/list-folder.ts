@@ -1,0 +1,76 @@
+import type { Dirent } from "node:fs";
+import { opendir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { failedPrecondition } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
+import { StampedCache } from "./stamped-cache.ts";
+
+/** Beyond this it is no folder of models; a mistaken path may be a folder of a million images. */
+const MAX_ENTRIES = 10_000;
+
+/** Every new disk of Linux has this folder, which only root may read. */
+const LOST_AND_FOUND = "lost+found";
+
+/** An entry of a folder, links followed, hidden names left out. */
+export interface FolderEntry {
+  readonly name: string;
+  readonly path: string;
+  readonly kind: "file" | "folder" | "other";
+}
+
+/** An entry as its folder has it. */
+type OwnEntry = Omit<FolderEntry, "kind"> & { readonly kind: FolderEntry["kind"] | "link" };
+
+const LISTED = new StampedCache<readonly OwnEntry[]>();
+
+/** Lists a folder in the order of names; throws `failed_precondition` for one that cannot be read, or has over 10000 entries. A link that leads nowhere, or to itself, is of the kind `other`. */
+export async function listFolder(folder: string): Promise<readonly FolderEntry[]> {
+  const entries = await LISTED.get(folder, () => readFolder(folder));
+  return Promise.all(entries.map(followLink));
+}
+
+async function readFolder(folder: string): Promise<readonly OwnEntry[]> {
+  const entries: OwnEntry[] = [];
+  try {
+    for await (const entry of await opendir(folder)) {
+      if (entry.name.startsWith(".") || entry.name === LOST_AND_FOUND) continue;
+      if (entries.length === MAX_ENTRIES) throw failedPrecondition(tooMany(folder));
+      const kind = entry.isSymbolicLink() ? "link" : kindOf(entry);
+      entries.push({ name: entry.name, path: join(folder, entry.name), kind });
+    }
+  } catch (reason) {
+    if (!isSystemError(reason)) throw reason;
+    throw failedPrecondition(
+      `The folder "${folder}" ${readProblem(reason)}; expected a folder of models or versions.`,
+      reason,
+    );
+  }
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Looks behind a link each time: that may change without the folder that it is in. */
+function followLink(entry: OwnEntry): FolderEntry | Promise<FolderEntry> {
+  const { kind } = entry;
+  return kind === "link" ? kindBehind(entry.path).then((found) => ({ ...entry, kind: found })) : { ...entry, kind };
+}
+
+function isSystemError(reason: unknown): boolean {
+  return reason instanceof Error && "syscall" in reason;
+}
+
+function tooMany(folder: string): string {
+  return `The folder "${folder}" has more than ${MAX_ENTRIES} entries; expected a folder of models or versions.`;
+}
+
+async function kindBehind(path: string): Promise<FolderEntry["kind"]> {
+  try {
+    return kindOf(await stat(path));
+  } catch {
+    return "other";
+  }
+}
+
+function kindOf(entry: Pick<Dirent, "isFile" | "isDirectory">): FolderEntry["kind"] {
+  if (entry.isDirectory()) return "folder";
+  return entry.isFile() ? "file" : "other";
+}

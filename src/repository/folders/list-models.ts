@@ -1,0 +1,70 @@
+import { basename, parse, resolve } from "node:path";
+import { failedPrecondition, publicText } from "../../errors.ts";
+import { type ModelConfig, modelConfig } from "../config/model-config.ts";
+import { isDetected } from "./find-model.ts";
+import { type FolderEntry, listFolder } from "./list-folder.ts";
+import { parseVersion } from "./parse-version.ts";
+import { readTritonConfig, TRITON_CONFIG } from "./read-triton-config.ts";
+
+/** The models of a folder. */
+export interface ModelList {
+  readonly models: readonly ModelConfig[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Lists the models of a folder: each folder in it is one, with versions or without, and each file that a driver recognises. A folder that
+ * is a model itself, or holds the versions of one, is that model. A folder whose config.pbtxt cannot be read is a model that is refused.
+ * Throws `failed_precondition` where there is none.
+ */
+export async function listModels(folder: string): Promise<ModelList> {
+  const path = resolve(folder);
+  const entries = await listFolder(path);
+  if (await isOneModel(path, entries)) return { models: [modelConfig({ name: basename(path), path })], warnings: [] };
+  const models: ModelConfig[] = [];
+  const warnings: string[] = [];
+  for (const entry of entries) {
+    const described = await describe(entry);
+    if (described === undefined) continue;
+    warnings.push(...described.warnings);
+    if (models.some(({ name }) => name === described.config.name)) warnings.push(twice(entry, described.config));
+    else models.push(described.config);
+  }
+  if (models.length > 0) return { models, warnings };
+  const expected = "expected a folder for each model, with folders of versions in it or the model itself";
+  throw failedPrecondition(
+    `The folder "${folder}" has no model${entries.length === 0 ? ", it is empty" : ""}; ${expected}.`,
+  );
+}
+
+async function isOneModel(path: string, entries: readonly FolderEntry[]): Promise<boolean> {
+  const isVersion = ({ kind, name }: FolderEntry) => kind === "folder" && parseVersion(name) !== undefined;
+  return entries.some(isVersion) || (await isDetected(path));
+}
+
+async function describe({ name, path, kind }: FolderEntry) {
+  if (kind === "file") {
+    if (!(await isDetected(path))) return undefined;
+    return { config: modelConfig({ name: parse(name).name, path }), warnings: [] };
+  }
+  if (kind === "other") return undefined;
+  const inside = await listFolder(path).catch((reason: unknown) => publicText(reason));
+  if (typeof inside === "string")
+    return { config: modelConfig({ name, path, refusal: withoutPoint(inside) }), warnings: [] };
+  if (!inside.some((entry) => entry.name === TRITON_CONFIG && entry.kind === "file"))
+    return { config: modelConfig({ name, path }), warnings: [] };
+  return readTritonConfig(path).catch((reason: unknown) => ({
+    config: modelConfig({ name, path, refusal: withoutPoint(publicText(reason)) }),
+    warnings: [],
+  }));
+}
+
+/** `emotion.onnx` beside a folder called `emotion`. */
+function twice({ path }: FolderEntry, { name }: ModelConfig): string {
+  return `${path} is left out, since there is another model called ${name}; give it another name.`;
+}
+
+/** A refusal is part of a sentence. */
+function withoutPoint(text: string): string {
+  return text.replace(/\.$/, "");
+}

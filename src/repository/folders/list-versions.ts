@@ -1,0 +1,85 @@
+import { stat } from "node:fs/promises";
+import { DRIVER_NAMES } from "../../drivers/registry.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
+import { isDetected, modelsIn } from "./find-model.ts";
+import { type FolderEntry, listFolder } from "./list-folder.ts";
+import { parseVersion } from "./parse-version.ts";
+
+/** A version of a model as it lies on disk. */
+export interface FoundVersion {
+  readonly version: bigint;
+  /** A folder, or a model's file. */
+  readonly path: string;
+}
+
+/** The versions at a model's path. */
+export interface VersionList {
+  /** Each number once, in ascending order. */
+  readonly versions: readonly FoundVersion[];
+  /** Folders that are the same version as another one, and the like. */
+  readonly warnings: readonly string[];
+}
+
+/** Version of a model where there is no folder of versions. */
+export const FLAT_VERSION = 1n;
+
+/**
+ * Lists the versions at a path: the folders in it whose names are numbers, whatever the driver; without any the path itself, a file or a
+ * folder with a model in it, is version 1. Throws `not_found` that says what was found where there is neither, `failed_precondition` for a
+ * path that cannot be read.
+ */
+export async function listVersions(path: string, driver?: string): Promise<VersionList> {
+  if (!(await isFolder(path))) return flat(path);
+  const entries = await listFolder(path);
+  const numbered = entries.filter(({ kind, name }) => kind === "folder" && parseVersion(name) !== undefined);
+  if (numbered.length > 0) return distinct(numbered);
+  const isOwnDriver = driver !== undefined && !DRIVER_NAMES.includes(driver);
+  if (isOwnDriver || (await isDetected(path)) || (await modelsIn(entries.filter(isFile))).length > 0) return flat(path);
+  throw new ServingError("not_found", noVersion(path, entries));
+}
+
+function flat(path: string): VersionList {
+  return { versions: [{ version: FLAT_VERSION, path }], warnings: [] };
+}
+
+function isFile({ kind }: FolderEntry): boolean {
+  return kind === "file";
+}
+
+/** Of `1` and `001` the shorter name counts. */
+function distinct(entries: readonly FolderEntry[]): VersionList {
+  const byVersion = new Map<bigint, FolderEntry>();
+  const warnings: string[] = [];
+  for (const entry of entries.toSorted((a, b) => a.name.length - b.name.length)) {
+    const version = parseVersion(entry.name) as bigint;
+    const taken = byVersion.get(version);
+    if (taken === undefined) byVersion.set(version, entry);
+    else
+      warnings.push(`The folders ${taken.path} and ${entry.path} are both version ${version}; the first one counts.`);
+  }
+  const versions = Array.from(byVersion, ([version, { path }]) => ({ version, path }));
+  return { versions: versions.sort((a, b) => (a.version < b.version ? -1 : 1)), warnings };
+}
+
+/** Names that a message lists. */
+const MAX_NAMED = 5;
+
+function noVersion(path: string, entries: readonly FolderEntry[]): string {
+  const expected = "expected folders of versions, named by numbers such as 1, or one model";
+  if (entries.length === 0) return `The folder "${path}" is empty; ${expected}.`;
+  const names = entries.slice(0, MAX_NAMED).map(({ name, kind }) => (kind === "folder" ? `${name}/` : name));
+  const more = entries.length - names.length;
+  return `The folder "${path}" holds ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}; ${expected}.`;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    const stats = await stat(path);
+    if (stats.isDirectory() || stats.isFile()) return stats.isDirectory();
+  } catch (reason) {
+    throw failedPrecondition(`The model "${path}" ${readProblem(reason)}; expected a file or a folder.`, reason);
+  }
+  // A pipe would be waited for.
+  throw failedPrecondition(`The model "${path}" is neither a file nor a folder; expected one of them.`);
+}

@@ -1,0 +1,31 @@
+import { join } from "node:path";
+import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
+import { Findings } from "../config/findings.ts";
+import type { ModelConfig } from "../config/model-config.ts";
+import { readConfigText } from "../config/read-config-text.ts";
+import { readTriton } from "../formats/triton.ts";
+import { StampedCache } from "./stamped-cache.ts";
+
+/** The name of the file by which a folder is a model of Triton's. */
+export const TRITON_CONFIG = "config.pbtxt";
+
+/** A model as its own folder describes it, and what of that changes nothing here. */
+export interface DescribedModel {
+  readonly config: ModelConfig;
+  readonly warnings: readonly string[];
+}
+
+/** Reads the config.pbtxt of a model's folder; throws `invalid_argument` with everything that is wrong, `failed_precondition` for a file that cannot be read. */
+export function readTritonConfig(folder: string): Promise<DescribedModel> {
+  const file = join(folder, TRITON_CONFIG);
+  return READ.get(file, () => readAgain(file, folder));
+}
+
+const READ = new StampedCache<DescribedModel>();
+
+async function readAgain(file: string, folder: string): Promise<DescribedModel> {
+  const findings = new Findings();
+  const config = readTriton(parseTextFormat(await readConfigText(file), file), { findings, folder });
+  findings.assertNone();
+  return { config: config as ModelConfig, warnings: findings.warnings };
+}

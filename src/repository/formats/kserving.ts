@@ -1,0 +1,99 @@
+import type { ConfigEntry, ConfigMap, ConfigNode } from "../../codecs/config/config-node.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import type { FieldValues } from "../config/field-table.ts";
+import { type ModelConfig, modelConfig } from "../config/model-config.ts";
+import { MODEL_FIELDS } from "../config/model-fields.ts";
+import { readFields } from "../config/read-fields.ts";
+import { type ConfigSource, pathIn, remotePathRefusal } from "./config-source.ts";
+
+/** Our own configuration file. */
+export interface OwnConfig {
+  readonly models: readonly ModelConfig[];
+  /** Server settings by the names of their flags. */
+  readonly settings: readonly ConfigEntry[];
+}
+
+/** The one key beside the settings. */
+const MODELS_KEY = "models";
+
+/** Reads our own configuration file; `settingNames` are the settings that it may have. */
+export function readOwnConfig(node: ConfigMap, settingNames: readonly string[], source: ConfigSource): OwnConfig {
+  const known = [MODELS_KEY, ...settingNames];
+  const settings: ConfigEntry[] = [];
+  let models: ConfigNode | undefined;
+  for (const entry of node.entries) {
+    if (entry.key === MODELS_KEY) models = entry.value;
+    else if (settingNames.includes(entry.key)) settings.push(entry);
+    // For editors: where the schema lies.
+    else if (entry.key !== "$schema") {
+      const hint = didYouMean(entry.key, known);
+      source.findings.error(
+        entry.place,
+        `There is no setting "${entry.key}".${hint} Expected ${MODELS_KEY}, or a flag's name without dashes before it, such as http-port.`,
+      );
+    }
+  }
+  return { settings, models: models === undefined ? [] : readModels(models, source) };
+}
+
+function readModels(node: ConfigNode, source: ConfigSource): ModelConfig[] {
+  const table = { models: { type: "group", fields: MODEL_FIELDS, repeated: true } } as const;
+  const wrapped = {
+    kind: "map",
+    place: node.place,
+    entries: [{ key: MODELS_KEY, place: node.place, value: node }],
+  } as const;
+  const fields = readFields(wrapped, table, { ...source, whose: "The file" });
+  return (fields?.models ?? []).flatMap((model) => toModelConfig(model, node, source) ?? []);
+}
+
+type Fields = FieldValues<typeof MODEL_FIELDS>;
+
+function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSource): ModelConfig | undefined {
+  const { name, path, driver, stages, hooks, options, batching, images, versions, labels, ...others } = fields;
+  const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, ...rest } = others;
+  const problem = problemOf(fields);
+  if (problem !== undefined) {
+    source.findings.error(place, problem);
+    return undefined;
+  }
+  const refusal = path === undefined ? undefined : remotePathRefusal(path);
+  return modelConfig({
+    name,
+    options: { ...options, ...batching, ...images },
+    ...rest,
+    ...(path !== undefined && { path: refusal === undefined ? pathIn(source, path) : path }),
+    ...(driver !== undefined && { driver: driverIn(source, driver) }),
+    ...(stages !== undefined && { stages: stages.map((stage) => toStage(stage, path !== undefined, source)) }),
+    ...(hooks !== undefined && { hooks: pathIn(source, hooks) }),
+    ...(versions !== undefined && { versions }),
+    ...(labels !== undefined && { labels }),
+    ...(maxQueue !== undefined && { maxQueue }),
+    ...(maxQueueBytes !== undefined && { maxQueueBytes }),
+    ...(refusal !== undefined && { refusal }),
+  });
+}
+
+function problemOf({ name, path, driver, stages }: Fields): string | undefined {
+  if (stages === undefined && path === undefined && driver === undefined)
+    return `The model "${name}" has neither path, driver nor stages; expected one of them.`;
+  if (stages === undefined) return undefined;
+  if (stages.length === 0) return `The model "${name}" has no stage; expected at least one under stages.`;
+  return driver === undefined
+    ? undefined
+    : `The model "${name}" has both driver and stages; give each stage its driver.`;
+}
+
+function toStage(stage: NonNullable<Fields["stages"]>[number], isVersioned: boolean, source: ConfigSource) {
+  const { path, driver } = stage;
+  return {
+    ...stage,
+    ...(path !== undefined && { path: isVersioned ? path : pathIn(source, path) }),
+    ...(driver !== undefined && { driver: driverIn(source, driver) }),
+  };
+}
+
+/** A name, or the path of a driver file. */
+function driverIn(source: ConfigSource, driver: string): string {
+  return /[/\\]/.test(driver) ? pathIn(source, driver) : driver;
+}

@@ -1,0 +1,72 @@
+import { resolve } from "node:path";
+import type { ConfigNode } from "../../codecs/config/config-node.ts";
+import type { RawOptions } from "../../drivers/option-table.ts";
+import type { FieldKind, FieldValues } from "../config/field-table.ts";
+import { type ModelConfig, modelConfig } from "../config/model-config.ts";
+import { jsonOf, readFields } from "../config/read-fields.ts";
+import { type ConfigSource, remotePathRefusal } from "./config-source.ts";
+
+const PATHS = {
+  type: "custom",
+  expected: "folders, separated by commas",
+  read: (node: ConfigNode) =>
+    node.kind === "scalar" ? node.text : node.kind === "list" ? node.items.map(textOf).join(",") : undefined,
+  schema: {},
+} as const satisfies FieldKind;
+
+function textOf(node: ConfigNode): string {
+  return node.kind === "scalar" ? node.text : "";
+}
+
+const MODEL_FIELDS = {
+  name: { type: "text", required: true },
+  base_path: { type: "text", required: true },
+  platform: { type: "text" },
+  session_config: { type: "any" },
+  custom_op_paths: PATHS,
+} as const;
+
+/** The keys of Simple TensorFlow Serving's `model_config_file`. */
+const FILE_FIELDS = {
+  model_config_list: { type: "group", fields: MODEL_FIELDS, repeated: true, required: true },
+} as const;
+
+/** Its platforms that a driver runs. */
+const DRIVERS: Readonly<Record<string, string>> = {
+  tensorflow: "tensorflow",
+  onnx: "onnx",
+  pytorch_onnx: "onnx",
+  scikitlearn: "sklearn",
+  xgboost: "xgboost",
+};
+
+/** Reads Simple TensorFlow Serving's `model_config_file`. */
+export function readSimpleTensorflowServing(node: ConfigNode, source: ConfigSource): ModelConfig[] {
+  const options = { ...source, ignoresUnknown: true, whose: "The model_config_file" };
+  const fields = readFields(node, FILE_FIELDS, options);
+  return (fields?.model_config_list ?? []).map(toModelConfig);
+}
+
+/** Relative paths go out from where the program was started, as there. */
+function toModelConfig(fields: FieldValues<typeof MODEL_FIELDS>): ModelConfig {
+  const { name, base_path: path, platform = "tensorflow" } = fields;
+  const driver = Object.hasOwn(DRIVERS, platform) ? DRIVERS[platform] : undefined;
+  const unknown = `${name} is of the platform ${platform}, for which there is no driver; expected one of ${Object.keys(DRIVERS).join(", ")}`;
+  const refusal = driver === undefined ? unknown : remotePathRefusal(path);
+  return modelConfig({
+    name,
+    path: remotePathRefusal(path) === undefined ? resolve(path) : path,
+    options: toOptions(fields),
+    ...(driver !== undefined && { driver }),
+    ...(refusal !== undefined && { refusal }),
+  });
+}
+
+function toOptions({ session_config, custom_op_paths }: FieldValues<typeof MODEL_FIELDS>): RawOptions {
+  const session = session_config === undefined ? "{}" : jsonOf(session_config);
+  const folders = (custom_op_paths ?? "").split(",").filter((folder) => folder.trim() !== "");
+  return {
+    ...(session !== "{}" && { session_config: session }),
+    ...(folders.length > 0 && { custom_op_paths: folders.map((folder) => resolve(folder.trim())).join(",") }),
+  };
+}

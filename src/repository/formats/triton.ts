@@ -1,0 +1,167 @@
+import { basename, join } from "node:path";
+import type { ConfigNode } from "../../codecs/config/config-node.ts";
+import type { RawOptions } from "../../drivers/option-table.ts";
+import { DRIVER_NAMES } from "../../drivers/registry.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { FieldValues } from "../config/field-table.ts";
+import { type ModelConfig, modelConfig } from "../config/model-config.ts";
+import { jsonOf, readFields } from "../config/read-fields.ts";
+import type { ConfigSource } from "./config-source.ts";
+import { TRITON_FIELDS } from "./triton-fields.ts";
+import { toVersionPolicy } from "./version-policy-fields.ts";
+
+type Fields = FieldValues<typeof TRITON_FIELDS>;
+
+/** Reads Triton's config.pbtxt, which lies in the model's folder; undefined where the findings say why it is none. */
+export function readTriton(node: ConfigNode, source: ConfigSource): ModelConfig | undefined {
+  const fields = readFields(node, TRITON_FIELDS, { ...source, whose: "The config.pbtxt" });
+  if (fields === undefined) return undefined;
+  const name = basename(source.folder);
+  const driver = driverOf(fields);
+  const refusal = refusalOf(fields, driver, name);
+  return modelConfig({
+    name,
+    path: source.folder,
+    versions: toVersionPolicy(fields.version_policy),
+    options: {
+      ...batchingOptions(fields),
+      ...parameterOptions(fields, driver, { node, source }),
+      ...tensorOptions(fields, driver),
+    },
+    ...(driver !== undefined && { driver }),
+    ...(fields.default_model_filename !== undefined && { file: fields.default_model_filename }),
+    ...instancesOf(fields),
+    expected: {
+      inputs: (fields.input ?? []).map((one) => toSpec(one, fields)),
+      outputs: (fields.output ?? []).map((one) => toSpec(one, fields)),
+    },
+    ...(refusal !== undefined && { refusal }),
+  });
+}
+
+/** Triton's backends that a driver stands in for. Platforms are names of old for a backend with a kind of file. */
+const DRIVERS: Readonly<Record<string, string>> = {
+  onnxruntime: "onnx",
+  onnxruntime_onnx: "onnx",
+  tensorflow: "tensorflow",
+  tensorflow_savedmodel: "tensorflow",
+  tensorflow_graphdef: "tensorflow",
+  openvino: "openvino",
+  pytorch: "pytorch",
+  pytorch_libtorch: "pytorch",
+};
+
+/** A driver's own name does no harm, but Triton's python backend is another thing than our driver. */
+function driverOf({ platform, backend }: Fields): string | undefined {
+  const name = backend ?? platform ?? "";
+  if (Object.hasOwn(DRIVERS, name)) return DRIVERS[name];
+  return name !== "python" && DRIVER_NAMES.includes(name) ? name : undefined;
+}
+
+function refusalOf(fields: Fields, driver: string | undefined, folder: string): string | undefined {
+  const {
+    name,
+    platform,
+    backend = platform,
+    ensemble_scheduling,
+    sequence_batching,
+    model_transaction_policy,
+  } = fields;
+  if (ensemble_scheduling !== undefined || backend === "ensemble")
+    return `${folder} is an ensemble, which is not served here; a hook file chains models`;
+  if (backend !== undefined && driver === undefined) {
+    const backends = Object.keys(DRIVERS).filter((one) => !one.includes("_"));
+    return `${folder} has the backend ${backend}, for which there is no driver; expected one of ${backends.join(", ")}`;
+  }
+  if (name !== undefined && name !== folder)
+    return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
+  if (sequence_batching !== undefined) return `${folder} batches sequences of requests, which is not done here`;
+  if (model_transaction_policy?.decoupled) return `${folder} is decoupled: it answers a request more or less than once`;
+  return undefined;
+}
+
+/** Triton puts requests together only where dynamic_batching is there. */
+function batchingOptions({ max_batch_size: rows = 0, dynamic_batching: dynamic }: Fields): RawOptions {
+  if (rows === 0 || dynamic === undefined) return {};
+  return { max_batch_size: String(rows), batch_timeout_us: String(dynamic.max_queue_delay_microseconds ?? 0) };
+}
+
+/** Parameters of Triton's backends, by driver, and what they are called here. */
+const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  onnx: { intra_op_thread_count: "intra_op_threads", inter_op_thread_count: "inter_op_threads" },
+  tensorflow: {
+    TF_NUM_INTRA_THREADS: "intra_op_threads",
+    TF_NUM_INTER_THREADS: "inter_op_threads",
+    TF_GRAPH_TAG: "tags",
+    TF_SIGNATURE_DEF: "model_signature",
+  },
+  openvino: {
+    CPU_EXTENSION_PATH: "extension",
+    INFERENCE_NUM_THREADS: "inference_threads",
+    CPU_THREADS_NUM: "inference_threads",
+    NUM_STREAMS: "num_streams",
+    CPU_THROUGHPUT_STREAMS: "num_streams",
+    PERFORMANCE_HINT: "performance_hint",
+    TARGET_DEVICE: "device",
+  },
+};
+
+interface Read {
+  readonly node: ConfigNode;
+  readonly source: ConfigSource;
+}
+
+function parameterOptions({ parameters, model_operations }: Fields, driver = "", { node, source }: Read): RawOptions {
+  const known = PARAMETERS[driver] ?? {};
+  const options: Record<string, string> = {};
+  for (const [key, { string_value: value }] of parameters ?? []) {
+    const text = value?.kind === "scalar" ? value.text : value === undefined ? "" : jsonOf(value);
+    if (Object.hasOwn(known, key)) options[known[key] as string] = text;
+    else source.findings.warn(value?.place ?? node.place, `The parameter "${key}" changes nothing here.`);
+  }
+  const libraries = (model_operations?.op_library_filename ?? []).map((file) => join(source.folder, file));
+  if (libraries.length > 0 && driver === "tensorflow") options.custom_op_paths = libraries.join(",");
+  else if (libraries.length > 0) source.findings.warn(node.place, '"model_operations" changes nothing here.');
+  return options;
+}
+
+/** A frozen graph and TorchScript do not say themselves what goes in and out. */
+function tensorOptions(fields: Fields, driver: string | undefined): RawOptions {
+  const { input = [], output = [], platform } = fields;
+  if (input.length === 0 || output.length === 0) return {};
+  const outputs = output.map(({ name }) => name).join(",");
+  if (platform === "tensorflow_graphdef") return { inputs: input.map(({ name }) => name).join(","), outputs };
+  if (driver !== "pytorch") return {};
+  const inputs = input.map((one) => {
+    const { name, dtype, shape = [] } = toSpec(one, fields);
+    return `${name}:${dtype}[${shape.join(",")}]`;
+  });
+  return { inputs: inputs.join(","), outputs };
+}
+
+/** Groups without a number have one copy each. */
+function instancesOf({ instance_group: groups = [] }: Fields): { readonly instances?: number } {
+  const instances = groups.reduce((sum, { count }) => sum + (count || 1), 0);
+  return instances === 0 ? {} : { instances };
+}
+
+const DTYPES: Readonly<Record<string, DType>> = {
+  TYPE_FP16: "float16",
+  TYPE_FP32: "float32",
+  TYPE_FP64: "float64",
+  TYPE_BF16: "bfloat16",
+  TYPE_STRING: "bytes",
+};
+
+type TensorFields = NonNullable<Fields["input"]>[number];
+
+/** As the model has it: its reshape counts, and the batch comes before the dimensions where there is one. */
+function toSpec(
+  { name, data_type, dims = [], reshape }: TensorFields,
+  { max_batch_size: rows = 0 }: Fields,
+): TensorSpec {
+  const own = reshape?.shape ?? (reshape === undefined ? dims : []);
+  const dtype = DTYPES[data_type ?? ""] ?? ((data_type ?? "").replace("TYPE_", "").toLowerCase() as DType);
+  return { name, dtype, shape: rows > 0 ? [-1, ...own] : own };
+}

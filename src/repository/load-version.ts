@@ -1,0 +1,70 @@
+import { join, resolve } from "node:path";
+import type { Servable } from "../serving/servable.ts";
+import { assertExpected } from "./check-expected.ts";
+import type { ModelConfig } from "./config/model-config.ts";
+import { findHooks } from "./folders/find-hooks.ts";
+import type { FoundVersion } from "./folders/list-versions.ts";
+import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
+import type { ModelOptions } from "./model-options.ts";
+
+/** One version of a model, to be loaded. */
+export interface WantedVersion {
+  readonly config: ModelConfig;
+  readonly found: FoundVersion;
+  readonly signal: AbortSignal;
+}
+
+/** Loads one version as its model's configuration says; rejects when the signal aborts, and frees what it has loaded as soon as that is possible. */
+export async function loadVersion({ config, found, signal }: WantedVersion, options: LoadOptions): Promise<Servable> {
+  const loading = load(config, found, { ...ownOptions(config, options), signal });
+  const { servable, models } = await unlessAborted(loading, signal);
+  try {
+    assertExpected(config, models);
+    return servable;
+  } catch (reason) {
+    await servable.close();
+    throw reason;
+  }
+}
+
+async function load(config: ModelConfig, { version, path }: FoundVersion, options: LoadOptions) {
+  const hooks = (await findHooks(path)) ?? config.hooks;
+  const source = { name: config.name, version, stages: stagesOf(config, path), options: config.options };
+  return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options);
+}
+
+/** The model's own settings before the server's. */
+function ownOptions({ name, workers, instances, threads }: ModelConfig, options: LoadOptions): LoadOptions {
+  return {
+    ...options,
+    log: options.log.child({ model: name }),
+    ...(workers !== undefined && { workers }),
+    ...(instances !== undefined && { instances }),
+    ...(threads !== undefined && { threads }),
+  };
+}
+
+/** A stage's path is relative to the version's folder, where there is one. */
+function stagesOf({ stages, driver, file }: ModelConfig, folder: string): ModelOptions[] {
+  if (stages === undefined)
+    return [{ path: file === undefined ? folder : join(folder, file), ...(driver !== undefined && { driver }) }];
+  return stages.map(({ path, ...stage }) => ({ ...stage, ...(path !== undefined && { path: resolve(folder, path) }) }));
+}
+
+/** A load in native code cannot be stopped: nobody waits for it, and what it has loaded in the end is freed. */
+async function unlessAborted(loading: Promise<LoadedServable>, signal: AbortSignal): Promise<LoadedServable> {
+  let stop = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop);
+  });
+  try {
+    return await Promise.race([loading, aborted]);
+  } catch (reason) {
+    loading.then(({ servable }) => servable.close()).catch(() => {});
+    throw reason;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { failedPrecondition } from "../errors.ts";
+import type { AspiredModel, AspiredVersion } from "../serving/aspired-model.ts";
+import type { ModelConfig } from "./config/model-config.ts";
+import { chooseVersions } from "./config/version-policy.ts";
+import { chosenVersions } from "./folders/chosen-versions.ts";
+import { fingerprintOf } from "./folders/fingerprint.ts";
+import type { FoundVersion } from "./folders/list-versions.ts";
+import type { LoadOptions } from "./load-servable.ts";
+import { loadVersion } from "./load-version.ts";
+
+/** A model's versions as its policy chooses them of what is there now. */
+export interface ModelLook {
+  readonly model: AspiredModel;
+  /** Versions that are there, chosen or not. */
+  readonly available: ReadonlySet<bigint>;
+  readonly warnings: readonly string[];
+}
+
+/** Decides on a version whose files changed last at that time: itself, what is to be served in its place, or undefined for one that does not count yet. */
+export type Settle = (version: AspiredVersion, changedMs: number) => AspiredVersion | undefined;
+
+/**
+ * Lists a model's versions and fingerprints their files; throws `not_found` where there is none, `failed_precondition` where nothing can
+ * be listed, or the model is refused.
+ */
+export async function lookAtModel(config: ModelConfig, options: LoadOptions, settle: Settle): Promise<ModelLook> {
+  if (config.refusal !== undefined) throw failedPrecondition(`${config.refusal}.`);
+  const { available, warnings } = await chosenVersions(config);
+  const shared = await sharedFingerprint(config);
+  const settled = new Map<FoundVersion, AspiredVersion | undefined>();
+  for (;;) {
+    const usable = available.filter((found) => !settled.has(found) || settled.get(found) !== undefined);
+    const chosen = chooseVersions(config.versions, usable);
+    const fresh = chosen.filter((found) => !settled.has(found));
+    if (fresh.length === 0)
+      return { model: toModel(config, chosen, settled), available: numbersOf(available), warnings };
+    for (const found of fresh) {
+      const { text, changedMs } = found.path === "" ? WITHOUT_FILES : await fingerprintOf(found.path);
+      const load = (signal: AbortSignal) => loadVersion({ config, found, signal }, options);
+      settled.set(found, settle({ version: found.version, fingerprint: `${text}${shared}`, load }, changedMs));
+    }
+  }
+}
+
+function numbersOf(versions: readonly FoundVersion[]): ReadonlySet<bigint> {
+  return new Set(versions.map(({ version }) => version));
+}
+
+const WITHOUT_FILES = { text: "", changedMs: 0 };
+
+function toModel(
+  { name, labels, maxQueue, maxQueueBytes }: ModelConfig,
+  chosen: readonly FoundVersion[],
+  settled: ReadonlyMap<FoundVersion, AspiredVersion | undefined>,
+): AspiredModel {
+  const versions = chosen.map((found) => settled.get(found) as AspiredVersion);
+  return { name, labels: Object.fromEntries(labels), versions, maxQueue, maxQueueBytes };
+}
+
+/** Changes with the model's settings, and with files that all its versions share. */
+async function sharedFingerprint(config: ModelConfig): Promise<string> {
+  const { name, path, driver, stages, hooks, options, workers, instances, threads, file, expected } = config;
+  const settings = [name, path, driver, stages, options, workers, instances, threads, file, expected];
+  const hash = createHash("sha1").update(JSON.stringify(settings));
+  const hookFiles = typeof hooks === "string" ? [hooks] : [];
+  for (const file of [...hookFiles, ...stagePaths(config)]) hash.update((await fingerprintOf(file)).text);
+  return hash.digest("base64url");
+}
+
+/** Those that lie in no version's folder. */
+function stagePaths({ path, stages = [] }: ModelConfig): string[] {
+  return path === undefined ? stages.flatMap((stage) => stage.path ?? []) : [];
+}

@@ -1,0 +1,92 @@
+import type { AspiredModel } from "../serving/aspired-model.ts";
+import { FolderWatches } from "./folder-watches.ts";
+import type { LookOptions, ModelRepository } from "./model-repository.ts";
+
+/** A change in a folder is seldom alone: the look waits for so many milliseconds. */
+const CHANGE_MS = 50;
+/** After a look comes a rest of so many times its duration, since the disk may be slow and the files many, */
+const IDLE_SHARE = 20;
+/** but of so many polls at most. */
+const MAX_POLLS = 10;
+
+/** And begins so many milliseconds after the one before at the earliest: a log file may lie in the same folder. */
+const MIN_IDLE_MS = 250;
+
+/** Settings of polling. */
+export interface PollOptions {
+  /** Milliseconds between two looks; 0 = none but those on request. */
+  readonly pollMs: number;
+  /** Told of what should be served when that has changed. */
+  readonly onChange: (models: readonly AspiredModel[]) => void;
+}
+
+/** Looks at a repository again and again, and at once when one of its folders says that it has changed. */
+export class RepositoryPoll {
+  readonly #repository: ModelRepository;
+  readonly #options: PollOptions;
+  readonly #watches = new FolderWatches(() => this.#soon());
+  #timer: NodeJS.Timeout | undefined;
+  #text = "";
+  /** On the clock of performance.now(). */
+  #idleUntil = 0;
+  #isStopped = false;
+
+  constructor(repository: ModelRepository, options: PollOptions) {
+    this.#repository = repository;
+    this.#options = options;
+  }
+
+  /** Looks now, and takes files as they are, or those of one model alone; the first look throws what is wrong with the descriptions of the models. */
+  async look(name?: string): Promise<void> {
+    await this.#look({ atOnce: name ?? true });
+    this.#next(this.#options.pollMs);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#watches.stop();
+  }
+
+  async #look(options: LookOptions): Promise<void> {
+    const models = await this.#repository.look(options);
+    if (this.#isStopped) return;
+    if (this.#options.pollMs > 0) this.#watches.follow(this.#repository.folders);
+    const text = textOf(models);
+    if (text === this.#text) return;
+    this.#text = text;
+    this.#options.onChange(models);
+  }
+
+  #soon(): void {
+    this.#next(CHANGE_MS);
+  }
+
+  #next(delayMs: number): void {
+    clearTimeout(this.#timer);
+    if (this.#isStopped || this.#options.pollMs === 0) return;
+    const waitMs = Math.max(delayMs, this.#idleUntil - performance.now());
+    this.#timer = setTimeout(() => void this.#poll(), waitMs).unref();
+  }
+
+  async #poll(): Promise<void> {
+    const started = performance.now();
+    await this.#look({});
+    const ended = performance.now();
+    const { pollMs } = this.#options;
+    const restMs = Math.min(IDLE_SHARE * (ended - started), MAX_POLLS * pollMs);
+    this.#idleUntil = ended + Math.max(restMs, Math.min(pollMs, MIN_IDLE_MS));
+    this.#next(pollMs);
+  }
+}
+
+/** Equal where the same should be served. */
+function textOf(models: readonly AspiredModel[]): string {
+  const parts = models.map(({ name, labels = {}, versions, maxQueue, maxQueueBytes }) => [
+    name,
+    [maxQueue, maxQueueBytes],
+    Object.entries(labels).map(([label, version]) => [label, String(version)]),
+    versions.map(({ version, fingerprint }) => [String(version), fingerprint]),
+  ]);
+  return JSON.stringify(parts);
+}

@@ -1,0 +1,83 @@
+import { invalidArgument } from "../errors.ts";
+import { kindOf } from "../hooks/kind-of.ts";
+import type { NamedModelOptions } from "./named-model.ts";
+import {
+  checkMembers,
+  checkTexts,
+  HOOKS_CHECK,
+  integerCheck,
+  isObject,
+  OBJECT_CHECK,
+  type OptionCheck,
+  TEXT_CHECK,
+} from "./option-check.ts";
+
+const isVersion = (value: unknown) =>
+  (typeof value === "bigint" && value >= 0n && value < 2n ** 63n) ||
+  (Number.isSafeInteger(value) && Number(value) >= 0);
+
+const STAGES: OptionCheck = {
+  expected: 'an array of stages, such as [{ path: "model.onnx" }]',
+  accepts: (value) => Array.isArray(value) && value.length > 0,
+};
+
+const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck } = {
+  path: TEXT_CHECK,
+  driver: TEXT_CHECK,
+  stages: STAGES,
+  hooks: HOOKS_CHECK,
+  options: OBJECT_CHECK,
+  versions: {
+    expected: '"latest", "all", { latest: COUNT } or an array of versions',
+    accepts: (value) =>
+      value === "latest" ||
+      value === "all" ||
+      (Array.isArray(value) && value.every(isVersion)) ||
+      (isObject(value) && Object.keys(value).join() === "latest" && integerCheck(1).accepts(value.latest)),
+  },
+  labels: {
+    expected: "an object of versions by label, such as { stable: 1 }",
+    accepts: (value) => isObject(value) && Object.values(value).every(isVersion),
+  },
+  workers: integerCheck(0),
+  instances: integerCheck(1),
+  threads: integerCheck(1),
+  maxQueue: integerCheck(1),
+  maxQueueBytes: integerCheck(1, 2 ** 31 - 1, ", in bytes"),
+};
+
+const STAGE = {
+  driver: TEXT_CHECK,
+  path: { expected: "a text", accepts: (value: unknown) => typeof value === "string" },
+  options: OBJECT_CHECK,
+};
+
+/** Options of a named model that were checked as the command line checks its flags; throws `invalid_argument` with the option, what came and what is expected. */
+export function checkedModel<Given extends NamedModelOptions | undefined>(name: string, model: Given): Given {
+  if (name === "") throw invalidArgument("A model's name is empty; expected the name that clients call.");
+  if (model !== undefined) checkModel(`models.${name}`, model);
+  return model;
+}
+
+function checkModel(place: string, model: unknown): void {
+  if (!isObject(model))
+    throw invalidArgument(`${place} is ${kindOf(model)}; expected an object such as { path: "model.onnx" }.`);
+  checkMembers(`${place}.`, model, MODEL);
+  checkTexts(`${place}.options`, model.options);
+  if (model.path === undefined && model.driver === undefined && model.stages === undefined)
+    throw invalidArgument(`${place} has neither path, driver nor stages; expected one of them.`);
+  if (model.driver !== undefined && model.stages !== undefined)
+    throw invalidArgument(`${place} has a driver and stages; expected one of them.`);
+  if (model.stages !== undefined) checkStages(`${place}.stages`, model.stages as readonly unknown[]);
+}
+
+/** Checks the stages of a pipeline, as {@link checkedModel} does. */
+export function checkStages(place: string, stages: readonly unknown[]): void {
+  for (const [index, stage] of stages.entries()) {
+    const here = `${place}[${index}]`;
+    if (!isObject(stage))
+      throw invalidArgument(`${here} is ${kindOf(stage)}; expected an object such as { path: "model.onnx" }.`);
+    checkMembers(`${here}.`, stage, STAGE);
+    checkTexts(`${here}.options`, stage.options);
+  }
+}

@@ -1,0 +1,53 @@
+import { resolve } from "node:path";
+import type { RawOptions } from "../drivers/option-table.ts";
+import type { Hooks } from "../hooks/hooks.ts";
+import { type ModelConfig, modelConfig } from "../repository/config/model-config.ts";
+import type { VersionPolicy } from "../repository/config/version-policy.ts";
+import type { ModelOptions } from "../repository/model-options.ts";
+import type { QueueLimits } from "../serving/model-queue.ts";
+
+/** One of the models that clients call by name, as `createServer` and `server.load` take it. */
+export interface NamedModelOptions extends QueueLimits {
+  /** A file, a folder with the model in it, or a folder of versions: 1, 2, … */
+  readonly path?: string;
+  /** A driver's name or the path of a user's own; left out = told by the path. */
+  readonly driver?: string;
+  /** The stages of a pipeline, in place of a driver; their paths are relative to the version's folder where there is a {@link path}. */
+  readonly stages?: readonly ModelOptions[];
+  /** A hook file's path, or hooks as they are; a version's folder may have its own file. */
+  readonly hooks?: string | Hooks;
+  /** `-o` options for all drivers and the hooks. */
+  readonly options?: RawOptions;
+  /** Versions to serve of those that are there. Default `latest`: the highest. */
+  readonly versions?: "latest" | "all" | { readonly latest: number } | readonly (number | bigint)[];
+  /** Versions by label. */
+  readonly labels?: Readonly<Record<string, number | bigint>>;
+  /** Threads that run the hook file. Default: the server's. */
+  readonly workers?: number;
+  /** Copies of each stage. Default: the server's. */
+  readonly instances?: number;
+  /** Threads that each copy's runtime may use. Default: the server's. */
+  readonly threads?: number;
+}
+
+/** The configuration of a named model. */
+export function toModelConfig(name: string, given: NamedModelOptions): ModelConfig {
+  const { path, driver, stages, hooks, options, versions, labels = {}, workers, instances, threads } = given;
+  const own = Object.entries({ driver, stages, options, workers, instances, threads });
+  return modelConfig({
+    ...Object.fromEntries(own.filter(([, value]) => value !== undefined)),
+    name,
+    ...(path !== undefined && { path: resolve(path) }),
+    ...(hooks !== undefined && { hooks: typeof hooks === "string" ? resolve(hooks) : hooks }),
+    ...(versions !== undefined && { versions: toPolicy(versions) }),
+    labels: new Map(Object.entries(labels).map(([label, version]) => [label, BigInt(version)])),
+  });
+}
+
+function toPolicy(versions: Exclude<NamedModelOptions["versions"], undefined>): VersionPolicy {
+  if (versions === "all") return { kind: "all" };
+  if (versions === "latest") return { kind: "latest", count: 1 };
+  return "latest" in versions
+    ? { kind: "latest", count: versions.latest }
+    : { kind: "specific", versions: versions.map(BigInt) };
+}

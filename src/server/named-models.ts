@@ -1,0 +1,72 @@
+import { aspireModel } from "../repository/aspire-model.ts";
+import type { LoadOptions } from "../repository/load-servable.ts";
+import type { AspiredModel } from "../serving/aspired-model.ts";
+import type { ModelSource } from "./model-source.ts";
+import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
+
+/** Models that the program which embeds the server describes. Their folders are looked at when they are to be loaded, and not in between. */
+export class NamedModels implements ModelSource {
+  readonly #options: Map<string, NamedModelOptions>;
+  readonly #aspired = new Map<string, AspiredModel>();
+  #load: LoadOptions | undefined;
+  #aspire: (models: readonly AspiredModel[]) => void = () => {};
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(models: Readonly<Record<string, NamedModelOptions>>) {
+    this.#options = new Map(Object.entries(models));
+  }
+
+  has(name: string): boolean {
+    return this.#options.has(name);
+  }
+
+  async start(load: LoadOptions, aspire: (models: readonly AspiredModel[]) => void): Promise<void> {
+    this.#load = load;
+    const names = [...this.#options.keys()];
+    await Promise.all(names.map((name) => this.#look(name)));
+    this.#aspire = aspire;
+    if (names.length > 0) this.#tell();
+  }
+
+  /** Adds a model, or changes one, which counts from the next {@link refresh} on. */
+  set(name: string, options: NamedModelOptions): void {
+    this.#options.set(name, options);
+  }
+
+  /** Describes these models in place of all others. */
+  replace(models: Readonly<Record<string, NamedModelOptions>>): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      this.#options.clear();
+      for (const [name, options] of Object.entries(models)) this.#options.set(name, options);
+      await Promise.all(Object.keys(models).map((name) => this.#look(name)));
+      this.#tell();
+    });
+    return this.#last;
+  }
+
+  /** One after the other, so that what was seen last counts. */
+  refresh(name: string): Promise<void> {
+    if (!this.has(name)) return Promise.resolve();
+    this.#last = this.#last.then(() => this.#look(name)).then(() => this.#tell());
+    return this.#last;
+  }
+
+  async look(): Promise<void> {
+    for (const name of this.#options.keys()) await this.refresh(name);
+  }
+
+  stop(): void {
+    this.#aspire = () => {};
+  }
+
+  async #look(name: string): Promise<void> {
+    const options = this.#options.get(name) as NamedModelOptions;
+    const model = await aspireModel(toModelConfig(name, options), this.#load as LoadOptions);
+    const { maxQueue, maxQueueBytes } = options;
+    this.#aspired.set(name, { ...model, maxQueue, maxQueueBytes });
+  }
+
+  #tell(): void {
+    this.#aspire([...this.#options.keys()].flatMap((name) => this.#aspired.get(name) ?? []));
+  }
+}

@@ -1,0 +1,67 @@
+import { invalidArgument } from "../errors.ts";
+import { kindOf } from "../hooks/kind-of.ts";
+import { didYouMean } from "../text/nearest.ts";
+
+/** One option: what it has to be, in words, and whether a value is that. */
+export interface OptionCheck {
+  readonly expected: string;
+  accepts(value: unknown): boolean;
+}
+
+/** The options of an object, by name. */
+export type OptionChecks = Readonly<Record<string, OptionCheck>>;
+
+/** Checks that a value is an object, and no array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Checks that a value is a text with something in it. */
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** An integer of a range. */
+export function integerCheck(min: number, max = Number.MAX_SAFE_INTEGER, unit = ""): OptionCheck {
+  const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
+  return {
+    expected: `an integer ${range}${unit}`,
+    accepts: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+  };
+}
+
+export const TEXT_CHECK: OptionCheck = { expected: "a text that is not empty", accepts: isText };
+export const OBJECT_CHECK: OptionCheck = { expected: "an object", accepts: isObject };
+/** Hooks, in one of their two forms. */
+export const HOOKS_CHECK: OptionCheck = {
+  expected: "a hook file's path or an object of hooks",
+  accepts: (value: unknown) => isText(value) || isObject(value),
+};
+
+/** Checks the members of an object; an option that is undefined counts as left out. Throws `invalid_argument` with the option, what came and what is expected. */
+export function checkMembers(prefix: string, given: object, known: OptionChecks): void {
+  for (const [name, value] of Object.entries(given)) {
+    const check = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (check === undefined) {
+      const names = Object.keys(known);
+      throw invalidArgument(
+        `There is no option "${prefix}${name}".${didYouMean(name, names)} Expected some of ${names.join(", ")}.`,
+      );
+    }
+    if (value !== undefined && !check.accepts(value))
+      throw invalidArgument(`${prefix}${name} is ${valueText(value)}; expected ${check.expected}.`);
+  }
+}
+
+/** Checks that the values of `-o` are texts. */
+export function checkTexts(place: string, options: unknown): void {
+  for (const [key, value] of Object.entries(options ?? {})) {
+    if (typeof value === "string") continue;
+    const hint = ["number", "boolean"].includes(typeof value) ? `: "${value}"` : "";
+    throw invalidArgument(`${place}.${key} is ${kindOf(value)}; expected a text, as after -o ${key}=${hint}.`);
+  }
+}
+
+function valueText(value: unknown): string {
+  return typeof value === "number" ? String(value) : kindOf(value);
+}

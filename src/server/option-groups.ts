@@ -1,0 +1,28 @@
+import { AccessPolicy } from "../access/access-policy.ts";
+import type { LoadOptions } from "../repository/load-servable.ts";
+import type { WireOptions } from "./open-wires.ts";
+import type { ServedModelsOptions } from "./served-models.ts";
+import type { ServerChoices } from "./server-options.ts";
+
+/** Settings of hooks and models, and what hooks may call. */
+export function toLoadOptions(choices: ServerChoices, called: Pick<LoadOptions, "remote" | "own">): LoadOptions {
+  const { workers, instances, threads, modelStallMs, log, hookTimeoutMs } = choices;
+  const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
+  const thread = { hookTimeoutMs, stallMs, memoryMb, inspect };
+  return { workers, instances, modelStallMs, ...(threads !== undefined && { threads }), thread, ...called, log };
+}
+
+/** Limits of loading. */
+export function toManagerOptions(choices: ServerChoices): ServedModelsOptions["manager"] {
+  const { loadTimeoutMs: timeoutMs, loadRetries: retries, loadRetryMs: retryMs, loadThreads: threads } = choices;
+  const { strictReadiness, allowLabelsForUnavailable } = choices;
+  return { timeoutMs, retries, retryMs, threads, strictReadiness, allowLabelsForUnavailable };
+}
+
+/** Addresses, and the settings of both transports. */
+export function toWireOptions(choices: ServerChoices): WireOptions {
+  const { host, port, http, tensorContent, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
+  const httpPort = http && { httpPort: http.port ?? 0 };
+  const policy = new AccessPolicy(choices);
+  return { host, port, ...httpPort, tensorContent, policy, accessLog, maxMessageBytes, sendTimeoutMs, log };
+}

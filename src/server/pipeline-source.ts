@@ -1,0 +1,30 @@
+import { type LoadOptions, loadServable } from "../repository/load-servable.ts";
+import type { AspiredModel } from "../serving/aspired-model.ts";
+import type { ModelSource } from "./model-source.ts";
+import type { ServerChoices } from "./server-options.ts";
+
+/** The one pipeline that a server is given as stages: version 1, whose files are read anew by each load. */
+export class PipelineSource implements ModelSource {
+  readonly #choices: ServerChoices;
+
+  constructor(choices: ServerChoices) {
+    this.#choices = choices;
+  }
+
+  async start(load: LoadOptions, aspire: (models: readonly AspiredModel[]) => void): Promise<void> {
+    const { name, stages = [], hooks, options } = this.#choices;
+    const source = { name, version: 1n, stages, options, ...(hooks !== undefined && { hooks }) };
+    const version = {
+      version: source.version,
+      fingerprint: "",
+      load: async (signal: AbortSignal) => (await loadServable(source, { ...load, signal })).servable,
+    };
+    aspire([{ name, versions: [version] }]);
+  }
+
+  async refresh(): Promise<void> {}
+
+  async look(): Promise<void> {}
+
+  stop(): void {}
+}

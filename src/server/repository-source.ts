@@ -1,0 +1,88 @@
+import { invalidArgument } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { ModelSources } from "../repository/config-sources.ts";
+import type { LoadOptions } from "../repository/load-servable.ts";
+import { ModelRepository } from "../repository/model-repository.ts";
+import { RepositoryPoll } from "../repository/repository-poll.ts";
+import type { AspiredModel } from "../serving/aspired-model.ts";
+import { servedNames } from "../serving/served-names.ts";
+import type { ModelSource } from "./model-source.ts";
+
+/** Settings of a repository that is served. */
+export interface RepositorySourceOptions {
+  /** Milliseconds between two looks; 0 = one look, at the start; negative = none but on request. */
+  readonly pollMs: number;
+  /** Names of the models that are loaded at the start, others when clients ask for them; absent = all are. */
+  readonly explicit?: readonly string[];
+  readonly log: Logger;
+}
+
+type Aspire = (models: readonly AspiredModel[]) => void;
+
+/** The models that files and folders describe, which are looked at again and again. */
+export class RepositorySource implements ModelSource {
+  readonly #sources: ModelSources;
+  readonly #options: RepositorySourceOptions;
+  readonly #wanted: Set<string> | undefined;
+  #poll: RepositoryPoll | undefined;
+  #aspire: Aspire = () => {};
+  #models: readonly AspiredModel[] = [];
+
+  constructor(sources: ModelSources, options: RepositorySourceOptions) {
+    this.#sources = sources;
+    this.#options = options;
+    this.#wanted = options.explicit && new Set(options.explicit);
+  }
+
+  /** Throws what is wrong with the descriptions of the models, and `invalid_argument` for a name to load that none has. */
+  async start(load: LoadOptions, aspire: Aspire): Promise<void> {
+    const { pollMs, log } = this.#options;
+    const quietMs = Math.max(0, pollMs);
+    const repository = new ModelRepository(this.#sources, { load, quietMs, log });
+    this.#aspire = aspire;
+    this.#poll = new RepositoryPoll(repository, {
+      pollMs: quietMs,
+      onChange: (models) => {
+        this.#models = models;
+        this.#tell();
+      },
+    });
+    if (pollMs < 0) aspire([]);
+    else await this.#poll.look();
+    this.#checkWanted();
+  }
+
+  /** Looks at everything now. */
+  async look(): Promise<void> {
+    await this.#poll?.look();
+  }
+
+  async refresh(name: string): Promise<void> {
+    await this.#poll?.look(name);
+    if (this.#wanted === undefined || !this.#has(name)) return;
+    this.#wanted.add(name);
+    this.#tell();
+  }
+
+  stop(): void {
+    this.#poll?.stop();
+    this.#aspire = () => {};
+  }
+
+  #tell(): void {
+    const wanted = this.#wanted;
+    this.#aspire(wanted === undefined ? this.#models : this.#models.filter(({ name }) => wanted.has(name)));
+  }
+
+  #has(name: string): boolean {
+    return this.#models.some((model) => model.name === name);
+  }
+
+  #checkWanted(): void {
+    const { pollMs, explicit = [] } = this.#options;
+    const unknown = pollMs < 0 ? undefined : explicit.find((name) => !this.#has(name));
+    if (unknown === undefined) return;
+    const names = this.#models.map(({ name }) => name);
+    throw invalidArgument(`--load-model is "${unknown}", which no model is called.${servedNames(unknown, names)}`);
+  }
+}

@@ -1,0 +1,94 @@
+import type { ControlAccess } from "../access/control-access.ts";
+import type { RawOptions } from "../drivers/option-table.ts";
+import type { Hooks } from "../hooks/hooks.ts";
+import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { createSilentLogger, type Logger } from "../observability/logger.ts";
+import type { ModelOptions } from "../repository/model-options.ts";
+import type { NamedModelOptions } from "./named-model.ts";
+
+/** The models to serve, the addresses to listen on, and all limits. */
+export interface ServerOptions {
+  /** The stages of one pipeline, in order, served as version 1; it is this or {@link models}. */
+  readonly stages?: readonly ModelOptions[];
+  /** Models by the names that clients call. */
+  readonly models?: Readonly<Record<string, NamedModelOptions>>;
+  /** The pipeline's hooks: a file's path, or hooks as they are. */
+  readonly hooks?: string | Hooks;
+  /** `-o` options for all the pipeline's drivers and its hooks. */
+  readonly options?: RawOptions;
+  /** The pipeline's name on every wire. Default `default`. */
+  readonly name?: string;
+  /** Address to listen on, gRPC and HTTP alike. Default 127.0.0.1. */
+  readonly host?: string;
+  /** gRPC port; 0 (default) picks a free one. */
+  readonly port?: number;
+  /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
+  readonly http?: { readonly port?: number };
+  /** The largest message or body taken, in bytes. Default 256 MB. */
+  readonly maxMessageBytes?: number;
+  /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */
+  readonly tensorContent?: boolean;
+  /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
+  readonly allowControl?: ControlAccess;
+  /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
+  readonly corsOrigins?: readonly string[];
+  /** Logs a line for each request: model, version, status, sizes and times. Default false. */
+  readonly accessLog?: boolean;
+  /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
+  readonly workers?: number;
+  /** Copies of each model, each in a thread of its own. Default 1. */
+  readonly instances?: number;
+  /** Threads that each copy's runtime may use. Default: the cores divided by the instances. */
+  readonly threads?: number;
+  /** After which a hook's pending promise fails its request; 0 = never. Default 60 s. */
+  readonly hookTimeoutMs?: number;
+  /** After which a hook thread whose event loop stands still is replaced; 0 = never. Default 10 s. */
+  readonly hookStallMs?: number;
+  /** After which a model thread whose event loop stands still is replaced; 0 = never. Default 60 s. */
+  readonly modelStallMs?: number;
+  /**
+   * Memory that a hook thread may hold in its JavaScript heap, and as much again in buffers, in megabytes. Default
+   * 2048.
+   */
+  readonly hookMemoryMb?: number;
+  /** Lets a debugger attach to the hook threads. Default false. */
+  readonly inspectHooks?: boolean;
+  /** Milliseconds that a model may take to load before it is given up; 0 = no limit. Default 10 minutes. */
+  readonly loadTimeoutMs?: number;
+  /** Fails the start where any model cannot be loaded; else it fails where none can. Default false. */
+  readonly failFast?: boolean;
+  /** Further tries where a model cannot be loaded. Default 5. */
+  readonly loadRetries?: number;
+  /** The longest wait before a further try; the first is a second, each is twice the one before. Default 60 s. */
+  readonly loadRetryMs?: number;
+  /** Models that load at once, at most. Default 4. */
+  readonly loadThreads?: number;
+  /** Says that it is ready only when every version that should be served is available. Default false. */
+  readonly strictReadiness?: boolean;
+  /** Lets a label point to a version that is not available. Default false. */
+  readonly allowLabelsForUnavailable?: boolean;
+  /** Requests under way at most, waiting or running; more are refused with `unavailable`. Default 1024. */
+  readonly maxQueue?: number;
+  /** Bytes of the requests under way at most. Default 512 MB. */
+  readonly maxQueueBytes?: number;
+  /** After which a request fails with `deadline_exceeded`, where its client sets no earlier deadline; 0 = never. Default 0. */
+  readonly requestTimeoutMs?: number;
+  /** Milliseconds that a client may take nothing of an answer before it is cut; 0 = no limit. Default 60 s. */
+  readonly sendTimeoutMs?: number;
+  /** Milliseconds that {@link Server.close} waits for requests under way. Default 25 s. */
+  readonly drainTimeoutMs?: number;
+  /** Default: silent. */
+  readonly log?: Logger;
+}
+
+/** Free ports of this machine alone: others are to be asked for. */
+const EMBEDDED_DEFAULTS = { ...SERVER_DEFAULTS, host: "127.0.0.1", port: 0, options: {} };
+
+/** Options with what they leave out, but for what is served. */
+export type ServerChoices = ServerOptions & Required<Pick<ServerOptions, keyof typeof EMBEDDED_DEFAULTS | "log">>;
+
+/** The options with their defaults. An option that is undefined counts as left out. */
+export function withDefaults(options: ServerOptions): ServerChoices {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...EMBEDDED_DEFAULTS, log: createSilentLogger(), ...Object.fromEntries(given) } as ServerChoices;
+}

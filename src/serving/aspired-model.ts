@@ -1,0 +1,20 @@
+import type { QueueLimits } from "./model-queue.ts";
+import type { Servable } from "./servable.ts";
+
+/** Everything that should be served under one name now; what is loaded and absent here is unloaded. */
+export interface AspiredModel extends QueueLimits {
+  readonly name: string;
+  /** Versions by label. */
+  readonly labels?: Readonly<Record<string, bigint>>;
+  /** Those that the version policy chose, each number once. */
+  readonly versions: readonly AspiredVersion[];
+}
+
+/** A version of a model that should be served. */
+export interface AspiredVersion {
+  readonly version: bigint;
+  /** Changes when the version's files do: another one loads the version again, at once where it had failed. */
+  readonly fingerprint: string;
+  /** Loads the files as they are now; rejects when the signal aborts, and frees what it has loaded as soon as that is possible. */
+  load(signal: AbortSignal): Promise<Servable>;
+}

@@ -1,0 +1,9 @@
+/** One model as a client describes it that changes what the server serves. */
+export interface DescribedModel {
+  readonly name: string;
+  /** An absolute path of this machine. */
+  readonly path: string;
+  readonly versions: "all" | { readonly latest: number } | readonly bigint[];
+  /** Versions by label. */
+  readonly labels: Readonly<Record<string, bigint>>;
+}

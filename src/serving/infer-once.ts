@@ -1,0 +1,23 @@
+import type { CallOptions } from "../pipeline/call-options.ts";
+import { assertOutputs } from "../signature/assert-outputs.ts";
+import type { InferenceService, InferRequest, InferResponse, ModelRef } from "./inference-service.ts";
+import { requireSignature } from "./require-signature.ts";
+
+/** A request with everything that it needs. */
+export interface SingleRequest extends ModelRef, CallOptions, Pick<InferRequest, "inputs" | "outputs"> {
+  /** Empty = the default signature. */
+  readonly signature: string;
+}
+
+/** Runs one request under a lease of its own; throws only ServingError. */
+export async function inferOnce(service: InferenceService, request: SingleRequest): Promise<InferResponse> {
+  const { model, version, label, signature: name, inputs, outputs, ...call } = request;
+  const lease = await service.acquire({ model, version, label });
+  try {
+    const signature = requireSignature(name, lease.description);
+    assertOutputs(outputs, signature.spec?.outputs);
+    return await lease.infer({ signature, inputs, outputs, call });
+  } finally {
+    lease.release();
+  }
+}

@@ -1,0 +1,53 @@
+import { settlesWithin } from "../async/settles-within.ts";
+import { ServingError } from "../errors.ts";
+import type { AspiredVersion } from "./aspired-model.ts";
+import type { Servable } from "./servable.ts";
+
+/** Milliseconds that a load may take to end after it was given up, so that the next one does not begin beside it. */
+const GRACE_MS = 1000;
+
+/** Limits of one load. */
+export interface LoadLimits {
+  readonly signal: AbortSignal;
+  /** Milliseconds that it may take; 0 = no limit. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * Loads a version. Rejects with the signal's reason when that aborts, and with `deadline_exceeded` when the time is over; what is
+ * loaded later all the same is closed.
+ */
+export async function loadVersion(version: AspiredVersion, limits: LoadLimits): Promise<Servable> {
+  const { signal, timeoutMs } = limits;
+  signal.throwIfAborted();
+  const late = new AbortController();
+  const timer = timeoutMs > 0 ? setTimeout(() => late.abort(tooLong(version, timeoutMs)), timeoutMs) : undefined;
+  const givenUp = AbortSignal.any([signal, late.signal]);
+  const loading = startLoad(version, givenUp);
+  try {
+    return await Promise.race([loading, untilAborted(givenUp)]);
+  } catch (reason) {
+    if (!givenUp.aborted) throw reason;
+    const ended = loading.then((servable) => servable.close()).catch(() => {});
+    await settlesWithin(ended, GRACE_MS);
+    throw givenUp.reason;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Async, so that a load that throws at once rejects. */
+async function startLoad(version: AspiredVersion, signal: AbortSignal): Promise<Servable> {
+  return version.load(signal);
+}
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+function tooLong({ version }: AspiredVersion, timeoutMs: number): ServingError {
+  const message = `Version ${version} has not loaded within ${timeoutMs} ms (--load-timeout), and is given up.`;
+  return new ServingError("deadline_exceeded", message);
+}

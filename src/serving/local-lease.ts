@@ -1,0 +1,80 @@
+import type { MemoryBudget } from "../limits/memory-budget.ts";
+import { limitTime } from "../limits/time-limit.ts";
+import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
+import type { Admission, Admitted } from "./admission.ts";
+import type { LoadedVersion } from "./catalog.ts";
+import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
+import type { ModelQueue } from "./model-queue.ts";
+import type { Servable } from "./servable.ts";
+
+/** Limits that all requests of a server share. */
+export interface ServiceLimits {
+  readonly admission: Admission;
+  readonly memory: MemoryBudget;
+  /** Milliseconds after which a request fails whose client sets no earlier deadline; 0 = never. */
+  readonly requestTimeoutMs: number;
+}
+
+/** A lease of a servable of this process. */
+export class LocalLease implements Lease {
+  readonly description: ServableDescription;
+  readonly #servable: Servable;
+  readonly #queue: ModelQueue;
+  readonly #limits: ServiceLimits;
+  #isReleased = false;
+
+  constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
+    const { name, version, drivers, signatures, maxBatchSize } = servable;
+    this.description = { model: name, version, drivers, signatures, maxBatchSize };
+    this.#servable = servable;
+    this.#queue = queue;
+    this.#limits = limits;
+    servable.leases.take();
+  }
+
+  /** One function, since each that awaits another costs a small request as much as its checks. */
+  async infer({ signature, inputs, outputs, call: given }: InferRequest): Promise<InferResponse> {
+    const { admission, memory: budget, requestTimeoutMs } = this.#limits;
+    const { model, version } = this.description;
+    const { record, memory = budget.open() } = given;
+    const limited = requestTimeoutMs === 0 ? undefined : limitTime(given, requestTimeoutMs);
+    const isGiven = limited === undefined && memory === given.memory;
+    const { signal, deadline } = limited ?? given;
+    const call = isGiven ? given : { ...given, signal, deadline, memory };
+    const info = { id: call.id, model, version, signature: signature.name };
+    let admitted: Admitted | undefined;
+    let isSuccess = false;
+    let queuedBytes = -1;
+    record?.beginInference(model, version);
+    try {
+      memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signature.spec?.inputs));
+      const { bytes } = memory;
+      this.#queue.enter(bytes);
+      queuedBytes = bytes;
+      admitted = admission.enter(info);
+      const result = await this.#servable.run({ info, inputs, outputs, call });
+      isSuccess = true;
+      memory.growTo(payloadBytes(result.outputs));
+      memory.isWireOnly = !this.#servable.hooksShareTensors;
+      const { outputs: made, metadata, contentType } = result;
+      return { model, version, signature: info.signature, outputs: made, metadata, contentType };
+    } finally {
+      record?.endInference();
+      limited?.clear();
+      if (queuedBytes >= 0) this.#queue.leave(queuedBytes);
+      if (admitted !== undefined) this.#leave(admitted, isSuccess);
+      if (given.memory === undefined) memory.release();
+    }
+  }
+
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#servable.leases.release();
+  }
+
+  #leave(admitted: Admitted, isSuccess: boolean): void {
+    this.#limits.admission.leave(admitted);
+    this.#servable.requests.add(admitted.since, isSuccess);
+  }
+}

@@ -1,0 +1,11 @@
+import type { Logger } from "../observability/logger.ts";
+import type { StateListener } from "./model-manager.ts";
+
+/** Logs one line for each change of a version's status. */
+export function logState(log: Logger): StateListener {
+  return ({ model, version, state, error, generation }) => {
+    const fields = { model, version: String(version), state, generation };
+    if (error === undefined) log.info("model state", fields);
+    else log.error(`model state: ${error.message}`, { ...fields, err: error });
+  };
+}

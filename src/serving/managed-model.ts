@@ -1,0 +1,178 @@
+import { failedPrecondition, ServingError } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
+import { type LoadPolicy, ManagedVersion } from "./managed-version.ts";
+import { ModelQueue } from "./model-queue.ts";
+import type { VersionStatus } from "./version-status.ts";
+
+/** Settings of a model's versions. */
+export interface ModelPolicy extends LoadPolicy {
+  /** Lets a label point to a version that is not available. */
+  readonly allowLabelsForUnavailable: boolean;
+  /** True while nothing should be begun for a model of that name: it is about to be loaded on request. */
+  readonly isHeld: (name: string) => boolean;
+  readonly log: Logger;
+}
+
+/** Versions that have ended and are still listed, at most: models may be replaced for years. */
+const MAX_ENDED = 10;
+
+/** One named model: its versions, labels and the version that answers where none is asked for. */
+export class ManagedModel {
+  readonly name: string;
+  readonly #policy: ModelPolicy;
+  readonly #queue: ModelQueue;
+  readonly #onChange: (status: VersionStatus) => void;
+  /** Highest first. */
+  readonly #versions: ManagedVersion[] = [];
+  readonly #labels = new Map<string, bigint>();
+  /** Labels of which the log has been told that they cannot be assigned. */
+  #toldLabels: readonly string[] = [];
+  #wantedLabels: Readonly<Record<string, bigint>> = {};
+  #aspired: readonly AspiredVersion[] = [];
+  #isUnloaded = false;
+  #isChanging = false;
+  #current: ManagedVersion | undefined;
+
+  /** `onChange` is called after each change of a version's status. */
+  constructor(name: string, policy: ModelPolicy, onChange: (status: VersionStatus) => void) {
+    this.name = name;
+    this.#policy = policy;
+    this.#onChange = onChange;
+    this.#queue = new ModelQueue(name);
+  }
+
+  /** The highest version that is available. */
+  get current(): ManagedVersion | undefined {
+    return this.#current;
+  }
+
+  /** Every version that is listed, highest first. */
+  get versions(): readonly ManagedVersion[] {
+    return this.#versions;
+  }
+
+  /** Labels with their versions; a label that is to move stays where it was until its version is available. */
+  get labels(): ReadonlyMap<string, bigint> {
+    return this.#labels;
+  }
+
+  /** True once every version that should be served is available or has failed. */
+  get isSettled(): boolean {
+    return this.#versions.every(({ isSettled }) => isSettled);
+  }
+
+  /** True when nothing is or should be loaded. */
+  get isOver(): boolean {
+    return this.#aspired.length === 0 && this.#versions.every(({ status }) => status.state === "END");
+  }
+
+  /** The status of one of its versions. */
+  statusOf({ status, version }: ManagedVersion): VersionStatus {
+    const labels = Array.from(this.#labels, ([label, labelled]) => (labelled === version ? label : undefined));
+    return { ...status, labels: labels.filter((label) => label !== undefined) };
+  }
+
+  /** A version, loaded or not. */
+  find(version: bigint): ManagedVersion | undefined {
+    for (const one of this.#versions) if (one.version === version) return one;
+    return undefined;
+  }
+
+  /** Changes what should be served; what a client has unloaded stays so. */
+  aspire({ versions, labels = {}, ...limits }: Omit<AspiredModel, "name">): void {
+    this.#queue.limit(limits);
+    this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
+    this.#wantedLabels = labels;
+    if (versions.length === 0) this.#isUnloaded = false;
+    this.#route();
+    this.#transition();
+  }
+
+  /** Loads every version that should be served anew, in one try; rejects, once all have loaded or failed, where one fails: what it served before stays. */
+  async load(): Promise<void> {
+    if (this.#aspired.length === 0) throw new ServingError("not_found", `The model ${this.name} is being removed.`);
+    this.#isUnloaded = false;
+    const loads = this.#aspired.map((aspired) => this.#manage(aspired.version).reload(aspired));
+    this.#transition();
+    const failed = (await Promise.allSettled(loads)).find(({ status }) => status === "rejected");
+    if (failed?.status === "rejected") throw failed.reason;
+  }
+
+  /** Frees every version, until the model is to be loaded by {@link load}. */
+  async unload(): Promise<void> {
+    this.#isUnloaded = true;
+    await Promise.all(this.#versions.map((version) => version.drop()));
+  }
+
+  /** Keeps a model available: what should no longer be served goes when something that should be can answer. */
+  #transition(): void {
+    // What it does tells of itself, and would begin it again.
+    if (this.#isChanging || this.#policy.isHeld(this.name)) return;
+    this.#isChanging = true;
+    const aspired = this.#isUnloaded ? [] : this.#aspired;
+    for (const one of aspired) this.#manage(one.version).aspire(one);
+    const mayDrop = aspired.length === 0 || aspired.some(({ version }) => this.find(version)?.servable !== undefined);
+    for (const managed of this.#versions) {
+      const isAspired = aspired.some(({ version }) => version === managed.version);
+      if (!isAspired && (mayDrop || managed.servable === undefined)) void managed.drop();
+    }
+    this.#forgetEnded();
+    this.#isChanging = false;
+    if (this.isSettled) this.#warnOfLabels();
+  }
+
+  /** Throws `failed_precondition` for a label that does not mean its version. */
+  assertLabels(labels: Readonly<Record<string, bigint>>): void {
+    for (const [label, version] of Object.entries(labels)) {
+      if (this.#labels.get(label) !== version) throw failedPrecondition(this.#unassigned(label, version));
+    }
+  }
+
+  #unassigned(label: string, version: bigint): string {
+    return `Request to assign label "${label}" to version ${version} of model ${this.name}, which is not currently available for inference`;
+  }
+
+  /** In TensorFlow Serving's words, once for each. */
+  #warnOfLabels(): void {
+    const pending = Object.entries(this.#wantedLabels).filter(
+      ([label, version]) => this.#labels.get(label) !== version,
+    );
+    const told = pending.map(([label, version]) => this.#unassigned(label, version));
+    for (const text of told) if (!this.#toldLabels.includes(text)) this.#policy.log.warn(text);
+    this.#toldLabels = told;
+  }
+
+  #manage(version: bigint): ManagedVersion {
+    const known = this.find(version);
+    if (known !== undefined) return known;
+    const change = (changed: ManagedVersion) => this.#change(changed);
+    const managed = new ManagedVersion(this.name, version, { policy: this.#policy, queue: this.#queue, change });
+    this.#versions.push(managed);
+    this.#versions.sort((a, b) => (a.version < b.version ? 1 : -1));
+    return managed;
+  }
+
+  #change(changed: ManagedVersion): void {
+    this.#route();
+    this.#onChange(this.statusOf(changed));
+    this.#transition();
+  }
+
+  #route(): void {
+    this.#current = this.#versions.find(({ servable }) => servable !== undefined);
+    for (const label of this.#labels.keys()) if (!Object.hasOwn(this.#wantedLabels, label)) this.#labels.delete(label);
+    for (const [label, version] of Object.entries(this.#wantedLabels)) {
+      const isAvailable = this.find(version)?.servable !== undefined;
+      if (isAvailable || this.#policy.allowLabelsForUnavailable) this.#labels.set(label, version);
+    }
+  }
+
+  #forgetEnded(): void {
+    const isEnded = ({ version, status }: ManagedVersion) =>
+      status.state === "END" && !this.#aspired.some((aspired) => aspired.version === version);
+    for (const version of this.#versions.filter(isEnded).slice(MAX_ENDED)) {
+      this.#versions.splice(this.#versions.indexOf(version), 1);
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Backoff } from "../async/backoff.ts";
+import { settlesWithin } from "../async/settles-within.ts";
+import { ServingError } from "../errors.ts";
+import type { AspiredVersion } from "./aspired-model.ts";
+import type { LoadGate } from "./load-gate.ts";
+import { loadVersion } from "./load-version.ts";
+import type { ModelQueue } from "./model-queue.ts";
+import type { Servable } from "./servable.ts";
+import type { VersionState, VersionStatus } from "./version-status.ts";
+import { VersionTarget } from "./version-target.ts";
+
+/** Limits of the loads of all versions. */
+export interface LoadPolicy {
+  readonly gate: LoadGate;
+  /** Milliseconds that a load may take; 0 = no limit. */
+  readonly timeoutMs: number;
+  /** Further tries where a load fails. */
+  readonly retries: number;
+  /** The longest wait before a further try, in milliseconds. */
+  readonly retryMs: number;
+}
+
+/** Parts that the versions of a model share. */
+interface VersionContext {
+  readonly policy: LoadPolicy;
+  readonly queue: ModelQueue;
+  readonly change: (version: ManagedVersion) => void;
+}
+
+/** The shortest wait before a further try, in milliseconds. */
+const FIRST_RETRY_MS = 1000;
+
+/**
+ * Milliseconds that requests under way may go on in a servable that is to be freed: one that never ends must not keep
+ * its memory.
+ */
+const RETIRE_MS = 25_000;
+
+/** One version of a model, which is loaded, loaded anew and unloaded, one change at a time. */
+export class ManagedVersion {
+  readonly model: string;
+  readonly version: bigint;
+  /** Its model's. */
+  readonly queue: ModelQueue;
+  readonly #policy: LoadPolicy;
+  readonly #onChange: (version: ManagedVersion) => void;
+  #state: VersionState = "START";
+  #failure: unknown;
+  #generation = 0;
+  #servable: Servable | undefined;
+  #target = new VersionTarget(undefined, 0);
+  /** The target that was dealt with last. */
+  #reached = this.#target;
+  /** Ends the load, or the wait for one, of the target that is dealt with now. */
+  #abort = new AbortController();
+  #isTrying = false;
+  #isBusy = false;
+
+  /** `onChange` is called after each change of {@link status}. */
+  constructor(model: string, version: bigint, on: VersionContext) {
+    this.model = model;
+    this.version = version;
+    this.queue = on.queue;
+    this.#policy = on.policy;
+    this.#onChange = on.change;
+    this.#target.reach();
+  }
+
+  /** The servable that answers now; undefined while nothing is loaded. */
+  get servable(): Servable | undefined {
+    return this.#servable;
+  }
+
+  get status(): Omit<VersionStatus, "labels"> {
+    const { model, version } = this;
+    const error = this.#failure === undefined ? undefined : ServingError.from(this.#failure);
+    return { model, version, state: this.#state, error, generation: this.#generation };
+  }
+
+  /** True when it should be loaded. */
+  get isWanted(): boolean {
+    return this.#target.aspired !== undefined;
+  }
+
+  /** The reason why the last load was rejected, until one succeeds. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** True once what was last asked for is so, or has failed at least once. */
+  get isSettled(): boolean {
+    return this.#target.isSettled;
+  }
+
+  /** Loads these files, unless they are what it loads or has loaded, or failed to load, already. */
+  aspire(aspired: AspiredVersion): void {
+    if (this.#target.aspired?.fingerprint === aspired.fingerprint) this.#target.aspired = aspired;
+    else void this.#aim(new VersionTarget(aspired, this.#policy.retries));
+  }
+
+  /** Loads these files anew, in one try. What was loaded answers until they do, and stays when that fails; then this rejects. */
+  reload(aspired: AspiredVersion): Promise<void> {
+    return this.#aim(new VersionTarget(aspired, 0));
+  }
+
+  /** Takes no new requests, finishes those under way, frees the model; resolves once it is freed. */
+  drop(): Promise<void> {
+    return this.#target.aspired === undefined ? this.#target.done : this.#aim(new VersionTarget(undefined, 0));
+  }
+
+  #aim(target: VersionTarget): Promise<void> {
+    const old = this.#target;
+    this.#target = target;
+    old.follow(target);
+    // Other files, or none: what is being loaded is of no use. Equal ones may have changed since their load began.
+    const isStale = target.aspired?.fingerprint !== old.aspired?.fingerprint;
+    if (isStale || !this.#isTrying) this.#abort.abort();
+    if (!this.#isBusy) void this.#approach();
+    return target.done;
+  }
+
+  async #approach(): Promise<void> {
+    this.#isBusy = true;
+    while (this.#reached !== this.#target) {
+      const target = this.#target;
+      this.#abort = new AbortController();
+      if (target.aspired === undefined) await this.#unload(target);
+      else await this.#load(target, this.#abort.signal);
+      this.#reached = target;
+    }
+    this.#isBusy = false;
+  }
+
+  async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
+    const { retryMs } = this.#policy;
+    const backoff = new Backoff({ firstMs: Math.min(FIRST_RETRY_MS, retryMs), maxMs: retryMs });
+    if (this.#servable === undefined) this.#enter("START", undefined);
+    for (let left = target.retries; ; left--) {
+      try {
+        return await this.#replace(target, await this.#try(target, signal));
+      } catch (reason) {
+        if (signal.aborted) return;
+        this.#fail(target, reason, left > 0);
+      }
+      // What is wanted by now may be something else.
+      if (left === 0 || this.#target !== target) return;
+      await delay(backoff.next(), undefined, { signal, ref: false }).catch(() => {});
+      if (signal.aborted) return;
+    }
+  }
+
+  #try(target: VersionTarget, signal: AbortSignal): Promise<Servable> {
+    const { gate, timeoutMs } = this.#policy;
+    return gate.run(async () => {
+      this.#isTrying = true;
+      if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
+      return loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs }).finally(() => {
+        this.#isTrying = false;
+      });
+    }, signal);
+  }
+
+  async #replace(target: VersionTarget, servable: Servable): Promise<void> {
+    const old = this.#servable;
+    this.#servable = servable;
+    this.#generation++;
+    target.reach();
+    this.#enter("AVAILABLE", undefined);
+    if (old !== undefined) await this.#retire(old);
+  }
+
+  #fail(target: VersionTarget, reason: unknown, isTriedAgain: boolean): void {
+    target.fail(reason);
+    const state = isTriedAgain ? "LOADING" : "END";
+    this.#enter(this.#servable === undefined ? state : "AVAILABLE", reason);
+  }
+
+  async #unload(target: VersionTarget): Promise<void> {
+    const old = this.#servable;
+    if (old !== undefined) {
+      this.#servable = undefined;
+      this.#enter("UNLOADING", undefined);
+      await this.#retire(old);
+    }
+    target.reach();
+    this.#enter("END", this.#failure);
+  }
+
+  /** Lets requests finish that began before others took over, then frees the servable. */
+  async #retire(servable: Servable): Promise<void> {
+    await settlesWithin(servable.leases.idle(), RETIRE_MS);
+    await servable.close().catch((reason) => {
+      this.#failure = reason;
+    });
+  }
+
+  #enter(state: VersionState, failure: unknown): void {
+    const isNew = state !== this.#state || failure !== this.#failure || state === "AVAILABLE" || state === "START";
+    if (!isNew) return;
+    this.#state = state;
+    this.#failure = failure;
+    this.#onChange(this);
+  }
+}

@@ -1,0 +1,186 @@
+import { TurnsByName } from "../async/turns-by-name.ts";
+import { invalidArgument, reasonText } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { AspiredModel } from "./aspired-model.ts";
+import { Catalog } from "./catalog.ts";
+import { LoadGate } from "./load-gate.ts";
+import { ManagedModel, type ModelPolicy } from "./managed-model.ts";
+import type { Servable } from "./servable.ts";
+import type { VersionStatus } from "./version-status.ts";
+
+/** Limits of loading. */
+export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld"> {
+  /** Loads at once, at most. */
+  readonly threads: number;
+  /** Ready only when everything that should be served is available. */
+  readonly strictReadiness: boolean;
+  /** Looks what should be served under a name, before it is loaded on request. */
+  readonly refresh?: (name: string) => Promise<void>;
+}
+
+/** A version that could not be loaded. */
+export interface LoadFailure {
+  readonly model: string;
+  readonly version: bigint;
+  /** The reason why its load was rejected. */
+  readonly reason: unknown;
+}
+
+/** Called after each change of a version's status. */
+export type StateListener = (status: VersionStatus) => void;
+
+/**
+ * Loads and unloads models until they are as they should be. It is the one that knows the states of all versions; models do not wait for
+ * each other but for one of the places to load.
+ */
+export class ModelManager {
+  /** The models, for requests. */
+  readonly catalog = new Catalog();
+  readonly #policy: ModelPolicy;
+  readonly #log: Logger;
+  readonly #listeners = new Set<StateListener>();
+  #waiting: (() => void)[] = [];
+  readonly #strictReadiness: boolean;
+  readonly #refresh: (name: string) => Promise<void>;
+  /** Names of models that are looked at before they are loaded on request: what is seen is not loaded twice. */
+  readonly #held: string[] = [];
+  readonly #turns = new TurnsByName();
+  #hasSettled = false;
+  #isClosed = false;
+
+  constructor({ threads, strictReadiness, refresh = async () => {}, ...policy }: ManagerOptions) {
+    this.#refresh = refresh;
+    this.#strictReadiness = strictReadiness;
+    this.#policy = { ...policy, gate: new LoadGate(threads), isHeld: (name) => this.#held.includes(name) };
+    this.#log = policy.log;
+  }
+
+  /**
+   * Says what should be served from now on, in place of what was said before, and returns at once. A version with another fingerprint
+   * is loaded again while it serves; what a client has unloaded stays so, until a client loads it or its name has been away.
+   * Throws `invalid_argument`, and changes nothing, for a name or version given twice.
+   */
+  aspire(models: readonly AspiredModel[]): void {
+    if (this.#isClosed) return;
+    assertDistinct(models);
+    const names = new Set(models.map(({ name }) => name));
+    for (const model of this.catalog.models()) if (!names.has(model.name)) model.aspire({ versions: [] });
+    for (const model of models) this.#manage(model.name).aspire(model);
+    this.#check();
+  }
+
+  /** Loads a model's files as they are now; throws `not_found` for an unknown name, and what the load was rejected with. */
+  async load(name: string): Promise<void> {
+    const { loaded } = await this.#turns.run(name, async () => {
+      await this.#look(name);
+      return { loaded: this.catalog.require(name).load() };
+    });
+    await loaded;
+  }
+
+  /** Frees a model once its requests are over, until it is loaded again; throws `not_found` for an unknown name. */
+  async unload(name: string): Promise<void> {
+    const { unloaded } = await this.#turns.run(name, async () => ({ unloaded: this.catalog.require(name).unload() }));
+    await unloaded;
+  }
+
+  /** Every version of every model. */
+  statuses(): readonly VersionStatus[] {
+    return this.catalog.models().flatMap((model) => model.versions.map((version) => model.statusOf(version)));
+  }
+
+  /** Every version that is loaded; of each model the highest first. */
+  servables(): readonly Servable[] {
+    const versions = this.catalog.models().flatMap((model) => model.versions);
+    return versions.flatMap(({ servable }) => (servable === undefined ? [] : [servable]));
+  }
+
+  /** Calls back after each change of a version's status; returns how to stop that. */
+  onState(listener: StateListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * True when requests can be answered: what was asked for first is available or has failed, whatever is available can answer, and,
+   * with `strictReadiness`, nothing that should be served is missing; without it, something is available or nothing has failed.
+   */
+  isReady(): boolean {
+    this.#hasSettled ||= this.#isSettled();
+    if (!this.#hasSettled) return false;
+    let [isAnyLoaded, isAnyMissing] = [false, false];
+    for (const { versions } of this.catalog.models()) {
+      for (const { servable, isWanted } of versions) {
+        if (servable?.isReady() === false) return false;
+        isAnyLoaded ||= servable !== undefined;
+        isAnyMissing ||= servable === undefined && isWanted;
+      }
+    }
+    return (isAnyLoaded && !this.#strictReadiness) || !isAnyMissing;
+  }
+
+  /** Resolves once every version that should be served is available or has failed, with those that have failed. */
+  async settled(): Promise<readonly LoadFailure[]> {
+    if (!this.#isSettled()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const versions = this.catalog.models().flatMap((model) => model.versions);
+    const failed = versions.filter(({ failure }) => failure !== undefined);
+    return failed.map(({ model, version, failure: reason }) => ({ model, version, reason }));
+  }
+
+  /** Unloads everything, finishing the requests under way; resolves once all is freed. */
+  async close(): Promise<void> {
+    this.aspire([]);
+    this.#isClosed = true;
+    await this.settled();
+  }
+
+  #manage(name: string): ManagedModel {
+    const known = this.catalog.get(name);
+    if (known !== undefined) return known;
+    const model = new ManagedModel(name, this.#policy, (status) => this.#tell(status));
+    this.catalog.add(model);
+    return model;
+  }
+
+  #tell(status: VersionStatus): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(status);
+      } catch (err) {
+        this.#log.error(`a listener of model states failed: ${reasonText(err)}`, { err });
+      }
+    }
+    this.#check();
+  }
+
+  async #look(name: string): Promise<void> {
+    this.#held.push(name);
+    try {
+      await this.#refresh(name);
+    } finally {
+      this.#held.splice(this.#held.indexOf(name), 1);
+    }
+  }
+
+  #check(): void {
+    for (const model of this.catalog.models()) if (model.isOver) this.catalog.delete(model.name);
+    if (this.#waiting.length === 0 || !this.#isSettled()) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #isSettled(): boolean {
+    return this.catalog.models().every(({ isSettled }) => isSettled);
+  }
+}
+
+function assertDistinct(models: readonly AspiredModel[]): void {
+  const names = new Set<string>();
+  for (const { name, versions } of models) {
+    if (names.has(name)) throw invalidArgument(`The model ${name} is given twice; expected each name once.`);
+    names.add(name);
+    const numbers = new Set(versions.map(({ version }) => version));
+    if (numbers.size < versions.length) {
+      throw invalidArgument(`A version of the model ${name} is given twice; expected each number once.`);
+    }
+  }
+}

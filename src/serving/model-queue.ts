@@ -1,0 +1,47 @@
+import { ServingError } from "../errors.ts";
+
+/** Limits of the requests of one model that are under way, on all its versions together. */
+export interface QueueLimits {
+  /** Requests at most, waiting or running; absent = as many as the server takes. */
+  readonly maxQueue?: number | undefined;
+  /** Bytes that they hold at most when they begin to wait; absent = as many as the server takes. One alone is always let in. */
+  readonly maxQueueBytes?: number | undefined;
+}
+
+/** Counts the requests of one model that are under way, so that a slow model does not use up the places of others. */
+export class ModelQueue {
+  readonly #model: string;
+  #maxCount = Number.POSITIVE_INFINITY;
+  #maxBytes = Number.POSITIVE_INFINITY;
+  #count = 0;
+  #bytes = 0;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  /** Changes the limits; requests that are in stay in. */
+  limit({ maxQueue, maxQueueBytes }: QueueLimits): void {
+    this.#maxCount = maxQueue ?? Number.POSITIVE_INFINITY;
+    this.#maxBytes = maxQueueBytes ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Lets a request in that holds so many bytes; throws `unavailable` where there is no room for it. */
+  enter(bytes: number): void {
+    if (this.#count >= this.#maxCount) throw this.#full(`has ${this.#count} requests under way already (its maxQueue)`);
+    if (this.#count > 0 && this.#bytes + bytes > this.#maxBytes)
+      throw this.#full(`has requests under way that hold ${this.#bytes} bytes (its maxQueueBytes ${this.#maxBytes})`);
+    this.#count++;
+    this.#bytes += bytes;
+  }
+
+  /** To be called with the same number when a request that was let in is over. */
+  leave(bytes: number): void {
+    this.#count--;
+    this.#bytes -= bytes;
+  }
+
+  #full(why: string): ServingError {
+    return new ServingError("unavailable", `The model ${this.#model} ${why}; try again later.`);
+  }
+}

@@ -1,0 +1,44 @@
+import { createDeferred } from "../async/deferred.ts";
+import { ServingError } from "../errors.ts";
+import type { AspiredVersion } from "./aspired-model.ts";
+
+/** One decision on what a version of a model should become. */
+export class VersionTarget {
+  /** The files to load; undefined = it should be unloaded. */
+  aspired: AspiredVersion | undefined;
+  /** Further tries where a load fails. */
+  readonly retries: number;
+  readonly #done = createDeferred<void>();
+  #isSettled = false;
+
+  constructor(aspired: AspiredVersion | undefined, retries: number) {
+    this.aspired = aspired;
+    this.retries = retries;
+  }
+
+  /** True once it is reached, or the first try has failed. */
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
+  /** Resolves once it is reached; rejects when the first try fails. */
+  get done(): Promise<void> {
+    return this.#done.promise;
+  }
+
+  reach(): void {
+    this.#isSettled = true;
+    this.#done.resolve();
+  }
+
+  fail(reason: unknown): void {
+    this.#isSettled = true;
+    this.#done.reject(reason);
+  }
+
+  /** Lets those who wait for it wait for a later decision; one to unload is a failure of what was to load. */
+  follow(next: VersionTarget): void {
+    if (this.aspired === undefined || next.aspired !== undefined) next.done.then(this.#done.resolve, this.#done.reject);
+    else this.#done.reject(new ServingError("aborted", "The model was unloaded before it had loaded."));
+  }
+}

@@ -1,0 +1,15 @@
+import { ServingError } from "../errors.ts";
+
+/** Throws `invalid_argument`, in TensorFlow Serving's words, for a wanted output that is not among the known ones; absent ones can be any. */
+export function assertOutputs(
+  wanted: readonly string[] | undefined,
+  known: readonly { readonly name: string }[] | undefined,
+): void {
+  const unknown = wanted?.find((name) => known?.every((output) => output.name !== name));
+  if (unknown === undefined) return;
+  const names = known?.map(({ name }) => name).sort();
+  throw new ServingError(
+    "invalid_argument",
+    `output tensor alias not found in signature: ${unknown} Outputs expected to be in the set {${names}}.`,
+  );
+}

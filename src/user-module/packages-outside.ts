@@ -1,0 +1,59 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { builtinModules } from "node:module";
+import { dirname, extname, relative } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { ImportKind, Loader, OnLoadResult, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
+import { readProblem } from "../text/read-problem.ts";
+import { withPlace } from "./module-place.ts";
+
+/** Keeps packages out of the compiled file, as absolute URLs, so that it can live in a temporary folder. */
+export const packagesOutside: Plugin = {
+  name: "packages-outside",
+  setup(build) {
+    build.onResolve({ filter: /^[^./]/ }, (args) => resolvePackage(build, args));
+    build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, ({ path }) => loadSource(path));
+  },
+};
+
+async function resolvePackage(build: PluginBuild, args: OnResolveArgs): Promise<OnResolveResult | undefined> {
+  const { path, kind, importer, resolveDir, pluginData } = args;
+  if (kind === "entry-point" || pluginData === packagesOutside) return undefined;
+  if (builtinModules.includes(path.replace(/^node:/, ""))) {
+    return { path: `node:${path.replace(/^node:/, "")}`, external: true };
+  }
+  const own = ownModule(path);
+  if (own !== undefined) return outside(own, kind);
+  const found = await build.resolve(path, { kind, importer, resolveDir, pluginData: packagesOutside });
+  if (found.errors.length > 0) return { errors: found.errors };
+  return found.path.includes("node_modules") ? outside(found.path, kind) : { path: found.path };
+}
+
+/** A file that stays out of the compiled one; `require` knows no URLs. */
+function outside(file: string, kind: ImportKind): OnResolveResult {
+  return { path: kind === "require-call" ? file : pathToFileURL(file).href, external: true };
+}
+
+const OWN_MODULES: Readonly<Record<string, string>> = {
+  kserving: "index.js",
+  "kserving/hooks": "hooks/hooks.js",
+  "kserving/drivers": "drivers/driver.js",
+};
+
+/** The file of the running server that an import of its package means, installed beside the importing file or not. */
+function ownModule(path: string): string | undefined {
+  const file = Object.hasOwn(OWN_MODULES, path) ? OWN_MODULES[path] : undefined;
+  if (file === undefined) return undefined;
+  const built = fileURLToPath(new URL(`../../dist/${file}`, import.meta.url));
+  if (!existsSync(built)) throw new Error(`${path} is not built; run "npm run build" in the server's folder.`);
+  return built;
+}
+
+async function loadSource(path: string): Promise<OnLoadResult> {
+  try {
+    const contents = withPlace(await readFile(path, "utf8"), path);
+    return { contents, loader: extname(path).replace(/^\.[cm]?/, "") as Loader, resolveDir: dirname(path) };
+  } catch (reason) {
+    return { errors: [{ text: `${relative("", path)} ${readProblem(reason)}.` }] };
+  }
+}

@@ -1,0 +1,83 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { runKserving } from "../start-kserving.ts";
+
+const check = (...files: readonly string[]) => runKserving(["config", "check", ...files]);
+
+test("config check says what would be served, and what changes nothing", async () => {
+  const folder = tempFolder({
+    "serving.yaml":
+      "http-port: 8080\nmodels:\n  - { name: emotion, path: emotion, labels: { stable: 1 }, batching: { max_batch_size: 8 } }\n",
+    "models.config":
+      'model_config_list { config { name: "e" base_path: "FOLDER/emotion" model_platform: "onnx" logging_config {} } }',
+    "batching.txt": "max_batch_size { value: 8 }",
+    "emotion/1/model.onnx": "",
+    "emotion/2/model.onnx": "",
+  });
+  writeFileSync(
+    join(folder, "models.config"),
+    readFileSync(join(folder, "models.config"), "utf8").replace("FOLDER", folder),
+  );
+  const files = ["serving.yaml", "models.config", "batching.txt", "emotion"].map((name) => join(folder, name));
+  const { code, stdout, stderr } = await check(...files);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const lines = stdout
+    .replaceAll(folder, "")
+    .replace(/:1:\d+:/, ":1:9:")
+    .trim()
+    .split("\n");
+  expect(lines.map((line) => line.replace(/ {2,}/g, " | "))).toEqual([
+    "/serving.yaml is kserving's configuration.",
+    "Model | Driver | Path | Versions | Options",
+    "emotion | onnx | /emotion | 2 (latest 1 of 2); stable = 1 | max_batch_size=8",
+    "Settings: http-port",
+    "/models.config is TensorFlow Serving's model_config_file.",
+    "Model | Driver | Path | Versions | Options",
+    "e | onnx | /emotion | 2 (latest 1 of 2) | -",
+    'warning: /models.config:1:9: "logging_config" changes nothing here: requests are not recorded in files.',
+    "/batching.txt is TensorFlow Serving's batching_parameters_file.",
+    "Options of all TensorFlow models: max_batch_size=8 batch_timeout_us=0",
+    "/emotion is a folder of models.",
+    "Model | Driver | Path | Versions | Options",
+    "emotion | onnx | /emotion | 2 (latest 1 of 2) | -",
+  ]);
+});
+
+test("config check names everything that is wrong in every file, and ends with the code for wrong usage", async () => {
+  const folder = tempFolder({
+    "a.yaml": "http-prot: 1\nhttps: 2\n",
+    "b.yaml": "http-port: many\n",
+    "c.yaml": "models: []",
+  });
+  const { code, stdout, stderr } = await check(join(folder, "a.yaml"), join(folder, "b.yaml"), join(folder, "c.yaml"));
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: "kserving: Not every file can be read; what is wrong stands above.\n",
+  });
+  expect(stdout.replaceAll(`${folder}/`, "").split("\n")).toEqual([
+    expect.stringMatching(/^error: a.yaml:1:1: There is no setting "http-prot"\. Did you mean "http-port"\?/),
+    expect.stringMatching(/^error: a.yaml:2:1: There is no setting "https"\./),
+    'error: b.yaml:1:1: http-port is "many"; expected an integer from 0 to 65535 (0 picks a free port).',
+    "c.yaml is kserving's configuration.",
+    "",
+  ]);
+});
+
+test("config check ends with a failure where a model cannot be served", async () => {
+  const folder = tempFolder({ "a.yaml": "models: [{ name: a, path: 'hdfs://host/a' }]" });
+  const { code, stdout } = await check(join(folder, "a.yaml"));
+  expect(code).toBe(1);
+  expect(stdout).toContain("not served: a: hdfs://host/a is not on this machine");
+});
+
+test.each([
+  [["config"], "A command is missing; expected check PATH, show or schema."],
+  [["config", "chek"], "unknown command 'chek'"],
+  [["config", "check"], "missing required argument 'path'"],
+])("%j is refused", async (args, message) => {
+  const { code, stderr } = await runKserving(args);
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+});

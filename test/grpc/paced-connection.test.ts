@@ -1,0 +1,44 @@
+import type { Http2Session } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { PacedConnection } from "../../src/grpc/paced-connection.ts";
+import { openStream } from "./open-stream.ts";
+
+/** A session whose socket tells how often it was stopped and started. */
+function watchedSession() {
+  const calls: string[] = [];
+  const handle = { readStop: () => calls.push("stop"), readStart: () => calls.push("start") };
+  const session = { destroyed: false, socket: { _handle: handle } } as unknown as Http2Session;
+  return { session, calls };
+}
+
+function work(ms: number): void {
+  for (const end = performance.now() + ms; performance.now() < end; );
+}
+
+it("is not read on in a turn that it has used up, but in a later one", async () => {
+  const { session, calls } = watchedSession();
+  const connection = PacedConnection.of(session);
+  connection?.took();
+  expect(calls).toEqual([]);
+  work(20);
+  connection?.took();
+  connection?.took();
+  expect(calls).toEqual(["stop"]);
+  await nextTurn();
+  await nextTurn();
+  expect(calls).toEqual(["stop", "start"]);
+});
+
+it("is one for all streams of a session, and none for a session that is over", () => {
+  const { session } = watchedSession();
+  expect(PacedConnection.of(session)).toBe(PacedConnection.of(session));
+  expect(PacedConnection.of(undefined)).toBeUndefined();
+  expect(PacedConnection.of({ destroyed: true } as Http2Session)).toBeUndefined();
+});
+
+it("finds in the Node.js that runs how the socket of a session stops and starts", async () => {
+  const { stream } = await openStream();
+  const socket = stream.session?.socket as unknown as { readonly _handle: Record<string, unknown> };
+  expect([typeof socket._handle.readStop, typeof socket._handle.readStart]).toEqual(["function", "function"]);
+});

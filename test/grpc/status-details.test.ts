@@ -1,0 +1,75 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { ServiceDefinition, ServiceError } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { expect, onTestFinished, test } from "vitest";
+import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
+import { createRemoteService } from "../../src/remote/remote-service.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { connect } from "./byte-client.ts";
+import { judge } from "./judge.ts";
+import { serve } from "./scripted-service.ts";
+
+const definitions = loadSync(fileURLToPath(new URL("rpc-status.proto", import.meta.url)));
+const { Decode } = definitions["google.rpc.Decoder"] as ServiceDefinition;
+const TYPE = "type.googleapis.com/google.rpc.RetryInfo";
+/** A RetryInfo of 5 seconds. */
+const RETRY = Buffer.of(0x0a, 2, 8, 5);
+
+async function failureOf(address: string): Promise<ServiceError> {
+  const message = judge.encodeJson({ json_string: Buffer.from("{}") });
+  return connect(address)
+    .call(PREDICT_JSON_PATH, message)
+    .then(
+      () => expect.unreachable(),
+      (error) => error,
+    );
+}
+
+function decode({ metadata }: ServiceError): unknown {
+  return metadata.get("grpc-status-details-bin").map((bytes) => Decode!.responseDeserialize(bytes as Buffer));
+}
+
+/** Hooks whose error has these details, in the words of JavaScript. */
+function failingWith(details: string): string {
+  const source = `import { ServingError } from "kserving";
+    export function process() {
+      throw new ServingError("resource_exhausted", "The quota is used up.", { details: ${details} as never });
+    }`;
+  return join(tempFolder({ "hooks.ts": source }), "hooks.ts");
+}
+
+const RETRY_DETAILS = `[{ type: "${TYPE}", value: "${RETRY.toString("base64")}" }]`;
+
+test.each([0, 1])(
+  "details of a hook's error reach the client, through %i hook threads and a proxy",
+  async (workers) => {
+    const { grpcAddress } = await startServer({
+      stages: [{ driver: "null" }],
+      hooks: failingWith(RETRY_DETAILS),
+      workers,
+    });
+    const remote = createRemoteService(grpcAddress, {});
+    onTestFinished(() => remote.close());
+    const proxy = await serve(remote);
+    for (const address of [grpcAddress, proxy.address]) {
+      const error = await failureOf(address);
+      expect(error).toMatchObject({ code: 8, details: "The quota is used up." });
+      const status = { code: 8, message: "The quota is used up.", details: [{ type_url: TYPE, value: RETRY }] };
+      expect(decode(error)).toEqual([status]);
+    }
+  },
+);
+
+test.each([
+  ["more than clients take", `[{ type: "x", value: Buffer.alloc(4000).toString("base64") }]`],
+  ["not a list", `"x"`],
+  ["not texts", "[{ type: 1, value: null }, undefined]"],
+])("details that are %s are left out, and the status is sent", async (_, details) => {
+  for (const workers of [0, 1]) {
+    const { grpcAddress } = await startServer({ stages: [{ driver: "null" }], hooks: failingWith(details), workers });
+    const error = await failureOf(grpcAddress);
+    expect([error.code, decode(error)]).toEqual([8, []]);
+  }
+});

@@ -1,0 +1,10 @@
+import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import type { LoadOptions } from "../../src/repository/load-servable.ts";
+
+const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
+
+/** Settings under which a test loads models; hooks run in a thread. */
+export function loadOptions(log: Logger = createSilentLogger()): LoadOptions {
+  const thread = { hookTimeoutMs: 0, stallMs: 0, memoryMb: 512, inspect: false };
+  return { remote, log, workers: 1, instances: 1, modelStallMs: 0, thread };
+}

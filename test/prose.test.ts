@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const SOURCES = filesOf(".ts", "src", "test", "scripts", "bench", "examples");
+const DOCS = [
+  ...readdirSync(".").filter((file) => file.endsWith(".md")),
+  ...filesOf(".md", "docs", "proto", "examples"),
+];
+/** A doc comment with its first word, if that begins a clause. */
+const CLAUSE = /\/\*\*[\s*]*(?:What|Whether|How|Where|When|Who|Whose|Which|Why)\b.*/g;
+const MAX_WIDTH = 120;
+
+test("doc comments begin with a noun or a verb, not with a clause", () => {
+  const clauses = SOURCES.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(CLAUSE)].map(([text]) => `${file}: ${text}`),
+  );
+  expect(SOURCES.length).toBeGreaterThan(1000);
+  expect(clauses).toEqual([]);
+});
+
+test("a file of src/ has at most 300 lines", () => {
+  const lengths = filesOf(".ts", "src").map(
+    (file) => [file, readFileSync(file, "utf8").split("\n").length - 1] as const,
+  );
+  expect(lengths.filter(([, lines]) => lines > 300)).toEqual([]);
+});
+
+test("docs are wrapped at 120 columns, but for tables, code, and words that are longer", () => {
+  const tooWide = DOCS.flatMap((file) =>
+    proseOf(file)
+      .filter((line) => [...line].length > MAX_WIDTH)
+      .map((line) => `${file}: ${line}`),
+  );
+  expect(DOCS.length).toBeGreaterThan(20);
+  expect(tooWide).toEqual([]);
+});
+
+/** Lines of a page that can be broken where a word ends; spaces within code and links are not such places. */
+function proseOf(file: string): string[] {
+  const text = readFileSync(file, "utf8").replace(/^\s*```[\s\S]*?^\s*```/gm, "");
+  return text.split("\n").filter((line) => !/^(\||#|<| {4})/.test(line) && /\S\s+\S/.test(withoutSpans(line)));
+}
+
+function withoutSpans(line: string): string {
+  return line.trim().replace(/`[^`]+`|\[[^\]]*\]\([^)]*\)/g, (span) => span.replaceAll(" ", "_"));
+}
+
+function filesOf(extension: string, ...folders: string[]): string[] {
+  const all = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name))),
+  );
+  return all.filter((file) => file.endsWith(extension) && !file.includes("node_modules"));
+}

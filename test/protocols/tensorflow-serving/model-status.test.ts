@@ -1,0 +1,161 @@
+import { cpSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { credentials, makeClientConstructor, type ServiceDefinition, type ServiceError } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { defineHooks } from "../../../src/hooks/hooks.ts";
+import type { Server } from "../../../src/server/server.ts";
+import type { Plain } from "../../grpc/judge.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+const definitions = loadSync("tensorflow/serving/model_service.proto", {
+  includeDirs: [fileURLToPath(new URL("../../../proto", import.meta.url))],
+  keepCase: true,
+  longs: String,
+  enums: String,
+  defaults: true,
+});
+const service = definitions["tensorflow.serving.ModelService"] as ServiceDefinition;
+const ModelService = makeClientConstructor(service, "ModelService");
+
+const OK = { error_code: "OK", error_message: "" };
+
+/** A model with versions 1, 2 and 10, the last of which cannot be loaded, and a broken model. */
+async function start() {
+  const broken = "export const nothing = 1;";
+  const path = tempFolder({ "1/hooks.ts": HOOKS, "2/hooks.ts": HOOKS, "10/hooks.ts": broken });
+  const server = await startServer({
+    models: { m: { path, driver: "null", versions: "all", labels: { stable: 1 } } },
+    workers: 0,
+    loadRetries: 0,
+  });
+  return { server, get: (rest: string) => get(server, rest), call: connect(server) };
+}
+
+const HOOKS = "export const preprocess = (inputs) => inputs;";
+
+const errorText = (error: string) => JSON.stringify({ error }, null, 4);
+
+async function get({ httpUrl }: Server, rest: string) {
+  const response = await fetch(`${httpUrl}/v1/models/${rest}`);
+  return [response.status, await response.text()] as const;
+}
+
+function connectTo({ grpcAddress }: Server) {
+  const client = new ModelService(grpcAddress, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  return (method: string, request: Plain) =>
+    new Promise<Plain>((resolve, reject) => {
+      const done = (error: ServiceError | null, answer: Plain) => (error === null ? resolve(answer) : reject(error));
+      (client[method] as (...given: unknown[]) => void).call(client, request, done);
+    });
+}
+
+function connect(server: Server) {
+  const call = connectTo(server);
+  return (model_spec?: Plain) => call("GetModelStatus", { model_spec });
+}
+
+describe("the status of a model", () => {
+  it("lists its versions, highest first, with the reason why one is not available", async () => {
+    const { get, call } = await start();
+    const error_message = expect.stringMatching(/^\(path\) .*preprocess/);
+    const failed = { version: "10", state: "END", status: { error_code: "FAILED_PRECONDITION", error_message } };
+    const others = ["2", "1"].map((version) => ({ version, state: "AVAILABLE", status: OK }));
+    const [status, text] = await get("m");
+    expect([status, JSON.parse(text)]).toEqual([200, { model_version_status: [failed, ...others] }]);
+    expect(await call({ name: "m" })).toEqual({ model_version_status: [failed, ...others] });
+  });
+
+  it("is that of one version where it is asked for, and of all where a label is", async () => {
+    const { get, call } = await start();
+    const one = { model_version_status: [{ version: "2", state: "AVAILABLE", status: OK }] };
+    expect(await call({ name: "m", version: { value: "2" } })).toEqual(one);
+    expect(await get("m/versions/2")).toEqual([200, `${JSON.stringify(one, null, 1)}\n`]);
+    expect(JSON.parse((await get("m/labels/stable"))[1]).model_version_status).toHaveLength(3);
+  });
+
+  it("follows what becomes of the model", async () => {
+    const { server, get } = await start();
+    const states = async () =>
+      JSON.parse((await get("m"))[1]).model_version_status.map(({ state }: { state: string }) => state);
+    await server.unload("m");
+    expect(await states()).toEqual(["END", "END", "END"]);
+    await expect(server.load("m")).rejects.toThrow("hooks.ts");
+    await expect.poll(states).toEqual(["END", "AVAILABLE", "AVAILABLE"]);
+  });
+
+  it("is refused in TensorFlow Serving's words where there is none", async () => {
+    const { get, call } = await start();
+    expect(await get("no")).toEqual([404, errorText("Could not find any versions of model no")]);
+    expect(await get("m/versions/3")).toEqual([404, errorText("Could not find version 3 of model m")]);
+    expect((await get("m/versions/9223372036854775808"))[0]).toBe(400);
+    expect((await get("m/versions/x"))[1]).toContain("Malformed request: GET /v1/models/m/versions/x.");
+    await expect(call({ name: "no" })).rejects.toMatchObject({ details: "Could not find any versions of model no" });
+    await expect(call()).rejects.toMatchObject({ code: 3, details: "Missing ModelSpec" });
+  });
+
+  it("is that of a name with any characters", async () => {
+    const { server } = await start();
+    const hooks = defineHooks({ preprocess: (inputs) => inputs });
+    await server.load("a b/ü", { driver: "null", hooks });
+    expect((await get(server, "a%20b%2F%C3%BC"))[0]).toBe(200);
+  });
+});
+
+describe("a configuration that a client sends", () => {
+  const folderOf = (...versions: number[]) => {
+    const folder = tempFolder();
+    for (const version of versions) {
+      mkdirSync(join(folder, String(version)));
+      cpSync(HALF, join(folder, String(version), "model.onnx"));
+    }
+    return folder;
+  };
+  const HALF = "test/fixtures/models/half-plus-two.onnx";
+
+  async function startOne() {
+    const server = await startServer({ models: { old: { path: HALF } }, allowControl: "local", loadRetries: 0 });
+    const call = connectTo(server);
+    const reload = (...config: Plain[]) =>
+      call("HandleReloadConfigRequest", { config: { model_config_list: { config } } });
+    const served = () => server.models().map(({ name, version, state }) => `${name} ${version} ${state}`);
+    return { server, call, reload, served };
+  }
+
+  it("replaces what is served, with its versions and labels, and is answered once that is so", async () => {
+    const { reload, served, server } = await startOne();
+    const base_path = folderOf(1, 2, 3);
+    const model_version_policy = { specific: { versions: [1, 2] } };
+    const config = { name: "m", base_path, model_platform: "tensorflow", model_version_policy };
+    expect(await reload({ ...config, version_labels: { stable: 1 } })).toEqual({ status: OK });
+    expect(served().filter((one) => one.endsWith("AVAILABLE"))).toEqual(["m 2 AVAILABLE", "m 1 AVAILABLE"]);
+    expect(server.models().find(({ version }) => version === 1n)?.labels).toEqual(["stable"]);
+    await reload({ name: "m", base_path });
+    await expect.poll(served).toContain("m 3 AVAILABLE");
+    await reload();
+    await expect.poll(served).toEqual([]);
+  });
+
+  it("is refused in TensorFlow Serving's words, and then changes nothing or as far as it can", async () => {
+    const { reload, served, call } = await startOne();
+    const base_path = folderOf(1);
+    await expect(call("HandleReloadConfigRequest", {})).rejects.toThrow("Only ModelConfigList is currently supported");
+    await expect(reload({ name: "m", base_path: "models/m" })).rejects.toThrow(
+      "Expected model m to have an absolute path or URI; got base_path()=models/m",
+    );
+    await expect(reload({ name: "m", base_path }, { name: "m", base_path })).rejects.toThrow(
+      "Illegal to list model m multiple times in config list",
+    );
+    expect(served()).toEqual(["old 1 AVAILABLE"]);
+    await expect(reload({ name: "m", base_path, version_labels: { stable: 7 } })).rejects.toThrow(
+      'Request to assign label "stable" to version 7 of model m, which is not currently available for inference',
+    );
+    await expect(reload({ name: "m", base_path }, { name: "n", base_path: "/nowhere" })).rejects.toThrow(
+      "1 servable(s) did not become available: {{name: n version: 1} due to error: ",
+    );
+    expect(served()).toContain("m 1 AVAILABLE");
+  });
+});

@@ -1,0 +1,140 @@
+import type { ServiceError } from "@grpc/grpc-js";
+import type { Server } from "../../src/server/server.ts";
+import { connect } from "../grpc/byte-client.ts";
+import { judge, type Plain } from "../grpc/judge.ts";
+import { kserveJudge } from "./kserve/kserve-judge.ts";
+
+/** A request for `x`, a float32 list, and everything that may be wrong with it. */
+export interface Question {
+  readonly model?: string;
+  readonly version?: string;
+  readonly signature?: string;
+  /** The only output wanted. */
+  readonly output?: string;
+  /** Elements of `x`. Default 2. */
+  readonly count?: number;
+  /** Sends a message that cannot be read. */
+  readonly isMalformed?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** An answer's status (gRPC's number or HTTP's) and its error; empty = there was none. */
+type Outcome = readonly [status: number, error: string];
+
+/** One protocol on one transport. */
+export interface Wire {
+  /** The name of its protocol. */
+  readonly protocol: string;
+  readonly transport: "grpc" | "http";
+  /** Its gRPC method, or the pattern of its URL. */
+  readonly path: string;
+  /** True where a request that fails leaves its call as it is. */
+  readonly errorsAreMessages?: boolean;
+  ask(server: Pick<Server, "grpcAddress" | "httpUrl">, question: Question): Promise<Outcome>;
+}
+
+const values = ({ count = 2 }: Question) => new Array<number>(count).fill(0.5);
+
+/** Every protocol that infers, on every transport that it has. */
+export const WIRES = {
+  "TensorFlow Serving gRPC": grpc("tensorflow-serving", "/tensorflow.serving.PredictionService/Predict", (question) => {
+    const { model = "default", version, signature = "", output } = question;
+    const x = {
+      dtype: "DT_FLOAT",
+      tensor_shape: { dim: [{ size: values(question).length }] },
+      float_val: values(question),
+    };
+    const model_spec = { name: model, signature_name: signature, ...(version && { version: { value: version } }) };
+    return judge.encodeRequest({ model_spec, inputs: { x }, output_filter: output === undefined ? [] : [output] });
+  }),
+  "TensorFlow Serving HTTP": http("tensorflow-serving", "/v1/models/{name}:predict", (question) => {
+    const { model = "default", version, signature } = question;
+    const path = `/v1/models/${model}${version === undefined ? "" : `/versions/${version}`}:predict`;
+    return { path, body: JSON.stringify({ signature_name: signature, inputs: values(question) }) };
+  }),
+  "KServe gRPC": grpc("kserve", "/inference.GRPCInferenceService/ModelInfer", (question) =>
+    kserveJudge.encodeRequest(kserveMessage(question)),
+  ),
+  "KServe gRPC stream": stream("kserve", "/inference.GRPCInferenceService/ModelStreamInfer"),
+  "KServe HTTP": http("kserve", "/v2/models/{name}/infer", (question) => {
+    const { model = "default", version, signature, output } = question;
+    const path = `/v2/models/${model}${version === undefined ? "" : `/versions/${version}`}/infer`;
+    const inputs = [{ name: "x", datatype: "FP32", shape: [values(question).length], data: values(question) }];
+    const outputs = output === undefined ? {} : { outputs: [{ name: output }] };
+    const parameters = signature === undefined ? {} : { parameters: { signature_name: signature } };
+    return { path, body: JSON.stringify({ inputs, ...outputs, ...parameters }) };
+  }),
+  "Kibernetika HTTP": http("kibernetika", "/predict", (question) => {
+    const { model = "default", signature = "", version = "", output } = question;
+    const path = `/predict/${model}/${signature}/${version}`;
+    const filter = output === undefined ? {} : { out_filter: [output] };
+    return { path, body: JSON.stringify({ inputs: { x: { dtype: 1, data: values(question) } }, ...filter }) };
+  }),
+  "PredictJSON gRPC": grpc("kibernetika", "/tensorflow.serving.PredictionService/PredictJSON", (question) =>
+    judge.encodeJson({ json_string: Buffer.from(JSON.stringify({ x: values(question) })) }),
+  ),
+  "PredictJSON HTTP": http("kibernetika", "/serving-proxy", (question) => {
+    return { path: "/serving-proxy", body: JSON.stringify({ x: values(question) }) };
+  }),
+} satisfies Record<string, Wire>;
+
+/** A key of {@link WIRES}. */
+export type WireName = keyof typeof WIRES;
+
+function kserveMessage(question: Question): Plain {
+  const { model = "default", version = "", signature, output } = question;
+  const contents = { fp32_contents: values(question) };
+  return {
+    model_name: model,
+    model_version: version,
+    parameters: signature === undefined ? {} : { signature_name: { string_param: signature } },
+    inputs: [{ name: "x", datatype: "FP32", shape: [values(question).length], contents }],
+    outputs: output === undefined ? [] : [{ name: output }],
+  };
+}
+
+/** A field that claims more bytes than there are. */
+const MALFORMED_MESSAGE = Buffer.of(0x0a, 99);
+
+function grpc(protocol: string, path: string, encode: (question: Question) => Buffer): Wire {
+  const ask: Wire["ask"] = async ({ grpcAddress }, question) => {
+    const { isMalformed = false, signal } = question;
+    const message = isMalformed ? MALFORMED_MESSAGE : encode(question);
+    const call = connect(grpcAddress).call(path, message, signal === undefined ? {} : { signal });
+    return call.then(
+      () => [0, ""],
+      ({ code, details }: ServiceError) => [code, details],
+    );
+  };
+  return { protocol, transport: "grpc", path, ask };
+}
+
+/** The errors of a stream's requests are messages of it; those of the transport end it. */
+function stream(protocol: string, path: string): Wire {
+  const ask: Wire["ask"] = async ({ grpcAddress }, question) => {
+    const message =
+      question.isMalformed === true ? MALFORMED_MESSAGE : kserveJudge.encodeRequest(kserveMessage(question));
+    try {
+      const { value } = await connect(grpcAddress).stream(path, message, question.signal).next();
+      return [0, String(kserveJudge.decodeStreamResponse(value).error_message)];
+    } catch (reason) {
+      return [(reason as ServiceError).code, (reason as ServiceError).details];
+    }
+  };
+  return { protocol, transport: "grpc", path, errorsAreMessages: true, ask };
+}
+
+function http(
+  protocol: string,
+  path: string,
+  write: (question: Question) => { readonly path: string; readonly body: string },
+): Wire {
+  const ask: Wire["ask"] = async ({ httpUrl }, question) => {
+    const { path: asked, body } = write(question);
+    const { isMalformed = false, signal = null } = question;
+    const response = await fetch(httpUrl + asked, { method: "POST", body: isMalformed ? "{" : body, signal });
+    const { error = "" } = (await response.json()) as { error?: string };
+    return [response.status, error];
+  };
+  return { protocol, transport: "http", path, ask };
+}

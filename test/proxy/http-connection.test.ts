@@ -1,0 +1,112 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createDeferred } from "../../src/async/deferred.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { echo, ScriptedService } from "../grpc/scripted-service.ts";
+import { RawClient } from "./raw-client.ts";
+import { serveHttp } from "./serve-http.ts";
+
+function ask(body: string): string {
+  return `POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+/** Statuses and predictions in the order in which they came. */
+function answers(text: string): string[] {
+  return [...text.matchAll(/HTTP\/1\.1 (\d+)[\s\S]*?"predictions": \[(\d+)/g)].map(
+    ([, status, value]) => `${status} ${value}`,
+  );
+}
+
+describe("requests that a client sends ahead of their answers", () => {
+  it("are answered in their order, however many come at once", async () => {
+    const { port } = await serveHttp(new ScriptedService());
+    const client = new RawClient(port);
+    const numbers = Array.from({ length: 500 }, (_, index) => index);
+    client.write(numbers.map((number) => ask(`{"instances":[${number}]}`)).join(""));
+    const text = await client.received(/"predictions": \[499/);
+    expect(answers(text)).toEqual(numbers.map((number) => `200 ${number}`));
+  });
+
+  it("are begun a few at a time", async () => {
+    const gate = createDeferred<void>();
+    let begun = 0;
+    const service = new ScriptedService(async (request) => {
+      begun++;
+      await gate.promise;
+      return echo(request);
+    });
+    const { port } = await serveHttp(service);
+    const [many, other] = [new RawClient(port), new RawClient(port)];
+    many.write(ask('{"instances":[1]}').repeat(100));
+    await expect.poll(() => begun).toBeGreaterThan(0);
+    other.write(ask('{"instances":[2]}'));
+    await expect.poll(() => begun).toBe(5);
+    gate.resolve();
+  });
+
+  it("give back what they held when the client leaves", async () => {
+    const entered = createDeferred<void>();
+    const service = new ScriptedService(({ signal }) => {
+      entered.resolve();
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
+    });
+    const memory = new MemoryBudget(1_000_000);
+    const { port } = await serveHttp(service, { memory });
+    const client = new RawClient(port);
+    client.write(ask(`{"instances":[${"1,".repeat(50_000)}1]}`).repeat(3));
+    await entered.promise;
+    client.socket.destroy();
+    const share = memory.open();
+    share.grow(1);
+    const hasRoom = () => {
+      try {
+        share.check(999_000);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    await expect.poll(hasRoom).toBe(true);
+  });
+
+  it("do not keep another client waiting", async () => {
+    let calls = 0;
+    let before = 0;
+    const service = new ScriptedService((request) => {
+      calls++;
+      if (request.metadata["x-other"] !== undefined) before = calls;
+      return echo(request);
+    });
+    const { port } = await serveHttp(service);
+    const many = Buffer.from(ask('{"instances":[1]}').repeat(5000));
+    for (let index = 0; index < 5; index++) {
+      const socket = connect(port, "127.0.0.1");
+      onTestFinished(() => void socket.destroy());
+      socket.on("error", () => {}).resume();
+      await once(socket, "connect");
+      socket.write(many);
+    }
+    const other = new RawClient(port);
+    await once(other.socket, "connect");
+    other.write(ask('{"instances":[2]}').replace("Host: x", "Host: x\r\nX-Other: 1"));
+    await other.received(/200 OK/);
+    expect(before).toBeLessThan(5000);
+  });
+});
+
+describe("a body", () => {
+  it("arrives as it was sent, whatever comes before and after it in the same read", async () => {
+    const { port } = await serveHttp(new ScriptedService());
+    const client = new RawClient(port);
+    const large = `{"instances":[${Array.from({ length: 40_000 }, (_, index) => index).join(",")}]}`;
+    const chunked = `POST /v1/models/m:predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${[...'{"instances":[7]}'].map((letter) => `1\r\n${letter}\r\n`).join("")}0\r\n\r\n`;
+    client.write(ask('{"instances":[5]}') + ask(large) + chunked + ask('{"instances":[6]}'));
+    const text = await client.received(/"predictions": \[6/);
+    expect(answers(text)).toEqual(["200 5", "200 0", "200 7", "200 6"]);
+    const [, numbers = ""] = /"predictions": \[(0,[^\]]*)\]/.exec(text) ?? [];
+    expect(numbers.split(",").map(Number)).toEqual(Array.from({ length: 40_000 }, (_, index) => index));
+  });
+});

@@ -1,0 +1,331 @@
+import { execFileSync } from "node:child_process";
+import { join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { readConfigFile } from "../../../src/repository/config/read-config-file.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+const SETTINGS = ["http-port", "log-level"];
+
+/** Reads a text as the file `config` of a new folder. */
+async function read(text: string) {
+  const folder = tempFolder({ config: text });
+  const file = await readConfigFile(join(folder, "config"), SETTINGS);
+  return { ...file, folder, warnings: file.warnings.map((each) => each.replace(join(folder, "config"), "config")) };
+}
+
+/** The message with which a text is refused, the file called `config`. */
+async function refusal(text: string): Promise<string> {
+  const folder = tempFolder({ config: text });
+  const reason = await readConfigFile(join(folder, "config"), SETTINGS).catch((each: unknown) => each);
+  expect(reason).toMatchObject({ code: "invalid_argument" });
+  return (reason as Error).message.replaceAll(join(folder, "config"), "config");
+}
+
+const LATEST = { kind: "latest", count: 1 };
+
+describe("a configuration of our own", () => {
+  test("describes models by their paths, which go out from the file", async () => {
+    const { format, models, settings, folder } = await read(`
+http-port: 8080
+models:
+  - name: emotion
+    path: models/emotion
+    versions: { latest: 2 }
+    labels: { stable: 3, canary: 4 }
+    options: { intra_op_threads: 2 }
+    batching: { max_batch_size: 8 }
+    images: { layout: NCHW, mean: "1,2,3" }
+    instances: 2
+  - name: faces
+    stages:
+      - { driver: onnx, path: face.onnx, options: { device_id: 1 } }
+      - driver: ./driver.ts
+    hooks: hooks/faces.ts
+    versions: all
+    workers: 0
+`);
+    expect(format).toBe("kserving's configuration");
+    expect(settings).toMatchObject([{ key: "http-port", value: { text: "8080" } }]);
+    expect(models).toEqual([
+      {
+        name: "emotion",
+        path: join(folder, "models/emotion"),
+        versions: { kind: "latest", count: 2 },
+        labels: new Map([
+          ["stable", 3n],
+          ["canary", 4n],
+        ]),
+        options: { intra_op_threads: "2", max_batch_size: "8", layout: "NCHW", mean: "1,2,3" },
+        instances: 2,
+      },
+      {
+        name: "faces",
+        stages: [
+          { driver: "onnx", path: join(folder, "face.onnx"), options: { device_id: "1" } },
+          { driver: join(folder, "driver.ts") },
+        ],
+        hooks: join(folder, "hooks/faces.ts"),
+        versions: { kind: "all" },
+        labels: new Map(),
+        options: {},
+        workers: 0,
+      },
+    ]);
+  });
+
+  test("may be JSON, and may say where its schema lies", async () => {
+    const { models } = await read(
+      '{"$schema": "x.json", "models": [{"name": "a", "driver": "null", "versions": [3, 1]}]}',
+    );
+    expect(models).toMatchObject([{ name: "a", driver: "null", versions: { kind: "specific", versions: [3n, 1n] } }]);
+  });
+
+  test("with a model elsewhere is read, and the model refused", async () => {
+    const { models } = await read("models: [{ name: a, path: 's3://bucket/a' }]");
+    expect(models[0]?.refusal).toContain("s3://bucket/a is not on this machine");
+  });
+
+  test("keeps a stage's path that is relative to its version", async () => {
+    const { models, folder } = await read("models: [{ name: a, path: faces, stages: [{ path: face.onnx }] }]");
+    expect(models).toMatchObject([{ path: join(folder, "faces"), stages: [{ path: "face.onnx" }] }]);
+  });
+
+  test.each([
+    ["an unknown setting", "http-prot: 1\n", 'config:1:1: There is no setting "http-prot". Did you mean "http-port"?'],
+    [
+      "an unknown key",
+      "models:\n  - name: a\n    pth: x\n",
+      'config:3:5: "models" has no key "pth". Did you mean "path"?',
+    ],
+    [
+      "a model without a name",
+      "models:\n  - path: x\n",
+      'config:2:5: "models" lacks the key "name": the name under which',
+    ],
+    ["a model without a path", "models:\n  - name: a\n", 'The model "a" has neither path, driver nor stages'],
+    [
+      "driver and stages",
+      "models: [{ name: a, driver: onnx, stages: [{ path: x }] }]",
+      'The model "a" has both driver and stages',
+    ],
+    [
+      "two models of one name",
+      "models: [{ name: a, path: x }, { name: a, path: y }]",
+      "Illegal to list model a multiple times",
+    ],
+    [
+      "a policy that is none",
+      "models: [{ name: a, path: x, versions: newest }]",
+      '"versions" is "newest"; expected all, latest,',
+    ],
+    ["a label to no version", "models: [{ name: a, path: x, labels: { b: new } }]", '"b" is "new"; expected a version'],
+    ["a label beyond 2^63", "models: [{ name: a, path: x, labels: { b: 9223372036854775808 } }]", "expected a version"],
+    [
+      "a number of copies that is none",
+      "models: [{ name: a, path: x, instances: 0 }]",
+      '"instances" is "0"; expected an integer of 1 or more.',
+    ],
+    [
+      "an unknown key of batching",
+      "models: [{ name: a, path: x, batching: { max_batchsize: 8 } }]",
+      'Did you mean "max_batch_size"?',
+    ],
+    ["models that are none", "models: 5\n", 'config:1:9: "models" is "5"; expected keys with values'],
+    ["a file without keys", "- a\n", "config:1:1: The file holds no keys"],
+    ["an empty file", "", "config:1:1: The file is empty"],
+    ["half a file", '{"models": [{"name": "a", ', "config:1:"],
+  ])("%s is refused with its place", async (_, text, message) => {
+    expect(await refusal(text)).toContain(message);
+  });
+
+  test("all that is wrong is told at once", async () => {
+    const message = await refusal("a: 1\nb: 2\nmodels: [{ name: x }]\n");
+    expect(message.split("\n")).toHaveLength(3);
+  });
+});
+
+describe("TensorFlow Serving's model_config_file", () => {
+  test("is read with its policies, labels and odd forms", async () => {
+    const { models, warnings } = await read(`
+# models
+model_config_list: {
+  config: { name: 'one', base_path: '/models/one', model_platform: "tensorflow",
+    model_version_policy { specific { versions: 42 versions: [43] } }
+    version_labels { key: 'stable' value: 43 } version_labels { key: "canary", value: 42 } },
+  config < name: "tw" "o" base_path: "/models/two" model_type: TENSORFLOW model_version_policy: { all {} } >;
+  config { name: "three" base_path: "/m" model_platform: "tensorflow" model_version_policy { latest { num_versions: 2 } }
+    logging_config { sampling_config { sampling_rate: 0.1 } } [my.extension]: 5 }
+}`);
+    expect(models).toMatchObject([
+      {
+        name: "one",
+        path: "/models/one",
+        driver: "tensorflow",
+        versions: { kind: "specific", versions: [42n, 43n] },
+        labels: new Map([
+          ["stable", 43n],
+          ["canary", 42n],
+        ]),
+      },
+      { name: "two", driver: "tensorflow", versions: { kind: "all" } },
+      { name: "three", versions: { kind: "latest", count: 2 } },
+    ]);
+    expect(warnings).toEqual([
+      'config:9:5: "logging_config" changes nothing here: requests are not recorded in files.',
+      "config:9:63: The extension [my.extension] is ignored.",
+    ]);
+  });
+
+  test.each([
+    [
+      'name: "a" base_path: "m" model_platform: "tensorflow"',
+      "Expected model a to have an absolute path or URI; got base_path()=m",
+    ],
+    ['name: "a" base_path: "/m"', "Illegal setting neither ModelServerConfig::model_type"],
+    ['name: "a" base_path: "/m" model_platform: "caffe"', "Model a requests unsupported platform caffe"],
+    ['name: "a" base_path: "gs://b/m" model_platform: "tensorflow"', "gs://b/m is not on this machine"],
+  ])("has a model refused in its words: %s", async (fields, refused) => {
+    const { models } = await read(
+      `model_config_list { config { ${fields} } config { name: "b" base_path: "/b" model_platform: "tensorflow" } }`,
+    );
+    expect(models[0]?.refusal).toContain(refused);
+    expect(models[1]?.refusal).toBeUndefined();
+  });
+
+  test.each([
+    ['model_config_list { config { nme: "a" base_path: "/m" } }', '"config" has no key "nme". Did you mean "name"?'],
+    [
+      'model_config_list { config { name: a base_path: "/m" } }',
+      '"name" is a, without quotes; expected a text in quotes.',
+    ],
+    ['model_config_list { config { name: "a" name: "b" base_path: "/m" } }', '"name" is given a second time'],
+    ["model_config_list { config {", "the end of the file is not a field's name"],
+    ['model_config_list { config: "a" }', '"config" is "a"; expected keys with values'],
+  ])("that is wrong is refused: %s", async (text, message) => {
+    expect(await refusal(text)).toContain(message);
+  });
+});
+
+test("TensorFlow Serving's batching_parameters_file becomes options, and what changes nothing is named", async () => {
+  const { batching, warnings } = await read(
+    "max_batch_size { value: 8 } batch_timeout_micros { value: 0 }\nallowed_batch_sizes: 2 allowed_batch_sizes: [4, 8]\nnum_batch_threads { value: 4 } pad_variable_length_inputs: true",
+  );
+  expect(batching).toEqual({
+    max_batch_size: "8",
+    batch_timeout_us: "0",
+    allowed_batch_sizes: "2,4,8",
+    pad_variable_length_inputs: "true",
+  });
+  expect(warnings).toEqual([expect.stringContaining('config:3:1: "num_batch_threads" changes nothing here')]);
+});
+
+describe("OpenVINO Model Server's config.json", () => {
+  test("is read with what its entries say of the device and the inputs", async () => {
+    const { models, warnings, folder } = await read(
+      JSON.stringify({
+        model_config_list: [
+          { config: { name: "a", base_path: "/m/a", batch_size: "16", target_device: "GPU", nireq: 4 } },
+          {
+            config: {
+              name: "b",
+              base_path: "b",
+              shape: { in: "(1,3,-1,-1)" },
+              batch_size: 4,
+              layout: "NHWC:NCHW",
+              plugin_config: { NUM_STREAMS: 2, PERFORMANCE_HINT: "LATENCY" },
+              model_version_policy: { specific: { versions: [1, 3] } },
+            },
+          },
+          { config: { name: "c", base_path: "c", batch_size: "auto", model_version_policy: { all: {} } } },
+        ],
+        mediapipe_config_list: [],
+      }),
+    );
+    expect(models).toMatchObject([
+      { name: "a", path: "/m/a", driver: "openvino", options: { batch_size: "16", device: "GPU" }, versions: LATEST },
+      {
+        path: join(folder, "b"),
+        options: {
+          shape: '{"in":"(1,3,-1,-1)"}',
+          layout: "NHWC:NCHW",
+          plugin_config: '{"NUM_STREAMS":2,"PERFORMANCE_HINT":"LATENCY"}',
+        },
+        versions: { kind: "specific", versions: [1n, 3n] },
+      },
+      { options: { batch_size: "auto" }, versions: { kind: "all" } },
+    ]);
+    expect(models[1]?.options).not.toHaveProperty("batch_size");
+    expect(warnings).toEqual([
+      expect.stringContaining('"nireq" changes nothing here'),
+      expect.stringContaining('"mediapipe_config_list" changes nothing here'),
+    ]);
+  });
+
+  test.each([
+    [
+      '{"model_config_list": [{"config": {"name": "a", "base_pth": "/m"}}]}',
+      '"config" has no key "base_pth". Did you mean "base_path"?',
+    ],
+    ['{"model_config_list": [{"config": {"base_path": "/m"}}]}', '"config" lacks the key "name"'],
+    ['{"model_config_list": [{"confg": {"base_path": "/m"}}]}', '"model_config_list" lacks the key "config"'],
+  ])("that is wrong is refused: %s", async (text, message) => {
+    expect(await refusal(text)).toContain(message);
+  });
+
+  test("has graphs and what other libraries load refused, and the rest read", async () => {
+    const { models } = await read(
+      '{"model_config_list": [{"config": {"name": "g", "base_path": "/g", "graph_path": "g.pbtxt"}}, {"config": {"name": "l", "base_path": "/l", "custom_loader_options": {"loader_name": "x"}}}, {"config": {"name": "n"}}]}',
+    );
+    expect(models.map(({ refusal: why }) => why?.split(/[,:]/)[0])).toEqual([
+      "g is a graph",
+      "l is loaded by a custom loader",
+      "n has no base_path; expected the folder of its versions",
+    ]);
+  });
+});
+
+test("Simple TensorFlow Serving's model_config_file is told by its flat entries, and its paths go out from the working folder", async () => {
+  const { format, models, warnings } = await read(
+    JSON.stringify({
+      model_config_list: [
+        { name: "a", base_path: "./models/a", session_config: { allow_growth: true }, custom_op_paths: "/ops,/more" },
+        { name: "b", base_path: "/b", platform: "scikitlearn", extra: 1 },
+        { name: "c", base_path: "/c", platform: "pmml" },
+      ],
+    }),
+  );
+  expect(format).toBe("Simple TensorFlow Serving's model_config_file");
+  expect(models).toMatchObject([
+    {
+      path: resolve("models/a"),
+      driver: "tensorflow",
+      options: { session_config: '{"allow_growth":true}', custom_op_paths: "/ops,/more" },
+    },
+    { driver: "sklearn" },
+    { refusal: expect.stringContaining("c is of the platform pmml, for which there is no driver") },
+  ]);
+  expect(warnings).toEqual([expect.stringContaining('The key "extra" of "model_config_list" is ignored')]);
+});
+
+describe("a file that cannot be read", () => {
+  test.each([
+    ["is not there", (folder: string) => join(folder, "none"), "does not exist"],
+    ["is a folder", (folder: string) => folder, "is a folder"],
+    [
+      "is a pipe that nobody writes to",
+      (folder: string) => {
+        execFileSync("mkfifo", [join(folder, "pipe")]);
+        return join(folder, "pipe");
+      },
+      "is not a regular file",
+    ],
+  ])("because it %s says so", async (_, make, message) => {
+    const path = make(tempFolder());
+    await expect(readConfigFile(path, SETTINGS)).rejects.toThrow(
+      expect.objectContaining({
+        code: "failed_precondition",
+        message: expect.stringContaining(`"${path}" ${message}`),
+      }),
+    );
+  });
+});

@@ -1,0 +1,234 @@
+import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { modelConfig } from "../../src/repository/config/model-config.ts";
+import type { ModelSources } from "../../src/repository/config-sources.ts";
+import { ModelRepository } from "../../src/repository/model-repository.ts";
+import type { AspiredModel } from "../../src/serving/aspired-model.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { loadOptions } from "../helpers/load-options.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+/** A repository whose files never become quiet, unless a look takes them at once. */
+function openRepository(sources: ModelSources) {
+  const { log, events } = createEventLog();
+  const repository = new ModelRepository(sources, { load: loadOptions(log), quietMs: 3_600_000, log });
+  return {
+    look: async (options = {}) => brief(await repository.look(options)),
+    models: (options = {}) => repository.look(options),
+    told: () => events.map(({ msg }) => msg),
+  };
+}
+
+/** Names with their versions. */
+function brief(models: readonly AspiredModel[]): Record<string, string> {
+  return Object.fromEntries(models.map(({ name, versions }) => [name, versions.map(({ version }) => version).join()]));
+}
+
+/** A configuration file with these models, as YAML. */
+function configFile(...models: readonly object[]): string {
+  return join(tempFolder({ "serving.yaml": toYaml(models) }), "serving.yaml");
+}
+
+function toYaml(models: readonly object[]): string {
+  return JSON.stringify({ models });
+}
+
+describe("a folder of models", () => {
+  const files = { "a/1/m.onnx": "1", "b/model.onnx": "b" };
+
+  test("is looked at again: models and versions come once they are written, and go at once", async () => {
+    const folder = tempFolder(files);
+    const { look } = openRepository({ folders: [folder] });
+    expect(await look()).toEqual({ a: "1", b: "1" });
+    mkdirSync(join(folder, "a/2"));
+    writeFileSync(join(folder, "a/2/m.onnx"), "2");
+    expect(await look()).toEqual({ a: "1", b: "1" });
+    expect(await look({ atOnce: true })).toEqual({ a: "2", b: "1" });
+    rmSync(join(folder, "a/2"), { recursive: true });
+    expect(await look()).toEqual({ a: "1", b: "1" });
+    rmSync(join(folder, "b"), { recursive: true });
+    expect(await look()).toEqual({ a: "1" });
+  });
+
+  test("keeps a version as it was while its files change", async () => {
+    const folder = tempFolder(files);
+    const { models } = openRepository({ folders: [folder] });
+    const printOf = async (options = {}) => (await models(options))[0]!.versions[0]!.fingerprint;
+    const before = await printOf();
+    appendFileSync(join(folder, "a/1/m.onnx"), "more");
+    expect(await printOf()).toBe(before);
+    expect(await printOf({ atOnce: true })).not.toBe(before);
+  });
+
+  test("that is empty or gone keeps its models, and says so once", async () => {
+    const folder = tempFolder(files);
+    const { look, told } = openRepository({ folders: [folder] });
+    await look();
+    renameSync(folder, `${folder}-away`);
+    expect(await look()).toEqual({ a: "1", b: "1" });
+    mkdirSync(folder);
+    expect(await look()).toEqual({ a: "1", b: "1" });
+    await look();
+    expect(told().map((each) => String(each).replaceAll(folder, "F"))).toEqual([
+      expect.stringMatching(/^Its models are served as they were: The folder "F" does not exist/),
+      expect.stringMatching(/^The model a: The model "F\/a" does not exist/),
+      expect.stringMatching(/^The model b: /),
+      expect.stringMatching(/^Its models are served as they were: The folder "F" has no model, it is empty/),
+    ]);
+    rmSync(`${folder}-away`, { recursive: true });
+  });
+
+  test("keeps what a config.pbtxt said while it is broken", async () => {
+    const folder = tempFolder({ ...files, "a/config.pbtxt": 'backend: "onnxruntime" version_policy { all {} }' });
+    mkdirSync(join(folder, "a/2"));
+    const { look, told } = openRepository({ folders: [folder] });
+    expect(await look()).toEqual({ a: "1,2", b: "1" });
+    writeFileSync(join(folder, "a/config.pbtxt"), 'backend: "onnx');
+    expect(await look({ atOnce: true })).toEqual({ a: "1,2", b: "1" });
+    expect(told()).toEqual([expect.stringMatching(/^The model a is served as it was: .*config\.pbtxt:1:\d+/)]);
+  });
+
+  test("serves the others where one cannot be read, loops or is a pipe", async () => {
+    const folder = tempFolder({ ...files, "empty/.keep": "", "v1/v1/model.txt": "", "naïve 50%: x/1/m.onnx": "" });
+    symlinkSync("loop", join(folder, "loop"));
+    symlinkSync(folder, join(folder, "a/up"));
+    const { look, models } = openRepository({ folders: [folder] });
+    expect(await look()).toMatchObject({ a: "1", b: "1", "naïve 50%: x": "1" });
+    const v1 = (await models()).find(({ name }) => name === "v1")!;
+    await expect(v1.versions[0]!.load(new AbortController().signal)).rejects.toThrow(
+      "holds v1/; expected folders of versions",
+    );
+  });
+});
+
+describe("a version", () => {
+  test("that was there before is served at once, where the one above it goes", async () => {
+    const folder = tempFolder({ "1/m.onnx": "1", "2/m.onnx": "2" });
+    const models = [modelConfig({ name: "m", path: folder })];
+    const { log } = createEventLog();
+    const repository = new ModelRepository({ models }, { load: loadOptions(), quietMs: 1, log });
+    const look = async () => brief(await repository.look());
+    expect(await look()).toEqual({ m: "2" });
+    expect(await look()).toEqual({ m: "2" });
+    rmSync(join(folder, "2"), { recursive: true });
+    expect(await look()).toEqual({ m: "1" });
+  });
+
+  test("goes with its folder, also the last one", async () => {
+    const folder = tempFolder({ "1/m.onnx": "1" });
+    const { look, told } = openRepository({ models: [modelConfig({ name: "m", path: folder })] });
+    await look();
+    rmSync(join(folder, "1"), { recursive: true });
+    expect(await look()).toEqual({ m: "" });
+    expect(told()).toEqual([
+      `The model m: The folder "${folder}" is empty; expected folders of versions, named by numbers such as 1, or one model.`,
+    ]);
+  });
+});
+
+describe("a configuration file", () => {
+  const folder = () => tempFolder({ "1/m.onnx": "1", "2/m.onnx": "2" });
+
+  test("is read again when it has changed and is written: models come and go, labels move", async () => {
+    const path = folder();
+    const file = configFile({ name: "m", path, versions: "all", labels: { stable: 1 }, "max-queue": 3 });
+    const { look, models } = openRepository({ files: [file] });
+    expect(await models()).toMatchObject([{ name: "m", labels: { stable: 1n }, maxQueue: 3 }]);
+    writeFileSync(
+      file,
+      toYaml([
+        { name: "m", path, versions: "all", labels: { stable: 2 } },
+        { name: "n", path },
+      ]),
+    );
+    expect(await look()).toEqual({ m: "1,2" });
+    expect(await models({ atOnce: true })).toMatchObject([{ name: "m", labels: { stable: 2n } }, { name: "n" }]);
+    writeFileSync(file, toYaml([{ name: "n", path }]));
+    expect(await look({ atOnce: true })).toEqual({ n: "2" });
+  });
+
+  test.each([
+    ["gone", (file: string) => rmSync(file), "does not exist"],
+    ["empty", (file: string) => writeFileSync(file, ""), "The file is empty"],
+    ["half written", (file: string) => writeFileSync(file, '{"models": [{"na'), "1:"],
+    ["a folder", replaceByFolder, "is a folder"],
+    [
+      "for one model twice",
+      (file: string) =>
+        writeFileSync(
+          file,
+          toYaml([
+            { name: "m", driver: "null" },
+            { name: "m", driver: "null" },
+          ]),
+        ),
+      "Illegal to list model m multiple times",
+    ],
+  ])("that is %s leaves what it said before", async (_, breakIt, problem) => {
+    const path = folder();
+    const file = configFile({ name: "m", path });
+    const { look, told } = openRepository({ files: [file] });
+    await look();
+    breakIt(file);
+    expect(await look({ atOnce: true })).toEqual({ m: "2" });
+    await look({ atOnce: true });
+    expect(told()).toEqual([expect.stringContaining("The configuration stays as it was: ")]);
+    expect(told()[0]).toContain(problem);
+    rmSync(file, { recursive: true, force: true });
+    writeFileSync(file, toYaml([{ name: "other", path }]));
+    expect(await look({ atOnce: true })).toEqual({ other: "2" });
+  });
+
+  test("that is broken from the start is refused", async () => {
+    const file = join(tempFolder({ "serving.yaml": "models: [{ nam: x }]" }), "serving.yaml");
+    const { look } = openRepository({ files: [file] });
+    await expect(look()).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("nam") });
+  });
+
+  test("tells settings that count from the next start on", async () => {
+    const file = join(tempFolder({ "s.yaml": "http-port: 1\nmodels: []" }), "s.yaml");
+    const { look, told } = openRepository({ files: [file], settingNames: ["http-port"] });
+    await look();
+    writeFileSync(file, "http-port: 2\nmodels: []");
+    await look({ atOnce: true });
+    expect(told()).toEqual([expect.stringContaining("s.yaml: http-port changed, which counts from the next start on")]);
+  });
+
+  test("has its batching for all TensorFlow models", async () => {
+    const batching = join(tempFolder({ "b.txt": "max_batch_size { value: 8 }" }), "b.txt");
+    const path = folder();
+    const one = openRepository({ models: [modelConfig({ name: "m", path, driver: "tensorflow" })] });
+    const two = openRepository({ models: [modelConfig({ name: "m", path, driver: "tensorflow" })], files: [batching] });
+    const printOf = async ({ models }: typeof one) => (await models())[0]!.versions[0]!.fingerprint;
+    expect(await printOf(two)).not.toBe(await printOf(one));
+  });
+});
+
+describe("two models of one name", () => {
+  test("are refused at the start; later the first one counts", async () => {
+    const path = tempFolder({ "1/m.onnx": "1" });
+    const models = [modelConfig({ name: "m", path })];
+    const file = configFile({ name: "m", path });
+    await expect(openRepository({ models, files: [file] }).look()).rejects.toThrow(
+      `The model "m" is described by the command line and by ${file}; expected each name once.`,
+    );
+    const late = configFile();
+    const { look, told } = openRepository({ models, files: [late] });
+    await look();
+    writeFileSync(
+      late,
+      toYaml([
+        { name: "m", driver: "null" },
+        { name: "n", driver: "null" },
+      ]),
+    );
+    expect(await look({ atOnce: true })).toEqual({ m: "1", n: "1" });
+    expect(told()).toEqual([expect.stringContaining('The model "m" is described by')]);
+  });
+});
+
+function replaceByFolder(file: string): void {
+  rmSync(file);
+  mkdirSync(file);
+}

@@ -1,0 +1,53 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { ModelRepository } from "../../src/repository/model-repository.ts";
+import { RepositoryPoll } from "../../src/repository/repository-poll.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { loadOptions } from "../helpers/load-options.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+/** Polls a folder of models; `changes` are the names and versions of each change. */
+function poll(folder: string, pollMs: number) {
+  const { log } = createEventLog();
+  const repository = new ModelRepository({ folders: [folder] }, { load: loadOptions(log), quietMs: pollMs, log });
+  const changes: string[] = [];
+  const polling = new RepositoryPoll(repository, {
+    pollMs,
+    onChange: (models) =>
+      changes.push(models.map(({ name, versions }) => `${name} ${versions.at(-1)?.version}`).join()),
+  });
+  onTestFinished(() => polling.stop());
+  const until = (change: string) => expect.poll(() => changes, { timeout: 10_000, interval: 5 }).toContain(change);
+  return { polling, changes, until };
+}
+
+test("a new version is found, one whose folder is gone too, and nothing is told of looks that find nothing", async () => {
+  const folder = tempFolder({ "a/1/m.onnx": "1" });
+  const { polling, changes, until } = poll(folder, 30);
+  await polling.look();
+  expect(changes).toEqual(["a 1"]);
+  mkdirSync(join(folder, "a/2"));
+  writeFileSync(join(folder, "a/2/m.onnx"), "2");
+  await until("a 2");
+  rmSync(join(folder, "a/2"), { recursive: true });
+  await expect.poll(() => changes.at(-1), { timeout: 10_000 }).toBe("a 1");
+  expect(changes).toEqual(["a 1", "a 2", "a 1"]);
+});
+
+test("a version that goes is seen by its folder's own word, long before the next poll", async () => {
+  const folder = tempFolder({ "a/1/m.onnx": "1", "a/2/m.onnx": "2", "b/1/m.onnx": "1" });
+  const { polling, until } = poll(folder, 600_000);
+  await polling.look();
+  rmSync(join(folder, "b"), { recursive: true });
+  await until("a 2");
+});
+
+test("without polling there are looks on request alone, which take files as they are", async () => {
+  const folder = tempFolder({ "a/1/m.onnx": "1" });
+  const { polling, changes } = poll(folder, 0);
+  await polling.look();
+  renameSync(join(folder, "a/1"), join(folder, "a/5"));
+  await polling.look();
+  expect(changes).toEqual(["a 1", "a 5"]);
+});

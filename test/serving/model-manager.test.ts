@@ -1,0 +1,323 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { createDeferred } from "../../src/async/deferred.ts";
+import { ServingError } from "../../src/errors.ts";
+import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";
+import type { ManagerOptions, ModelManager } from "../../src/serving/model-manager.ts";
+import type { Servable } from "../../src/serving/servable.ts";
+import { manage, pipelineVersion } from "./manage.ts";
+
+/** A manager that notes what becomes of its versions: `1 LOADING`, `1 END no file`. */
+async function observe(models: readonly AspiredModel[], options: Partial<ManagerOptions> = {}) {
+  const manager = await manage(models, options);
+  onTestFinished(() => manager.close());
+  const events: string[] = [];
+  manager.onState(({ version, state, error }) => {
+    events.push(`${version} ${state}${error === undefined ? "" : ` ${error.message}`}`);
+  });
+  return { manager, events };
+}
+
+const model = (...versions: AspiredVersion[]): AspiredModel => ({ name: "m", versions });
+const changed = (version: bigint, fingerprint: string, load = pipelineVersion(version).load): AspiredVersion => ({
+  version,
+  fingerprint,
+  load,
+});
+const failing = (version: bigint, fingerprint = "1") =>
+  changed(version, fingerprint, () => Promise.reject(new ServingError("failed_precondition", "no file")));
+
+/** A version whose loads wait until they are told to go on, or given up. */
+function heldVersion(version: bigint, fingerprint = "1") {
+  const begun = createDeferred<AbortSignal>();
+  const opened = createDeferred<void>();
+  const load = async (signal: AbortSignal): Promise<Servable> => {
+    begun.resolve(signal);
+    await opened.promise;
+    return pipelineVersion(version).load(signal);
+  };
+  return { version: changed(version, fingerprint, load), begun: begun.promise, open: () => opened.resolve() };
+}
+
+const states = (manager: ModelManager) =>
+  manager.statuses().map(({ model, version, state }) => `${model} ${version} ${state}`);
+const current = (manager: ModelManager) => manager.catalog.resolve({ model: "m" }).version;
+const eventOf = (manager: ModelManager, wanted: string) =>
+  new Promise<void>((resolve) => {
+    const stop = manager.onState(({ version, state }) => {
+      if (`${version} ${state}` !== wanted) return;
+      stop();
+      resolve();
+    });
+  });
+
+describe("what should be served", () => {
+  it("is loaded, and what should not be any more is unloaded", async () => {
+    const { manager, events } = await observe([model(pipelineVersion(1n))]);
+    expect(states(manager)).toEqual(["m 1 AVAILABLE"]);
+    manager.aspire([]);
+    await manager.settled();
+    expect(events).toEqual(["1 UNLOADING", "1 END"]);
+    expect(() => current(manager)).toThrow("Servable not found for request: Latest(m)");
+  });
+
+  it("takes over from the version before it once it is available, which goes then", async () => {
+    const { manager, events } = await observe([model(pipelineVersion(1n))]);
+    const next = heldVersion(2n);
+    manager.aspire([model(next.version)]);
+    await next.begun;
+    expect(current(manager)).toBe(1n);
+    const ended = eventOf(manager, "1 END");
+    next.open();
+    await ended;
+    expect(current(manager)).toBe(2n);
+    expect(events).toEqual(["2 START", "2 LOADING", "2 AVAILABLE", "1 UNLOADING", "1 END"]);
+  });
+
+  it("leaves the version before it alone when it cannot be loaded", async () => {
+    const { manager, events } = await observe([model(pipelineVersion(1n))]);
+    manager.aspire([model(failing(2n))]);
+    expect(await manager.settled()).toMatchObject([{ model: "m", version: 2n, reason: { message: "no file" } }]);
+    expect(events).toEqual(["2 START", "2 LOADING", "2 END no file"]);
+    expect(current(manager)).toBe(1n);
+  });
+
+  it("may change while it loads: what is no longer wanted is given up", async () => {
+    const { manager } = await observe([]);
+    const [first, second] = [heldVersion(1n, "a"), heldVersion(1n, "b")];
+    manager.aspire([model(first.version)]);
+    const given = await first.begun;
+    manager.aspire([model(second.version)]);
+    expect(given.aborted).toBe(true);
+    first.open();
+    second.open();
+    await manager.settled();
+    expect(manager.statuses()).toMatchObject([{ state: "AVAILABLE", generation: 1 }]);
+  });
+
+  it("is refused where a name or a version stands twice", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    expect(() => manager.aspire([model(), model()])).toThrow("The model m is given twice");
+    expect(() => manager.aspire([model(failing(1n), failing(1n))])).toThrow("A version of the model m is given twice");
+    expect(states(manager)).toEqual(["m 1 AVAILABLE"]);
+  });
+});
+
+describe("a version with other files", () => {
+  it("is loaded again while it serves", async () => {
+    const { manager, events } = await observe([model(pipelineVersion(1n))]);
+    const before = manager.catalog.resolve({ model: "m" }).servable;
+    manager.aspire([model(changed(1n, "2"))]);
+    await manager.settled();
+    expect(manager.catalog.resolve({ model: "m" }).servable).not.toBe(before);
+    expect(events).toEqual(["1 AVAILABLE"]);
+    expect(manager.statuses()).toMatchObject([{ generation: 2 }]);
+  });
+
+  it("keeps the old ones when they cannot be loaded, and says why", async () => {
+    const { manager, events } = await observe([model(pipelineVersion(1n))]);
+    const before = manager.catalog.resolve({ model: "m" }).servable;
+    manager.aspire([model(failing(1n, "2"))]);
+    await manager.settled();
+    expect(manager.catalog.resolve({ model: "m" }).servable).toBe(before);
+    expect(events).toEqual(["1 AVAILABLE no file"]);
+    manager.aspire([model(changed(1n, "3"))]);
+    await manager.settled();
+    expect(events.slice(1)).toEqual(["1 AVAILABLE"]);
+  });
+});
+
+describe("a load that fails", () => {
+  it("is tried again so many times, and is over then", async () => {
+    let loads = 0;
+    const version = changed(1n, "1", async () => {
+      loads++;
+      throw new ServingError("unavailable", "not yet");
+    });
+    const { manager, events } = await observe([], { retries: 2 });
+    const ended = eventOf(manager, "1 END");
+    manager.aspire([model(version)]);
+    await manager.settled();
+    expect(events.at(-1)).toBe("1 LOADING not yet");
+    await ended;
+    manager.aspire([model(version)]);
+    expect([loads, states(manager)]).toEqual([3, ["m 1 END"]]);
+  });
+
+  it("is tried again at once when the files change, also while it waits", async () => {
+    const { manager } = await observe([model(failing(1n))], { retries: 1, retryMs: 3_600_000 });
+    const available = eventOf(manager, "1 AVAILABLE");
+    manager.aspire([model(changed(1n, "2"))]);
+    await available;
+    expect(current(manager)).toBe(1n);
+  });
+
+  it("keeps no other model from loading, nor does one that never ends", async () => {
+    const held = heldVersion(1n);
+    const { manager } = await observe([], { threads: 2 });
+    const others = Array.from({ length: 5 }, (_, index) => ({ name: `n${index}`, versions: [pipelineVersion(1n)] }));
+    const available = others.map(({ name }) => `${name} 1 AVAILABLE`);
+    manager.aspire([model(held.version), { name: "bad", versions: [failing(1n)] }, ...others]);
+    await expect.poll(() => states(manager)).toEqual(["m 1 LOADING", "bad 1 END", ...available]);
+    held.open();
+    await manager.settled();
+  });
+
+  it("for its time is given up, and what it loads later is freed", async () => {
+    const freed = createDeferred<void>();
+    const opened = createDeferred<void>();
+    const late = changed(1n, "1", async (signal) => {
+      const servable = await pipelineVersion(1n).load(signal);
+      await opened.promise;
+      return { ...servable, close: () => servable.close().finally(freed.resolve) };
+    });
+    const { manager } = await observe([model(late)], { timeoutMs: 30 });
+    expect(manager.statuses()).toMatchObject([
+      { state: "END", error: { code: "deadline_exceeded", message: expect.stringContaining("within 30 ms") } },
+    ]);
+    opened.resolve();
+    await freed.promise;
+  });
+});
+
+it("loads no more models at once than it may", async () => {
+  let [running, most] = [0, 0];
+  const versions = Array.from({ length: 8 }, (_, index) =>
+    changed(BigInt(index + 1), "1", async (signal) => {
+      most = Math.max(most, ++running);
+      return pipelineVersion(1n)
+        .load(signal)
+        .finally(() => running--);
+    }),
+  );
+  await observe([model(...versions)], { threads: 3 });
+  expect(most).toBe(3);
+});
+
+describe("labels", () => {
+  const labelled = (version: bigint, ...versions: AspiredVersion[]) => ({
+    ...model(...versions),
+    labels: { stable: version },
+  });
+  const byLabel = (manager: ModelManager) => manager.catalog.resolve({ model: "m", label: "stable" }).version;
+
+  it("move when their version is available, and not before", async () => {
+    const { manager } = await observe([labelled(1n, pipelineVersion(1n))]);
+    const next = heldVersion(2n);
+    manager.aspire([labelled(2n, pipelineVersion(1n), next.version)]);
+    await next.begun;
+    expect(byLabel(manager)).toBe(1n);
+    next.open();
+    await manager.settled();
+    expect(byLabel(manager)).toBe(2n);
+    manager.aspire([model(pipelineVersion(1n), next.version)]);
+    expect(() => byLabel(manager)).toThrow("Unrecognized servable version label: stable");
+  });
+
+  it("that point to a version which is not there are told of in the log, once", async () => {
+    const lines: string[] = [];
+    const log: Logger = { ...createSilentLogger(), warn: (line) => lines.push(line) };
+    const { manager } = await observe([labelled(2n, pipelineVersion(1n))], { log });
+    manager.aspire([labelled(2n, pipelineVersion(1n))]);
+    expect(lines).toEqual([
+      'Request to assign label "stable" to version 2 of model m, which is not currently available for inference',
+    ]);
+    manager.aspire([labelled(2n, pipelineVersion(1n), pipelineVersion(2n))]);
+    await manager.settled();
+    expect(byLabel(manager)).toBe(2n);
+    expect(lines).toHaveLength(1);
+  });
+
+  it("may point to what is not available where that is allowed", async () => {
+    const { manager } = await observe([labelled(2n, pipelineVersion(1n))], { allowLabelsForUnavailable: true });
+    expect(() => byLabel(manager)).toThrow("Servable not found for request: Specific(m, 2)");
+    const { manager: strict } = await observe([labelled(2n, pipelineVersion(1n))]);
+    expect(() => byLabel(strict)).toThrow("Unrecognized servable version label: stable");
+  });
+});
+
+describe("a client", () => {
+  it("unloads a model for as long as nobody loads it, whatever becomes of its files", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    await manager.unload("m");
+    manager.aspire([model(changed(1n, "2"), pipelineVersion(2n))]);
+    expect(states(manager)).toEqual(["m 1 END"]);
+    await manager.load("m");
+    expect(states(manager)).toEqual(["m 2 AVAILABLE", "m 1 AVAILABLE"]);
+  });
+
+  it("is told why a model cannot be loaded, once, and that there is none", async () => {
+    const { manager } = await observe([model(failing(1n))], { retries: 3 });
+    await expect(manager.load("m")).rejects.toThrow("no file");
+    expect(manager.statuses()).toMatchObject([{ state: "END", error: { message: "no file" } }]);
+    await expect(manager.load("n")).rejects.toThrow('There is no model "n". Did you mean "m"?');
+  });
+
+  it("is told of a version that cannot be loaded once all others are", async () => {
+    const held = heldVersion(2n);
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    await manager.unload("m");
+    manager.aspire([model(failing(3n), held.version, pipelineVersion(1n))]);
+    const refused = expect(manager.load("m")).rejects.toThrow("no file");
+    await held.begun;
+    held.open();
+    await refused;
+    expect(states(manager)).toEqual(["m 3 END", "m 2 AVAILABLE", "m 1 AVAILABLE"]);
+  });
+
+  it("is told when what it loads is unloaded meanwhile", async () => {
+    const held = heldVersion(1n);
+    const { manager } = await observe([model(failing(1n))]);
+    manager.aspire([model({ ...held.version, fingerprint: "2" })]);
+    const loaded = manager.load("m");
+    const refused = expect(loaded).rejects.toMatchObject({ code: "aborted" });
+    await held.begun;
+    await Promise.all([manager.unload("m"), refused]);
+    expect(states(manager)).toEqual(["m 1 END"]);
+  });
+
+  it("sees one change after the other, in the order in which they were asked for", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    const changes = [manager.load("m"), manager.unload("m"), manager.load("m"), manager.load("m"), manager.unload("m")];
+    await Promise.allSettled(changes);
+    expect(states(manager)).toEqual(["m 1 END"]);
+    await manager.load("m");
+    expect(current(manager)).toBe(1n);
+  });
+});
+
+describe("readiness", () => {
+  it("begins when everything has loaded or failed", async () => {
+    const held = heldVersion(1n);
+    const manager = await manage([]);
+    const { manager: empty } = await observe([]);
+    expect([manager.isReady(), empty.isReady()]).toEqual([true, true]);
+    await manager.close();
+    const { manager: failed } = await observe([model(failing(1n))]);
+    expect(failed.isReady()).toBe(false);
+    failed.aspire([model(failing(1n)), { name: "n", versions: [held.version] }]);
+    held.open();
+    await failed.settled();
+    expect(failed.isReady()).toBe(true);
+  });
+
+  it("waits for every version where it is strict, but not for what a client has unloaded", async () => {
+    const models = [model(failing(1n)), { name: "n", versions: [pipelineVersion(1n)] }];
+    const { manager } = await observe(models, { strictReadiness: true });
+    expect(manager.isReady()).toBe(false);
+    await manager.unload("m");
+    expect(manager.isReady()).toBe(true);
+  });
+});
+
+it("forgets old versions that have ended, but for the last ones", async () => {
+  const { manager } = await observe([]);
+  for (let version = 1n; version <= 14n; version++) {
+    const before = version === 1n ? Promise.resolve() : eventOf(manager, `${version - 1n} END`);
+    manager.aspire([model(pipelineVersion(version))]);
+    await manager.settled();
+    await before;
+  }
+  expect(states(manager)).toHaveLength(11);
+  expect(states(manager)[0]).toBe("m 14 AVAILABLE");
+});
