@@ -18,11 +18,18 @@ function replaceStream(name: "stdin" | "stdout" | "stderr", stream: Readable | W
   Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true });
 }
 
+/** Writes to `stream`, whose port stays out of reach; has those of its methods by which Node tells `process.stdout` that the main thread has read. */
 function forwardTo(stream: Writable): Writable {
-  return new Writable({
+  const forwarding = new Writable({
     decodeStrings: false,
     write: (chunk, encoding, done) => void stream.write(chunk, encoding, done),
   });
+  const own: object = Object.getPrototypeOf(stream);
+  for (const name of Object.getOwnPropertySymbols(own)) {
+    const method: unknown = Reflect.get(own, name);
+    if (typeof method === "function") Object.defineProperty(forwarding, name, { value: method.bind(stream) });
+  }
+  return forwarding;
 }
 
 /** The main thread's sockets and files are the same process's: closed here, the next file or connection would take their number. */

@@ -1,8 +1,9 @@
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, watch as watchChanges, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 
@@ -15,7 +16,7 @@ export interface LogEvent {
   readonly [field: string]: unknown;
 }
 
-/** How a program ended. */
+/** The end of a program. */
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -110,16 +111,11 @@ export async function writeTestFile(name: string, text: string): Promise<string>
 
 /** Resolves with the first event of a log file that has this message. */
 export async function loggedEvent(path: string, msg: string): Promise<LogEvent> {
-  for await (const _ of watchFile(path)) {
-    const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line.includes(`"msg":"${msg}"`));
-    if (lines[0] !== undefined) return JSON.parse(lines[0]);
+  for (;;) {
+    const lines = (await readFile(path, "utf8")).split("\n");
+    const line = lines.slice(0, -1).find((text) => text.includes(`"msg":"${msg}"`));
+    if (line !== undefined) return JSON.parse(line);
+    // Watching the file instead would lose a change that comes while it is read.
+    await setTimeout(20);
   }
-  throw new Error("unreachable");
-}
-
-/** Yields once at once, then after each change. */
-async function* watchFile(path: string): AsyncGenerator<void> {
-  const changes = watchChanges(path);
-  yield;
-  for await (const _ of changes) yield;
 }

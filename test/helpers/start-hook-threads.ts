@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished } from "vitest";
-import { createLogger } from "../../src/observability/logger.ts";
+import { createLogger, type Logger } from "../../src/observability/logger.ts";
 import type { PipelineResult } from "../../src/pipeline/pipeline.ts";
-import type { ModelOptions } from "../../src/repository/choose-stages.ts";
 import { loadServable } from "../../src/repository/load-servable.ts";
+import type { ModelOptions } from "../../src/repository/model-options.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import { plain, run } from "./run-pipeline.ts";
@@ -13,11 +13,12 @@ import { tempFolder } from "./temp-folder.ts";
 
 /** Choices for {@link startHookThreads}. */
 export interface HookThreadsOptions {
-  readonly models?: readonly ModelOptions[];
+  readonly stages?: readonly ModelOptions[];
   readonly workers?: number;
   readonly hookTimeoutMs?: number;
   readonly stallMs?: number;
   readonly memoryMb?: number;
+  readonly log?: Logger;
 }
 
 const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
@@ -32,12 +33,12 @@ export async function startReloadable(
   source: string,
   options: HookThreadsOptions = {},
 ): Promise<{ servable: Servable; file: string }> {
-  const { models = [{ driver: "null" }], workers = 1, hookTimeoutMs = 0, stallMs = 0, memoryMb = 256 } = options;
+  const { stages = [{ driver: "null" }], workers = 1, hookTimeoutMs = 0, stallMs = 0, memoryMb = 256 } = options;
+  const { log = createLogger({ level: "silent" }) } = options;
   const file = join(tempFolder({ "hooks.ts": source }), "hooks.ts");
   const thread = { hookTimeoutMs, stallMs, memoryMb, inspect: false };
-  const log = createLogger({ level: "silent" });
   const { servable } = await loadServable(
-    { name: "default", version: 1n, models, hooks: file, options: {} },
+    { name: "default", version: 1n, stages, hooks: file, options: {} },
     { workers, instances: 1, modelStallMs: 0, thread, remote, log },
   );
   onTestFinished(() => servable.close());
