@@ -1,5 +1,6 @@
 import type { CancelSignal } from "../../async/cancel-source.ts";
 import { reserveImages } from "../../limits/image-reservation.ts";
+import { collectAll } from "../../limits/young-garbage.ts";
 import { decodePixels, type Pixels } from "../../media/decode-pixels.ts";
 import { checkPixels } from "../../media/image-size.ts";
 import { type ImageTensor, imageShape, isPixels } from "../../media/image-tensor.ts";
@@ -12,6 +13,9 @@ import { AT_ONCE, type EncodedImage, inBatches, MAX_PIXELS, namingInput, readHea
 import { type ImageLayout, imageLayout, largestTarget, type TargetSize, targetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
 import { imageRefused } from "./image-refused.ts";
+
+/** Images of fewer bytes are garbage that V8 finds in time; more of them are worth looking for. */
+const LARGE_BYTES = 32 * 1024 * 1024;
 
 /** {@link decodeImageInputs}, or the same done elsewhere. */
 export type DrawInputs = typeof decodeImageInputs;
@@ -123,6 +127,8 @@ async function whileReserved<Result>(
   try {
     return await work();
   } finally {
+    // Else the pixels would still be there while the next images take the room that is given back.
+    if (bytes > LARGE_BYTES) collectAll();
     reserved.release();
   }
 }
