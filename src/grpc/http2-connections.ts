@@ -1,5 +1,6 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
+import { openInTurns } from "../limits/open-in-turns.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
 
@@ -17,11 +18,13 @@ const MAX_IDLE_PINGS = 1000;
 /** An HTTP/2 server without TLS that does not listen yet; it counts what is sent to it itself, so that Node need not. */
 export function createHttp2Server(): Http2Server {
   const unbounded = Number.MAX_SAFE_INTEGER;
-  return createServer({
+  const server = createServer({
     settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxConcurrentStreams: MAX_CONCURRENT_CALLS, enablePush: false },
     maxSessionMemory: unbounded,
     maxSendHeaderBlockLength: unbounded,
   });
+  openInTurns(server);
+  return server;
 }
 
 /** The connections of an HTTP/2 server. */

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { AccessPolicy } from "../access/access-policy.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
+import { openInTurns } from "../limits/open-in-turns.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
 import { cannotListen } from "../net/cannot-listen.ts";
@@ -127,6 +128,7 @@ function newServer(handshakeTimeoutMs: number): Server {
   });
   // Their bytes are limited; of more than a number Node would drop the rest, a second Host included.
   server.maxHeadersCount = 0;
+  openInTurns(server);
   return server;
 }
 

@@ -1,0 +1,57 @@
+import { createServer } from "node:http";
+import { type AddressInfo, connect, Server, Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { openInTurns } from "../../src/limits/open-in-turns.ts";
+import { TurnUse, turns } from "../../src/limits/turns.ts";
+
+/** Makes this turn of the event loop one that has no time left. */
+function useUpTheTurn(): void {
+  turns.begin(new TurnUse());
+  const end = performance.now() + 10;
+  while (performance.now() < end);
+}
+
+function serverThatNotes() {
+  const server = new Server();
+  const opened: Socket[] = [];
+  server.on("connection", (socket) => opened.push(socket));
+  openInTurns(server);
+  return { server, opened };
+}
+
+test("a connection that comes in a full turn is opened in a later one", async () => {
+  const { server, opened } = serverThatNotes();
+  const accepted: Socket[] = [];
+  server.on("connection", (socket) => accepted.push(socket));
+  const socket = new Socket();
+  await nextTurn();
+  useUpTheTurn();
+  server.emit("connection", socket);
+  expect({ opened, accepted }).toEqual({ opened: [], accepted: [socket] });
+  await expect.poll(() => opened).toEqual([socket]);
+});
+
+test("one that breaks while it waits is not opened, and harms nothing", async () => {
+  const { server, opened } = serverThatNotes();
+  const [broken, sound] = [new Socket(), new Socket()];
+  await nextTurn();
+  useUpTheTurn();
+  server.emit("connection", broken);
+  server.emit("connection", sound);
+  broken.destroy(new Error("reset"));
+  await expect.poll(() => opened).toEqual([sound]);
+});
+
+test("what has arrived before a connection is opened is read", async () => {
+  const server = createServer((request, response) => response.end(`${request.url} was asked`));
+  openInTurns(server);
+  server.prependListener("connection", useUpTheTurn);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.write("GET /early HTTP/1.0\r\n\r\n");
+  let text = "";
+  for await (const chunk of socket) text += chunk;
+  expect(text).toMatch(/^HTTP\/1.1 200 [\s\S]*\/early was asked$/);
+});
