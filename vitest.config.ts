@@ -6,7 +6,11 @@ import { configDefaults, defineConfig } from "vitest/config";
  */
 const notForCi = ["test/drivers/openvino/node/node-engine.test.ts", "test/drivers/pytorch/torch-2.test.ts"];
 
-export default defineConfig({
+/** Tests of everything there is of a kind: every toy model, random graphs, random requests. */
+const LONG = "test/**/*.long.test.ts";
+
+/** `--mode long` runs the long tests, any other mode all others. */
+export default defineConfig(({ mode }) => ({
   resolve: {
     alias: {
       "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
@@ -15,8 +19,12 @@ export default defineConfig({
     },
   },
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: [...configDefaults.exclude, ...(process.env.CI === undefined ? [] : notForCi)],
+    include: [mode === "long" ? LONG : "test/**/*.test.ts"],
+    exclude: [
+      ...configDefaults.exclude,
+      ...(mode === "long" ? [] : [LONG]),
+      ...(process.env.CI === undefined ? [] : notForCi),
+    ],
     // Room for a machine that does other work as well: the slowest tests take 10 s on one that does not.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -24,4 +32,4 @@ export default defineConfig({
     // Files wait for programs and threads that they start more than they compute.
     maxWorkers: "100%",
   },
-});
+}));
