@@ -22,6 +22,7 @@ export const SERVER_DEFAULTS = {
   /** TensorFlow Serving's. */
   loadRetryMs: 60_000,
   loadThreads: 4,
+  idleUnloadMs: 0,
   failFast: false,
   strictReadiness: false,
   allowLabelsForUnavailable: false,

@@ -50,12 +50,12 @@ function numbersOf(versions: readonly FoundVersion[]): ReadonlySet<bigint> {
 const WITHOUT_FILES = { text: "", changedMs: 0 };
 
 function toModel(
-  { name, labels, maxQueue, maxQueueBytes }: ModelConfig,
+  { name, labels, maxQueue, maxQueueBytes, idleUnloadMs }: ModelConfig,
   chosen: readonly FoundVersion[],
   settled: ReadonlyMap<FoundVersion, AspiredVersion | undefined>,
 ): AspiredModel {
   const versions = chosen.map((found) => settled.get(found) as AspiredVersion);
-  return { name, labels: Object.fromEntries(labels), versions, maxQueue, maxQueueBytes };
+  return { name, labels: Object.fromEntries(labels), versions, maxQueue, maxQueueBytes, idleUnloadMs };
 }
 
 /** Changes with the model's settings, and with files that all its versions share. */

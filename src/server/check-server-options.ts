@@ -4,6 +4,7 @@ import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
+  AMOUNT_CHECK,
   checkMembers,
   checkTexts,
   HOOKS_CHECK,
@@ -19,10 +20,6 @@ import type { ServerOptions } from "./server-options.ts";
 const BOOLEAN: OptionCheck = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
 const PORT = integerCheck(0, 65535, " (0 picks a free one)");
 const BYTES = integerCheck(1, 2 ** 31 - 1, ", in bytes");
-const AMOUNT: OptionCheck = {
-  expected: "a number of 0 or more",
-  accepts: (value) => typeof value === "number" && value >= 0 && Number.isFinite(value),
-};
 
 /** As the command line's table of settings has them, for the same values. What is not here has to be of the type of its default. */
 const OPTIONS = {
@@ -50,7 +47,7 @@ const OPTIONS = {
 } satisfies Readonly<Record<string, OptionCheck>>;
 
 /** By the type of the default. */
-const BY_TYPE: Readonly<Record<string, OptionCheck>> = { number: AMOUNT, boolean: BOOLEAN, string: TEXT_CHECK };
+const BY_TYPE: Readonly<Record<string, OptionCheck>> = { number: AMOUNT_CHECK, boolean: BOOLEAN, string: TEXT_CHECK };
 
 /** Every option that is known. */
 const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } = {

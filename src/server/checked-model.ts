@@ -2,6 +2,7 @@ import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
+  AMOUNT_CHECK,
   checkMembers,
   checkTexts,
   HOOKS_CHECK,
@@ -44,6 +45,7 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
   threads: integerCheck(1),
   maxQueue: integerCheck(1),
   maxQueueBytes: integerCheck(1, 2 ** 31 - 1, ", in bytes"),
+  idleUnloadMs: AMOUNT_CHECK,
 };
 
 const STAGE = {

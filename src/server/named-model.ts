@@ -28,6 +28,8 @@ export interface NamedModelOptions extends QueueLimits {
   readonly instances?: number;
   /** Threads that each copy's runtime may use. Default: the server's. */
   readonly threads?: number;
+  /** Milliseconds without a request after which it gives its threads and memory back, until the next request loads it again; 0 = never. Default: the server's. */
+  readonly idleUnloadMs?: number;
 }
 
 /** The configuration of a named model. */

@@ -62,8 +62,8 @@ export class NamedModels implements ModelSource {
   async #look(name: string): Promise<void> {
     const options = this.#options.get(name) as NamedModelOptions;
     const model = await aspireModel(toModelConfig(name, options), this.#load as LoadOptions);
-    const { maxQueue, maxQueueBytes } = options;
-    this.#aspired.set(name, { ...model, maxQueue, maxQueueBytes });
+    const { maxQueue, maxQueueBytes, idleUnloadMs } = options;
+    this.#aspired.set(name, { ...model, maxQueue, maxQueueBytes, idleUnloadMs });
   }
 
   #tell(): void {

@@ -30,6 +30,11 @@ export function integerCheck(min: number, max = Number.MAX_SAFE_INTEGER, unit = 
   };
 }
 
+/** A number of 0 or more, decimals too. */
+export const AMOUNT_CHECK: OptionCheck = {
+  expected: "a number of 0 or more",
+  accepts: (value) => typeof value === "number" && value >= 0 && Number.isFinite(value),
+};
 export const TEXT_CHECK: OptionCheck = { expected: "a text that is not empty", accepts: isText };
 export const OBJECT_CHECK: OptionCheck = { expected: "an object", accepts: isObject };
 /** Hooks, in one of their two forms. */

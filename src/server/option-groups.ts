@@ -15,8 +15,8 @@ export function toLoadOptions(choices: ServerChoices, called: Pick<LoadOptions, 
 /** Limits of loading. */
 export function toManagerOptions(choices: ServerChoices): ServedModelsOptions["manager"] {
   const { loadTimeoutMs: timeoutMs, loadRetries: retries, loadRetryMs: retryMs, loadThreads: threads } = choices;
-  const { strictReadiness, allowLabelsForUnavailable } = choices;
-  return { timeoutMs, retries, retryMs, threads, strictReadiness, allowLabelsForUnavailable };
+  const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs } = choices;
+  return { timeoutMs, retries, retryMs, threads, strictReadiness, allowLabelsForUnavailable, idleUnloadMs };
 }
 
 /** Addresses, and the settings of both transports. */

@@ -63,6 +63,8 @@ export interface ServerOptions {
   readonly loadRetryMs?: number;
   /** Models that load at once, at most. Default 4. */
   readonly loadThreads?: number;
+  /** Milliseconds without a request after which a version gives its threads and memory back, until the next request loads it again; 0 = never. Default 0. */
+  readonly idleUnloadMs?: number;
   /** Says that it is ready only when every version that should be served is available. Default false. */
   readonly strictReadiness?: boolean;
   /** Lets a label point to a version that is not available. Default false. */

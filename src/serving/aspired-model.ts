@@ -6,6 +6,8 @@ export interface AspiredModel extends QueueLimits {
   readonly name: string;
   /** Versions by label. */
   readonly labels?: Readonly<Record<string, bigint>>;
+  /** Milliseconds without a request after which a version's memory is given back; 0 = never, absent = as the server does. */
+  readonly idleUnloadMs?: number | undefined;
   /** Those that the version policy chose, each number once. */
   readonly versions: readonly AspiredVersion[];
 }

@@ -3,6 +3,11 @@ export class LeaseCount {
   readonly #idleListeners: (() => void)[] = [];
   #count = 0;
 
+  /** True while no request holds the servable. */
+  get isIdle(): boolean {
+    return this.#count === 0;
+  }
+
   take(): void {
     this.#count++;
   }

@@ -11,6 +11,8 @@ export interface ModelPolicy extends LoadPolicy {
   readonly allowLabelsForUnavailable: boolean;
   /** True while nothing should be begun for a model of that name: it is about to be loaded on request. */
   readonly isHeld: (name: string) => boolean;
+  /** Milliseconds without a request after which a version's memory is given back, where its model says nothing else; 0 = never. */
+  readonly idleUnloadMs: number;
   readonly log: Logger;
 }
 
@@ -30,6 +32,7 @@ export class ManagedModel {
   #toldLabels: readonly string[] = [];
   #wantedLabels: Readonly<Record<string, bigint>> = {};
   #aspired: readonly AspiredVersion[] = [];
+  #idleUnloadMs: number | undefined;
   #isUnloaded = false;
   #isChanging = false;
   #current: ManagedVersion | undefined;
@@ -80,8 +83,10 @@ export class ManagedModel {
   }
 
   /** Changes what should be served; what a client has unloaded stays so. */
-  aspire({ versions, labels = {}, ...limits }: Omit<AspiredModel, "name">): void {
+  aspire({ versions, labels = {}, idleUnloadMs, ...limits }: Omit<AspiredModel, "name">): void {
     this.#queue.limit(limits);
+    this.#idleUnloadMs = idleUnloadMs;
+    for (const { servable } of this.#versions) servable?.watchIdle();
     this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
     this.#wantedLabels = labels;
     if (versions.length === 0) this.#isUnloaded = false;
@@ -146,8 +151,13 @@ export class ManagedModel {
   #manage(version: bigint): ManagedVersion {
     const known = this.find(version);
     if (known !== undefined) return known;
-    const change = (changed: ManagedVersion) => this.#change(changed);
-    const managed = new ManagedVersion(this.name, version, { policy: this.#policy, queue: this.#queue, change });
+    const managed = new ManagedVersion(this.name, version, {
+      policy: this.#policy,
+      queue: this.#queue,
+      idleUnloadMs: () => this.#idleUnloadMs ?? this.#policy.idleUnloadMs,
+      log: this.#policy.log,
+      change: (changed) => this.#change(changed),
+    });
     this.#versions.push(managed);
     this.#versions.sort((a, b) => (a.version < b.version ? 1 : -1));
     return managed;

@@ -2,10 +2,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Backoff } from "../async/backoff.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import type { LoadGate } from "./load-gate.ts";
 import { loadVersion } from "./load-version.ts";
 import type { ModelQueue } from "./model-queue.ts";
+import { OnDemandServable } from "./on-demand-servable.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
 import { VersionTarget } from "./version-target.ts";
@@ -25,6 +27,9 @@ export interface LoadPolicy {
 interface VersionContext {
   readonly policy: LoadPolicy;
   readonly queue: ModelQueue;
+  /** Milliseconds without a request after which its memory is given back; 0 = never. */
+  readonly idleUnloadMs: () => number;
+  readonly log: Logger;
   readonly change: (version: ManagedVersion) => void;
 }
 
@@ -43,12 +48,12 @@ export class ManagedVersion {
   readonly version: bigint;
   /** Its model's. */
   readonly queue: ModelQueue;
+  readonly #on: VersionContext;
   readonly #policy: LoadPolicy;
-  readonly #onChange: (version: ManagedVersion) => void;
   #state: VersionState = "START";
   #failure: unknown;
   #generation = 0;
-  #servable: Servable | undefined;
+  #servable: OnDemandServable | undefined;
   #target = new VersionTarget(undefined, 0);
   /** The target that was dealt with last. */
   #reached = this.#target;
@@ -63,12 +68,12 @@ export class ManagedVersion {
     this.version = version;
     this.queue = on.queue;
     this.#policy = on.policy;
-    this.#onChange = on.change;
+    this.#on = on;
     this.#target.reach();
   }
 
-  /** The servable that answers now; undefined while nothing is loaded. */
-  get servable(): Servable | undefined {
+  /** The servable that answers now, loaded or about to load when it is asked; undefined while there is none. */
+  get servable(): OnDemandServable | undefined {
     return this.#servable;
   }
 
@@ -161,9 +166,26 @@ export class ManagedVersion {
     }, signal);
   }
 
-  async #replace(target: VersionTarget, servable: Servable): Promise<void> {
+  /** Lets the servable be unloaded while it is idle, but for one whose files have been replaced: it could not be loaded again. */
+  #onDemand(target: VersionTarget, loaded: Servable): OnDemandServable {
+    const { gate, timeoutMs } = this.#policy;
+    const { idleUnloadMs, log } = this.#on;
+    const servable: OnDemandServable = new OnDemandServable(loaded, {
+      idleUnloadMs,
+      mayUnload: () => this.#target === target,
+      load: (signal) => gate.run(() => loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs }), signal),
+      onLoad: (failure) => {
+        const isNews = failure !== undefined || this.#failure !== undefined;
+        if (isNews && this.#servable === servable && this.#target === target) this.#enter("AVAILABLE", failure);
+      },
+      log,
+    });
+    return servable;
+  }
+
+  async #replace(target: VersionTarget, loaded: Servable): Promise<void> {
     const old = this.#servable;
-    this.#servable = servable;
+    this.#servable = this.#onDemand(target, loaded);
     this.#generation++;
     target.reach();
     this.#enter("AVAILABLE", undefined);
@@ -200,6 +222,6 @@ export class ManagedVersion {
     if (!isNew) return;
     this.#state = state;
     this.#failure = failure;
-    this.#onChange(this);
+    this.#on.change(this);
   }
 }

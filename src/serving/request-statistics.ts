@@ -17,12 +17,19 @@ export class RequestCounter {
   readonly #succeeded = { count: 0, ms: 0 };
   readonly #failed = { count: 0, ms: 0 };
   #lastRequest = 0;
+  #lastEnd = 0;
+
+  /** End of the last request, on the clock of performance.now(); 0 = none has ended. */
+  get lastEnd(): number {
+    return this.#lastEnd;
+  }
 
   /** Counts a request that has ended, and began at `started` on the clock of performance.now(). */
   add(started: number, isSuccess: boolean): void {
     const counted = isSuccess ? this.#succeeded : this.#failed;
+    this.#lastEnd = performance.now();
     counted.count++;
-    counted.ms += performance.now() - started;
+    counted.ms += this.#lastEnd - started;
     this.#lastRequest = Date.now();
   }
 

@@ -11,6 +11,7 @@ const OPTIONS: ManagerOptions = {
   retryMs: 1,
   strictReadiness: false,
   allowLabelsForUnavailable: false,
+  idleUnloadMs: 0,
   log: createSilentLogger(),
 };
 

@@ -46,6 +46,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
 function loading(settings: Settings<"serve">): Partial<ServerOptions> {
   return {
     loadThreads: settings.loadThreads,
+    idleUnloadMs: settings.idleUnload * 1000,
     loadTimeoutMs: settings.loadTimeout * 1000,
     loadRetries: settings.loadRetries,
     loadRetryMs: settings.loadRetryInterval * 1000,

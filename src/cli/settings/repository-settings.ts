@@ -86,6 +86,14 @@ export const REPOSITORY_SETTINGS = {
     help: "maximum time between such tries",
     commands: SERVE,
   },
+  idleUnload: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: SERVER_DEFAULTS.idleUnloadMs / 1000,
+    help: "unload models that are idle for so long; 0 disables",
+    details: "Such a model stays available, and the next request loads it again.",
+    commands: SERVE,
+  },
   strictReadiness: {
     type: "boolean",
     default: SERVER_DEFAULTS.strictReadiness,

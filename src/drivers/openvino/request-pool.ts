@@ -1,7 +1,7 @@
+import { unlessAborted } from "../../async/unless-aborted.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { AbandonedRuns } from "../../native/abandoned-runs.ts";
 import { Turns } from "../../native/turns.ts";
-import { unlessAborted } from "../../native/unless-aborted.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest } from "./engine.ts";
 import type { Runner } from "./runner.ts";

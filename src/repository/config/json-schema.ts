@@ -35,12 +35,12 @@ function schemaOfKind(kind: FieldKind): JsonSchema {
     case "text":
       return { type: "string", minLength: 1 };
     case "boolean":
-    case "number":
-      return { type: kind.type };
+      return { type: "boolean" };
     case "any":
       return {};
+    case "number":
     case "integer":
-      return { type: "integer", ...boundsOf(kind) };
+      return { type: kind.type, ...boundsOf(kind) };
     case "version":
       return { type: "integer", minimum: 0 };
     case "choice":

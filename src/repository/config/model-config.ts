@@ -26,6 +26,8 @@ export interface ModelConfig {
   /** Requests at a time, and bytes that they hold, at most; left out = the server's limits alone. */
   readonly maxQueue?: number;
   readonly maxQueueBytes?: number;
+  /** Milliseconds without a request after which it is unloaded until the next one; left out = as the server's settings say. */
+  readonly idleUnloadMs?: number;
   /** The name of the model's file in each version's folder; left out = the one model there. */
   readonly file?: string;
   /** Tensors that the model's signature has to have, checked once it is loaded. */

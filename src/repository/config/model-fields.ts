@@ -79,6 +79,12 @@ export const MODEL_FIELDS = {
     help: "maximum memory of its requests together, in bytes",
     default: "--max-queue-bytes",
   },
+  "idle-unload": {
+    type: "number",
+    min: 0,
+    help: "unload it when it is idle for so many seconds, until the next request; 0 disables",
+    default: "--idle-unload",
+  },
 } as const;
 
 function readPolicy(node: ConfigNode): VersionPolicy | undefined {

@@ -167,8 +167,12 @@ function readScalar(key: string, node: ConfigNode, kind: FieldKind, options: Rea
       return scalar === undefined || scalar.isWord || scalar.text === "" ? fail("a text in quotes") : scalar.text;
     case "boolean":
       return booleanOf(scalar) ?? fail("true or false");
-    case "number":
-      return numberOf(scalar) ?? fail("a number");
+    case "number": {
+      const { min = Number.NEGATIVE_INFINITY } = kind;
+      const number = numberOf(scalar);
+      if (number !== undefined && number >= min) return number;
+      return fail(kind.min === undefined ? "a number" : `a number of ${kind.min} or more`);
+    }
     case "version": {
       const version = integerOf(scalar);
       return version === undefined || version < 0n || version > MAX_VERSION

@@ -51,7 +51,7 @@ type Fields = FieldValues<typeof MODEL_FIELDS>;
 
 function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSource): ModelConfig | undefined {
   const { name, path, driver, stages, hooks, options, batching, images, versions, labels, ...others } = fields;
-  const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, ...rest } = others;
+  const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, "idle-unload": idleUnload, ...rest } = others;
   const problem = problemOf(fields);
   if (problem !== undefined) {
     source.findings.error(place, problem);
@@ -70,6 +70,7 @@ function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSour
     ...(labels !== undefined && { labels }),
     ...(maxQueue !== undefined && { maxQueue }),
     ...(maxQueueBytes !== undefined && { maxQueueBytes }),
+    ...(idleUnload !== undefined && { idleUnloadMs: idleUnload * 1000 }),
     ...(refusal !== undefined && { refusal }),
   });
 }

@@ -27,6 +27,7 @@ describe("without flags", () => {
       hookTimeout: 60,
       hookStall: 10,
       hookMemory: 2048,
+      idleUnload: 0,
       inspectHooks: false,
       watch: false,
       instances: 1,

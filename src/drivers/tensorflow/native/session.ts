@@ -1,9 +1,9 @@
+import { unlessAborted } from "../../../async/unless-aborted.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { AbandonedRuns } from "../../../native/abandoned-runs.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { Turns } from "../../../native/turns.ts";
-import { unlessAborted } from "../../../native/unless-aborted.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { type GraphTensor, TensorflowGraph } from "./graph.ts";

@@ -1,5 +1,7 @@
+import type { CancelSignal } from "./cancel-source.ts";
+
 /** Settles as the promise does, or rejects with the signal's reason when that aborts first. */
-export function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+export function unlessAborted<Result>(promise: Promise<Result>, signal: CancelSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { unlessAborted } from "../../src/native/unless-aborted.ts";
+import { unlessAborted } from "../../src/async/unless-aborted.ts";
 
 describe("a promise that a signal may cut short", () => {
   it("settles as it is while the signal is still", async () => {

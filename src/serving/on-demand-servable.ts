@@ -1,0 +1,252 @@
+import { settlesWithin } from "../async/settles-within.ts";
+import { unlessAborted } from "../async/unless-aborted.ts";
+import { publicText, reasonText, ServingError } from "../errors.ts";
+import { findExampleInputs } from "../model-host/find-example-inputs.ts";
+import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
+import type { ExampleInputs } from "../signature/example-inputs.ts";
+import { defaultSignatureName } from "../signature/signature.ts";
+import { hidePaths } from "../text/hide-paths.ts";
+import { LeaseCount } from "./lease-count.ts";
+import { RequestCounter } from "./request-statistics.ts";
+import type { Servable, ServableStatistics } from "./servable.ts";
+
+/** Loading and unloading of a servable that stays available in between. */
+export interface OnDemandOptions {
+  /** Milliseconds without a request after which it is unloaded; 0 = never. */
+  readonly idleUnloadMs: () => number;
+  /** Reports if it may be unloaded now, where no request holds it. */
+  readonly mayUnload: () => boolean;
+  /** Loads it again, in one try. */
+  readonly load: (signal: AbortSignal) => Promise<Servable>;
+  /** Called after each load on demand, with the reason where it failed. */
+  readonly onLoad: (failure: unknown) => void;
+  readonly log: Logger;
+}
+
+/** Facts about a servable that are known while it is not loaded. */
+type KnownFacts = Pick<Servable, "drivers" | "models" | "signatures" | "maxBatchSize" | "hooksShareTensors"> & {
+  readonly sources: readonly string[];
+};
+
+/** Milliseconds after a failed load in which requests are answered with its reason: a broken model is not tried for each of them. */
+const FAILURE_HOLD_MS = 1000;
+/** Milliseconds that a run whose client has left may keep an unloaded model's memory before it is loaded again all the same. */
+const UNLOAD_MS = 25_000;
+/** The longest wait that a timer takes. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * A servable that gives its threads and memory back when no request has come for a while, and loads again for the next
+ * one. Requests wait for that load; everything else is answered from what is known.
+ */
+export class OnDemandServable implements Servable {
+  readonly name: string;
+  readonly version: bigint;
+  readonly leases = new LeaseCount();
+  readonly requests = new RequestCounter();
+  readonly #options: OnDemandOptions;
+  readonly #closing = new AbortController();
+  #facts: KnownFacts;
+  #loaded: Servable | undefined;
+  /** The last load, on the clock of performance.now(). */
+  #loadedAt = performance.now();
+  #loading: Promise<Servable> | undefined;
+  #unloading: Promise<void> = Promise.resolve();
+  #failure: { readonly error: ServingError; readonly until: number } | undefined;
+  /** Runs of what has been unloaded. */
+  #pastRuns: RunStatistics = sumStatistics([]);
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(loaded: Servable, options: OnDemandOptions) {
+    this.name = loaded.name;
+    this.version = loaded.version;
+    this.#options = options;
+    this.#loaded = loaded;
+    this.#facts = factsOf(loaded);
+    this.watchIdle();
+  }
+
+  get drivers() {
+    return this.#facts.drivers;
+  }
+
+  get models() {
+    return this.#facts.models;
+  }
+
+  get signatures() {
+    return this.#loaded?.signatures ?? this.#facts.signatures;
+  }
+
+  get maxBatchSize() {
+    return this.#facts.maxBatchSize;
+  }
+
+  get hooksShareTensors() {
+    return this.#facts.hooksShareTensors;
+  }
+
+  /** True while it holds threads and memory. */
+  get isLoaded(): boolean {
+    return this.#loaded !== undefined;
+  }
+
+  run(request: PipelineRequest): Promise<PipelineResult> {
+    return this.#loaded === undefined ? this.#runOnDemand(request) : this.#loaded.run(request);
+  }
+
+  /** True while it is unloaded, too: it answers. */
+  isReady(): boolean {
+    return this.#loaded?.isReady() ?? true;
+  }
+
+  async statistics(): Promise<ServableStatistics> {
+    await this.#unloading;
+    const loaded = await this.#loaded?.statistics();
+    const runs = loaded === undefined ? this.#pastRuns : sumStatistics([this.#pastRuns, loaded.runs]);
+    return { requests: this.requests.statistics(), runs };
+  }
+
+  async exampleInputs(): Promise<ExampleInputs> {
+    if (this.#loaded !== undefined) return this.#loaded.exampleInputs();
+    return findExampleInputs(undefined, this.signatures[defaultSignatureName(this.signatures)] ?? {});
+  }
+
+  sources(): readonly string[] {
+    return this.#loaded?.sources() ?? this.#facts.sources;
+  }
+
+  /** Hooks that are not loaded are read as they are then. */
+  async reload(): Promise<void> {
+    const loaded = this.#loaded ?? (await this.#loading);
+    await loaded?.reload();
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#closing.abort(new ServingError("unavailable", "The model is being unloaded."));
+    await this.#loading?.catch(() => {});
+    const loaded = this.#loaded;
+    this.#loaded = undefined;
+    await this.#unloading;
+    await loaded?.close();
+  }
+
+  /** To be called where the time without requests has changed. */
+  watchIdle(): void {
+    clearTimeout(this.#timer);
+    const idleMs = this.#options.idleUnloadMs();
+    if (idleMs <= 0 || this.#loaded === undefined) return;
+    const leftMs = this.#isInUse ? idleMs : Math.max(1, this.#lastUse + idleMs - performance.now());
+    this.#timer = setTimeout(() => this.#look(idleMs), Math.min(leftMs, MAX_TIMER_MS)).unref();
+  }
+
+  get #isInUse(): boolean {
+    return !this.leases.isIdle || !this.#options.mayUnload();
+  }
+
+  get #lastUse(): number {
+    return Math.max(this.requests.lastEnd, this.#loadedAt);
+  }
+
+  #look(idleMs: number): void {
+    const isIdle = !this.#isInUse && performance.now() - this.#lastUse >= idleMs;
+    if (isIdle) this.#unload(`no request for ${idleMs / 1000} s`);
+    else this.watchIdle();
+  }
+
+  #unload(why: string): void {
+    const loaded = this.#loaded;
+    if (loaded === undefined) return;
+    clearTimeout(this.#timer);
+    this.#loaded = undefined;
+    this.#facts = factsOf(loaded);
+    this.#unloading = this.#free(loaded);
+    this.#options.log.info("model unloaded", { ...this.#place, why });
+  }
+
+  async #free(loaded: Servable): Promise<void> {
+    try {
+      const { runs } = await loaded.statistics();
+      this.#pastRuns = sumStatistics([this.#pastRuns, runs]);
+      if (await settlesWithin(loaded.close(), UNLOAD_MS)) return;
+      this.#options.log.warn("a model still runs and keeps its memory", this.#place);
+    } catch (reason) {
+      this.#options.log.warn(`a model was not unloaded as it should: ${reasonText(reason)}`, {
+        ...this.#place,
+        err: reason,
+      });
+    }
+  }
+
+  async #runOnDemand(request: PipelineRequest): Promise<PipelineResult> {
+    const { signal, queueTimeoutMs = 0 } = request.call;
+    try {
+      signal.throwIfAborted();
+      const loading = unlessAborted(this.#wake(), signal);
+      if (queueTimeoutMs > 0 && !(await settlesWithin(loading, queueTimeoutMs))) throw waitedTooLong(queueTimeoutMs);
+      return await (await loading).run(request);
+    } catch (reason) {
+      throw ServingError.from(reason);
+    }
+  }
+
+  /** Requests that come while it loads wait for the same load. */
+  #wake(): Promise<Servable> {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  async #load(): Promise<Servable> {
+    if (this.#failure !== undefined && performance.now() < this.#failure.until) throw this.#failure.error;
+    const { log, load, onLoad } = this.#options;
+    const { signal } = this.#closing;
+    const began = performance.now();
+    try {
+      await this.#unloading;
+      signal.throwIfAborted();
+      const loaded = await load(signal);
+      this.#loadedAt = performance.now();
+      this.#failure = undefined;
+      this.#loaded = loaded;
+      this.#facts = factsOf(loaded);
+      log.info("model loaded on demand", { ...this.#place, ms: Math.round(this.#loadedAt - began) });
+      onLoad(undefined);
+      this.watchIdle();
+      return loaded;
+    } catch (reason) {
+      const error = notLoaded(this, reason);
+      this.#failure = { error, until: performance.now() + FAILURE_HOLD_MS };
+      if (!signal.aborted) onLoad(error);
+      throw error;
+    }
+  }
+
+  get #place() {
+    return { model: this.name, version: String(this.version) };
+  }
+}
+
+function factsOf(loaded: Servable): KnownFacts {
+  const { drivers, models, signatures, maxBatchSize, hooksShareTensors } = loaded;
+  return { drivers, models, signatures, maxBatchSize, hooksShareTensors, sources: loaded.sources() };
+}
+
+/** Characters of a reason that clients are told at most. */
+const MAX_TEXT = 1024;
+
+/** Not `not_found`, as the reason may be, which clients would take as one about the model's name. */
+function notLoaded({ name, version }: Servable, reason: unknown): ServingError {
+  const why = hidePaths(publicText(reason).slice(0, MAX_TEXT));
+  const text = `Version ${version} of the model ${name} was unloaded while it was idle, and cannot be loaded again: ${why}`;
+  return new ServingError("unavailable", text, { cause: reason });
+}
+
+function waitedTooLong(timeoutMs: number): ServingError {
+  const text = `The request waited ${timeoutMs} ms for its model to load, which is as long as it may.`;
+  return new ServingError("unavailable", text);
+}
