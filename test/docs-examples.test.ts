@@ -9,7 +9,7 @@ import { tempFolder } from "./helpers/temp-folder.ts";
 const PRINTS = /console\.log\(.*\); \/\/ (.*)$/gm;
 
 /** The examples of the documents that say what they print. */
-const EXAMPLES = ["docs/tensors.md", "docs/images.md", "docs/embedding.md"].flatMap((page) => {
+const EXAMPLES = ["docs/tensors.md", "docs/images.md", "docs/embedding.md", "docs/models.md"].flatMap((page) => {
   const blocks = [...readFileSync(page, "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(
     ([, code]) => code as string,
   );

@@ -6,6 +6,8 @@ import type { ModelOptions } from "./model-options.ts";
 
 /** One stage whose driver is found. */
 export interface Stage {
+  /** Its place in the pipeline, from 1. */
+  readonly number: number;
   readonly found: FoundDriver;
   /** Empty for a driver that needs none. */
   readonly path: string;
@@ -13,7 +15,8 @@ export interface Stage {
 }
 
 /** Finds the model of a stage, the only one in a folder perhaps, and its driver; throws `invalid_argument` for a missing path, `failed_precondition` for an unknown driver. */
-export async function chooseStage({ driver: name, path: given = "", options = {} }: ModelOptions): Promise<Stage> {
+export async function chooseStage(stage: ModelOptions, index: number): Promise<Stage> {
+  const { driver: name, path: given = "", options = {} } = stage;
   const path = given === "" ? "" : await findModel(given, name);
   const found = name === undefined ? await detectDriver(path) : await findDriver(name);
   const { driver } = found;
@@ -24,5 +27,5 @@ export async function chooseStage({ driver: name, path: given = "", options = {}
       `The ${driver.name} driver needs a model; expected --model-path PATH with it.`,
     );
   }
-  return { found, path, options };
+  return { number: index + 1, found, path, options };
 }

@@ -1,10 +1,12 @@
 import { dirname, resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { invalidArgument } from "../errors.ts";
+import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { FileSource } from "./file-source.ts";
 import { FolderSource } from "./folder-source.ts";
 import type { Look } from "./look.ts";
+import { neededModels } from "./model-options.ts";
 
 /** Descriptions of the models that a server is started with. */
 export interface ModelSources {
@@ -54,10 +56,14 @@ export class ConfigSources {
     }
     for (const source of this.#folders) add(source.title, await source.read(look));
     this.#isFirst = false;
+    const problems = problemsOfNeeds(
+      Array.from(all.values(), ({ model }) => ({ name: model.name, needs: neededModels(model) })),
+    );
     const ofTensorflow = Object.assign({}, ...batching) as RawOptions;
     return Array.from(all.values(), ({ model }) => {
       const shared = model.driver === "tensorflow" ? { ...ofTensorflow, ...this.#options } : this.#options;
-      return { ...model, options: { ...shared, ...model.options } };
+      const refusal = problems.get(model.name)?.replace(/\.$/, "");
+      return { ...(refusal && { refusal }), ...model, options: { ...shared, ...model.options } };
     });
   }
 

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import { SERVED } from "../hook-host/other-models.ts";
 import type { ModelCall, ModelHandle } from "../model-host/model-handle.ts";
 import { RunCounter } from "../model-host/queue/run-statistics.ts";
@@ -7,13 +7,18 @@ import { requestIdOf } from "../observability/request-id.ts";
 import { inferOnce } from "../serving/infer-once.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
-import type { Tensors } from "../tensor/tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
 /** Models whose hooks may call one another, at most: more is a circle. */
 const MAX_DEPTH = 16;
 
+/** The part of a service by which its models are run. */
+type Acquiring = Pick<InferenceService, "acquire">;
+
 /** Gives hooks another model of this server, as one that they had loaded. Throws `not_found` where there is none of that name. */
-export async function hostServed(service: InferenceService, name: string): Promise<ModelHost> {
+export async function hostServed(service: Acquiring | undefined, name: string): Promise<ModelHost> {
+  if (service === undefined)
+    throw failedPrecondition(`There is no server here, and no other model "${name}"; start one with createServer.`);
   const lease = await service.acquire({ model: name });
   const { signatures } = lease.description;
   lease.release();
@@ -25,12 +30,35 @@ export async function hostServed(service: InferenceService, name: string): Promi
     echoes: false,
     loadMs: 0,
     hookArgs: {},
-    predict: (inputs, call) => predict(service, name, { inputs, call }),
+    predict: (inputs, call) => predict(service, name, { inputs: call.give ? inputs : copied(inputs), call }),
     // Those of the model itself are told under its own name.
     statistics: async () => new RunCounter().statistics(),
     close: async () => {},
   };
-  return hostInline(handle, handle.close);
+  // What has come from another thread is nobody else's.
+  const giving = { ...handle, predict: (inputs: Tensors, call: ModelCall) => predict(service, name, { inputs, call }) };
+  return { ...hostInline(giving, handle.close), handle };
+}
+
+/**
+ * Gives a pipeline another model of this server as a stage. Each call takes the version that is available then; where there is none, it
+ * throws `unavailable`: that is not the client's fault, who has named another model.
+ */
+export async function hostStage(service: Acquiring | undefined, name: string): Promise<ModelHost> {
+  const acquire: Acquiring["acquire"] = async (ref) => {
+    try {
+      return await (service as Acquiring).acquire(ref);
+    } catch (reason) {
+      throw notAvailable(name, reason);
+    }
+  };
+  return hostServed(service && { acquire }, name);
+}
+
+function notAvailable(name: string, reason: unknown): unknown {
+  if (!(reason instanceof ServingError) || reason.code !== "not_found") return reason;
+  const message = `The model "${name}", which is a stage of this one, is not available: ${reason.message}`;
+  return new ServingError("unavailable", message, { cause: reason });
 }
 
 interface Predict {
@@ -38,7 +66,7 @@ interface Predict {
   readonly call: ModelCall;
 }
 
-async function predict(service: InferenceService, model: string, { inputs, call }: Predict): Promise<Tensors> {
+async function predict(service: Acquiring, model: string, { inputs, call }: Predict): Promise<Tensors> {
   const { signature, outputs, depth = 0, requestId = requestIdOf({}) } = call;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
   const { signal, deadline, priority, queueTimeoutMs, fromHook } = call;
@@ -48,6 +76,16 @@ async function predict(service: InferenceService, model: string, { inputs, call 
   const answer = await inferOnce(service, request);
   if (answer.outputs.kind === "tensors") return answer.outputs.tensors;
   throw new ServingError("internal", `The model ${model} answered a request for tensors with JSON.`);
+}
+
+/** Requests give their tensors away, which a hook of this thread may have kept. */
+function copied(tensors: Tensors): Tensors {
+  return createTensors(Object.entries(tensors).map(([name, tensor]) => [name, copyOf(tensor)]));
+}
+
+/** Texts and bytes are copied when they are sent. */
+function copyOf(tensor: Tensor): Tensor {
+  return tensor.dtype === "bytes" ? tensor : ({ ...tensor, data: tensor.data.slice() } as Tensor);
 }
 
 function tooDeep(model: string): ServingError {

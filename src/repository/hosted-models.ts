@@ -10,7 +10,6 @@ import type { ModelHandle } from "../model-host/model-handle.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
 import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import type { OwnService } from "../serving/own-service.ts";
 import { hostServed } from "./host-served.ts";
 import { assertTakesOptions } from "./stage-options.ts";
 
@@ -65,18 +64,12 @@ export class HostedModels implements ModelLender {
     return this.#shared.acquire(key, () => this.#start(name, path, options));
   }
 
-  #service(): InferenceService {
-    const { own } = this.#options;
-    if (own !== undefined) return own.service;
-    throw new ServingError("failed_precondition", "These hooks run without a server; there are no other models.");
-  }
-
   /**
    * Starts a model. The code compiled for its driver is kept as long as the model: a thread that is replaced imports it
    * again.
    */
   async #start(name: string, path: string, options: RawOptions): Promise<ModelHost> {
-    if (name === SERVED) return hostServed(this.#service(), path);
+    if (name === SERVED) return hostServed(this.#options.own, path);
     const found = await findDriver(name);
     try {
       assertLoadable(found.driver, path, options);
@@ -91,8 +84,8 @@ export class HostedModels implements ModelLender {
 
 /** Settings of models that hooks load. */
 export interface HostedModelsOptions extends StartModelOptions {
-  /** The service by which hooks call the server's other models; absent = there is none. */
-  readonly own?: OwnService;
+  /** The service by which hooks and pipelines call the server's other models; absent = there is none. */
+  readonly own?: InferenceService;
 }
 
 function assertLoadable(driver: Driver, path: string, options: RawOptions): void {

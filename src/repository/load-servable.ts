@@ -6,6 +6,7 @@ import type { ModelFacts } from "../model-host/model-facts.ts";
 import { type ModelHost, startModel } from "../model-host/start-model.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
+import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
 import type { ModelOptions } from "./model-options.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
@@ -41,10 +42,11 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
   const undo = new Undo();
   try {
     const stages = await chooseStages(source.stages, undo);
-    const hooks = await prepareHooks(source.hooks, stages.length, options);
+    const hooks = await prepareHooks(source.hooks, source.stages.length, options);
     undo.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
     const hosts = await startModels(stages, source, options, undo);
+    const needed = hosts.filter((_, index) => source.stages[index]?.model !== undefined);
     options.signal?.throwIfAborted();
     const runner = await hooks.start(new HostedModels(hosts, options, hookFolderOf(source)), initParams(source));
     undo.add(() => runner.close());
@@ -54,6 +56,7 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
         hooksShareTensors: hooks.shareTensors,
         hasHooks: source.hooks !== undefined,
         hosts,
+        needed,
         close: () => undo.run(),
       }),
       models: hosts.map(({ facts }) => facts),
@@ -64,14 +67,15 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
   }
 }
 
-/** Waits for every driver even where one is not found, so that those that were compiled are freed. */
+/** The stages that are no other models of this server. Waits for every driver even where one is not found, so that those that were compiled are freed. */
 async function chooseStages(models: readonly ModelOptions[], undo: Undo): Promise<Stage[]> {
   if (models.length === 0) {
     const message = 'No model is given; expected at least one, such as { driver: "null" } for hooks alone.';
     throw new ServingError("invalid_argument", message);
   }
-  const choices = await Promise.allSettled(models.map(chooseStage));
-  const stages = choices.flatMap((choice) => (choice.status === "fulfilled" ? [choice.value] : []));
+  const own = models.map((model, index) => (model.model === undefined ? chooseStage(model, index) : []));
+  const choices = await Promise.allSettled(own);
+  const stages = choices.flatMap((choice) => (choice.status === "fulfilled" ? choice.value : []));
   for (const { found } of stages) undo.add(() => found.dispose());
   const failed = choices.find((choice) => choice.status === "rejected");
   if (failed !== undefined) throw failed.reason;
@@ -87,13 +91,18 @@ async function startModels(
 ): Promise<ModelHost[]> {
   const hookFolder = hookFolderOf(source);
   const hosts: ModelHost[] = [];
-  for (const { found, path, options: own } of stages) {
+  for (const [index, { model }] of source.stages.entries()) {
     options.signal?.throwIfAborted();
-    const host = await startModel({ found, path, options: { ...source.options, ...own }, hookFolder }, options);
+    const stage = stages.find(({ number }) => number === index + 1);
+    const host = stage === undefined ? await hostStage(options.own, model ?? "") : await start(stage);
     undo.add(() => host.close());
     hosts.push(host);
   }
   return hosts;
+
+  function start({ found, path, options: own }: Stage): Promise<ModelHost> {
+    return startModel({ found, path, options: { ...source.options, ...own }, hookFolder }, options);
+  }
 }
 
 /** Hooks that are given as they are lie nowhere. */

@@ -8,6 +8,7 @@ import { fingerprintOf } from "./folders/fingerprint.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
 import { loadVersion } from "./load-version.ts";
+import { neededModels } from "./model-options.ts";
 
 /** A model's versions as its policy chooses them of what is there now. */
 export interface ModelLook {
@@ -28,6 +29,7 @@ export async function lookAtModel(config: ModelConfig, options: LoadOptions, set
   if (config.refusal !== undefined) throw failedPrecondition(`${config.refusal}.`);
   const { available, warnings } = await chosenVersions(config);
   const shared = await sharedFingerprint(config);
+  const needs = neededModels(config);
   const settled = new Map<FoundVersion, AspiredVersion | undefined>();
   for (;;) {
     const usable = available.filter((found) => !settled.has(found) || settled.get(found) !== undefined);
@@ -38,7 +40,8 @@ export async function lookAtModel(config: ModelConfig, options: LoadOptions, set
     for (const found of fresh) {
       const { text, changedMs } = found.path === "" ? WITHOUT_FILES : await fingerprintOf(found.path);
       const load = (signal: AbortSignal) => loadVersion({ config, found, signal }, options);
-      settled.set(found, settle({ version: found.version, fingerprint: `${text}${shared}`, load }, changedMs));
+      const version = { version: found.version, fingerprint: `${text}${shared}`, needs, load };
+      settled.set(found, settle(version, changedMs));
     }
   }
 }

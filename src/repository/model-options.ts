@@ -2,10 +2,17 @@ import type { RawOptions } from "../drivers/option-table.ts";
 
 /** One stage as a user names it. */
 export interface ModelOptions {
+  /** The name of another model of this server, in place of the rest: its requests go through that model's own hooks, queue and batches. */
+  readonly model?: string;
   /** A driver's name or the path of a user's own; left out = told by the path. */
   readonly driver?: string;
   /** A file or folder; left out for drivers that need none. */
   readonly path?: string;
   /** `-o` options for this stage alone; they win over the shared ones. */
   readonly options?: RawOptions;
+}
+
+/** Names of the models of this server that are stages, each once. */
+export function neededModels({ stages = [] }: { readonly stages?: readonly ModelOptions[] }): readonly string[] {
+  return [...new Set(stages.flatMap(({ model }) => model ?? []))];
 }

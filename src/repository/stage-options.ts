@@ -17,6 +17,8 @@ const COMMON_KEYS = Object.keys(HOST_OPTIONS);
 
 /** A stage's driver and the options meant for it alone. */
 export interface StageChoice {
+  /** Its place in the pipeline, from 1. */
+  readonly number: number;
   readonly found: FoundDriver;
   readonly options: RawOptions;
 }
@@ -35,9 +37,7 @@ export function checkOptionKeys(
     const tables = [HOST_OPTIONS, ...stages.map(({ found }) => found.driver.options)];
     if (!tables.some((table) => takesOption(table, key))) checkHookKey(key, stages, hooks, log);
   }
-  for (const [index, { found, options }] of stages.entries()) {
-    assertTakesOptions(found.driver, options, `model ${index + 1}`);
-  }
+  for (const { number, found, options } of stages) assertTakesOptions(found.driver, options, `model ${number}`);
   if (hooks?.options !== undefined) parseOptions(hooks.options, shared);
 }
 

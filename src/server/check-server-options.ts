@@ -1,6 +1,8 @@
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { type ModelOptions, neededModels } from "../repository/model-options.ts";
+import { problemsOfNeeds } from "../serving/check-needs.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
@@ -81,7 +83,9 @@ function checkWhatIsServed(options: Readonly<Record<string, unknown>>): void {
     const alien = OF_STAGES.find((name) => options[name] !== undefined);
     if (alien !== undefined)
       throw invalidArgument(`The option ${alien} goes with stages; expected ${alienHint(alien)}.`);
-    for (const [name, model] of Object.entries(models as object)) checkedModel(name, model as NamedModelOptions);
+    const named = Object.entries(models as Readonly<Record<string, NamedModelOptions>>);
+    for (const [name, model] of named) checkedModel(name, model);
+    checkNeeds(named);
     return;
   }
   if (stages === undefined)
@@ -89,6 +93,15 @@ function checkWhatIsServed(options: Readonly<Record<string, unknown>>): void {
       `Neither stages nor models are given; expected an array with at least one stage, or models by name; for example ${EXAMPLE}.`,
     );
   checkStages("stages", stages as readonly unknown[]);
+  const [other] = neededModels({ stages: stages as readonly ModelOptions[] });
+  if (other !== undefined)
+    throw invalidArgument(`A stage is the model "${other}"; expected models by name, in models: { ${other}: … }.`);
+}
+
+function checkNeeds(models: readonly (readonly [string, NamedModelOptions])[]): void {
+  const needs = models.map(([name, model]) => ({ name, needs: neededModels(model) }));
+  const [problem] = problemsOfNeeds(needs).values();
+  if (problem !== undefined) throw invalidArgument(problem);
 }
 
 function alienHint(name: (typeof OF_STAGES)[number]): string {

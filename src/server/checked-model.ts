@@ -49,6 +49,7 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
 };
 
 const STAGE = {
+  model: TEXT_CHECK,
   driver: TEXT_CHECK,
   path: { expected: "a text", accepts: (value: unknown) => typeof value === "string" },
   options: OBJECT_CHECK,
@@ -81,5 +82,12 @@ export function checkStages(place: string, stages: readonly unknown[]): void {
       throw invalidArgument(`${here} is ${kindOf(stage)}; expected an object such as { path: "model.onnx" }.`);
     checkMembers(`${here}.`, stage, STAGE);
     checkTexts(`${here}.options`, stage.options);
+    checkOtherModel(here, stage);
   }
+}
+
+function checkOtherModel(place: string, { model, ...others }: Readonly<Record<string, unknown>>): void {
+  const other = Object.keys(others).find((name) => others[name] !== undefined);
+  if (model === undefined || other === undefined) return;
+  throw invalidArgument(`${place} has a model and ${other}; expected another model's name alone, or driver and path.`);
 }

@@ -5,6 +5,7 @@ import type { LoadOptions } from "../repository/load-servable.ts";
 import { ModelRepository } from "../repository/model-repository.ts";
 import { RepositoryPoll } from "../repository/repository-poll.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import { withNeeds } from "../serving/check-needs.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { ModelSource } from "./model-source.ts";
 
@@ -70,8 +71,18 @@ export class RepositorySource implements ModelSource {
   }
 
   #tell(): void {
-    const wanted = this.#wanted;
-    this.#aspire(wanted === undefined ? this.#models : this.#models.filter(({ name }) => wanted.has(name)));
+    this.#aspire(this.#wanted === undefined ? this.#models : this.#chosen(this.#wanted));
+  }
+
+  /** The models that are wanted, and those that they need. */
+  #chosen(wanted: ReadonlySet<string>): readonly AspiredModel[] {
+    const needs = this.#models.map(({ name, versions }) => ({
+      name,
+      needs: versions.flatMap((version) => version.needs ?? []),
+    }));
+    const chosen = withNeeds(wanted, needs);
+    const models = this.#models.filter(({ name }) => chosen.has(name));
+    return models.map((model) => ({ ...model, isAlong: !wanted.has(model.name) }));
   }
 
   #has(name: string): boolean {

@@ -1,7 +1,9 @@
-import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
+import { neededModels } from "../repository/model-options.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { logState } from "../serving/log-state.ts";
 import { type LoadFailure, type ManagerOptions, ModelManager } from "../serving/model-manager.ts";
@@ -53,6 +55,7 @@ export class ServedModels {
   async load(name: string, options?: NamedModelOptions): Promise<void> {
     if (options !== undefined) {
       if (!this.#named.has(name) && this.manager.catalog.get(name) !== undefined) throw isDescribedElsewhere(name);
+      this.#checkNeeds(name, options);
       this.#named.set(name, options);
     }
     await this.manager.load(name);
@@ -76,6 +79,13 @@ export class ServedModels {
   async close(): Promise<void> {
     for (const source of this.#sources) source.stop();
     await this.manager.close();
+  }
+
+  #checkNeeds(name: string, options: NamedModelOptions): void {
+    const others = this.manager.catalog.models().filter((model) => model.name !== name);
+    const known = others.map((model) => ({ name: model.name, needs: [...model.wantedNeeds] }));
+    const problem = problemsOfNeeds([...known, { name, needs: neededModels(options) }]).get(name);
+    if (problem !== undefined) throw invalidArgument(problem);
   }
 
   #aspire(source: ModelSource, models: readonly AspiredModel[]): void {

@@ -3,9 +3,8 @@ import { ServingError } from "../errors.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
 import type { InFlight } from "../serving/admission.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
-import type { InferenceService } from "../serving/inference-service.ts";
+import type { InferenceService, UnloadOptions } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
-import { OwnService } from "../serving/own-service.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { checkedModel } from "./checked-model.ts";
@@ -36,8 +35,11 @@ export interface Server {
    * call said. What was loaded answers until the new one can. Rejects with why it cannot be loaded, and leaves what was there.
    */
   load(name: string, options?: NamedModelOptions): Promise<void>;
-  /** Finishes a model's requests and frees it, until it is loaded again; rejects with `not_found` for an unknown name. */
-  unload(name: string): Promise<void>;
+  /**
+   * Finishes a model's requests and frees it, until it is loaded again; rejects with `not_found` for an unknown name, `failed_precondition`
+   * where other models need it, unless these `dependents` are to be unloaded too.
+   */
+  unload(name: string, options?: UnloadOptions): Promise<void>;
   /** Calls back after each change of a version's state; returns how to stop that. */
   onState(listener: (version: ServedVersion) => void): () => void;
   /** Inputs for a first request, for the example that people are shown: where the model leaves sizes open, such as it was tried on. */
@@ -70,7 +72,6 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 export async function openServer(choices: ServerChoices, source: ModelSource): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const remote = new LazyRemote();
-  const own = new OwnService();
   const wires = toWireOptions(choices);
   prepareWires(wires);
   const served = new ServedModels(source, { manager: toManagerOptions(choices), failFast, log });
@@ -79,12 +80,11 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
     await remote.close();
   };
   try {
-    await served.start(toLoadOptions(choices, { remote, own }), source instanceof PipelineSource);
     const reconfigure = (models: readonly DescribedModel[]) => served.reconfigure(models);
     const lookAgain = () => served.look();
     const limits = { maxCount, maxBytes, requestTimeoutMs };
     const service = new LocalService(served.manager, { ...limits, reconfigure, lookAgain, log });
-    own.attach(service);
+    await served.start(toLoadOptions(choices, { remote, own: service }), source instanceof PipelineSource);
     const opened = await openWires(service, { ...wires, memory: service.memory });
     return toServer({ wires: opened, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {
@@ -125,7 +125,7 @@ function toServer({ wires, service, served, closeModels, drainTimeoutMs }: Serve
     stages: summarizeStages(manager.servables()[0]?.models ?? []),
     models: () => manager.statuses().map(toServedVersion),
     load: async (name, options) => served.load(name, checkedModel(name, options)),
-    unload: (name) => manager.unload(name),
+    unload: (name, options) => manager.unload(name, options),
     onState: (listener) => manager.onState((status) => listener(toServedVersion(status))),
     exampleInputs: () => {
       example = Promise.resolve(manager.servables()[0]?.exampleInputs());

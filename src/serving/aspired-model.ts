@@ -8,6 +8,8 @@ export interface AspiredModel extends QueueLimits {
   readonly labels?: Readonly<Record<string, bigint>>;
   /** Milliseconds without a request after which a version's memory is given back; 0 = never, absent = as the server does. */
   readonly idleUnloadMs?: number | undefined;
+  /** True where it was asked for only because others need it: it may go with them. */
+  readonly isAlong?: boolean;
   /** Those that the version policy chose, each number once. */
   readonly versions: readonly AspiredVersion[];
 }
@@ -17,6 +19,8 @@ export interface AspiredVersion {
   readonly version: bigint;
   /** Changes when the version's files do: another one loads the version again, at once where it had failed. */
   readonly fingerprint: string;
+  /** Names of the models that its stages are; it is loaded once each of them is available. */
+  readonly needs?: readonly string[];
   /** Loads the files as they are now; rejects when the signal aborts, and frees what it has loaded as soon as that is possible. */
   load(signal: AbortSignal): Promise<Servable>;
 }

@@ -10,7 +10,10 @@ export interface SingleRequest extends ModelRef, CallOptions, Pick<InferRequest,
 }
 
 /** Runs one request under a lease of its own; throws only ServingError. */
-export async function inferOnce(service: InferenceService, request: SingleRequest): Promise<InferResponse> {
+export async function inferOnce(
+  service: Pick<InferenceService, "acquire">,
+  request: SingleRequest,
+): Promise<InferResponse> {
   const { model, version, label, signature: name, inputs, outputs, ...call } = request;
   const lease = await service.acquire({ model, version, label });
   try {

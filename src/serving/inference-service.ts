@@ -24,8 +24,11 @@ export interface InferenceService {
   statistics(): Promise<readonly NamedStatistics[]>;
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
   load(model: string): Promise<void>;
-  /** Takes no new requests for a model, finishes those under way and frees it, until it is loaded again. */
-  unload(model: string): Promise<void>;
+  /**
+   * Takes no new requests for a model, finishes those under way and frees it, until it is loaded again. Throws `not_found` for an unknown
+   * name, `failed_precondition` where other models need it and are not unloaded with it.
+   */
+  unload(model: string, options?: UnloadOptions): Promise<void>;
   /** Serves these models in place of all others; resolves once each is available, rejects once one has failed and the others are settled. */
   reconfigure(models: readonly DescribedModel[]): Promise<void>;
   /** Looks again at the files of the models and at those that describe them; resolves once what changed is loaded or has failed. */
@@ -34,6 +37,12 @@ export interface InferenceService {
   isReady(): boolean;
   /** Calls back at each change of readiness, and once at once; returns how to stop that. */
   onReadiness(listener: (ready: boolean) => void): () => void;
+}
+
+/** Scope of an unload. */
+export interface UnloadOptions {
+  /** Unloads the models too that need it, and those that were loaded only because it needs them. Default false. */
+  readonly dependents?: boolean | undefined;
 }
 
 /** One version of a model, held for one request: the version that checks a request is the one that runs it. */

@@ -45,13 +45,16 @@ export class LocalLease implements Lease {
     let admitted: Admitted | undefined;
     let isSuccess = false;
     let queuedBytes = -1;
+    let started = -1;
     record?.beginInference(model, version);
     try {
       memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signature.spec?.inputs));
       const { bytes } = memory;
       this.#queue.enter(bytes);
       queuedBytes = bytes;
-      admitted = admission.enter(info);
+      // A call of another model has been let in with that one's request, and may go on where no new one may begin.
+      if (!call.depth) admitted = admission.enter(info);
+      started = performance.now();
       const result = await this.#servable.run({ info, inputs, outputs, call });
       isSuccess = true;
       memory.growTo(payloadBytes(result.outputs));
@@ -62,7 +65,8 @@ export class LocalLease implements Lease {
       record?.endInference();
       limited?.clear();
       if (queuedBytes >= 0) this.#queue.leave(queuedBytes);
-      if (admitted !== undefined) this.#leave(admitted, isSuccess);
+      if (admitted !== undefined) admission.leave(admitted);
+      if (started >= 0) this.#servable.requests.add(started, isSuccess);
       if (given.memory === undefined) memory.release();
     }
   }
@@ -71,10 +75,5 @@ export class LocalLease implements Lease {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#servable.leases.release();
-  }
-
-  #leave(admitted: Admitted, isSuccess: boolean): void {
-    this.#limits.admission.leave(admitted);
-    this.#servable.requests.add(admitted.since, isSuccess);
   }
 }

@@ -4,8 +4,16 @@ import type { Logger } from "../observability/logger.ts";
 import { hidePaths } from "../text/hide-paths.ts";
 import { Admission } from "./admission.ts";
 import type { DescribedModel } from "./described-model.ts";
-import type { InferenceService, Lease, ModelRef, NamedStatistics, ServableState } from "./inference-service.ts";
+import type {
+  InferenceService,
+  Lease,
+  ModelRef,
+  NamedStatistics,
+  ServableState,
+  UnloadOptions,
+} from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+import type { ManagedVersion } from "./managed-version.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { Readiness } from "./readiness.ts";
 import type { VersionStatus } from "./version-status.ts";
@@ -59,7 +67,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   index(): readonly ServableState[] {
     const models = this.#manager.catalog.models();
     return models.flatMap((model) =>
-      model.versions.map((version) => toServableState(model.statusOf(version), version.servable?.isReady() ?? false)),
+      model.versions.map((version) => toServableState(model.statusOf(version), version)),
     );
   }
 
@@ -79,8 +87,8 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#log.info("a client loaded the model", { model });
   }
 
-  async unload(model: string): Promise<void> {
-    await this.#manager.unload(model);
+  async unload(model: string, options?: UnloadOptions): Promise<void> {
+    await this.#manager.unload(model, options);
     this.#log.info("a client unloaded the model", { model });
   }
 
@@ -117,8 +125,10 @@ function notAvailable(failures: readonly LoadFailure[]): ServingError {
   return new ServingError("unknown", text);
 }
 
-function toServableState(known: VersionStatus, isReady: boolean): ServableState {
+function toServableState(known: VersionStatus, { servable, missing }: ManagedVersion): ServableState {
   const status = { ...known, error: known.error && publicError(known.error) };
+  if (missing !== undefined) return { ...status, isReady: false, unavailableReason: publicError(missing).message };
+  const isReady = servable?.isReady() ?? false;
   return { ...status, isReady, unavailableReason: isReady ? "" : unavailableReason(status) };
 }
 

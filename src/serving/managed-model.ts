@@ -33,13 +33,16 @@ export class ManagedModel {
   #wantedLabels: Readonly<Record<string, bigint>> = {};
   #aspired: readonly AspiredVersion[] = [];
   #idleUnloadMs: number | undefined;
+  /** True where it was loaded only because others need it. */
+  isAlong: boolean;
   #isUnloaded = false;
   #isChanging = false;
   #current: ManagedVersion | undefined;
 
   /** `onChange` is called after each change of a version's status. */
-  constructor(name: string, policy: ModelPolicy, onChange: (status: VersionStatus) => void) {
+  constructor({ name, isAlong = false }: AspiredModel, policy: ModelPolicy, onChange: (status: VersionStatus) => void) {
     this.name = name;
+    this.isAlong = isAlong;
     this.#policy = policy;
     this.#onChange = onChange;
     this.#queue = new ModelQueue(name);
@@ -48,6 +51,31 @@ export class ManagedModel {
   /** The highest version that is available. */
   get current(): ManagedVersion | undefined {
     return this.#current;
+  }
+
+  /** True where a client has unloaded it, until it is loaded again. */
+  get isUnloaded(): boolean {
+    return this.#isUnloaded;
+  }
+
+  /** Names of the models that its versions cannot do without. */
+  get needs(): ReadonlySet<string> {
+    return new Set(this.#versions.flatMap(({ needs }) => needs));
+  }
+
+  /** True while a version that is not wanted any more finishes its requests. */
+  get isEnding(): boolean {
+    return this.#versions.some(({ isEnding }) => isEnding);
+  }
+
+  /** Names of the models that have to be loaded for it. */
+  get wantedNeeds(): ReadonlySet<string> {
+    return new Set(this.#aspired.flatMap(({ needs = [] }) => needs));
+  }
+
+  /** Looks if the models that it needs can answer; to be called after each change of a model's state. */
+  lookAtNeeds(): void {
+    for (const version of this.#versions) version.lookAtNeeds();
   }
 
   /** Every version that is listed, highest first. */

@@ -7,6 +7,7 @@ import type { AspiredVersion } from "./aspired-model.ts";
 import type { LoadGate } from "./load-gate.ts";
 import { loadVersion } from "./load-version.ts";
 import type { ModelQueue } from "./model-queue.ts";
+import type { NeededModels } from "./needed-models.ts";
 import { OnDemandServable } from "./on-demand-servable.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
@@ -15,6 +16,8 @@ import { VersionTarget } from "./version-target.ts";
 /** Limits of the loads of all versions. */
 export interface LoadPolicy {
   readonly gate: LoadGate;
+  /** The models that stages name. */
+  readonly needed: NeededModels;
   /** Milliseconds that a load may take; 0 = no limit. */
   readonly timeoutMs: number;
   /** Further tries where a load fails. */
@@ -54,6 +57,12 @@ export class ManagedVersion {
   #failure: unknown;
   #generation = 0;
   #servable: OnDemandServable | undefined;
+  /** Names of the models that are stages of what is loaded, or is being loaded. */
+  #needs: readonly string[] = [];
+  /** The reason why those cannot answer; undefined while nothing is loaded. */
+  #missing: ServingError | undefined;
+  /** Versions of other models for which it has been loaded again. */
+  readonly #renewedFor = new WeakSet<Servable>();
   #target = new VersionTarget(undefined, 0);
   /** The target that was dealt with last. */
   #reached = this.#target;
@@ -79,8 +88,23 @@ export class ManagedVersion {
 
   get status(): Omit<VersionStatus, "labels"> {
     const { model, version } = this;
-    const error = this.#failure === undefined ? undefined : ServingError.from(this.#failure);
+    const error = this.#failure === undefined ? this.#missing : ServingError.from(this.#failure);
     return { model, version, state: this.#state, error, generation: this.#generation };
+  }
+
+  /** Names of the models that it cannot do without; empty once it has ended. */
+  get needs(): readonly string[] {
+    return this.#state === "END" ? [] : this.#needs;
+  }
+
+  /** True while it has something left to finish, and is not wanted any more. */
+  get isEnding(): boolean {
+    return !this.isWanted && this.#state !== "END";
+  }
+
+  /** The reason why its requests fail for want of a model that it needs. */
+  get missing(): ServingError | undefined {
+    return this.#missing;
   }
 
   /** True when it should be loaded. */
@@ -114,6 +138,27 @@ export class ManagedVersion {
     return this.#target.aspired === undefined ? this.#target.done : this.#aim(new VersionTarget(undefined, 0));
   }
 
+  /** Looks if the models that it needs can answer; to be called after each change of a model's state. */
+  lookAtNeeds(): void {
+    if (this.#needs.length === 0) return;
+    this.#renew();
+    const missing = this.#servable === undefined ? undefined : this.#policy.needed.problemOf(this.#needs);
+    if (missing?.message === this.#missing?.message) return;
+    this.#missing = missing;
+    this.#on.change(this);
+  }
+
+  /** Loads it again where a model that it needs now takes or gives something else than when it was loaded. */
+  #renew(): void {
+    const { aspired } = this.#target;
+    if (this.#servable === undefined || aspired === undefined || this.#isBusy) return;
+    const changed = this.#policy.needed.changedSince(this.#servable);
+    if (changed === undefined || this.#renewedFor.has(changed)) return;
+    this.#renewedFor.add(changed);
+    // Its state tells where that fails.
+    void this.reload(aspired).catch(() => {});
+  }
+
   #aim(target: VersionTarget): Promise<void> {
     const old = this.#target;
     this.#target = target;
@@ -130,16 +175,19 @@ export class ManagedVersion {
     while (this.#reached !== this.#target) {
       const target = this.#target;
       this.#abort = new AbortController();
-      if (target.aspired === undefined) await this.#unload(target);
+      if (target.aspired === undefined) await this.#unload(target, this.#abort.signal);
       else await this.#load(target, this.#abort.signal);
       this.#reached = target;
     }
     this.#isBusy = false;
+    // What it needs may have changed meanwhile.
+    this.lookAtNeeds();
   }
 
   async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
     const { retryMs } = this.#policy;
     const backoff = new Backoff({ firstMs: Math.min(FIRST_RETRY_MS, retryMs), maxMs: retryMs });
+    this.#needs = target.aspired?.needs ?? [];
     if (this.#servable === undefined) this.#enter("START", undefined);
     for (let left = target.retries; ; left--) {
       try {
@@ -155,8 +203,10 @@ export class ManagedVersion {
     }
   }
 
-  #try(target: VersionTarget, signal: AbortSignal): Promise<Servable> {
+  async #try(target: VersionTarget, signal: AbortSignal): Promise<Servable> {
     const { gate, timeoutMs } = this.#policy;
+    // Before it takes a place of the gate, which the models that it needs have to pass too.
+    if (this.#needs.length > 0) await this.#waitForNeeds(target, signal);
     return gate.run(async () => {
       this.#isTrying = true;
       if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
@@ -164,6 +214,19 @@ export class ManagedVersion {
         this.#isTrying = false;
       });
     }, signal);
+  }
+
+  async #waitForNeeds(target: VersionTarget, signal: AbortSignal): Promise<void> {
+    const { needed, timeoutMs } = this.#policy;
+    let told: ServingError | undefined;
+    const onProblem = (problem: ServingError) => {
+      if (problem.message === told?.message) return;
+      told = problem;
+      target.fail(problem);
+      this.#enter(this.#servable === undefined ? "START" : "AVAILABLE", problem);
+    };
+    await needed.wait(this.#needs, { signal, timeoutMs, onProblem });
+    if (this.#failure === told) this.#failure = undefined;
   }
 
   /** Lets the servable be unloaded while it is idle, but for one whose files have been replaced: it could not be loaded again. */
@@ -198,10 +261,16 @@ export class ManagedVersion {
     this.#enter(this.#servable === undefined ? state : "AVAILABLE", reason);
   }
 
-  async #unload(target: VersionTarget): Promise<void> {
+  async #unload(target: VersionTarget, signal: AbortSignal): Promise<void> {
+    const { needed } = this.#policy;
+    if (this.#servable !== undefined && needed.dependentsOf(this.model).length > 0) {
+      await settlesWithin(needed.released(this.model, signal), RETIRE_MS);
+      if (signal.aborted) return;
+    }
     const old = this.#servable;
     if (old !== undefined) {
       this.#servable = undefined;
+      this.#missing = undefined;
       this.#enter("UNLOADING", undefined);
       await this.#retire(old);
     }

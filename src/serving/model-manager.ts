@@ -1,15 +1,17 @@
 import { TurnsByName } from "../async/turns-by-name.ts";
-import { invalidArgument, reasonText } from "../errors.ts";
+import { failedPrecondition, invalidArgument, reasonText, type ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import { Catalog } from "./catalog.ts";
+import type { UnloadOptions } from "./inference-service.ts";
 import { LoadGate } from "./load-gate.ts";
 import { ManagedModel, type ModelPolicy } from "./managed-model.ts";
+import { NeededModels } from "./needed-models.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Limits of loading. */
-export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld"> {
+export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "needed"> {
   /** Loads at once, at most. */
   readonly threads: number;
   /** Ready only when everything that should be served is available. */
@@ -31,12 +33,13 @@ export type StateListener = (status: VersionStatus) => void;
 
 /**
  * Loads and unloads models until they are as they should be. It is the one that knows the states of all versions; models do not wait for
- * each other but for one of the places to load.
+ * each other but for one of the places to load, and for those that are stages of them.
  */
 export class ModelManager {
   /** The models, for requests. */
   readonly catalog = new Catalog();
   readonly #policy: ModelPolicy;
+  readonly #needed = new NeededModels(this.catalog);
   readonly #log: Logger;
   readonly #listeners = new Set<StateListener>();
   #waiting: (() => void)[] = [];
@@ -51,7 +54,8 @@ export class ModelManager {
   constructor({ threads, strictReadiness, refresh = async () => {}, ...policy }: ManagerOptions) {
     this.#refresh = refresh;
     this.#strictReadiness = strictReadiness;
-    this.#policy = { ...policy, gate: new LoadGate(threads), isHeld: (name) => this.#held.includes(name) };
+    const isHeld = (name: string) => this.#held.includes(name);
+    this.#policy = { ...policy, gate: new LoadGate(threads), needed: this.#needed, isHeld };
     this.#log = policy.log;
   }
 
@@ -65,23 +69,29 @@ export class ModelManager {
     assertDistinct(models);
     const names = new Set(models.map(({ name }) => name));
     for (const model of this.catalog.models()) if (!names.has(model.name)) model.aspire({ versions: [] });
-    for (const model of models) this.#manage(model.name).aspire(model);
+    for (const model of models) this.#manage(model).aspire(model);
     this.#check();
   }
 
-  /** Loads a model's files as they are now; throws `not_found` for an unknown name, and what the load was rejected with. */
+  /**
+   * Loads a model's files as they are now, and those that it needs and that clients have unloaded. Throws `not_found` for an unknown name,
+   * and what the load was rejected with.
+   */
   async load(name: string): Promise<void> {
-    const { loaded } = await this.#turns.run(name, async () => {
-      await this.#look(name);
-      return { loaded: this.catalog.require(name).load() };
-    });
+    const { loaded } = await this.#beginLoad(name, false);
     await loaded;
   }
 
-  /** Frees a model once its requests are over, until it is loaded again; throws `not_found` for an unknown name. */
-  async unload(name: string): Promise<void> {
-    const { unloaded } = await this.#turns.run(name, async () => ({ unloaded: this.catalog.require(name).unload() }));
-    await unloaded;
+  /**
+   * Frees a model once its requests are over, until it is loaded again; throws `not_found` for an unknown name, `failed_precondition` where
+   * other models need it and are not to be unloaded with it.
+   */
+  async unload(name: string, { dependents = false }: UnloadOptions = {}): Promise<void> {
+    this.catalog.require(name);
+    if (dependents) return this.#unloadWithOthers(name);
+    const needing = this.#needed.dependentsOf(name);
+    if (needing.length > 0) throw isNeeded(name, needing);
+    await this.#unload(name);
   }
 
   /** Every version of every model. */
@@ -110,10 +120,11 @@ export class ModelManager {
     if (!this.#hasSettled) return false;
     let [isAnyLoaded, isAnyMissing] = [false, false];
     for (const { versions } of this.catalog.models()) {
-      for (const { servable, isWanted } of versions) {
+      for (const { servable, isWanted, missing } of versions) {
         if (servable?.isReady() === false) return false;
-        isAnyLoaded ||= servable !== undefined;
-        isAnyMissing ||= servable === undefined && isWanted;
+        const canAnswer = servable !== undefined && missing === undefined;
+        isAnyLoaded ||= canAnswer;
+        isAnyMissing ||= !canAnswer && isWanted;
       }
     }
     return (isAnyLoaded && !this.#strictReadiness) || !isAnyMissing;
@@ -134,10 +145,41 @@ export class ModelManager {
     await this.settled();
   }
 
-  #manage(name: string): ManagedModel {
-    const known = this.catalog.get(name);
+  /** Begins to load a model, after those that it needs and that clients have unloaded. */
+  #beginLoad(name: string, isAlong: boolean): Promise<{ readonly loaded: Promise<void> }> {
+    return this.#turns.run(name, async () => {
+      await this.#look(name);
+      const model = this.catalog.require(name);
+      model.isAlong = isAlong;
+      for (const need of model.wantedNeeds) {
+        // Whoever needs it is told where its load fails.
+        if (this.catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
+      }
+      return { loaded: model.load() };
+    });
+  }
+
+  async #unload(name: string): Promise<void> {
+    const { unloaded } = await this.#turns.run(name, async () => ({ unloaded: this.catalog.require(name).unload() }));
+    await unloaded;
+  }
+
+  /** Those that need it go before it, since their requests do; those that came along with it, after it. */
+  async #unloadWithOthers(name: string): Promise<void> {
+    const model = this.catalog.require(name);
+    const { needs } = model;
+    for (const other of this.#needed.dependentsOf(name)) await this.#unloadWithOthers(other.name);
+    await this.#unload(name);
+    for (const need of needs) {
+      const isLeft = this.catalog.get(need)?.isAlong && this.#needed.dependentsOf(need).length === 0;
+      if (isLeft) await this.#unloadWithOthers(need);
+    }
+  }
+
+  #manage(aspired: AspiredModel): ManagedModel {
+    const known = this.catalog.get(aspired.name);
     if (known !== undefined) return known;
-    const model = new ManagedModel(name, this.#policy, (status) => this.#tell(status));
+    const model = new ManagedModel(aspired, this.#policy, (status) => this.#tell(status));
     this.catalog.add(model);
     return model;
   }
@@ -164,6 +206,8 @@ export class ModelManager {
 
   #check(): void {
     for (const model of this.catalog.models()) if (model.isOver) this.catalog.delete(model.name);
+    this.#needed.changed();
+    for (const model of this.catalog.models()) model.lookAtNeeds();
     if (this.#waiting.length === 0 || !this.#isSettled()) return;
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
@@ -171,6 +215,12 @@ export class ModelManager {
   #isSettled(): boolean {
     return this.catalog.models().every(({ isSettled }) => isSettled);
   }
+}
+
+function isNeeded(name: string, needing: readonly { readonly name: string }[]): ServingError {
+  const names = needing.map((model) => model.name).join(", ");
+  const hint = "unload what needs it first, or together with it (unload_dependents)";
+  return failedPrecondition(`The model ${name} is needed by ${names}; ${hint}.`);
 }
 
 function assertDistinct(models: readonly AspiredModel[]): void {

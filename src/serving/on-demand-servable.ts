@@ -26,7 +26,10 @@ export interface OnDemandOptions {
 }
 
 /** Facts about a servable that are known while it is not loaded. */
-type KnownFacts = Pick<Servable, "drivers" | "models" | "signatures" | "maxBatchSize" | "hooksShareTensors"> & {
+type KnownFacts = Pick<
+  Servable,
+  "drivers" | "models" | "needed" | "signatures" | "maxBatchSize" | "hooksShareTensors"
+> & {
   readonly sources: readonly string[];
 };
 
@@ -74,6 +77,10 @@ export class OnDemandServable implements Servable {
 
   get models() {
     return this.#facts.models;
+  }
+
+  get needed() {
+    return this.#facts.needed;
   }
 
   get signatures() {
@@ -232,8 +239,8 @@ export class OnDemandServable implements Servable {
 }
 
 function factsOf(loaded: Servable): KnownFacts {
-  const { drivers, models, signatures, maxBatchSize, hooksShareTensors } = loaded;
-  return { drivers, models, signatures, maxBatchSize, hooksShareTensors, sources: loaded.sources() };
+  const { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors } = loaded;
+  return { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors, sources: loaded.sources() };
 }
 
 /** Characters of a reason that clients are told at most. */

@@ -18,6 +18,8 @@ export interface Servable {
   /** Facts about its models, in the order of the stages. */
   readonly models: readonly ModelFacts[];
   readonly signatures: Readonly<Record<string, Signature>>;
+  /** Facts about those of its stages that are other models of this server, as they were when it was loaded; their path is the name. */
+  readonly needed: readonly ModelFacts[];
   /** Rows that requests are put together to, where one model answers alone; 0 = they are not, or several models answer. */
   readonly maxBatchSize: number;
   /** True where hooks run in this thread, which may keep and later change tensors of requests and answers. */
@@ -54,6 +56,8 @@ export interface ServableParts {
   readonly hooksShareTensors: boolean;
   readonly hasHooks: boolean;
   readonly hosts: readonly Pick<ModelHost, "isReady" | "facts" | "handle">[];
+  /** Those of the hosts that stand for other models of this server. */
+  readonly needed: readonly Pick<ModelHost, "facts">[];
   /** Frees all of it. */
   readonly close: () => Promise<void>;
 }
@@ -61,7 +65,7 @@ export interface ServableParts {
 /** Names a pipeline; `close` frees what it was made of. */
 export function createServable(
   identity: { readonly name: string; readonly version: bigint },
-  { runner, hooksShareTensors, hasHooks, hosts, close }: ServableParts,
+  { runner, hooksShareTensors, hasHooks, hosts, needed, close }: ServableParts,
 ): Servable {
   const { name, version } = identity;
   const requests = new RequestCounter();
@@ -73,6 +77,7 @@ export function createServable(
     requests,
     drivers: hosts.map(({ facts }) => facts.driver),
     models: hosts.map(({ facts }) => facts),
+    needed: needed.map(({ facts }) => facts),
     maxBatchSize: hosts.length === 1 ? (hosts[0]?.facts.maxBatchSize ?? 0) : 0,
     get signatures() {
       return runner.signatures;

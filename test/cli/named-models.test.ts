@@ -188,3 +188,53 @@ describe("looks on request", () => {
     });
   });
 });
+
+describe("a model that is a stage of another", () => {
+  const chain = { name: "chain", stages: [{ model: "detector" }, { driver: "null" }] };
+  const detectorOf = (hooks: string) => ({ name: "detector", driver: "null", hooks });
+  const hooksFile = () => join(tempFolder({ "hooks.ts": answering("found") }), "hooks.ts");
+
+  test("is told of where it is removed, comes back, and both go without a failed request", async () => {
+    const detector = detectorOf(hooksFile());
+    const config = configFile(chain, detector);
+    const { program, post, ask, says, http } = await start("--config", config.path, ...FAST);
+    expect(await ask("chain")).toBe("found");
+    config.write(chain);
+    await says(503, "chain");
+    const refused = await post("/v1/models/chain:predict", { inputs: 1 });
+    expect(await refused.text()).toContain('The model \\"detector\\", which is a stage of this one, is not available');
+    const index = (await (await post("/v2/repository/index")).json()) as readonly object[];
+    expect(index).toContainEqual({
+      name: "chain",
+      version: "1",
+      state: "UNAVAILABLE",
+      reason: expect.stringMatching(/^It needs the model "detector", which is not served\./),
+    });
+    const status = await (await fetch(`${http}/v1/models/chain`)).json();
+    expect(status).toMatchObject({
+      model_version_status: [{ state: "AVAILABLE", status: { error_code: "UNAVAILABLE" } }],
+    });
+    await program.output(/The model chain: A stage of chain is the model \\"detector\\", which is not described/);
+    config.write(chain, detector);
+    await says("found", "chain");
+    const stop = keepAsking(() => ask("chain"));
+    config.write({ name: "other", driver: "null" });
+    await says(404, "chain");
+    expect(await stop()).toEqual(["found", 404]);
+  });
+
+  test("is loaded with it on request, and unloaded with it", async () => {
+    const { path } = configFile(chain, detectorOf(hooksFile()));
+    const flags = ["--config", path, "--allow-control", "--model-control", "explicit", "--load-model", "chain"];
+    const { post, ask } = await start(...flags);
+    expect([await ask("chain"), await ask("detector")]).toEqual(["found", "found"]);
+    const control = (model: string, action: string, parameters = {}) =>
+      post(`/v2/repository/models/${model}/${action}`, { parameters }).then(({ status }) => status);
+    expect(await control("detector", "unload")).toBe(400);
+    expect(await control("chain", "unload", { unload_dependents: true })).toBe(200);
+    expect([await ask("chain"), await ask("detector")]).toEqual([404, 404]);
+    expect(await control("chain", "load")).toBe(200);
+    expect(await control("chain", "unload")).toBe(200);
+    expect([await ask("chain"), await ask("detector")]).toEqual([404, "found"]);
+  });
+});

@@ -5,7 +5,6 @@ import { createSilentLogger } from "../../src/observability/logger.ts";
 import { loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
 import { inferOnce } from "../../src/serving/infer-once.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
-import { OwnService } from "../../src/serving/own-service.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { loadOptions } from "../helpers/load-options.ts";
 import { plain } from "../helpers/run-pipeline.ts";
@@ -27,18 +26,18 @@ const calling = (name: string, inputs = "inputs") => ({
 
 /** A service of models whose hooks know it; `workers` 0 = hooks run in this thread. */
 async function serve(models: Readonly<Record<string, Partial<ServableSource>>>, workers: number) {
-  const own = new OwnService();
-  const options = { ...loadOptions(), workers, own };
+  const manager = await manage([]);
+  onTestFinished(() => manager.close());
+  const limits = { maxCount: 100, maxBytes: 2 ** 24, requestTimeoutMs: 0, log: createSilentLogger() };
+  const service = new LocalService(manager, limits);
+  const options = { ...loadOptions(), workers, own: service };
   const aspired = Object.entries(models).map(([name, given]) => {
     const source = { name, version: 1n, stages: [], options: {}, ...given };
     const load = async () => (await loadServable(source, options)).servable;
     return { name, versions: [{ version: 1n, fingerprint: "", load }] };
   });
-  const manager = await manage(aspired);
-  onTestFinished(() => manager.close());
-  const limits = { maxCount: 100, maxBytes: 2 ** 24, requestTimeoutMs: 0, log: createSilentLogger() };
-  const service = new LocalService(manager, limits);
-  own.attach(service);
+  manager.aspire(aspired);
+  await manager.settled();
   const predict = async (model: string) => {
     const inputs = { kind: "tensors", tensors: toTensors({ x: new Float32Array([2]) }) } as const;
     const signal = new AbortController().signal;

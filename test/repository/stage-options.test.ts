@@ -12,7 +12,8 @@ const driverOf = (name: string, keys: readonly string[]): Driver =>
     load: () => Promise.reject(new Error("not loaded in this test")),
   });
 
-const stage = (driver: Driver, options = {}): StageChoice => ({
+const stage = (driver: Driver, options = {}, number = 1): StageChoice => ({
+  number,
   found: { driver, location: { name: driver.name }, dispose: async () => {} } as never,
   options,
 });

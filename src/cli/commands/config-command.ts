@@ -3,8 +3,10 @@ import { Command } from "commander";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
-import { inspectModel } from "../../repository/folders/inspect-model.ts";
+import { type InspectedModel, inspectModel } from "../../repository/folders/inspect-model.ts";
 import { listModels } from "../../repository/folders/list-models.ts";
+import { neededModels } from "../../repository/model-options.ts";
+import { problemsOfNeeds } from "../../serving/check-needs.ts";
 import { printable } from "../../text/printable.ts";
 import { configSchema } from "../settings/config-schema.ts";
 import type { Environment } from "../settings/environment.ts";
@@ -62,8 +64,12 @@ function createConfigCommand(): Command {
 
 /** Looks at every file, so that one run tells all that is wrong. */
 async function check(files: readonly string[]): Promise<void> {
+  const read = await Promise.all(files.map(readOne));
+  // Stages may name models of another file.
+  const described = read.flatMap((file) => ("models" in file ? file.models : []));
+  const problems = problemsOfNeeds(described.map((model) => ({ name: model.name, needs: neededModels(model) })));
   const outcomes: Outcome[] = [];
-  for (const file of files) outcomes.push(await checkOne(file));
+  for (const file of read) outcomes.push(await checkOne(file, problems));
   const failed = outcomes.find((outcome) => outcome !== "good");
   if (failed === "unreadable") throw invalidArgument("Not every file can be read; what is wrong stands above.");
   if (failed === "refused")
@@ -72,18 +78,30 @@ async function check(files: readonly string[]): Promise<void> {
 
 type Outcome = "good" | "refused" | "unreadable";
 
-async function checkOne(path: string): Promise<Outcome> {
+async function readOne(path: string): Promise<Checked | ServingError> {
   try {
-    const { title, models, notes } = isFolder(path) ? await readFolder(path) : await readFile(path);
-    const inspected = await Promise.all(models.map(inspectModel));
-    const warnings = inspected.flatMap((model) => model.warnings.map((text) => `warning: ${text}`));
-    print(title, ...toConfigTable(inspected), ...notes, ...warnings);
-    return inspected.some(({ problem }) => problem !== undefined) ? "refused" : "good";
+    return isFolder(path) ? await readFolder(path) : await readFile(path);
   } catch (reason) {
-    if (!(reason instanceof ServingError)) throw reason;
-    print(...reason.message.split("\n").map((text) => `error: ${text}`));
+    if (reason instanceof ServingError) return reason;
+    throw reason;
+  }
+}
+
+async function checkOne(file: Checked | ServingError, problems: ReadonlyMap<string, string>): Promise<Outcome> {
+  if (file instanceof ServingError) {
+    print(...file.message.split("\n").map((text) => `error: ${text}`));
     return "unreadable";
   }
+  const { title, models, notes } = file;
+  const inspected = await Promise.all(models.map((model) => inspect(model, problems)));
+  const warnings = inspected.flatMap((model) => model.warnings.map((text) => `warning: ${text}`));
+  print(title, ...toConfigTable(inspected), ...notes, ...warnings);
+  return inspected.some(({ problem }) => problem !== undefined) ? "refused" : "good";
+}
+
+async function inspect(config: ModelConfig, problems: ReadonlyMap<string, string>): Promise<InspectedModel> {
+  const problem = problems.get(config.name);
+  return { ...(problem !== undefined && { problem }), ...(await inspectModel(config)) };
 }
 
 interface Checked {

@@ -13,7 +13,7 @@ export function toConfigTable(models: readonly InspectedModel[]): string[] {
 
 function toCells({ config, driver, chosen, available }: InspectedModel): string[] {
   const { name, path, stages = [], labels, options } = config;
-  const paths = stages.map((stage) => stage.path ?? "-").join(" → ");
+  const paths = stages.map(({ model, path: own = "-" }) => (model === undefined ? own : `model ${model}`)).join(" → ");
   const others = available.length - chosen.length;
   const of = others === 0 ? "" : ` (${policyText(config.versions)} of ${available.length})`;
   const labelled = [...labels].map(([label, version]) => `${label} = ${version}`);

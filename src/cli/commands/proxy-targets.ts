@@ -46,7 +46,7 @@ export class ProxyTargets {
       index: () => this.#fixed.index(),
       statistics: () => this.#fixed.statistics(),
       load: (model) => this.#fixed.load(model),
-      unload: (model) => this.#fixed.unload(model),
+      unload: (model, options) => this.#fixed.unload(model, options),
       reconfigure: (models) => this.#fixed.reconfigure(models),
       lookAgain: () => this.#fixed.lookAgain(),
       isReady: () => allowProxyHeaders || this.#fixed.isReady(),

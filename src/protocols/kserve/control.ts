@@ -1,6 +1,6 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import type { Parameters } from "./parameters.ts";
+import { type Parameters, readBoolean } from "./parameters.ts";
 
 /** Loads a model anew (the model_repository extension); its files come from the command line, so parameters are refused. */
 export async function reloadModel(service: InferenceService, model: string, parameters: Parameters): Promise<void> {
@@ -14,9 +14,10 @@ export async function reloadModel(service: InferenceService, model: string, para
   await rename("load", model, service.load(model));
 }
 
-/** Unloads a model once its requests are answered. */
-export async function unloadModel(service: InferenceService, model: string): Promise<void> {
-  await rename("unload", model, service.unload(model));
+/** Unloads a model once its requests are answered, and with `unload_dependents` those that need it, or came along with it; other parameters are ignored, as Triton does. */
+export async function unloadModel(service: InferenceService, model: string, parameters: Parameters): Promise<void> {
+  const dependents = readBoolean(parameters, "unload_dependents");
+  await rename("unload", model, service.unload(model, { dependents }));
 }
 
 /** With the words by which Triton's clients know a failure. */

@@ -11,7 +11,7 @@ import { modelConfig } from "./model-config.ts";
 import { modelMetadata } from "./model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
 import { modelStatistics } from "./model-statistics.ts";
-import type { Parameters } from "./parameters.ts";
+import type { Parameter, Parameters } from "./parameters.ts";
 import { repositoryIndex } from "./repository-index.ts";
 import { serverMetadata } from "./server-metadata.ts";
 import { assertAllRegions, noSharedMemory, type SharedMemoryKind } from "./shared-memory.ts";
@@ -43,8 +43,8 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
     await reloadModel(context.service, String(model), new Map(Object.entries(parameters as JsonObject)) as Parameters);
     return {};
   },
-  RepositoryModelUnload: async ({ model_name: model }, context) => {
-    await unloadModel(context.service, String(model));
+  RepositoryModelUnload: async ({ model_name: model, parameters }, context) => {
+    await unloadModel(context.service, String(model), toControlParameters(parameters as JsonObject));
     return {};
   },
   TraceSetting: async ({ settings, model_name: model }, context, assertMay) => {
@@ -98,6 +98,14 @@ function find(request: JsonObject, service: InferenceService): Promise<ServableD
 
 function toRef({ name, version }: JsonObject): ModelRef {
   return toModelRef(String(name), String(version));
+}
+
+/** Each value is in the one field of its type. */
+function toControlParameters(parameters: JsonObject): Parameters {
+  const values = Object.entries(parameters).map(
+    ([name, value]) => [name, Object.values(value as JsonObject)[0] as Parameter] as const,
+  );
+  return new Map(values);
 }
 
 function mapEntries<Value>(

@@ -38,8 +38,8 @@ export const REPOSITORY_ENDPOINTS: readonly KserveEndpoint[] = [
     summary: "Unload a model",
     schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
-      await readObject(call.exchange);
-      await unloadModel(call.service, call.model);
+      const { parameters } = await readObject(call.exchange);
+      await unloadModel(call.service, call.model, toParameters(parameters));
       return EMPTY;
     },
   },

@@ -11,6 +11,7 @@ export interface ServerMetadata {
 const EXTENSIONS: readonly string[] = [
   "classification",
   "model_repository",
+  "model_repository(unload_dependents)",
   "schedule_policy",
   "model_configuration",
   "binary_tensor_data",

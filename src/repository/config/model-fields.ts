@@ -33,6 +33,7 @@ const VERSION_POLICY = {
 } as const satisfies FieldKind;
 
 const STAGE_FIELDS = {
+  model: { type: "text", help: "the name of another model of this server, in place of the other keys" },
   driver: {
     type: "text",
     help: "its runtime, or a path to a driver of your own (./my-driver.ts)",

@@ -52,7 +52,7 @@ type Fields = FieldValues<typeof MODEL_FIELDS>;
 function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSource): ModelConfig | undefined {
   const { name, path, driver, stages, hooks, options, batching, images, versions, labels, ...others } = fields;
   const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, "idle-unload": idleUnload, ...rest } = others;
-  const problem = problemOf(fields);
+  const problem = problemOf(fields) ?? stages?.map(stageProblem).find((text) => text !== undefined);
   if (problem !== undefined) {
     source.findings.error(place, problem);
     return undefined;
@@ -85,7 +85,15 @@ function problemOf({ name, path, driver, stages }: Fields): string | undefined {
     : `The model "${name}" has both driver and stages; give each stage its driver.`;
 }
 
-function toStage(stage: NonNullable<Fields["stages"]>[number], isVersioned: boolean, source: ConfigSource) {
+function stageProblem({ model, ...others }: Stage, index: number): string | undefined {
+  const [other] = Object.keys(others);
+  if (model === undefined || other === undefined) return undefined;
+  return `Stage ${index + 1} has the model "${model}" and a key "${other}"; expected another model's name alone.`;
+}
+
+type Stage = NonNullable<Fields["stages"]>[number];
+
+function toStage(stage: Stage, isVersioned: boolean, source: ConfigSource) {
   const { path, driver } = stage;
   return {
     ...stage,

@@ -81,3 +81,21 @@ test.each([
   expect(code).toBe(2);
   expect(stderr).toContain(message);
 });
+
+test("config check refuses stages of models that no file has, or that need one another in a circle", async () => {
+  const folder = tempFolder({
+    "a.yaml": "models: [{ name: a, stages: [{ model: b }] }, { name: lost, stages: [{ model: dd }] }]",
+    "b.yaml": "models: [{ name: b, stages: [{ model: a }] }, { name: d, driver: 'null' }]",
+    "c.yaml": "models: [{ name: c, stages: [{ model: d }, { driver: 'null' }] }]",
+    "d.yaml": "models: [{ name: e, stages: [{ model: d, driver: 'null' }] }]",
+  });
+  const { code, stdout } = await check(...["a.yaml", "b.yaml", "c.yaml"].map((name) => join(folder, name)));
+  expect(code).toBe(1);
+  expect(stdout.split("\n").filter((line) => line.startsWith("not served"))).toEqual([
+    "not served: a: The stages of a need one another in a circle: a → b → a; leave one of them out.",
+    expect.stringMatching(/^not served: lost: A stage of lost is the model "dd", which is not described. Did you mean/),
+    "not served: b: The stages of b need one another in a circle: b → a → b; leave one of them out.",
+  ]);
+  expect(stdout).toMatch(/^c +served → null +model d → -/m);
+  expect((await check(join(folder, "d.yaml"))).stdout).toContain('Stage 1 has the model "d" and a key "driver"');
+});

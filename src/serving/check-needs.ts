@@ -1,0 +1,59 @@
+import { servedNames } from "./served-names.ts";
+
+/** A model and the models of this server that its stages name. */
+export interface NeedingModel {
+  readonly name: string;
+  readonly needs: readonly string[];
+}
+
+/** Reasons, by name, why models cannot be served: their stages name a model that is not there, or each other in a circle. */
+export function problemsOfNeeds(models: readonly NeedingModel[]): ReadonlyMap<string, string> {
+  const needs = new Map(models.map((model) => [model.name, model.needs]));
+  const problems = new Map<string, string>();
+  for (const model of models) {
+    const problem = unknownNeed(model, needs) ?? circleOf(model.name, needs);
+    if (problem !== undefined) problems.set(model.name, problem);
+  }
+  return problems;
+}
+
+type Needs = ReadonlyMap<string, readonly string[]>;
+
+function unknownNeed({ name, needs: own }: NeedingModel, needs: Needs): string | undefined {
+  const unknown = own.find((other) => !needs.has(other));
+  if (unknown === undefined) return undefined;
+  const names = [...needs.keys()].filter((other) => other !== name);
+  return `A stage of ${name} is the model "${unknown}", which is not described.${servedNames(unknown, names)}`;
+}
+
+function circleOf(name: string, needs: Needs): string | undefined {
+  const path = pathBetween(name, name, needs);
+  return path && `The stages of ${name} need one another in a circle: ${path.join(" → ")}; leave one of them out.`;
+}
+
+/** The models on the shortest way from one to another by what they need, both included. */
+function pathBetween(from: string, to: string, needs: Needs): readonly string[] | undefined {
+  const seen = new Set<string>();
+  let paths = [[from]];
+  while (paths.length > 0) {
+    const longer: string[][] = [];
+    for (const path of paths) {
+      for (const next of needs.get(path.at(-1) as string) ?? []) {
+        if (next === to) return [...path, next];
+        if (!seen.has(next)) longer.push([...path, next]);
+        seen.add(next);
+      }
+    }
+    paths = longer;
+  }
+  return undefined;
+}
+
+/** The names of models with those of all that they need, directly or not. */
+export function withNeeds(names: Iterable<string>, models: readonly NeedingModel[]): ReadonlySet<string> {
+  const needs = new Map(models.map((model) => [model.name, model.needs]));
+  // A set that grows while it is walked through reaches what was added.
+  const all = new Set(names);
+  for (const name of all) for (const other of needs.get(name) ?? []) all.add(other);
+  return all;
+}

@@ -1,0 +1,151 @@
+import { publicText, ServingError } from "../errors.ts";
+import { staysCompatible } from "../signature/stays-compatible.ts";
+import type { Servable } from "./servable.ts";
+import { servedNames } from "./served-names.ts";
+import type { VersionState } from "./version-status.ts";
+
+/** A model that others may need. */
+interface NeededModel {
+  readonly name: string;
+  readonly current: { readonly servable: Servable | undefined } | undefined;
+  readonly versions: readonly { readonly failure: unknown; readonly status: { readonly state: VersionState } }[];
+  readonly isUnloaded: boolean;
+  readonly isSettled: boolean;
+  readonly isEnding: boolean;
+  readonly needs: ReadonlySet<string>;
+}
+
+/** Every model, by name. */
+interface ModelsByName {
+  get(name: string): NeededModel | undefined;
+  models(): readonly NeededModel[];
+}
+
+/** The wait of one version for the models that its stages name. */
+export interface NeedsWait {
+  readonly signal: AbortSignal;
+  /** Milliseconds after which the wait counts as a failure, though it goes on; 0 = never. */
+  readonly timeoutMs: number;
+  /** Told why the version cannot be loaded for now, perhaps more than once. */
+  readonly onProblem: (problem: ServingError) => void;
+}
+
+/** The models that stages of others name, and when they can answer. */
+export class NeededModels {
+  readonly #catalog: ModelsByName;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(catalog: ModelsByName) {
+    this.#catalog = catalog;
+  }
+
+  /** To be called after each change of a model's state. */
+  changed(): void {
+    for (const look of [...this.#waiting]) look();
+  }
+
+  /** The reason why requests that need these models fail now; undefined where they need not. */
+  problemOf(needs: readonly string[]): ServingError | undefined {
+    const missing = this.#missing(needs);
+    return missing && new ServingError("unavailable", missing.text);
+  }
+
+  /** A servable that answers now for one that this one needs, and takes or gives something else than that did. */
+  changedSince({ needed }: Servable): Servable | undefined {
+    for (const { path: name, signatures } of needed) {
+      const now = this.#catalog.get(name)?.current?.servable;
+      if (now !== undefined && !staysCompatible(signatures, now.signatures)) return now;
+    }
+    return undefined;
+  }
+
+  /** Waits until each of these models has a version that is available; rejects with the signal's reason. */
+  async wait(needs: readonly string[], { signal, timeoutMs, onProblem }: NeedsWait): Promise<void> {
+    // Models are told of one after the other: those that come with this one are known then.
+    await Promise.resolve();
+    let isLate = false;
+    const end = () => {
+      isLate = true;
+      this.changed();
+    };
+    const timer = timeoutMs > 0 ? setTimeout(end, timeoutMs).unref() : undefined;
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        const missing = this.#missing(needs);
+        if (missing === undefined) return;
+        if (missing.isSettled) onProblem(new ServingError("unavailable", missing.text));
+        else if (isLate) onProblem(tooLong(missing.text, timeoutMs));
+        await this.#nextChange(signal);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** The models whose stages name this one, and which are loaded or to be loaded. */
+  dependentsOf(name: string): readonly NeededModel[] {
+    return this.#catalog.models().filter((model) => model.needs.has(name));
+  }
+
+  /** Resolves once none of them finishes its last requests any more, or the signal aborts. */
+  async released(name: string, signal: AbortSignal): Promise<void> {
+    // Those that are removed together with this one are known then.
+    await Promise.resolve();
+    while (!signal.aborted && this.dependentsOf(name).some((model) => model.isEnding)) await this.#nextChange(signal);
+  }
+
+  #nextChange(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#waiting.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#waiting.add(done);
+      signal.addEventListener("abort", done);
+    });
+  }
+
+  #missing(needs: readonly string[]): Missing | undefined {
+    for (const name of needs) {
+      const model = this.#catalog.get(name);
+      if (model?.current?.servable !== undefined) continue;
+      const why = model === undefined ? notServed(name, this.#catalog) : whyNot(model);
+      return { text: `It needs the model "${name}", ${why}`, isSettled: model === undefined || model.isSettled };
+    }
+    return undefined;
+  }
+}
+
+/** A model that is needed and cannot answer. */
+interface Missing {
+  readonly text: string;
+  /** True where nothing that was begun will change that. */
+  readonly isSettled: boolean;
+}
+
+function notServed(name: string, catalog: ModelsByName): string {
+  const names = catalog.models().map((model) => model.name);
+  return `which is not served.${servedNames(name, names)}`;
+}
+
+function whyNot({ versions, isUnloaded }: NeededModel): string {
+  const failure = versions.find((version) => version.failure !== undefined)?.failure;
+  if (isUnloaded) return "which a client has unloaded; load it again.";
+  if (failure !== undefined) return `which could not be loaded: ${publicText(failure)}`;
+  return `which is ${WORDS[versions[0]?.status.state ?? "END"]}.`;
+}
+
+const WORDS = {
+  START: "waiting to be loaded",
+  LOADING: "still loading",
+  AVAILABLE: "available",
+  UNLOADING: "being unloaded",
+  END: "unloaded",
+};
+
+function tooLong(text: string, timeoutMs: number): ServingError {
+  const message = `${text} It was waited for ${timeoutMs} ms (--load-timeout), and is waited for further.`;
+  return new ServingError("deadline_exceeded", message);
+}

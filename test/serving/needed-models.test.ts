@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { createDeferred } from "../../src/async/deferred.ts";
+import type { Servable } from "../../src/serving/servable.ts";
+import { manage, pipelineVersion } from "./manage.ts";
+
+const versionOf = (load: () => Promise<Servable>, ...needs: readonly string[]) => ({
+  version: 1n,
+  fingerprint: "",
+  needs,
+  load,
+});
+
+describe("a version that needs another model", () => {
+  it("waits for it without a place of the gate, says after the load timeout for what, and loads in the end", async () => {
+    const held = createDeferred<void>();
+    const first = pipelineVersion(1n);
+    const slow = versionOf(async () => {
+      await held.promise;
+      return first.load(new AbortController().signal);
+    });
+    const chain = versionOf(pipelineVersion(1n).load as () => Promise<Servable>, "slow");
+    const other = versionOf(pipelineVersion(1n).load as () => Promise<Servable>);
+    const manager = await manage([], { threads: 2, timeoutMs: 0 });
+    const late = await manage([], { threads: 1, timeoutMs: 50 });
+    const models = [
+      { name: "chain", versions: [chain] },
+      { name: "slow", versions: [slow] },
+      { name: "other", versions: [other] },
+    ];
+    manager.aspire(models);
+    const stateOf = (name: string) => manager.statuses().find(({ model }) => model === name)?.state;
+    await expect.poll(() => stateOf("other"), { timeout: 20_000 }).toBe("AVAILABLE");
+    expect([stateOf("chain"), stateOf("slow")]).toEqual(["START", "LOADING"]);
+    late.aspire([
+      { name: "chain", versions: [chain] },
+      { name: "slow", versions: [versionOf(() => new Promise(() => {}))] },
+    ]);
+    const error = () => late.statuses().find(({ model }) => model === "chain")?.error;
+    await expect.poll(error, { timeout: 20_000 }).toBeDefined();
+    expect(error()?.message).toMatch(
+      /^It needs the model "slow", which (is still loading\. It was waited for 50 ms \(--load-timeout\), and is waited for further|could not be loaded: Version 1 has not loaded within 50 ms)/,
+    );
+    held.resolve();
+    expect(await manager.settled()).toEqual([]);
+    expect(stateOf("chain")).toBe("AVAILABLE");
+    await Promise.all([manager.close(), late.close()]);
+  });
+
+  it("is missed by nobody where only it is removed, and tells where what it needs is", async () => {
+    const half = { name: "half", versions: [pipelineVersion(1n)] };
+    const chain = { name: "chain", versions: [{ ...pipelineVersion(1n), needs: ["half"] }] };
+    const manager = await manage([half, chain]);
+    manager.aspire([chain]);
+    const status = () => manager.statuses().find(({ model }) => model === "chain");
+    await expect.poll(() => status()?.error?.message, { timeout: 20_000 }).toContain("which is not served");
+    expect([status()?.state, manager.isReady()]).toEqual(["AVAILABLE", false]);
+    manager.aspire([half, chain]);
+    await manager.settled();
+    expect([status()?.error, manager.isReady()]).toEqual([undefined, true]);
+    await manager.close();
+  });
+});
