@@ -1,5 +1,12 @@
 import { once } from "node:events";
-import { connect, constants, type Http2Session, type Settings } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type Http2Session,
+  type Settings,
+} from "node:http2";
 import { expect, it, onTestFinished } from "vitest";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/grpc/http2-connections.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
@@ -32,3 +39,34 @@ it("ends a connection whose client does nothing but ping, saying so", async () =
   const [code, , data] = await once(session, "goaway");
   expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings"]);
 });
+
+it("ends a connection whose client resets calls as fast as it begins them, saying so", async () => {
+  const { address } = await serve(new ScriptedService());
+  const session = connect(`http://${address}`);
+  onTestFinished(() => session.destroy());
+  session.on("error", () => {});
+  await once(session, "remoteSettings");
+  const flood = setInterval(() => {
+    for (let calls = 0; calls < 800 && !session.destroyed; calls++) beginCall(session).close(constants.NGHTTP2_CANCEL);
+  });
+  onTestFinished(() => clearInterval(flood));
+  const [code, , data] = await once(session, "goaway");
+  expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets"]);
+});
+
+it("lets a client give up all of its calls at once, and begin others", async () => {
+  const { address } = await serve(new ScriptedService());
+  const session = connect(`http://${address}`);
+  onTestFinished(() => session.destroy());
+  await once(session, "remoteSettings");
+  for (const call of Array.from({ length: 256 }, () => beginCall(session))) call.close(constants.NGHTTP2_CANCEL);
+  const others = Array.from({ length: 100 }, () => beginCall(session).end());
+  const statuses = await Promise.all(others.map(async (call) => (await once(call, "response"))[0][":status"]));
+  expect(statuses).toEqual(Array(100).fill(200));
+});
+
+function beginCall(session: ClientHttp2Session): ClientHttp2Stream {
+  const headers = { ":method": "POST", ":path": "/inference.GRPCInferenceService/ServerLive", te: "trailers" };
+  const call = session.request({ ...headers, "content-type": "application/grpc" });
+  return call.on("error", () => {});
+}
