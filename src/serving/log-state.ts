@@ -6,6 +6,7 @@ export function logState(log: Logger): StateListener {
   return ({ model, version, state, error, generation }) => {
     const fields = { model, version: String(version), state, generation };
     if (error === undefined) log.info("model state", fields);
-    else log.error(`model state: ${error.message}`, { ...fields, err: error });
+    // Its own stack would tell nothing that the message does not.
+    else log.error(`model state: ${error.message}`, { ...fields, code: error.code, err: error.cause });
   };
 }
