@@ -795,6 +795,32 @@ def counter(folder, random):
     return [run(folder, "serving_default", {"x": np.array([1, 2], "f")})]
 
 
+def message(**fields):
+    """A protobuf message whose fields _1, _2, ... are bytes or texts, each shorter than 128 bytes."""
+    content = b""
+    for name, value in fields.items():
+        value = value.encode() if isinstance(value, str) else value
+        content += bytes([int(name[1:]) << 3 | 2, len(value)]) + value
+    return content
+
+
+@model
+def counter_with_requests(folder, random):
+    """Brings the requests along that a server runs before others: two of Predict, and one of Classify in between."""
+    cases = counter(folder, random)
+
+    def prediction_log(value):
+        entry = message(_1="x", _2=tf.make_tensor_proto([value], tf.float32).SerializeToString())
+        return message(_6=message(_1=message(_1=message(_1="counter"), _2=entry)))
+
+    extra = folder / "assets.extra"
+    extra.mkdir()
+    with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as writer:
+        for record in (prediction_log(10), message(_2=b""), prediction_log(20)):
+            writer.write(record)
+    return cases
+
+
 @model
 def counter_by_control_edge(folder, random):
     module = tf.Module()

@@ -98,6 +98,12 @@ export class HookGeneration {
     return [...this.#ready].some((worker) => worker.isOpen);
   }
 
+  /** The thread that a warm-up request of this number is for. */
+  at(number: number): HookWorker | undefined {
+    const ready = [...this.#ready].filter((worker) => worker.isOpen && worker.inFlight < MAX_STARTED);
+    return ready[number % ready.length];
+  }
+
   /** The thread with the fewest requests, if any can start one more. */
   freest(): HookWorker | undefined {
     let best: HookWorker | undefined;

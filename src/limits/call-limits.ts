@@ -10,6 +10,8 @@ export interface PlainLimits {
   readonly queueTimeoutMs?: number | undefined;
   /** Number of models whose hooks called one another until this call; 0 (default) = a client's own. */
   readonly depth?: number | undefined;
+  /** Number of the copy that a warm-up request is for, of hook threads and of models; such a request is not counted. Absent = a client's request. */
+  readonly warmUp?: number | undefined;
 }
 
 /** Limits of one request in this thread. */
@@ -19,19 +21,21 @@ export interface CallLimits extends PlainLimits {
 }
 
 /** The limits among an object's other members. */
-export function limitsOf({ signal, deadline, priority, queueTimeoutMs, depth }: CallLimits): CallLimits {
-  return { signal, deadline, priority, queueTimeoutMs, depth };
+export function limitsOf({ signal, deadline, priority, queueTimeoutMs, depth, warmUp }: CallLimits): CallLimits {
+  return { signal, deadline, priority, queueTimeoutMs, depth, warmUp };
 }
 
 /** The limits as another thread needs them; undefined where there are none, since plain data costs as much as the rest of a small record. */
 export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
-  const { deadline, priority = 0, queueTimeoutMs = 0, depth = 0 } = limits;
-  if (deadline === undefined && priority === 0 && queueTimeoutMs === 0 && depth === 0) return undefined;
-  return { deadline, priority, queueTimeoutMs, depth };
+  const { deadline, priority = 0, queueTimeoutMs = 0, depth = 0, warmUp } = limits;
+  const isTimed = deadline !== undefined || queueTimeoutMs !== 0;
+  if (!isTimed && priority === 0 && depth === 0 && warmUp === undefined) return undefined;
+  return { deadline, priority, queueTimeoutMs, depth, warmUp };
 }
 
 /** Checks that each limit that another thread sent is a finite number or absent. */
 export function arePlainLimits(value: { readonly [Key in keyof PlainLimits]?: unknown }): boolean {
-  const { deadline, priority, queueTimeoutMs, depth } = value;
-  return [deadline, priority, queueTimeoutMs, depth].every((limit) => limit === undefined || Number.isFinite(limit));
+  const { deadline, priority, queueTimeoutMs, depth, warmUp } = value;
+  const limits = [deadline, priority, queueTimeoutMs, depth, warmUp];
+  return limits.every((limit) => limit === undefined || Number.isFinite(limit));
 }

@@ -104,7 +104,7 @@ export class Pipeline {
     const { outputs, call } = request;
     const model = this.#parts.models[0]!;
     const inputs = openPayload(request.inputs) as Tensors;
-    const { signal, deadline, priority, queueTimeoutMs, depth, fromHook } = call;
+    const { signal, deadline, priority, queueTimeoutMs, depth, warmUp, fromHook } = call;
     signal.throwIfAborted();
     const signature = this.#stageSignature(model, request);
     const requestId = this.#tracedId(request);
@@ -119,6 +119,7 @@ export class Pipeline {
       priority,
       queueTimeoutMs,
       depth,
+      warmUp,
     });
     const tensors = outputs === undefined ? made : pickOutputs(made, outputs);
     return { outputs: { kind: "tensors", tensors }, metadata: NO_METADATA };

@@ -69,8 +69,8 @@ interface Predict {
 async function predict(service: Acquiring, model: string, { inputs, call }: Predict): Promise<Tensors> {
   const { signature, outputs, depth = 0, requestId = requestIdOf({}) } = call;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
-  const { signal, deadline, priority, queueTimeoutMs, fromHook } = call;
-  const limits = { signal, deadline, priority, queueTimeoutMs, depth: depth + 1 };
+  const { signal, deadline, priority, queueTimeoutMs, warmUp, fromHook } = call;
+  const limits = { signal, deadline, priority, queueTimeoutMs, warmUp, depth: depth + 1 };
   const payload = { kind: "tensors", tensors: inputs } as const;
   const request = { model, signature, inputs: payload, outputs, id: requestId, metadata: {}, fromHook, ...limits };
   const answer = await inferOnce(service, request);

@@ -10,8 +10,10 @@ import type { ModelHandle } from "../model-host/model-handle.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
 import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import type { RecordedRequests } from "../serving/recorded-request.ts";
 import { hostServed } from "./host-served.ts";
 import { assertTakesOptions } from "./stage-options.ts";
+import { WarmUp } from "./warm-up/warm-up.ts";
 
 /** Lends a servable's models to its hooks, and loads what hooks ask for beside them. */
 export class HostedModels implements ModelLender {
@@ -74,9 +76,24 @@ export class HostedModels implements ModelLender {
     try {
       assertLoadable(found.driver, path, options);
       const host = await startModel({ found, path, options, hookFolder: this.#hookFolder }, this.#options);
+      await this.#warmUp(host);
       return { ...host, close: () => host.close().finally(() => found.dispose()) };
     } catch (reason) {
       await found.dispose();
+      throw reason;
+    }
+  }
+
+  /** A model that fails its own requests is freed as one that does not load. */
+  async #warmUp(host: ModelHost): Promise<void> {
+    const { instances, recorded, log } = this.#options;
+    const { path } = host.facts;
+    const warmUp = new WarmUp({ name: path, version: 1n, entries: [], instances, workers: 0, recorded, log });
+    try {
+      await warmUp.models([host]);
+      warmUp.end();
+    } catch (reason) {
+      await host.close();
       throw reason;
     }
   }
@@ -84,6 +101,8 @@ export class HostedModels implements ModelLender {
 
 /** Settings of models that hooks load. */
 export interface HostedModelsOptions extends StartModelOptions {
+  /** Reads the requests of warm-up files; absent = no file is run. */
+  readonly recorded?: RecordedRequests;
   /** The service by which hooks and pipelines call the server's other models; absent = there is none. */
   readonly own?: InferenceService;
 }

@@ -12,6 +12,8 @@ import type { ModelOptions } from "./model-options.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
 import { checkOptionKeys } from "./stage-options.ts";
 import { Undo } from "./undo.ts";
+import { WarmUp } from "./warm-up/warm-up.ts";
+import type { WarmUpEntry } from "./warm-up/warm-up-entry.ts";
 
 /** A pipeline as a user describes it. */
 export interface ServableSource {
@@ -22,6 +24,8 @@ export interface ServableSource {
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */
   readonly options: RawOptions;
+  /** Requests to run before clients' requests may come, in addition to those that a SavedModel brings along. */
+  readonly warmUp?: readonly WarmUpEntry[] | undefined;
 }
 
 /** A servable and what is known of its models. */
@@ -48,8 +52,12 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     const hosts = await startModels(stages, source, options, undo);
     const needed = hosts.filter((_, index) => source.stages[index]?.model !== undefined);
     options.signal?.throwIfAborted();
+    const warmUp = createWarmUp(source, options);
+    await warmUp.models(hosts.filter((host) => !needed.includes(host)));
     const runner = await hooks.start(new HostedModels(hosts, options, hookFolderOf(source)), initParams(source));
     undo.add(() => runner.close());
+    await warmUp.pipeline(runner);
+    warmUp.end();
     return {
       servable: createServable(source, {
         runner,
@@ -103,6 +111,15 @@ async function startModels(
   function start({ found, path, options: own }: Stage): Promise<ModelHost> {
     return startModel({ found, path, options: { ...source.options, ...own }, hookFolder }, options);
   }
+}
+
+/** Hooks that are given as they are run in this thread alone. */
+function createWarmUp({ name, version, hooks, warmUp: entries = [] }: ServableSource, options: LoadOptions): WarmUp {
+  const { instances, workers, recorded, signal, log } = options;
+  return new WarmUp({
+    ...{ name, version, entries, instances, recorded, signal, log },
+    workers: typeof hooks === "string" ? workers : 1,
+  });
 }
 
 /** Hooks that are given as they are lie nowhere. */

@@ -29,7 +29,8 @@ export async function loadVersion({ config, found, signal }: WantedVersion, opti
 
 async function load(config: ModelConfig, { version, path }: FoundVersion, options: LoadOptions) {
   const hooks = (await findHooks(path)) ?? config.hooks;
-  const source = { name: config.name, version, stages: stagesOf(config, path), options: config.options };
+  const { name, options: own, warmUp } = config;
+  const source = { name, version, stages: stagesOf(config, path), options: own, warmUp };
   return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options);
 }
 

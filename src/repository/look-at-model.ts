@@ -9,6 +9,7 @@ import type { FoundVersion } from "./folders/list-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
 import { loadVersion } from "./load-version.ts";
 import { neededModels } from "./model-options.ts";
+import { warmUpFiles } from "./warm-up/warm-up-entry.ts";
 
 /** A model's versions as its policy chooses them of what is there now. */
 export interface ModelLook {
@@ -63,11 +64,12 @@ function toModel(
 
 /** Changes with the model's settings, and with files that all its versions share. */
 async function sharedFingerprint(config: ModelConfig): Promise<string> {
-  const { name, path, driver, stages, hooks, options, workers, instances, threads, file, expected } = config;
-  const settings = [name, path, driver, stages, options, workers, instances, threads, file, expected];
+  const { name, path, driver, stages, hooks, options, workers, instances, threads, file, expected, warmUp } = config;
+  const settings = [name, path, driver, stages, options, workers, instances, threads, file, expected, warmUp];
   const hash = createHash("sha1").update(JSON.stringify(settings));
   const hookFiles = typeof hooks === "string" ? [hooks] : [];
-  for (const file of [...hookFiles, ...stagePaths(config)]) hash.update((await fingerprintOf(file)).text);
+  for (const file of [...hookFiles, ...stagePaths(config), ...warmUpFiles(warmUp)])
+    hash.update((await fingerprintOf(file)).text);
   return hash.digest("base64url");
 }
 

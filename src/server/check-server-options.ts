@@ -16,6 +16,7 @@ import {
   OBJECT_CHECK,
   type OptionCheck,
   TEXT_CHECK,
+  WARM_UP_CHECK,
 } from "./option-check.ts";
 import type { ServerOptions } from "./server-options.ts";
 
@@ -29,6 +30,7 @@ const OPTIONS = {
   models: { expected: 'an object of models by name, such as { emotion: { path: "emotion.onnx" } }', accepts: isObject },
   hooks: HOOKS_CHECK,
   options: OBJECT_CHECK,
+  warmup: WARM_UP_CHECK,
   host: TEXT_CHECK,
   port: PORT,
   http: OBJECT_CHECK,
@@ -63,7 +65,7 @@ const HTTP = { port: PORT };
 const EXAMPLE = 'createServer({ stages: [{ path: "model.onnx" }], http: {} })';
 
 /** Options that describe the one pipeline of the stages. */
-const OF_STAGES = ["name", "hooks", "options"] as const;
+const OF_STAGES = ["name", "hooks", "options", "warmup"] as const;
 
 /** Checks what `createServer` is given as the command line checks its flags; throws `invalid_argument` with the option, what came and what is expected. */
 export function checkServerOptions(options: unknown): asserts options is ServerOptions {

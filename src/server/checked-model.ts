@@ -11,6 +11,7 @@ import {
   OBJECT_CHECK,
   type OptionCheck,
   TEXT_CHECK,
+  WARM_UP_CHECK,
 } from "./option-check.ts";
 
 const isVersion = (value: unknown) =>
@@ -43,6 +44,7 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
   workers: integerCheck(0),
   instances: integerCheck(1),
   threads: integerCheck(1),
+  warmup: WARM_UP_CHECK,
   maxQueue: integerCheck(1),
   maxQueueBytes: integerCheck(1, 2 ** 31 - 1, ", in bytes"),
   idleUnloadMs: AMOUNT_CHECK,

@@ -3,8 +3,13 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { type ModelConfig, modelConfig } from "../repository/config/model-config.ts";
 import type { VersionPolicy } from "../repository/config/version-policy.ts";
+import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
 import type { ModelOptions } from "../repository/model-options.ts";
+import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
 import type { QueueLimits } from "../serving/model-queue.ts";
+
+/** A request of a warm-up: `random` values, or a file with the JSON of KServe V2 or of TensorFlow Serving; alone or with the number of times. */
+export type WarmUpOption = string | { readonly request: string; readonly count?: number };
 
 /** One of the models that clients call by name, as `createServer` and `server.load` take it. */
 export interface NamedModelOptions extends QueueLimits {
@@ -30,11 +35,14 @@ export interface NamedModelOptions extends QueueLimits {
   readonly threads?: number;
   /** Milliseconds without a request after which it gives its threads and memory back, until the next request loads it again; 0 = never. Default: the server's. */
   readonly idleUnloadMs?: number;
+  /** Requests to run before a version becomes available; one that fails fails the load. */
+  readonly warmup?: WarmUpOption | readonly WarmUpOption[];
 }
 
 /** The configuration of a named model. */
 export function toModelConfig(name: string, given: NamedModelOptions): ModelConfig {
   const { path, driver, stages, hooks, options, versions, labels = {}, workers, instances, threads } = given;
+  const { warmup } = given;
   const own = Object.entries({ driver, stages, options, workers, instances, threads });
   return modelConfig({
     ...Object.fromEntries(own.filter(([, value]) => value !== undefined)),
@@ -42,8 +50,19 @@ export function toModelConfig(name: string, given: NamedModelOptions): ModelConf
     ...(path !== undefined && { path: resolve(path) }),
     ...(hooks !== undefined && { hooks: typeof hooks === "string" ? resolve(hooks) : hooks }),
     ...(versions !== undefined && { versions: toPolicy(versions) }),
+    ...(warmup !== undefined && { warmUp: toWarmUp(warmup) }),
     labels: new Map(Object.entries(labels).map(([label, version]) => [label, BigInt(version)])),
   });
+}
+
+/** The entries of a warm-up; paths go out from the working directory. */
+export function toWarmUp(warmup: Exclude<NamedModelOptions["warmup"], undefined>): readonly WarmUpEntry[] {
+  const options: readonly WarmUpOption[] = Array.isArray(warmup) ? warmup : [warmup];
+  const requests = options.map((one) => (typeof one === "string" ? { request: one } : one));
+  return toWarmUpEntries(
+    requests.map(({ request, count = 1 }) => ({ request, count })),
+    (path) => resolve(path),
+  );
 }
 
 function toPolicy(versions: Exclude<NamedModelOptions["versions"], undefined>): VersionPolicy {

@@ -43,6 +43,18 @@ export const HOOKS_CHECK: OptionCheck = {
   accepts: (value: unknown) => isText(value) || isObject(value),
 };
 
+/** A warm-up: one request or several. */
+export const WARM_UP_CHECK: OptionCheck = {
+  expected: '"random", a request file, { request, count } or an array of such',
+  accepts: (value) => (Array.isArray(value) ? value.every(isWarmUpRequest) : isWarmUpRequest(value)),
+};
+
+function isWarmUpRequest(value: unknown): boolean {
+  if (!isObject(value)) return isText(value);
+  const { request, count = 1, ...others } = value;
+  return isText(request) && integerCheck(1).accepts(count) && Object.keys(others).length === 0;
+}
+
 /** Checks the members of an object; an option that is undefined counts as left out. Throws `invalid_argument` with the option, what came and what is expected. */
 export function checkMembers(prefix: string, given: object, known: OptionChecks): void {
   for (const [name, value] of Object.entries(given)) {

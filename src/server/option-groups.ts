@@ -1,5 +1,6 @@
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
+import type { RecordedRequests } from "../serving/recorded-request.ts";
 import type { WireOptions } from "./open-wires.ts";
 import type { ServedModelsOptions } from "./served-models.ts";
 import type { ServerChoices } from "./server-options.ts";
@@ -9,7 +10,26 @@ export function toLoadOptions(choices: ServerChoices, called: Pick<LoadOptions, 
   const { workers, instances, threads, modelStallMs, log, hookTimeoutMs } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
   const thread = { hookTimeoutMs, stallMs, memoryMb, inspect };
-  return { workers, instances, modelStallMs, ...(threads !== undefined && { threads }), thread, ...called, log };
+  const recorded = lazyRecordedRequests(choices.maxMessageBytes);
+  return {
+    workers,
+    instances,
+    modelStallMs,
+    ...(threads !== undefined && { threads }),
+    thread,
+    recorded,
+    ...called,
+    log,
+  };
+}
+
+/** Readers of recorded requests, imported with the first of them. */
+function lazyRecordedRequests(maxBytes: number): RecordedRequests {
+  const load = async () => (await import("../protocols/recorded-requests.ts")).recordedRequests(maxBytes);
+  return {
+    readLog: async (bytes, target) => (await load()).readLog(bytes, target),
+    readJson: async (body, target) => (await load()).readJson(body, target),
+  };
 }
 
 /** Limits of loading. */

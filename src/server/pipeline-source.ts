@@ -1,6 +1,7 @@
 import { type LoadOptions, loadServable } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { ModelSource } from "./model-source.ts";
+import { toWarmUp } from "./named-model.ts";
 import type { ServerChoices } from "./server-options.ts";
 
 /** The one pipeline that a server is given as stages: version 1, whose files are read anew by each load. */
@@ -12,8 +13,12 @@ export class PipelineSource implements ModelSource {
   }
 
   async start(load: LoadOptions, aspire: (models: readonly AspiredModel[]) => void): Promise<void> {
-    const { name, stages = [], hooks, options } = this.#choices;
-    const source = { name, version: 1n, stages, options, ...(hooks !== undefined && { hooks }) };
+    const { name, stages = [], hooks, options, warmup } = this.#choices;
+    const source = {
+      ...{ name, version: 1n, stages, options },
+      ...(hooks !== undefined && { hooks }),
+      ...(warmup !== undefined && { warmUp: toWarmUp(warmup) }),
+    };
     const version = {
       version: source.version,
       fingerprint: "",

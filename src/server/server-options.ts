@@ -4,7 +4,7 @@ import type { Hooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { ModelOptions } from "../repository/model-options.ts";
-import type { NamedModelOptions } from "./named-model.ts";
+import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
 
 /** The models to serve, the addresses to listen on, and all limits. */
 export interface ServerOptions {
@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly hooks?: string | Hooks;
   /** `-o` options for all the pipeline's drivers and its hooks. */
   readonly options?: RawOptions;
+  /** Requests that the pipeline runs before it is available; one that fails fails the start. */
+  readonly warmup?: WarmUpOption | readonly WarmUpOption[];
   /** The pipeline's name on every wire. Default `default`. */
   readonly name?: string;
   /** Address to listen on, gRPC and HTTP alike. Default 127.0.0.1. */

@@ -66,7 +66,7 @@ export class LocalLease implements Lease {
       limited?.clear();
       if (queuedBytes >= 0) this.#queue.leave(queuedBytes);
       if (admitted !== undefined) admission.leave(admitted);
-      if (started >= 0) this.#servable.requests.add(started, isSuccess);
+      if (started >= 0 && given.warmUp === undefined) this.#servable.requests.add(started, isSuccess);
       if (given.memory === undefined) memory.release();
     }
   }

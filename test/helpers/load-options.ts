@@ -1,4 +1,5 @@
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import { recordedRequests } from "../../src/protocols/recorded-requests.ts";
 import type { LoadOptions } from "../../src/repository/load-servable.ts";
 
 const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
@@ -6,5 +7,6 @@ const remote = { predict: () => Promise.reject(new Error("no remote in this test
 /** Settings under which a test loads models; hooks run in a thread. */
 export function loadOptions(log: Logger = createSilentLogger()): LoadOptions {
   const thread = { hookTimeoutMs: 0, stallMs: 0, memoryMb: 512, inspect: false };
-  return { remote, log, workers: 1, instances: 1, modelStallMs: 0, thread };
+  const recorded = recordedRequests(1024 * 1024);
+  return { remote, log, workers: 1, instances: 1, modelStallMs: 0, thread, recorded };
 }

@@ -8,7 +8,7 @@ import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { SettingName } from "../settings/settings.ts";
 
 /** Settings of the one pipeline of the command line. */
-const OF_PIPELINE: readonly SettingName[] = ["modelPath", "driver", "hooks", "name"];
+const OF_PIPELINE: readonly SettingName[] = ["modelPath", "driver", "hooks", "name", "warmup"];
 /** Settings of which each makes a server of named models. */
 const OF_SEVERAL: readonly SettingName[] = ["model", "modelRepository"];
 

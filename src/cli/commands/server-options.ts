@@ -21,6 +21,7 @@ export async function toServerOptions({ settings, listed }: ParsedCommandLine<"s
     options: shared,
     name: settings.name,
     ...(settings.hooks !== undefined && { hooks: settings.hooks }),
+    ...(settings.warmup.length > 0 && { warmup: settings.warmup }),
   };
 }
 

@@ -52,6 +52,15 @@ export const MODEL_SETTINGS = {
     details: "Left out, the number of cores divided by the instances.",
     commands: SERVE,
   },
+  warmup: {
+    type: "list",
+    separator: ",",
+    placeholder: "REQUEST",
+    help: "request to run before the pipeline is available; repeatable",
+    details:
+      "`random`, or a file with the JSON of a request (KServe V2 or TensorFlow Serving). Models of --config have a key for it.",
+    commands: SERVE,
+  },
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",

@@ -3,7 +3,6 @@ import { chooseEngine } from "./choose-engine.ts";
 import { importEngine } from "./import-engine.ts";
 import { findModelSource, looksLikeModel } from "./model-source.ts";
 import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "./tensorflow-options.ts";
-import { warmUp } from "./warm-up.ts";
 
 /** Runs SavedModels, frozen graphs, TensorFlow.js, TFLite and Keras models, each with the best engine that is there. */
 export default defineDriver<TensorflowOptions>({
@@ -14,8 +13,6 @@ export default defineDriver<TensorflowOptions>({
     const source = findModelSource(path);
     const { engine, reason } = chooseEngine(source, options);
     host.log.info(`the ${engine} engine serves the model`, { path, format: source.format, reason });
-    const model = await (await importEngine(engine)).load(source, options, host);
-    if (source.format === "saved-model") await warmUp(model, source.path, host.log);
-    return model;
+    return (await importEngine(engine)).load(source, options, host);
   },
 });

@@ -130,7 +130,7 @@ export class RunQueue {
       return await this.#policy.runAlone!(inputs, call);
     } finally {
       const ended = performance.now();
-      this.#counter.add({ requests: 1, rows: 1, queueMs: 0, ms: ended - since });
+      if (call.warmUp === undefined) this.#counter.add({ requests: 1, rows: 1, queueMs: 0, ms: ended - since });
       void this.#goOn(ended);
     }
   }
@@ -154,6 +154,7 @@ export class RunQueue {
   }
 
   #count(taken: readonly QueuedRun[], started: number, ms: number): void {
+    if (taken.every(({ call }) => call.warmUp !== undefined)) return;
     let [rows, queueMs] = [0, 0];
     for (const run of taken) {
       rows += this.#policy.rowsOf(run);

@@ -47,6 +47,10 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
     }
     return best;
   };
+  const copyFor = (warmUp: number | undefined) => {
+    const copy = warmUp === undefined ? undefined : exchanges[warmUp % exchanges.length];
+    return copy?.isOpen ? copy : leastLoaded();
+  };
   const call = async (method: string, args: readonly unknown[]) => {
     const { json, tensors } = packValues(args);
     const answer = await leastLoaded()
@@ -63,7 +67,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
       if (isPlainEcho) return inputs;
       const meta = toPredictMeta(call, facts.defaultSignature);
-      const { tensors } = await leastLoaded().ask({ kind: PREDICT, meta, tensors: inputs, signal, give });
+      const { tensors } = await copyFor(call.warmUp).ask({ kind: PREDICT, meta, tensors: inputs, signal, give });
       return tensors;
     },
     statistics: async () => {

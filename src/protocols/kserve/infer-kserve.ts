@@ -2,7 +2,8 @@ import type { JobOptions } from "../../codec-host/codec-pool.ts";
 import { codecs } from "../../codec-host/codecs.ts";
 import { MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
-import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
+import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
@@ -70,27 +71,38 @@ function noteRequest({ model, id }: KserveRequest, { record }: CallOptions): voi
 /** Runs a request as {@link inferKserve} does, on a leased model, and releases the lease. */
 export async function inferLeased(lease: Lease, request: KserveRequest, call: CallOptions): Promise<KserveAnswer> {
   try {
-    const scheduling = readScheduling(request.parameters);
-    const { model } = lease.description;
-    const inputs = toRecord(request, model);
-    const wanted = request.outputs.map(({ name }) => name);
-    for (const { name, parameters } of request.outputs) refuseSharedMemory(parameters, `output '${name}'`);
-    const signature = requireSignature(scheduling.signature, lease.description);
-    const { spec } = signature;
-    if (spec !== undefined) checkRequest({ model, id: request.id, inputs, outputs: wanted }, spec);
+    const { signature, inputs, outputs: wanted, scheduling } = toCheckedRequest(request, lease.description);
     const answer = await lease.infer({
       signature,
       inputs: { kind: "tensors", tensors: inputs },
-      outputs: wanted.length > 0 ? wanted : undefined,
+      outputs: wanted,
       call: withScheduling(call, request.id, scheduling),
     });
     if (answer.outputs.kind !== "tensors")
       throw new ServingError("internal", "The service answered tensors with JSON.");
-    const outputs = await answered(answer.outputs.tensors, request.outputs, { signature: spec, call });
+    const outputs = await answered(answer.outputs.tensors, request.outputs, { signature: signature.spec, call });
     return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
   } finally {
     lease.release();
   }
+}
+
+/** A request that fits the model that is to run it. */
+interface CheckedKserveRequest extends RecordedRequest {
+  readonly scheduling: Scheduling;
+}
+
+/** Checks a request against the model that is to run it; throws {@link ServingError} with Triton's texts. */
+export function toCheckedRequest(request: KserveRequest, description: ServableDescription): CheckedKserveRequest {
+  const scheduling = readScheduling(request.parameters);
+  const { model } = description;
+  const inputs = toRecord(request, model);
+  const wanted = request.outputs.map(({ name }) => name);
+  for (const { name, parameters } of request.outputs) refuseSharedMemory(parameters, `output '${name}'`);
+  const signature = requireSignature(scheduling.signature, description);
+  const { spec } = signature;
+  if (spec !== undefined) checkRequest({ model, id: request.id, inputs, outputs: wanted }, spec);
+  return { signature, inputs, outputs: wanted.length > 0 ? wanted : undefined, scheduling };
 }
 
 function toRecord({ inputs }: KserveRequest, model: string): Tensors {

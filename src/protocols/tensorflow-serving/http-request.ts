@@ -65,7 +65,7 @@ export interface PredictMessage extends PredictInputs {
 }
 
 /** Decodes the body of a predict request for a servable with these signatures. `maxBytes` bounds what is made of it. */
-function decodePredict(body: Uint8Array, signatures: Described["signatures"], maxBytes: number): PredictMessage {
+export function decodePredict(body: Uint8Array, signatures: Described["signatures"], maxBytes: number): PredictMessage {
   const parsed = parsePredictBody(body, new DecodeBudget(maxBytes));
   const { name, spec } = findSignature(parsed.signature, { signatures });
   return { signature: name, ...readInputs(parsed, spec) };

@@ -2,6 +2,7 @@ import type { RawOptions } from "../../drivers/option-table.ts";
 import type { Hooks } from "../../hooks/hooks.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { ModelOptions } from "../model-options.ts";
+import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import { LATEST_VERSION, type VersionPolicy } from "./version-policy.ts";
 
 /** One named model as a configuration describes it, whichever server's file it was. */
@@ -30,6 +31,8 @@ export interface ModelConfig {
   readonly idleUnloadMs?: number;
   /** The name of the model's file in each version's folder; left out = the one model there. */
   readonly file?: string;
+  /** Requests to run before a version becomes available. */
+  readonly warmUp?: readonly WarmUpEntry[];
   /** Tensors that the model's signature has to have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
   /** The reason why it cannot be served, though its configuration can be read. */

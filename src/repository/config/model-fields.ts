@@ -3,6 +3,7 @@ import { HOST_OPTIONS } from "../../model-host/host-options.ts";
 import { IMAGE_OPTIONS } from "../../model-host/images/image-options.ts";
 import type { FieldKind } from "./field-table.ts";
 import type { VersionPolicy } from "./version-policy.ts";
+import { WARM_UP_FIELD } from "./warm-up-field.ts";
 
 const { max_batch_size, batch_timeout_us, allowed_batch_sizes, pad_variable_length_inputs, flexible_batch_size } =
   HOST_OPTIONS;
@@ -70,6 +71,10 @@ export const MODEL_FIELDS = {
   images: { type: "options", table: IMAGE_OPTIONS, help: "the options of image inputs, apart from the others" },
   versions: { ...VERSION_POLICY, help: "which versions are served", default: "latest" },
   labels: { type: "map", values: { type: "version" }, help: "versions by label" },
+  warmup: {
+    ...WARM_UP_FIELD,
+    help: "requests to run before a version is available: random values, request files (JSON of V2 or TensorFlow Serving), each with a count perhaps",
+  },
   workers: { type: "integer", min: 0, help: "threads that run the hook file", default: "--workers" },
   instances: { type: "integer", min: 1, help: "copies of each stage", default: "--instances" },
   threads: { type: "integer", min: 1, help: "threads that each copy's runtime may use", default: "--threads" },

@@ -4,6 +4,7 @@ import type { FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { MODEL_FIELDS } from "../config/model-fields.ts";
 import { readFields } from "../config/read-fields.ts";
+import { toWarmUpEntries } from "../config/warm-up-field.ts";
 import { type ConfigSource, pathIn, remotePathRefusal } from "./config-source.ts";
 
 /** Our own configuration file. */
@@ -50,7 +51,7 @@ function readModels(node: ConfigNode, source: ConfigSource): ModelConfig[] {
 type Fields = FieldValues<typeof MODEL_FIELDS>;
 
 function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSource): ModelConfig | undefined {
-  const { name, path, driver, stages, hooks, options, batching, images, versions, labels, ...others } = fields;
+  const { name, path, driver, stages, hooks, options, batching, images, versions, labels, warmup, ...others } = fields;
   const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, "idle-unload": idleUnload, ...rest } = others;
   const problem = problemOf(fields) ?? stages?.map(stageProblem).find((text) => text !== undefined);
   if (problem !== undefined) {
@@ -68,6 +69,7 @@ function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSour
     ...(hooks !== undefined && { hooks: pathIn(source, hooks) }),
     ...(versions !== undefined && { versions }),
     ...(labels !== undefined && { labels }),
+    ...(warmup !== undefined && { warmUp: toWarmUpEntries(warmup, (file) => pathIn(source, file)) }),
     ...(maxQueue !== undefined && { maxQueue }),
     ...(maxQueueBytes !== undefined && { maxQueueBytes }),
     ...(idleUnload !== undefined && { idleUnloadMs: idleUnload * 1000 }),

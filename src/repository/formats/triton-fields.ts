@@ -50,6 +50,22 @@ const INSTANCE_GROUP_FIELDS = {
   host_policy: { type: "any", unused: "there are no host policies" },
 } as const;
 
+/** The keys of one input of `model_warmup`. */
+export const WARMUP_INPUT_FIELDS = {
+  data_type: { ...DATA_TYPE, required: true },
+  dims: { type: "integer", min: 0, repeated: true },
+  zero_data: { type: "boolean" },
+  random_data: { type: "boolean" },
+  input_data_file: { type: "text" },
+} as const;
+
+const WARMUP_FIELDS = {
+  name: { type: "text" },
+  batch_size: { type: "integer", min: 0 },
+  inputs: { type: "pairs", values: { type: "group", fields: WARMUP_INPUT_FIELDS } },
+  count: { type: "integer", min: 0 },
+} as const;
+
 /** The keys of Triton's config.pbtxt: https://github.com/triton-inference-server/common/blob/main/protobuf/model_config.proto */
 export const TRITON_FIELDS = {
   name: { type: "text" },
@@ -71,7 +87,7 @@ export const TRITON_FIELDS = {
   cc_model_filenames: { type: "any", unused: "default_model_filename names the file" },
   metric_tags: { type: "any", unused: "metrics have no tags" },
   parameters: { type: "pairs", values: { type: "group", fields: { string_value: { type: "any" } } } },
-  model_warmup: { type: "any", unused: "a SavedModel's own warm-up requests are run, others not" },
+  model_warmup: { type: "group", fields: WARMUP_FIELDS, repeated: true },
   model_operations: { type: "group", fields: { op_library_filename: { type: "text", repeated: true } } },
   model_transaction_policy: { type: "group", fields: { decoupled: { type: "boolean" } } },
   model_repository_agents: { type: "any", unused: "models are taken as they lie there" },

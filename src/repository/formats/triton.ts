@@ -1,4 +1,4 @@
-import { basename, join } from "node:path";
+import { basename, isAbsolute, join, sep } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
@@ -7,8 +7,9 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { jsonOf, readFields } from "../config/read-fields.ts";
+import type { SampleInput, WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import type { ConfigSource } from "./config-source.ts";
-import { TRITON_FIELDS } from "./triton-fields.ts";
+import { TRITON_FIELDS, type WARMUP_INPUT_FIELDS } from "./triton-fields.ts";
 import { toVersionPolicy } from "./version-policy-fields.ts";
 
 type Fields = FieldValues<typeof TRITON_FIELDS>;
@@ -32,6 +33,7 @@ export function readTriton(node: ConfigNode, source: ConfigSource): ModelConfig 
     ...(driver !== undefined && { driver }),
     ...(fields.default_model_filename !== undefined && { file: fields.default_model_filename }),
     ...instancesOf(fields),
+    ...warmUpOf(fields, { node, source }),
     expected: {
       inputs: (fields.input ?? []).map((one) => toSpec(one, fields)),
       outputs: (fields.output ?? []).map((one) => toSpec(one, fields)),
@@ -154,6 +156,55 @@ const DTYPES: Readonly<Record<string, DType>> = {
   TYPE_STRING: "bytes",
 };
 
+type WarmUpFields = NonNullable<Fields["model_warmup"]>[number];
+
+/** Triton leaves out samples of batch 0. */
+function warmUpOf(fields: Fields, read: Read): { readonly warmUp?: readonly WarmUpEntry[] } {
+  const samples = (fields.model_warmup ?? []).filter(({ batch_size: size = 0 }) => size > 0);
+  if (samples.length === 0) return {};
+  return { warmUp: samples.map((sample) => toSample(sample, fields.max_batch_size ?? 0, read)) };
+}
+
+/** Without batching its batch is as many requests. */
+function toSample({ name = "", batch_size: size = 0, inputs, count }: WarmUpFields, maxRows: number, read: Read) {
+  const rows = maxRows > 0 ? size : 1;
+  const sampleInputs = Array.from(inputs ?? [], ([input, { data_type: type, dims = [], ...values }]) => ({
+    name: input,
+    dtype: dtypeOf(type),
+    shape: maxRows > 0 ? [rows, ...dims] : dims,
+    rows,
+    values: toValues(input, values, read),
+  }));
+  return { kind: "sample", name, inputs: sampleInputs, count: (count || 1) * (maxRows > 0 ? 1 : size) } as const;
+}
+
+/** Folder of the files of warm-up inputs. */
+const WARMUP_FOLDER = "warmup";
+
+type WarmUpValues = Pick<FieldValues<typeof WARMUP_INPUT_FIELDS>, "zero_data" | "random_data" | "input_data_file">;
+
+/** A file outside the model's folder is nobody's input. */
+function toValues(input: string, given: WarmUpValues, { node, source }: Read): SampleInput["values"] {
+  const { zero_data: zero, random_data: random, input_data_file: file } = given;
+  if (file !== undefined) {
+    const folder = join(source.folder, WARMUP_FOLDER);
+    const path = join(folder, file);
+    if (!isAbsolute(file) && path.startsWith(`${folder}${sep}`) && !file.includes("\0")) return { path };
+    source.findings.error(
+      node.place,
+      `The warm-up file "${file}" does not lie in the model's folder ${WARMUP_FOLDER}.`,
+    );
+  } else if (zero === undefined && random === undefined) {
+    const expected = "zero_data, random_data or input_data_file";
+    source.findings.error(node.place, `The warm-up input "${input}" has no values; expected ${expected}.`);
+  }
+  return random === undefined ? "zero" : "random";
+}
+
+function dtypeOf(type = ""): DType {
+  return DTYPES[type] ?? (type.replace("TYPE_", "").toLowerCase() as DType);
+}
+
 type TensorFields = NonNullable<Fields["input"]>[number];
 
 /** As the model has it: its reshape counts, and the batch comes before the dimensions where there is one. */
@@ -162,6 +213,5 @@ function toSpec(
   { max_batch_size: rows = 0 }: Fields,
 ): TensorSpec {
   const own = reshape?.shape ?? (reshape === undefined ? dims : []);
-  const dtype = DTYPES[data_type ?? ""] ?? ((data_type ?? "").replace("TYPE_", "").toLowerCase() as DType);
-  return { name, dtype, shape: rows > 0 ? [-1, ...own] : own };
+  return { name, dtype: dtypeOf(data_type), shape: rows > 0 ? [-1, ...own] : own };
 }

@@ -50,6 +50,7 @@ describe("named models", () => {
     [["--model-repository", "x", "--driver", "onnx"], "--driver describes one pipeline, and --model-repository names"],
     [["--model", "a=x", "--hooks", "h.ts"], "--hooks describes one pipeline"],
     [["--model", "a=x", "--name", "b"], "--name describes one pipeline"],
+    [["--model", "a=x", "--warmup", "random"], "--warmup describes one pipeline"],
     [["--model", "a=x", "-o", "2:k=v"], '-o is "2:k=v", but there are several models; expected KEY=VALUE for all'],
     [["--model", "a=x", "--load-model", "a"], "--load-model names what is loaded with --model-control explicit"],
     [["--model-path", "x", "--load-model", "a"], "--load-model is for named models"],

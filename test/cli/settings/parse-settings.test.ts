@@ -32,6 +32,7 @@ describe("without flags", () => {
       watch: false,
       instances: 1,
       threads: undefined,
+      warmup: [],
       modelStall: 60,
       model: [],
       modelRepository: [],

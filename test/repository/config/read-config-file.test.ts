@@ -36,6 +36,7 @@ models:
     batching: { max_batch_size: 8 }
     images: { layout: NCHW, mean: "1,2,3" }
     instances: 2
+    warmup: random
   - name: faces
     stages:
       - { driver: onnx, path: face.onnx, options: { device_id: 1 } }
@@ -43,6 +44,7 @@ models:
     hooks: hooks/faces.ts
     versions: all
     workers: 0
+    warmup: [one.json, { request: random, count: 2 }]
 `);
     expect(format).toBe("kserving's configuration");
     expect(settings).toMatchObject([{ key: "http-port", value: { text: "8080" } }]);
@@ -57,6 +59,7 @@ models:
         ]),
         options: { intra_op_threads: "2", max_batch_size: "8", layout: "NCHW", mean: "1,2,3" },
         instances: 2,
+        warmUp: [{ kind: "random", count: 1 }],
       },
       {
         name: "faces",
@@ -68,6 +71,10 @@ models:
         versions: { kind: "all" },
         labels: new Map(),
         options: {},
+        warmUp: [
+          { kind: "file", path: join(folder, "one.json"), count: 1 },
+          { kind: "random", count: 2 },
+        ],
         workers: 0,
       },
     ]);
@@ -119,6 +126,12 @@ models:
       '"versions" is "newest"; expected all, latest,',
     ],
     ["a label to no version", "models: [{ name: a, path: x, labels: { b: new } }]", '"b" is "new"; expected a version'],
+    [
+      "a warm-up without a request",
+      "models: [{ name: a, path: x, warmup: { count: 2 } }]",
+      "expected random, a request",
+    ],
+    ["a warm-up of no times", "models: [{ name: a, path: x, warmup: [{ request: r, count: 0 }] }]", "expected random"],
     ["a label beyond 2^63", "models: [{ name: a, path: x, labels: { b: 9223372036854775808 } }]", "expected a version"],
     [
       "a number of copies that is none",

@@ -22,11 +22,16 @@ function createTables(): Uint32Array[] {
 
 /** The CRC-32C of bytes, masked as TensorFlow stores it. */
 export function maskedCrc32c(bytes: Uint8Array): number {
-  const crc = crc32c(bytes);
+  return maskCrc32c(crc32c(bytes));
+}
+
+/** A CRC-32C as TensorFlow stores it. */
+export function maskCrc32c(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + MASK_DELTA) >>> 0;
 }
 
-function crc32c(bytes: Uint8Array): number {
+/** The CRC-32C of bytes that follow others, whose own is `before`. */
+export function crc32c(bytes: Uint8Array, before = 0): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = TABLES as [
     Uint32Array,
     Uint32Array,
@@ -38,7 +43,7 @@ function crc32c(bytes: Uint8Array): number {
     Uint32Array,
   ];
   const at = (table: Uint32Array, index: number) => table[index & 0xff]!;
-  let crc = 0xffffffff;
+  let crc = ~before;
   let position = 0;
   for (; position + 8 <= bytes.length; position += 8) {
     const byte = (offset: number) => bytes[position + offset]!;

@@ -7,6 +7,7 @@ import { loadPortable } from "./open-portable.ts";
 /** Models that are refused while they load, and the operation that the message names. */
 const REFUSED_MODELS: Readonly<Record<string, string>> = {
   counter: "AssignAddVariableOp",
+  counter_with_requests: "AssignAddVariableOp",
   counter_by_control_edge: "AssignAddVariableOp",
   dtype_bfloat16: "RealDiv on DT_BFLOAT16",
   dtype_complex128: "Mul on DT_COMPLEX128",

@@ -1,0 +1,55 @@
+import { codecs } from "../codec-host/codecs.ts";
+import { defineJob } from "../codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
+import { isJsonList, isJsonObject, type JsonObject } from "../codecs/json/json-value.ts";
+import { DecodeBudget } from "../limits/decode-budget.ts";
+import type { RecordedFor, RecordedRequest, RecordedRequests } from "../serving/recorded-request.ts";
+import { chooseSignature } from "../signature/choose-signature.ts";
+import { toPlainSignatures } from "../signature/plain-signatures.ts";
+import type { Signature } from "../signature/signature.ts";
+import { decodeInfer } from "./kserve/http-decode.ts";
+import { parseKserveObject } from "./kserve/http-request.ts";
+import { type KserveRequest, toCheckedRequest } from "./kserve/infer-kserve.ts";
+import { decodePredict, type PredictMessage } from "./tensorflow-serving/http-request.ts";
+import { readPredictionLog } from "./tensorflow-serving/prediction-log.ts";
+
+/** Recorded requests of this server's protocols; `maxBytes` bounds what is made of one. */
+export function recordedRequests(maxBytes: number): RecordedRequests {
+  return {
+    readLog: (bytes, target) => readPredictionLog(bytes, target, maxBytes),
+    readJson: (body, target) => readJson(body, target, maxBytes),
+  };
+}
+
+type Signatures = Readonly<Record<string, Signature>>;
+type DecodedJson = { readonly infer: KserveRequest } | { readonly predict: PredictMessage };
+
+async function readJson(body: Uint8Array, target: RecordedFor, maxBytes: number): Promise<RecordedRequest> {
+  const { model, signatures, signal } = target;
+  const isLarge = body.length > LARGE_MESSAGE_BYTES;
+  const decoded = isLarge
+    ? await codecs.run(decodeRecordedJob, [body, toPlainSignatures(signatures), maxBytes], { transfer: NONE, signal })
+    : decodeRecorded(body, signatures, maxBytes);
+  if ("infer" in decoded) return toCheckedRequest(decoded.infer, { model, version: 0n, drivers: [], signatures });
+  const { signature: name, inputs } = decoded.predict;
+  return { signature: chooseSignature(name, signatures) ?? { name, spec: undefined }, inputs };
+}
+
+const NONE: ReadonlySet<ArrayBufferLike> = new Set();
+
+/** Decodes a request's JSON in the form that its content tells. */
+function decodeRecorded(body: Uint8Array, signatures: Signatures, maxBytes: number): DecodedJson {
+  if (!isKserve(parseKserveObject(body, new DecodeBudget(maxBytes))))
+    return { predict: decodePredict(body, signatures, maxBytes) };
+  const options = { model: "", version: "", headerLength: body.length, maxBytes };
+  const { request } = decodeInfer(body, options)!;
+  return { infer: request };
+}
+
+/** {@link decodeRecorded} for a codec thread. */
+export const decodeRecordedJob = defineJob(import.meta.url, "decodeRecordedJob", decodeRecorded);
+
+/** V2 describes each input; TensorFlow Serving's `inputs` hold values. */
+function isKserve({ inputs = null }: JsonObject): boolean {
+  return isJsonList(inputs) && inputs.some((input) => isJsonObject(input) && "datatype" in input);
+}

@@ -1,0 +1,34 @@
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
+
+/** A file that is open, and its size. */
+interface OpenFile {
+  readonly file: FileHandle;
+  readonly size: number;
+}
+
+/** Opens a file and hands it to `read`; throws `failed_precondition`, with `what` it is, for one that cannot be read. A pipe is not waited for. */
+export async function withRegularFile<Result>(
+  path: string,
+  what: string,
+  read: (open: OpenFile) => Promise<Result>,
+): Promise<Result> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((reason) => {
+    throw unreadable(what, readProblem(reason), reason);
+  });
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) throw unreadable(what, stat.isDirectory() ? "is a folder" : "is not a regular file");
+    return await read({ file, size: stat.size });
+  } catch (reason) {
+    throw reason instanceof ServingError ? reason : unreadable(what, readProblem(reason), reason);
+  } finally {
+    await file.close();
+  }
+}
+
+function unreadable(what: string, problem: string, cause?: unknown): ServingError {
+  return failedPrecondition(`${what} ${problem}; expected a file.`, cause);
+}

@@ -1,0 +1,167 @@
+import { CancelSource } from "../../async/cancel-source.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import { filledTensor } from "../../model-host/filled-tensor.ts";
+import { findExampleInputs } from "../../model-host/find-example-inputs.ts";
+import type { ModelCall, ModelHandle } from "../../model-host/model-handle.ts";
+import type { ModelHost } from "../../model-host/start-model.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { PipelineRunner } from "../../pipeline/runner.ts";
+import type { RecordedFor, RecordedRequest, RecordedRequests } from "../../serving/recorded-request.ts";
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { withRegularFile } from "./open-regular-file.ts";
+import { sampleTensor } from "./sample-tensor.ts";
+import { runSavedModelRequests } from "./saved-model-requests.ts";
+import type { WarmUpEntry } from "./warm-up-entry.ts";
+
+/** Parts that warming a version up needs. */
+export interface WarmUpParts {
+  readonly name: string;
+  readonly version: bigint;
+  readonly entries: readonly WarmUpEntry[];
+  /** Copies of each model, and threads that run its hooks. */
+  readonly instances: number;
+  readonly workers: number;
+  /** Reads requests of files; absent = none are run. */
+  readonly recorded?: RecordedRequests | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly log: Logger;
+}
+
+/** A model's inputs and the signature that they are for. */
+export interface ModelInputs extends Omit<ModelCall, "signal" | "warmUp"> {
+  readonly inputs: Tensors;
+}
+
+/** Runs requests in a version before clients' requests reach it, each on every copy. Throws what a request fails with: then the version is not to be served. */
+export class WarmUp {
+  readonly #parts: WarmUpParts;
+  readonly #signal = new CancelSource();
+  readonly #started = performance.now();
+  #requests = 0;
+
+  constructor(parts: WarmUpParts) {
+    this.#parts = parts;
+    const { signal } = parts;
+    const abort = () => this.#signal.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+  }
+
+  /** Runs what is meant for the models themselves, before their hooks start. */
+  async models(hosts: readonly Pick<ModelHost, "handle">[]): Promise<void> {
+    const handles = hosts.map(({ handle }) => handle);
+    for (const handle of handles) await this.#savedModel(handle);
+    for (const entry of this.#parts.entries) {
+      if (entry.kind === "random") for (const handle of handles) await this.#random(handle, entry.count);
+      if (entry.kind === "sample") {
+        const run = () => this.#sample(handles[0], entry.inputs, entry.count);
+        await this.#named(`The warm-up sample "${entry.name}"`, run);
+      }
+    }
+  }
+
+  /** Runs requests of files, as clients send them, through the whole pipeline. */
+  async pipeline(runner: PipelineRunner): Promise<void> {
+    for (const entry of this.#parts.entries) {
+      if (entry.kind !== "file") continue;
+      const title = `The warm-up request ${entry.path}`;
+      const body = await withRegularFile(entry.path, title, ({ file }) => file.readFile());
+      await this.#named(title, () => this.#file(runner, body, entry.count));
+    }
+  }
+
+  /** Logs how long it took, where there was anything to run. */
+  end(): void {
+    if (this.#requests === 0) return;
+    const { name: model, version, log } = this.#parts;
+    const ms = Math.round(performance.now() - this.#started);
+    log.info("model warmed up", { model, version: String(version), requests: this.#requests, ms });
+  }
+
+  async #savedModel(handle: ModelHandle): Promise<void> {
+    const { recorded, log } = this.#parts;
+    if (recorded === undefined || handle.path === "") return;
+    const target = this.#target(handle.signatures);
+    await runSavedModelRequests(handle.path, log, (record, title) =>
+      this.#named(title, async () => {
+        const request = await recorded.readLog(record, target);
+        if (typeof request !== "object") return request;
+        await this.#model(handle, toModelInputs(request));
+        return undefined;
+      }),
+    );
+  }
+
+  async #random(handle: ModelHandle, count: number): Promise<void> {
+    const signature = handle.signatures[handle.defaultSignature] ?? {};
+    const example = await findExampleInputs(handle, signature);
+    const inputs = () => createTensors(example.inputs.map((input) => [input.name, filledTensor(input)]));
+    const call = { signature: handle.defaultSignature };
+    try {
+      for (let run = 0; run < count; run++) await this.#model(handle, { inputs: inputs(), ...call });
+    } catch (reason) {
+      this.#signal.throwIfAborted();
+      // No user has chosen these values.
+      const { message } = ServingError.from(reason);
+      this.#parts.log.warn(
+        `No random inputs were found on which ${handle.path || handle.driver} runs, so that it is not warmed up: ${message} Give it a request file for its warm-up.`,
+      );
+    }
+  }
+
+  async #sample(handle: ModelHandle | undefined, described: readonly SampleInputs[], count: number): Promise<void> {
+    if (handle === undefined) return;
+    const tensors: [string, Awaited<ReturnType<typeof sampleTensor>>][] = [];
+    for (const input of described) tensors.push([input.name, await sampleTensor(input)]);
+    const inputs = createTensors(tensors);
+    for (let run = 0; run < count; run++) await this.#model(handle, { inputs, signature: handle.defaultSignature });
+  }
+
+  async #file(runner: PipelineRunner, body: Uint8Array, count: number): Promise<void> {
+    const { recorded, name: model, version, instances, workers } = this.#parts;
+    if (recorded === undefined) throw failedPrecondition("No protocol is there that reads it.");
+    const copies = Math.max(instances, workers, 1);
+    for (let run = 0; run < count; run++) {
+      await this.#onEachCopy(copies, async (limits) => {
+        // Read for each anew, since a run may transfer its inputs.
+        const { signature, inputs, outputs } = await recorded.readJson(body, this.#target(runner.signatures));
+        const info = { id: "warm-up", model, version, signature: signature.name };
+        const call = { id: info.id, metadata: {}, ...limits };
+        await runner.run({ info, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
+      });
+    }
+  }
+
+  #model(handle: ModelHandle, { inputs, ...call }: ModelInputs): Promise<void> {
+    return this.#onEachCopy(this.#parts.instances, (limits) => handle.predict(inputs, { ...call, ...limits }));
+  }
+
+  async #onEachCopy(copies: number, run: (limits: CopyLimits) => Promise<unknown>): Promise<void> {
+    const signal = this.#signal;
+    signal.throwIfAborted();
+    await Promise.all(Array.from({ length: copies }, (_, warmUp) => run({ signal, warmUp })));
+    this.#requests++;
+  }
+
+  /** Says in an error which request it was. */
+  async #named<Result>(title: string, run: () => Promise<Result>): Promise<Result> {
+    try {
+      return await run();
+    } catch (reason) {
+      this.#signal.throwIfAborted();
+      const { code, message } = ServingError.from(reason);
+      throw new ServingError(code, `${title} failed: ${message}`, { cause: reason });
+    }
+  }
+
+  #target(signatures: RecordedFor["signatures"]): RecordedFor {
+    return { model: this.#parts.name, signatures, signal: this.#signal };
+  }
+}
+
+type SampleInputs = Parameters<typeof sampleTensor>[0];
+type CopyLimits = Pick<ModelCall, "signal" | "warmUp">;
+
+function toModelInputs({ signature, inputs, outputs }: RecordedRequest): ModelInputs {
+  return { signature: signature.name, inputs, outputs };
+}

@@ -1,0 +1,26 @@
+import type { CancelSignal } from "../async/cancel-source.ts";
+import type { ChosenSignature } from "../signature/choose-signature.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import type { ServableDescription } from "./inference-service.ts";
+
+/** A request of a file, to be run without a client. */
+export interface RecordedRequest {
+  readonly signature: ChosenSignature;
+  readonly inputs: Tensors;
+  /** Output names wanted; absent = all. */
+  readonly outputs?: readonly string[] | undefined;
+}
+
+/** The model that a recorded request is for, as its wire would know it. */
+export type RecordedFor = Pick<ServableDescription, "model" | "signatures"> & { readonly signal: CancelSignal };
+
+/** Reads requests of files, in the forms of the protocols. They throw what the protocol answers to such a request. */
+export interface RecordedRequests {
+  /**
+   * Reads a `tensorflow.serving.PredictionLog`; returns the name of its kind for one of another API than Predict, and
+   * undefined for one that is empty.
+   */
+  readLog(bytes: Uint8Array, target: RecordedFor): Promise<RecordedRequest | string | undefined>;
+  /** Reads JSON of KServe V2 or of TensorFlow Serving's REST API, told by its content. */
+  readJson(body: Uint8Array, target: RecordedFor): Promise<RecordedRequest>;
+}
