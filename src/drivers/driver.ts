@@ -79,6 +79,8 @@ export interface Model {
    * dtypes.
    */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
+  /** Memory that it takes, in bytes, for `--model-memory`; absent = not known: the size of its files counts. */
+  readonly memoryBytes?: number;
   /** True where it returns its inputs whatever they are. Plain JSON values then pass it unchanged. Default false. */
   readonly echoes?: boolean;
   /**

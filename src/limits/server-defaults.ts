@@ -23,6 +23,8 @@ export const SERVER_DEFAULTS = {
   loadRetryMs: 60_000,
   loadThreads: 4,
   idleUnloadMs: 0,
+  modelMemoryBytes: 0,
+  memoryCheck: true,
   failFast: false,
   strictReadiness: false,
   allowLabelsForUnavailable: false,

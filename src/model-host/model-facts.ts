@@ -18,6 +18,8 @@ export interface ModelFacts {
   readonly isPure?: boolean;
   /** Inputs on which the model probably runs, where the signatures do not say. */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
+  /** Memory that it takes, in bytes; absent = not known. */
+  readonly memoryBytes?: number;
   /** Milliseconds that loading took. */
   readonly loadMs: number;
 }

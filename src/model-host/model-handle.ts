@@ -37,12 +37,13 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
 /** The plain data of a handle. */
 export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const { maxBatchSize, runtime, isPure, likelyInputs } = handle;
+  const { maxBatchSize, runtime, isPure, likelyInputs, memoryBytes } = handle;
   return {
     ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
     ...(maxBatchSize !== undefined && { maxBatchSize }),
     ...(runtime !== undefined && { runtime }),
     ...(isPure !== undefined && { isPure }),
     ...(likelyInputs !== undefined && { likelyInputs }),
+    ...(memoryBytes !== undefined && { memoryBytes }),
   };
 }

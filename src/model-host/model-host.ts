@@ -116,6 +116,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
     ...(model.runtime !== undefined && { runtime: model.runtime }),
     ...(model.isPure !== undefined && { isPure: model.isPure }),
+    ...(model.memoryBytes !== undefined && { memoryBytes: model.memoryBytes }),
     ...(model.likelyInputs !== undefined && { likelyInputs: model.likelyInputs }),
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");

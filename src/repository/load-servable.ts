@@ -4,8 +4,10 @@ import { ServingError } from "../errors.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import { type ModelHost, startModel } from "../model-host/start-model.ts";
+import type { MemoryShare, ModelMemory } from "../serving/model-memory.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
+import { fileSizes, memoryOf } from "./estimate-memory.ts";
 import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
 import type { ModelOptions } from "./model-options.ts";
@@ -37,6 +39,8 @@ export interface LoadedServable {
 /** Settings of hooks and models. */
 export type LoadOptions = HostedModelsOptions &
   HookOptions & {
+    /** The memory of all models, which this one takes a share of. */
+    readonly memory: ModelMemory;
     /** Ends the loading before its next step. */
     readonly signal?: AbortSignal;
   };
@@ -49,6 +53,8 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     const hooks = await prepareHooks(source.hooks, source.stages.length, options);
     undo.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
+    const reserved = await reserveMemory(stages, source, options);
+    undo.add(async () => reserved.release());
     const hosts = await startModels(stages, source, options, undo);
     const needed = hosts.filter((_, index) => source.stages[index]?.model !== undefined);
     options.signal?.throwIfAborted();
@@ -58,6 +64,8 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     undo.add(() => runner.close());
     await warmUp.pipeline(runner);
     warmUp.end();
+    const models = hosts.map(({ facts }) => facts);
+    const memoryBytes = await reserved.loaded(models);
     return {
       servable: createServable(source, {
         runner,
@@ -65,9 +73,10 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
         hasHooks: source.hooks !== undefined,
         hosts,
         needed,
+        memoryBytes,
         close: () => undo.run(),
       }),
-      models: hosts.map(({ facts }) => facts),
+      models,
     };
   } catch (reason) {
     await undo.run();
@@ -88,6 +97,33 @@ async function chooseStages(models: readonly ModelOptions[], undo: Undo): Promis
   const failed = choices.find((choice) => choice.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return stages;
+}
+
+/** Memory that is kept for a pipeline. */
+interface Reserved extends Pick<MemoryShare, "release"> {
+  /** To be called with the models once they are loaded; returns what they take with their threads. */
+  loaded(models: readonly ModelFacts[]): Promise<number>;
+}
+
+/** Waits until there is room for the pipeline. */
+async function reserveMemory(
+  stages: readonly Stage[],
+  { name, version, hooks }: ServableSource,
+  { memory, instances, workers, signal }: LoadOptions,
+): Promise<Reserved> {
+  const copies = { instances, workers: typeof hooks === "string" ? workers : 0 };
+  const sizes = await fileSizes(stages);
+  const what = `Version ${version} of the model ${name}`;
+  const share = await memory.reserve({ what, bytes: memoryOf(stages, sizes, copies), signal });
+  return {
+    release: share.release,
+    loaded: async (models) => {
+      const measured = stages.map(({ number }, index) => models[number - 1]?.memoryBytes ?? sizes[index] ?? 0);
+      const bytes = memoryOf(stages, measured, copies);
+      await share.loaded(bytes);
+      return bytes;
+    },
+  };
 }
 
 /** Loads one after the other: each runtime takes all cores while it loads. */

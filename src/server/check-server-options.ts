@@ -47,6 +47,7 @@ const OPTIONS = {
   loadThreads: integerCheck(1),
   maxQueue: integerCheck(1),
   maxQueueBytes: BYTES,
+  modelMemoryBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
   log: { expected: 'a logger, such as createLogger({ level: "info" })', accepts: isLogger },
 } satisfies Readonly<Record<string, OptionCheck>>;
 

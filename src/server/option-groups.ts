@@ -1,12 +1,16 @@
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
+import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
 import type { WireOptions } from "./open-wires.ts";
 import type { ServedModelsOptions } from "./served-models.ts";
 import type { ServerChoices } from "./server-options.ts";
 
 /** Settings of hooks and models, and what hooks may call. */
-export function toLoadOptions(choices: ServerChoices, called: Pick<LoadOptions, "remote" | "own">): LoadOptions {
+export function toLoadOptions(
+  choices: ServerChoices,
+  called: Pick<LoadOptions, "remote" | "own" | "memory">,
+): LoadOptions {
   const { workers, instances, threads, modelStallMs, log, hookTimeoutMs } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
   const thread = { hookTimeoutMs, stallMs, memoryMb, inspect };
@@ -33,10 +37,10 @@ function lazyRecordedRequests(maxBytes: number): RecordedRequests {
 }
 
 /** Limits of loading. */
-export function toManagerOptions(choices: ServerChoices): ServedModelsOptions["manager"] {
+export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): ServedModelsOptions["manager"] {
   const { loadTimeoutMs: timeoutMs, loadRetries: retries, loadRetryMs: retryMs, loadThreads: threads } = choices;
   const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs } = choices;
-  return { timeoutMs, retries, retryMs, threads, strictReadiness, allowLabelsForUnavailable, idleUnloadMs };
+  return { timeoutMs, retries, retryMs, threads, strictReadiness, allowLabelsForUnavailable, idleUnloadMs, memory };
 }
 
 /** Addresses, and the settings of both transports. */

@@ -67,6 +67,10 @@ export interface ServerOptions {
   readonly loadThreads?: number;
   /** Milliseconds without a request after which a version gives its threads and memory back, until the next request loads it again; 0 = never. Default 0. */
   readonly idleUnloadMs?: number;
+  /** Bytes that all loaded models may take together: idle ones are unloaded for others, the least recently used first, until the next request; 0 = no limit. Default 0. */
+  readonly modelMemoryBytes?: number;
+  /** Refuses to load models whose files do not fit into the free memory of the machine or its container. Default true. */
+  readonly memoryCheck?: boolean;
   /** Says that it is ready only when every version that should be served is available. Default false. */
   readonly strictReadiness?: boolean;
   /** Lets a label point to a version that is not available. Default false. */

@@ -5,6 +5,7 @@ import type { InFlight } from "../serving/admission.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import type { InferenceService, UnloadOptions } from "../serving/inference-service.ts";
 import { LocalService } from "../serving/local-service.ts";
+import { ModelMemory } from "../serving/model-memory.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { checkedModel } from "./checked-model.ts";
@@ -74,7 +75,8 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
   const remote = new LazyRemote();
   const wires = toWireOptions(choices);
   prepareWires(wires);
-  const served = new ServedModels(source, { manager: toManagerOptions(choices), failFast, log });
+  const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
+  const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
   const closeModels = async () => {
     await served.close();
     await remote.close();
@@ -84,7 +86,7 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
     const lookAgain = () => served.look();
     const limits = { maxCount, maxBytes, requestTimeoutMs };
     const service = new LocalService(served.manager, { ...limits, reconfigure, lookAgain, log });
-    await served.start(toLoadOptions(choices, { remote, own: service }), source instanceof PipelineSource);
+    await served.start(toLoadOptions(choices, { remote, memory, own: service }), source instanceof PipelineSource);
     const opened = await openWires(service, { ...wires, memory: service.memory });
     return toServer({ wires: opened, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {

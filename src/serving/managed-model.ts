@@ -1,7 +1,8 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
-import { type LoadPolicy, ManagedVersion } from "./managed-version.ts";
+import type { LoadPolicy } from "./load-policy.ts";
+import { ManagedVersion } from "./managed-version.ts";
 import { ModelQueue } from "./model-queue.ts";
 import type { VersionStatus } from "./version-status.ts";
 

@@ -4,27 +4,13 @@ import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import type { LoadGate } from "./load-gate.ts";
+import type { LoadPolicy } from "./load-policy.ts";
 import { loadVersion } from "./load-version.ts";
 import type { ModelQueue } from "./model-queue.ts";
-import type { NeededModels } from "./needed-models.ts";
 import { OnDemandServable } from "./on-demand-servable.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
 import { VersionTarget } from "./version-target.ts";
-
-/** Limits of the loads of all versions. */
-export interface LoadPolicy {
-  readonly gate: LoadGate;
-  /** The models that stages name. */
-  readonly needed: NeededModels;
-  /** Milliseconds that a load may take; 0 = no limit. */
-  readonly timeoutMs: number;
-  /** Further tries where a load fails. */
-  readonly retries: number;
-  /** The longest wait before a further try, in milliseconds. */
-  readonly retryMs: number;
-}
 
 /** Parts that the versions of a model share. */
 interface VersionContext {
@@ -231,16 +217,21 @@ export class ManagedVersion {
 
   /** Lets the servable be unloaded while it is idle, but for one whose files have been replaced: it could not be loaded again. */
   #onDemand(target: VersionTarget, loaded: Servable): OnDemandServable {
-    const { gate, timeoutMs } = this.#policy;
+    const { gate, memory, needed, timeoutMs } = this.#policy;
     const { idleUnloadMs, log } = this.#on;
     const servable: OnDemandServable = new OnDemandServable(loaded, {
       idleUnloadMs,
       mayUnload: () => this.#target === target,
-      load: (signal) => gate.run(() => loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs }), signal),
+      load: (signal, atOnce) => {
+        const load = () => loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs });
+        // What holds a place of the gate may be warmed up by requests that need this one.
+        return atOnce || needed.dependentsOf(this.model).length > 0 ? load() : gate.run(load, signal);
+      },
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
         if (isNews && this.#servable === servable && this.#target === target) this.#enter("AVAILABLE", failure);
       },
+      memory,
       log,
     });
     return servable;

@@ -9,6 +9,7 @@ import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { hidePaths } from "../text/hide-paths.ts";
 import { LeaseCount } from "./lease-count.ts";
+import type { ModelMemory, Unloadable } from "./model-memory.ts";
 import { RequestCounter } from "./request-statistics.ts";
 import type { Servable, ServableStatistics } from "./servable.ts";
 
@@ -18,10 +19,12 @@ export interface OnDemandOptions {
   readonly idleUnloadMs: () => number;
   /** Reports if it may be unloaded now, where no request holds it. */
   readonly mayUnload: () => boolean;
-  /** Loads it again, in one try. */
-  readonly load: (signal: AbortSignal) => Promise<Servable>;
+  /** Loads it again, in one try; at once where what waits for it may itself be loading. */
+  readonly load: (signal: AbortSignal, atOnce: boolean) => Promise<Servable>;
   /** Called after each load on demand, with the reason where it failed. */
   readonly onLoad: (failure: unknown) => void;
+  /** Told of it while it may be unloaded for others. */
+  readonly memory: Pick<ModelMemory, "add" | "delete">;
   readonly log: Logger;
 }
 
@@ -44,7 +47,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
  * A servable that gives its threads and memory back when no request has come for a while, and loads again for the next
  * one. Requests wait for that load; everything else is answered from what is known.
  */
-export class OnDemandServable implements Servable {
+export class OnDemandServable implements Servable, Unloadable {
   readonly name: string;
   readonly version: bigint;
   readonly leases = new LeaseCount();
@@ -68,6 +71,7 @@ export class OnDemandServable implements Servable {
     this.#options = options;
     this.#loaded = loaded;
     this.#facts = factsOf(loaded);
+    options.memory.add(this);
     this.watchIdle();
   }
 
@@ -95,9 +99,16 @@ export class OnDemandServable implements Servable {
     return this.#facts.hooksShareTensors;
   }
 
-  /** True while it holds threads and memory. */
-  get isLoaded(): boolean {
-    return this.#loaded !== undefined;
+  get memoryBytes() {
+    return this.#loaded?.memoryBytes ?? 0;
+  }
+
+  get isIdle(): boolean {
+    return this.#loaded !== undefined && !this.#isInUse;
+  }
+
+  get lastUse(): number {
+    return Math.max(this.requests.lastEnd, this.#loadedAt);
   }
 
   run(request: PipelineRequest): Promise<PipelineResult> {
@@ -133,6 +144,7 @@ export class OnDemandServable implements Servable {
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
+    this.#options.memory.delete(this);
     this.#closing.abort(new ServingError("unavailable", "The model is being unloaded."));
     await this.#loading?.catch(() => {});
     const loaded = this.#loaded;
@@ -146,7 +158,7 @@ export class OnDemandServable implements Servable {
     clearTimeout(this.#timer);
     const idleMs = this.#options.idleUnloadMs();
     if (idleMs <= 0 || this.#loaded === undefined) return;
-    const leftMs = this.#isInUse ? idleMs : Math.max(1, this.#lastUse + idleMs - performance.now());
+    const leftMs = this.#isInUse ? idleMs : Math.max(1, this.lastUse + idleMs - performance.now());
     this.#timer = setTimeout(() => this.#look(idleMs), Math.min(leftMs, MAX_TIMER_MS)).unref();
   }
 
@@ -154,17 +166,14 @@ export class OnDemandServable implements Servable {
     return !this.leases.isIdle || !this.#options.mayUnload();
   }
 
-  get #lastUse(): number {
-    return Math.max(this.requests.lastEnd, this.#loadedAt);
-  }
-
   #look(idleMs: number): void {
-    const isIdle = !this.#isInUse && performance.now() - this.#lastUse >= idleMs;
-    if (isIdle) this.#unload(`no request for ${idleMs / 1000} s`);
+    const isIdle = !this.#isInUse && performance.now() - this.lastUse >= idleMs;
+    if (isIdle) void this.unload(`no request for ${idleMs / 1000} s`);
     else this.watchIdle();
   }
 
-  #unload(why: string): void {
+  /** Frees it until the next request; resolves once that is done. */
+  async unload(why: string): Promise<void> {
     const loaded = this.#loaded;
     if (loaded === undefined) return;
     clearTimeout(this.#timer);
@@ -172,6 +181,7 @@ export class OnDemandServable implements Servable {
     this.#facts = factsOf(loaded);
     this.#unloading = this.#free(loaded);
     this.#options.log.info("model unloaded", { ...this.#place, why });
+    await this.#unloading;
   }
 
   async #free(loaded: Servable): Promise<void> {
@@ -189,10 +199,10 @@ export class OnDemandServable implements Servable {
   }
 
   async #runOnDemand(request: PipelineRequest): Promise<PipelineResult> {
-    const { signal, queueTimeoutMs = 0 } = request.call;
+    const { signal, queueTimeoutMs = 0, depth = 0 } = request.call;
     try {
       signal.throwIfAborted();
-      const loading = unlessAborted(this.#wake(), signal);
+      const loading = unlessAborted(this.#wake(depth > 0), signal);
       if (queueTimeoutMs > 0 && !(await settlesWithin(loading, queueTimeoutMs))) throw waitedTooLong(queueTimeoutMs);
       return await (await loading).run(request);
     } catch (reason) {
@@ -201,14 +211,14 @@ export class OnDemandServable implements Servable {
   }
 
   /** Requests that come while it loads wait for the same load. */
-  #wake(): Promise<Servable> {
-    this.#loading ??= this.#load().finally(() => {
+  #wake(atOnce: boolean): Promise<Servable> {
+    this.#loading ??= this.#load(atOnce).finally(() => {
       this.#loading = undefined;
     });
     return this.#loading;
   }
 
-  async #load(): Promise<Servable> {
+  async #load(atOnce: boolean): Promise<Servable> {
     if (this.#failure !== undefined && performance.now() < this.#failure.until) throw this.#failure.error;
     const { log, load, onLoad } = this.#options;
     const { signal } = this.#closing;
@@ -216,7 +226,7 @@ export class OnDemandServable implements Servable {
     try {
       await this.#unloading;
       signal.throwIfAborted();
-      const loaded = await load(signal);
+      const loaded = await load(signal, atOnce);
       this.#loadedAt = performance.now();
       this.#failure = undefined;
       this.#loaded = loaded;

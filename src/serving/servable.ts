@@ -22,6 +22,8 @@ export interface Servable {
   readonly needed: readonly ModelFacts[];
   /** Rows that requests are put together to, where one model answers alone; 0 = they are not, or several models answer. */
   readonly maxBatchSize: number;
+  /** Memory that it takes, by its files where nothing better is known. */
+  readonly memoryBytes: number;
   /** True where hooks run in this thread, which may keep and later change tensors of requests and answers. */
   readonly hooksShareTensors: boolean;
   /** Requests that hold it. */
@@ -55,6 +57,7 @@ export interface ServableParts {
   readonly runner: PipelineRunner;
   readonly hooksShareTensors: boolean;
   readonly hasHooks: boolean;
+  readonly memoryBytes: number;
   readonly hosts: readonly Pick<ModelHost, "isReady" | "facts" | "handle">[];
   /** Those of the hosts that stand for other models of this server. */
   readonly needed: readonly Pick<ModelHost, "facts">[];
@@ -65,7 +68,7 @@ export interface ServableParts {
 /** Names a pipeline; `close` frees what it was made of. */
 export function createServable(
   identity: { readonly name: string; readonly version: bigint },
-  { runner, hooksShareTensors, hasHooks, hosts, needed, close }: ServableParts,
+  { runner, hooksShareTensors, hasHooks, memoryBytes, hosts, needed, close }: ServableParts,
 ): Servable {
   const { name, version } = identity;
   const requests = new RequestCounter();
@@ -73,6 +76,7 @@ export function createServable(
     name,
     version,
     hooksShareTensors,
+    memoryBytes,
     leases: new LeaseCount(),
     requests,
     drivers: hosts.map(({ facts }) => facts.driver),

@@ -1,6 +1,7 @@
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
 import { recordedRequests } from "../../src/protocols/recorded-requests.ts";
 import type { LoadOptions } from "../../src/repository/load-servable.ts";
+import { ModelMemory } from "../../src/serving/model-memory.ts";
 
 const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
 
@@ -8,5 +9,6 @@ const remote = { predict: () => Promise.reject(new Error("no remote in this test
 export function loadOptions(log: Logger = createSilentLogger()): LoadOptions {
   const thread = { hookTimeoutMs: 0, stallMs: 0, memoryMb: 512, inspect: false };
   const recorded = recordedRequests(1024 * 1024);
-  return { remote, log, workers: 1, instances: 1, modelStallMs: 0, thread, recorded };
+  const memory = new ModelMemory({ maxBytes: 0, isChecked: false });
+  return { remote, memory, log, workers: 1, instances: 1, modelStallMs: 0, thread, recorded };
 }

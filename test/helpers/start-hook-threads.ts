@@ -8,6 +8,7 @@ import { loadServable } from "../../src/repository/load-servable.ts";
 import type { ModelOptions } from "../../src/repository/model-options.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
+import { loadOptions } from "./load-options.ts";
 import { plain, run } from "./run-pipeline.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -20,8 +21,6 @@ export interface HookThreadsOptions {
   readonly memoryMb?: number;
   readonly log?: Logger;
 }
-
-const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
 
 /** Starts hook threads with the given hook file; ends them when the test ends. */
 export async function startHookThreads(source: string, options: HookThreadsOptions = {}): Promise<Servable> {
@@ -39,7 +38,7 @@ export async function startReloadable(
   const thread = { hookTimeoutMs, stallMs, memoryMb, inspect: false };
   const { servable } = await loadServable(
     { name: "default", version: 1n, stages, hooks: file, options: {} },
-    { workers, instances: 1, modelStallMs: 0, thread, remote, log },
+    { ...loadOptions(log), workers, thread },
   );
   onTestFinished(() => servable.close());
   return { servable, file };

@@ -2,6 +2,7 @@ import { createSilentLogger } from "../../src/observability/logger.ts";
 import type { ServableSource } from "../../src/repository/load-servable.ts";
 import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";
 import { type ManagerOptions, ModelManager } from "../../src/serving/model-manager.ts";
+import { ModelMemory } from "../../src/serving/model-memory.ts";
 import { loadPipeline } from "../helpers/run-pipeline.ts";
 
 const OPTIONS: ManagerOptions = {
@@ -12,6 +13,7 @@ const OPTIONS: ManagerOptions = {
   strictReadiness: false,
   allowLabelsForUnavailable: false,
   idleUnloadMs: 0,
+  memory: new ModelMemory({ maxBytes: 0, isChecked: false }),
   log: createSilentLogger(),
 };
 

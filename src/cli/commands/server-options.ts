@@ -48,6 +48,8 @@ function loading(settings: Settings<"serve">): Partial<ServerOptions> {
   return {
     loadThreads: settings.loadThreads,
     idleUnloadMs: settings.idleUnload * 1000,
+    modelMemoryBytes: settings.modelMemory,
+    memoryCheck: settings.memoryCheck,
     loadTimeoutMs: settings.loadTimeout * 1000,
     loadRetries: settings.loadRetries,
     loadRetryMs: settings.loadRetryInterval * 1000,

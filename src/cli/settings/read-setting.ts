@@ -42,7 +42,7 @@ export function readSetting(setting: Setting, given: GivenText): string | number
         ? Number.parseFloat(text)
         : refuse(given, "a number of seconds, for example 25 or 0.5");
     case "bytes":
-      return readBytes(given);
+      return setting.isMemory ? readMemory(given) : readBytes(given);
     case "command":
       return splitCommand(text) ?? refuse(given, "a program with its arguments, every quote closed");
     case "list":
@@ -71,16 +71,25 @@ function splitList(text: string, separator: string): readonly string[] {
 }
 
 /** Everybody means powers of two when limiting messages, so `MB` and `MiB` are the same. */
-const UNITS: Readonly<Record<string, number>> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+const UNITS: Readonly<Record<string, number>> = { "": 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 };
 
 /** gRPC takes the limit as a signed 32-bit number. */
 const MAX_BYTES = 2 ** 31 - 1;
 
+function readMemory(given: GivenText): number {
+  const bytes = bytesOf(given.text);
+  return Number.isSafeInteger(bytes) ? bytes : refuse(given, "a size such as 512MB or 8GiB, or 0");
+}
+
+/** Not a number for a text that is no size. */
+function bytesOf(text: string): number {
+  const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text.trim()) ?? [];
+  return digits === "" ? Number.NaN : Math.floor(Number(digits) * (UNITS[unit.toLowerCase()] ?? 1));
+}
+
 function readBytes(given: GivenText): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?$/i.exec(given.text.trim());
-  const [, digits = "", unit = ""] = match ?? [];
-  const bytes = Math.floor(Number(digits) * (UNITS[unit.toLowerCase()] ?? 1));
-  if (match !== null && bytes >= 1 && bytes <= MAX_BYTES) return bytes;
+  const bytes = bytesOf(given.text);
+  if (bytes >= 1 && bytes <= MAX_BYTES) return bytes;
   return refuse(given, `a size from 1 to ${MAX_BYTES} bytes, for example 268435456, 256MB or 1GiB`);
 }
 

@@ -94,6 +94,22 @@ export const REPOSITORY_SETTINGS = {
     details: "Such a model stays available, and the next request loads it again.",
     commands: SERVE,
   },
+  modelMemory: {
+    type: "bytes",
+    isMemory: true,
+    placeholder: "SIZE",
+    default: SERVER_DEFAULTS.modelMemoryBytes,
+    help: "maximum memory of all loaded models, such as 8GB; 0 disables",
+    details:
+      "Idle models are unloaded for others, the least recently used first, and loaded again by the next request. docs/models.md says how their sizes are known.",
+    commands: SERVE,
+  },
+  memoryCheck: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.memoryCheck,
+    help: "refuse to load models that exceed the free memory",
+    commands: SERVE,
+  },
   strictReadiness: {
     type: "boolean",
     default: SERVER_DEFAULTS.strictReadiness,

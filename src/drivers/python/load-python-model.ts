@@ -5,6 +5,7 @@ import { frameworkPythons } from "../../runtimes/python.ts";
 import type { DriverHost, Model } from "../driver.ts";
 import type { PythonHostOptions } from "./host-options.ts";
 import { parseNames, parseSpecs } from "./parse-specs.ts";
+import { processMemory } from "./process-memory.ts";
 import { createPythonModel, type LoadedFacts } from "./python-model.ts";
 import { PythonProcess } from "./python-process.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
@@ -48,7 +49,9 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
   const again = async () => (await start(python)).process;
   const others = await startAll(source.options.processes - 1, again, first.process);
   const processes = [first.process, ...others].map((process) => new SupervisedProcess(process, again, log));
-  return createPythonModel(source.framework.name, processes, first.loaded);
+  const size = await processMemory(first.process.pid);
+  const memory = size !== undefined && { memoryBytes: size * processes.length };
+  return { ...createPythonModel(source.framework.name, processes, first.loaded), ...memory };
 }
 
 /** Before an interpreter is started, which takes seconds. */

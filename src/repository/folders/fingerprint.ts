@@ -10,6 +10,8 @@ export interface Fingerprint {
   /** Time of the last change of a file, in milliseconds since 1970, by the clock of its disk. */
   readonly changedMs: number;
   readonly files: number;
+  /** Size of all files together. */
+  readonly bytes: number;
 }
 
 /** Files of one version that are looked at; whoever changes others of a larger one must ask for a reload. */
@@ -31,6 +33,7 @@ class Walk {
   readonly #seen = new Set<string>();
   #changedMs = 0;
   #files = 0;
+  #bytes = 0;
 
   async folder(path: string, { dev, ino }: Stats, depth: number): Promise<void> {
     const identity = `${dev}:${ino}`;
@@ -60,7 +63,7 @@ class Walk {
   }
 
   finish(): Fingerprint {
-    return { text: this.#hash.digest("base64url"), changedMs: this.#changedMs, files: this.#files };
+    return { text: this.#hash.digest("base64url"), changedMs: this.#changedMs, files: this.#files, bytes: this.#bytes };
   }
 
   #add(path: string, stats: Stats | string): void {
@@ -68,7 +71,9 @@ class Walk {
     const facts = typeof stats === "string" ? stats : `${stats.size} ${stats.mtimeMs} ${stats.ino}`;
     this.#hash.update(`${path}\0${facts}\0`);
     // Unlike the time of modification nobody sets this one: a copy that keeps times is seen too.
-    if (typeof stats !== "string") this.#changedMs = Math.max(this.#changedMs, stats.ctimeMs);
+    if (typeof stats === "string") return;
+    this.#changedMs = Math.max(this.#changedMs, stats.ctimeMs);
+    this.#bytes += stats.size;
   }
 }
 

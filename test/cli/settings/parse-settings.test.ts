@@ -37,6 +37,8 @@ describe("without flags", () => {
       model: [],
       modelRepository: [],
       config: [],
+      memoryCheck: true,
+      modelMemory: 0,
       modelControl: "poll",
       loadModel: [],
       pollInterval: 1,
@@ -101,6 +103,7 @@ describe("flags", () => {
   test("are read by their types", () => {
     const { settings } = serve("--port 0 --http-enable --max-message-bytes 1GiB --drain-timeout 0.5".split(" "));
     expect(settings).toMatchObject({ port: 0, httpEnable: true, maxMessageBytes: 2 ** 30, drainTimeout: 0.5 });
+    expect(serve(["--model-memory", "1.5TB"]).settings).toMatchObject({ modelMemory: 1.5 * 2 ** 40 });
   });
 
   test("collect every -o, also in its joined and long forms", () => {
@@ -212,6 +215,7 @@ describe("what cannot be meant", () => {
     ["a negative port", ["--port=-1"], '--port is "-1"'],
     ["a size without number", ["--max-message-bytes", "MB"], '--max-message-bytes is "MB"; expected a size'],
     ["a size beyond what gRPC counts", ["--max-message-bytes", "2GiB"], "expected a size from 1 to 2147483647 bytes"],
+    ["a memory that is no size", ["--model-memory", "much"], '--model-memory is "much"; expected a size such as 512MB'],
     ["a duration with a foreign unit", ["--drain-timeout", "1m"], "expected a number of seconds"],
     ["a misspelt choice", ["--log-level", "wran"], 'Did you mean "warn"?'],
     ["a boolean that is none", ["--http-enable", "maybe"], '--http-enable is "maybe"; expected true or false.'],

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import type { FreeMemory } from "../../src/limits/free-memory.ts";
+import { type MemoryShare, ModelMemory } from "../../src/serving/model-memory.ts";
+
+const MB = 2 ** 20;
+const needs = (megabytes: number, signal?: AbortSignal) => ({ what: "Version 1 of m", bytes: megabytes * MB, signal });
+
+/** A limit for some models, those that were unloaded, in order, and how to load one. */
+function limited(maxMegabytes: number, free?: FreeMemory) {
+  const memory = new ModelMemory({ maxBytes: maxMegabytes * MB, isChecked: true, free: async () => free });
+  const unloaded: string[] = [];
+  const load = async (name: string, megabytes: number, lastUse: number, isIdle = true) => {
+    const share = await memory.reserve({ what: name, bytes: megabytes * MB });
+    await share.loaded(megabytes * MB);
+    return add({ name, megabytes, lastUse, isIdle, share });
+  };
+  const add = (given: { name: string; megabytes: number; lastUse: number; isIdle: boolean; share: MemoryShare }) => {
+    const one = {
+      ...given,
+      memoryBytes: given.megabytes * MB,
+      unload: async () => {
+        memory.delete(one);
+        unloaded.push(one.name);
+        one.share.release();
+      },
+    };
+    memory.add(one);
+    return one;
+  };
+  return { memory, unloaded, load };
+}
+
+describe("a model that is to be loaded", () => {
+  it("has those unloaded that were not used for longest, and no more of them than it needs", async () => {
+    const { memory, unloaded, load } = limited(100);
+    await load("old", 30, 2);
+    await load("oldest", 30, 1);
+    await load("new", 40, 3);
+    await memory.reserve(needs(50));
+    expect(unloaded).toEqual(["oldest", "old"]);
+  });
+
+  it("waits for what is in use, and unloads nothing in vain meanwhile", async () => {
+    const { memory, unloaded, load } = limited(100);
+    const busy = await load("busy", 80, 1, false);
+    await load("idle", 10, 2);
+    const share = memory.reserve(needs(50));
+    await load("other", 10, 3);
+    expect(unloaded).toEqual([]);
+    busy.isIdle = true;
+    await share;
+    expect(unloaded).toEqual(["busy"]);
+  });
+
+  it("waits no longer than its load", async () => {
+    const { memory, load } = limited(100);
+    await load("busy", 80, 1, false);
+    await expect(memory.reserve(needs(50, AbortSignal.timeout(30)))).rejects.toMatchObject({ name: "AbortError" });
+  });
+
+  it("is refused where it is larger than all may be together, or turns out to be", async () => {
+    const { memory } = limited(100);
+    const text = "Version 1 of m needs about 101 MB, and all models together may have 100 MB (--model-memory)";
+    await expect(memory.reserve(needs(101))).rejects.toThrow(text);
+    const share = await memory.reserve(needs(1));
+    await expect(share.loaded(101 * MB)).rejects.toThrow(text);
+    share.release();
+    await memory.reserve({ what: "other", bytes: 100 * MB });
+  });
+
+  it("counts as much as it took the last time", async () => {
+    const { memory, unloaded, load } = limited(100);
+    const share = await memory.reserve(needs(1));
+    await share.loaded(60 * MB);
+    share.release();
+    await load("other", 50, 1);
+    await memory.reserve(needs(1));
+    expect(unloaded).toEqual(["other"]);
+  });
+
+  it("is refused where the machine has less free, with numbers", async () => {
+    const { memory } = limited(0, { bytes: 3 * MB, of: "this container" });
+    await memory.reserve(needs(3)).then((share) => share.release());
+    await expect(memory.reserve(needs(4))).rejects.toMatchObject({
+      code: "resource_exhausted",
+      message: expect.stringMatching(/needs about 4 MB, and this container has 3 MB free; .*--memory-check=false/),
+    });
+  });
+
+  it("waits for loads under way before it is refused, since what they take is not known yet", async () => {
+    const free = { bytes: 10 * MB, of: "this machine" as const };
+    const { memory } = limited(0, free);
+    const first = await memory.reserve({ what: "first", bytes: 8 * MB });
+    const second = memory.reserve(needs(4));
+    free.bytes = 5 * MB;
+    await first.loaded(5 * MB);
+    await second;
+  });
+
+  it("shares the room with others that come at the same time", async () => {
+    const { memory } = limited(100);
+    const shares = [1, 2, 3].map(() => memory.reserve(needs(50)));
+    const [first] = await Promise.all([shares[0], shares[1]]);
+    let isThird = false;
+    void shares[2]?.then(() => {
+      isThird = true;
+    });
+    await memory.reserve(needs(0));
+    expect(isThird).toBe(false);
+    first?.release();
+    await shares[2];
+  });
+});
