@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
+import { splitBinary } from "./metadata-headers.ts";
 
 /** Headers of the call itself, which are no metadata. */
 const CALL_HEADERS: ReadonlySet<string> = new Set([
@@ -40,9 +41,8 @@ export function readCallHeaders(headers: IncomingHttpHeaders): CallHead {
 
 /** Clients may leave the padding out. */
 function toPaddedBase64(values: string): string {
-  return values
-    .split(",")
-    .map((value) => Buffer.from(value, "base64").toString("base64"))
+  return splitBinary(values)
+    .map((bytes) => bytes.toString("base64"))
     .join(", ");
 }
 

@@ -1,22 +1,12 @@
 import type { OutgoingHttpHeaders } from "node:http2";
+import { MESSAGE_HEADERS } from "../net/message-headers.ts";
 
-/** Headers that belong to one connection or one message, never to be passed on. */
-const TRANSPORT_KEYS: ReadonlySet<string> = new Set([
+/** Headers of requests that HTTP/2 and gRPC clients set themselves. */
+const CLIENT_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
-  "connection",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "date",
   "host",
   "http2-settings",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
   "user-agent",
 ]);
 
@@ -26,7 +16,8 @@ const LEGAL_VALUE = /^[\x20-\x7e]*$/;
 
 /** Checks that metadata of this lower-case name may be sent: gRPC sets, or forbids, the others itself. */
 export function isSendable(name: string): boolean {
-  return !TRANSPORT_KEYS.has(name) && !name.startsWith("grpc-") && !name.startsWith(":");
+  if (MESSAGE_HEADERS.has(name) || CLIENT_HEADERS.has(name)) return false;
+  return !name.startsWith("grpc-") && !name.startsWith(":");
 }
 
 /**
@@ -38,8 +29,13 @@ export function toMetadataHeaders(metadata: Readonly<Record<string, string>>): O
   for (const [key, value] of Object.entries(metadata)) {
     const name = key.toLowerCase();
     if (!isSendable(name) || !LEGAL_NAME.test(name)) continue;
-    const text = name.endsWith("-bin") ? Buffer.from(value, "base64").toString("base64") : value;
-    if (LEGAL_VALUE.test(text)) headers[name] = text;
+    if (name.endsWith("-bin")) headers[name] = splitBinary(value).map((bytes) => bytes.toString("base64"));
+    else if (LEGAL_VALUE.test(value)) headers[name] = value;
   }
   return headers;
+}
+
+/** The values of a `-bin` name: base64 with commas between, its padding left out or not (PROTOCOL-HTTP2.md). */
+export function splitBinary(values: string): Buffer[] {
+  return values.split(",").map((value) => Buffer.from(value, "base64"));
 }

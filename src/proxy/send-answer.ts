@@ -1,22 +1,8 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
 import { TurnUse, turns } from "../limits/turns.ts";
+import { MESSAGE_HEADERS } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpAnswer } from "./http-route.ts";
-
-/** Headers that belong to the connection or the body: no hook may set them. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  "connection",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "date",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** The largest piece of an answer that is written at once, in bytes. */
 const SLICE_BYTES = 128 * 1024;
@@ -69,7 +55,7 @@ export function answerBytes({ body, rest }: HttpAnswer): number {
 }
 
 function isSendable(name: string, value: string): boolean {
-  if (OWN_HEADERS.has(name.toLowerCase()) || name.startsWith(":")) return false;
+  if (MESSAGE_HEADERS.has(name.toLowerCase()) || name.startsWith(":")) return false;
   try {
     validateHeaderName(name);
     validateHeaderValue(name, value);

@@ -1,5 +1,5 @@
 import { Metadata } from "@grpc/grpc-js";
-import { isSendable } from "../grpc/metadata-headers.ts";
+import { isSendable, splitBinary } from "../grpc/metadata-headers.ts";
 
 /** Metadata as text by lower-case name: several values of one name joined with a comma, values of `-bin` names in base64. */
 export function fromMetadata(metadata: Metadata): Record<string, string> {
@@ -26,7 +26,9 @@ export function withoutTransport(record: Readonly<Record<string, string>>): Reco
 
 function addIfLegal(metadata: Metadata, key: string, value: string): void {
   try {
-    metadata.set(key, key.toLowerCase().endsWith("-bin") ? Buffer.from(value, "base64") : value);
+    const values = key.toLowerCase().endsWith("-bin") ? splitBinary(value) : [value];
+    metadata.remove(key);
+    for (const each of values) metadata.add(key, each);
   } catch {
     // A hook's header that HTTP/2 cannot carry (a line break, a letter outside ASCII) must not cost the whole answer.
   }

@@ -48,7 +48,7 @@ describe("a request", () => {
   it("brings its metadata, its id and its deadline, and its answer takes metadata back", async () => {
     const service = new ScriptedService((request) => ({
       ...echo(request),
-      metadata: { "x-answer": "yes", "x-raw-bin": "AP8=", connection: "close", "grpc-status": "9" },
+      metadata: { "x-answer": "yes", "x-raw-bin": "AP8=, AA==", connection: "close", "grpc-status": "9" },
     }));
     const client = connect((await serve(service)).address);
     const sent = Date.now();
@@ -58,7 +58,7 @@ describe("a request", () => {
     expect(request).toMatchObject({ id: "id-7", metadata: { "x-tag": "a" }, model: "", signature: "" });
     expect(Math.abs(request.deadline! - sent - 60_000)).toBeLessThan(2000);
     expect(answer.metadata.get("x-answer")).toEqual(["yes"]);
-    expect(answer.metadata.get("x-raw-bin")).toEqual([Buffer.from([0, 255])]);
+    expect(answer.metadata.get("x-raw-bin")).toEqual([Buffer.from([0, 255]), Buffer.from([0])]);
   });
 
   it("without an id gets one of its own, and without a deadline none", async () => {

@@ -13,7 +13,7 @@ it("reads metadata as text: lower-case names, several values joined, binary ones
 });
 
 it("writes what it reads", () => {
-  const record = { "x-tag": "a", "x-data-bin": "AP8=" };
+  const record = { "x-tag": "a", "x-data-bin": "AP8=, AA==" };
   expect({ ...fromMetadata(toMetadata(record)) }).toEqual(record);
 });
 
