@@ -5,10 +5,10 @@ import { CancelSource } from "../async/cancel-source.ts";
 import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
+import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { readCallHeaders } from "./call-headers.ts";
-import { logFailure } from "./call-log.ts";
 import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
 import type { CallInfo } from "./grpc-route.ts";
 import type { MessageClock } from "./message-clock.ts";
@@ -86,7 +86,7 @@ export abstract class GrpcCall extends ListMember {
       const { source: signal, memory } = this;
       await this.answer({ id: record.id, metadata, deadline, signal, memory, record }, encoding);
     } catch (reason) {
-      logFailure(reason, { rpc: this.path, record }, this.context.log);
+      logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);
       this.fail(reason);
     } finally {
       clearTimeout(timer);

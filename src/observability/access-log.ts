@@ -42,7 +42,7 @@ export class AccessLog {
     const fields = {
       ...record.fields(),
       ...outcome,
-      path: withoutQuery(path).slice(0, MAX_PATH),
+      path: loggedPath(path),
       ...(isCut === true && { cut: true }),
       ...(messages !== undefined && { messages }),
       requestBytes,
@@ -55,7 +55,8 @@ export class AccessLog {
   }
 }
 
-function withoutQuery(url: string): string {
+/** The beginning of a URL as log lines have it: its query string may hold secrets. */
+export function loggedPath(url: string): string {
   const end = url.indexOf("?");
-  return end < 0 ? url : url.slice(0, end);
+  return url.slice(0, end < 0 ? MAX_PATH : Math.min(end, MAX_PATH));
 }

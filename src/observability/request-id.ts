@@ -24,3 +24,11 @@ function newId(): string {
   count++;
   return PREFIX + count.toString(16).padStart(12, "0");
 }
+
+/** Characters of an id that are logged. */
+const MAX_LOGGED = 200;
+
+/** The beginning of an id as log lines have it; clients choose ids. */
+export function loggedId(id: string): string {
+  return id.slice(0, MAX_LOGGED);
+}

@@ -1,6 +1,7 @@
 import type { LogFilter } from "./log-filter.ts";
 import type { LogLevel } from "./log-level.ts";
 import type { Logger } from "./logger.ts";
+import { loggedId } from "./request-id.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Level = Exclude<LogLevel, "silent">;
@@ -45,10 +46,10 @@ export class RequestLog implements Logger {
   }
 
   child(fields: Fields): Logger {
-    return this.#log.child({ requestId: this.#requestId, ...fields });
+    return this.#log.child({ requestId: loggedId(this.#requestId), ...fields });
   }
 
   #at(level: Level): Write {
-    return (message, fields) => this.#log[level](message, { requestId: this.#requestId, ...fields });
+    return (message, fields) => this.#log[level](message, { requestId: loggedId(this.#requestId), ...fields });
   }
 }

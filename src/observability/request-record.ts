@@ -1,8 +1,8 @@
 import type { ErrorCode } from "../errors.ts";
-import { requestIdOf } from "./request-id.ts";
+import { loggedId, requestIdOf } from "./request-id.ts";
 
-/** Characters of an id or a name that are logged; clients choose them. */
-const MAX_TEXT = 200;
+/** Characters of a model's name that are logged; clients choose them. */
+const MAX_NAME = 200;
 
 /** Time of each part of a request, in milliseconds; absent for a part that was not reached. */
 export interface RequestTimes {
@@ -103,8 +103,8 @@ export class RequestRecord {
   fields(): Readonly<Record<string, unknown>> {
     const { id, model, version } = this;
     return {
-      requestId: id.slice(0, MAX_TEXT),
-      ...(model !== "" && { model: model.slice(0, MAX_TEXT) }),
+      requestId: loggedId(id),
+      ...(model !== "" && { model: model.slice(0, MAX_NAME) }),
       ...(version !== undefined && { version: String(version) }),
     };
   }

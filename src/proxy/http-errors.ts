@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorRequestHandler } from "express";
-import { type ErrorCode, ServingError, STATUS } from "../errors.ts";
+import { ServingError, STATUS } from "../errors.ts";
+import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
 import { cutText } from "../text/cut-text.ts";
 import { RecordedRequest } from "./recorded-request.ts";
@@ -9,8 +10,6 @@ import { RecordedRequest } from "./recorded-request.ts";
 const LINGER_MS = 1000;
 /** Seconds after which a client may try again where the server has no room or restarts a thread. */
 const RETRY_AFTER_S = "1";
-/** Codes that are the server's fault, whose cause somebody should read. */
-const SERVER_FAULTS: readonly ErrorCode[] = ["internal", "unknown", "data_loss"];
 
 /** A refusal that HTTP has a status of its own for; all others are {@link ServingError}. */
 export class HttpError extends Error {
@@ -42,8 +41,11 @@ export interface FailedRequest {
 
 /** Answers with `{"error": message}` and the status of the error; the cause goes to the log only. */
 export function sendError(reason: unknown, { request, response, log }: FailedRequest): void {
-  const { status, message, headers } = toHttpError(reason);
-  logFailure(reason, status, { request, response, log });
+  const error = reason instanceof HttpError ? reason : ServingError.from(reason);
+  const { status, message, headers } = error instanceof HttpError ? error : toHttpError(error);
+  const { method, url: path = "" } = request;
+  const code = error instanceof HttpError ? undefined : error.code;
+  logFailure({ reason, code, record: RecordedRequest.recordOf(request), path, fields: { method, status } }, log);
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
@@ -64,9 +66,7 @@ export function errorBody(message: string): Buffer {
   return Buffer.from(JSON.stringify({ error: cutText(message) }, null, 4));
 }
 
-function toHttpError(reason: unknown): HttpError {
-  if (reason instanceof HttpError) return reason;
-  const { code, message } = ServingError.from(reason);
+function toHttpError({ code, message }: ServingError): HttpError {
   const headers = code === "unavailable" ? { "retry-after": RETRY_AFTER_S } : {};
   return new HttpError(STATUS[code].http, message, headers);
 }
@@ -84,17 +84,4 @@ function endUnread(body: Buffer, request: IncomingMessage, response: ServerRespo
     end();
   });
   request.resume();
-}
-
-function logFailure(reason: unknown, status: number, { request, log }: FailedRequest): void {
-  const { method, url } = request;
-  const about = () => ({ ...RecordedRequest.recordOf(request).fields(), method, url, status });
-  const error = reason instanceof HttpError ? undefined : ServingError.from(reason);
-  if (error !== undefined && SERVER_FAULTS.includes(error.code)) {
-    log.error("request failed", { ...about(), err: reason });
-  } else if (error?.code === "unavailable" && error.cause !== undefined) {
-    log.warn("request failed", { ...about(), err: reason });
-  } else if (log.filter?.writes("debug") !== false) {
-    log.debug("request refused", { ...about(), reason: (reason as Error).message });
-  }
 }

@@ -198,6 +198,17 @@ describe("what fails carries the request's id", () => {
     expect(await find({ msg: "request failed" })).toMatchObject({ requestId: "mine", model: "default", version: "1" });
   });
 
+  test("and of what the client chose no more than a beginning, without its query string", async () => {
+    const { post, find } = await start({ hooks });
+    const id = "i".repeat(1000);
+    await post(`/serving-proxy?key=secret`, "{}", { "x-request-id": id });
+    const requestId = id.slice(0, 200);
+    expect(await find({ msg: "from the hook" })).toMatchObject({ requestId });
+    const failed = await find({ msg: "request failed" });
+    expect(failed).toMatchObject({ requestId, method: "POST", path: "/serving-proxy", status: 500, code: "internal" });
+    expect(JSON.stringify(failed)).not.toContain("secret");
+  });
+
   test("over gRPC", async () => {
     const { server, find } = await start({ hooks });
     await infer(kserve(server.grpcAddress), { ...V2_MESSAGE, id: "mine" });

@@ -1,12 +1,12 @@
 import { CancelSource } from "../../async/cancel-source.ts";
 import { createDeferred } from "../../async/deferred.ts";
 import { ServingError, STATUS } from "../../errors.ts";
-import { logFailure } from "../../grpc/call-log.ts";
 import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
 import type { MemoryShare } from "../../limits/memory-budget.ts";
+import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
 import { cutText } from "../../text/cut-text.ts";
@@ -127,8 +127,9 @@ class InferStream {
       memory.setTo(answer.length);
       return answer;
     } catch (reason) {
-      logFailure(reason, { rpc: path, record }, this.#options.log);
       const error = ServingError.from(reason);
+      record.failedWith = error.code;
+      logFailure({ reason, code: error.code, record, path }, this.#options.log);
       if (metadata[REAL_STATUS] === "true") throw error;
       return encodeStreamError(cutText(error.message), id ?? requestIdOf(message));
     }
