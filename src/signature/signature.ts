@@ -23,6 +23,8 @@ export interface Signature {
   readonly suggestedInputs?: readonly LooseSpec[];
   /** Absent = not known before a request. */
   readonly outputs?: readonly TensorSpec[];
+  /** The API of TensorFlow Serving that the exporter meant it for; absent = predict. */
+  readonly method?: "predict" | "classify" | "regress";
 }
 
 /** One input or output. */

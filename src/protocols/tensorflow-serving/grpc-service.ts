@@ -11,6 +11,7 @@ import {
   PREDICT_NESTING,
   type PredictRequest,
 } from "./grpc-codec.ts";
+import { metadataMethod } from "./grpc-metadata.ts";
 import { modelServiceRoutes } from "./grpc-model-service.ts";
 import { checkSignature } from "./grpc-signature.ts";
 
@@ -23,6 +24,7 @@ export const PREDICT_PATH = `/${PREDICTION_SERVICE}/Predict`;
 export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
   routes: {
     [PREDICT_PATH]: { kind: "inference", method: predictMethod(service, options), nesting: PREDICT_NESTING },
+    [`/${PREDICTION_SERVICE}/GetModelMetadata`]: { kind: "read", method: metadataMethod(service), maxBytes: 64 * 1024 },
     ...modelServiceRoutes(service),
   },
 });

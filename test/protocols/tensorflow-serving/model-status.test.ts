@@ -1,24 +1,12 @@
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { credentials, makeClientConstructor, type ServiceDefinition, type ServiceError } from "@grpc/grpc-js";
-import { loadSync } from "@grpc/proto-loader";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import type { Server } from "../../../src/server/server.ts";
 import type { Plain } from "../../grpc/judge.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-
-const definitions = loadSync("tensorflow/serving/model_service.proto", {
-  includeDirs: [fileURLToPath(new URL("../../../proto", import.meta.url))],
-  keepCase: true,
-  longs: String,
-  enums: String,
-  defaults: true,
-});
-const service = definitions["tensorflow.serving.ModelService"] as ServiceDefinition;
-const ModelService = makeClientConstructor(service, "ModelService");
+import { connectService } from "./connect-service.ts";
 
 const OK = { error_code: "OK", error_message: "" };
 
@@ -43,18 +31,8 @@ async function get({ httpUrl }: Server, rest: string) {
   return [response.status, await response.text()] as const;
 }
 
-function connectTo({ grpcAddress }: Server) {
-  const client = new ModelService(grpcAddress, credentials.createInsecure());
-  onTestFinished(() => client.close());
-  return (method: string, request: Plain) =>
-    new Promise<Plain>((resolve, reject) => {
-      const done = (error: ServiceError | null, answer: Plain) => (error === null ? resolve(answer) : reject(error));
-      (client[method] as (...given: unknown[]) => void).call(client, request, done);
-    });
-}
-
 function connect(server: Server) {
-  const call = connectTo(server);
+  const call = connectService(server, "ModelService");
   return (model_spec?: Plain) => call("GetModelStatus", { model_spec });
 }
 
@@ -118,7 +96,7 @@ describe("a configuration that a client sends", () => {
 
   async function startOne() {
     const server = await startServer({ models: { old: { path: HALF } }, allowControl: "local", loadRetries: 0 });
-    const call = connectTo(server);
+    const call = connectService(server, "ModelService");
     const reload = (...config: Plain[]) =>
       call("HandleReloadConfigRequest", { config: { model_config_list: { config } } });
     const served = () => server.models().map(({ name, version, state }) => `${name} ${version} ${state}`);

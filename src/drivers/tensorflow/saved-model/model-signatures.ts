@@ -10,8 +10,6 @@ import { fromTensorProto, fromTensorShape } from "./tensor-proto.ts";
 export interface ModelSignature extends Signature {
   readonly inputs: readonly BoundTensor[];
   readonly outputs: readonly BoundTensor[];
-  /** Purpose by the exporter; absent where it named none that is known. */
-  readonly method?: "predict" | "classify" | "regress";
 }
 
 /** An input or output, and the tensor of the graph that it stands for. */

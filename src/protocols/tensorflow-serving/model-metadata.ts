@@ -1,0 +1,82 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { encodeMessage } from "../../codecs/protobuf/wire-writer.ts";
+import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
+import type { Dimension, LooseSpec, Signature, TensorSpec } from "../../signature/signature.ts";
+import { typeOfDType } from "./tensor-proto.ts";
+import { tensorProtoParts } from "./tensor-proto-writer.ts";
+
+/** The only field of a model's metadata that there is, and its message. */
+export const SIGNATURE_DEF = "signature_def";
+const SIGNATURE_MAP = "tensorflow.serving.SignatureDefMap";
+
+/**
+ * The metadata of a model in protobuf's JSON form: a tensorflow.serving.GetModelMetadataResponse whose SignatureDefMap stands
+ * where gRPC has it in an Any, as the original's REST API gives it. Throws as {@link InferenceService.acquire} does.
+ */
+export async function modelMetadata(service: InferenceService, ref: ModelRef): Promise<JsonObject> {
+  const { model, version, signatures } = await describe(service, ref);
+  const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+  const map = { signature_def: mapValues(signatures, (signature) => toSignatureDef(signature, decodeMessage)) };
+  return {
+    model_spec: { name: model, signature_name: "", version: String(version) },
+    // Through its bytes, so that all fields are there.
+    metadata: { [SIGNATURE_DEF]: decodeMessage(SIGNATURE_MAP, encodeAs(SIGNATURE_MAP, map)) },
+  };
+}
+
+/** The bytes of the same for gRPC. */
+export async function encodeModelMetadata(metadata: JsonObject): Promise<Buffer> {
+  const { encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+  const fields = metadata.metadata as Record<string, JsonObject>;
+  const anys = mapValues(fields, (map) => ({ "@type": `type.googleapis.com/${SIGNATURE_MAP}`, ...map }));
+  return encodeAs("tensorflow.serving.GetModelMetadataResponse", { ...metadata, metadata: anys });
+}
+
+async function describe(service: InferenceService, ref: ModelRef): Promise<ServableDescription> {
+  const lease = await service.acquire(ref);
+  lease.release();
+  return lease.description;
+}
+
+type Decode = (type: string, bytes: Uint8Array) => JsonObject;
+
+function toSignatureDef({ inputs, outputs, ...signature }: Signature, decode: Decode): JsonObject {
+  const defaults = (inputs ?? []).flatMap(({ name, default: value }) => (value ? [[name, value] as const] : []));
+  const toProto = (tensor: NonNullable<TensorSpec["default"]>) =>
+    decode("tensorflow.TensorProto", encodeMessage(tensorProtoParts(tensor, "typed")));
+  return {
+    inputs: toTensorInfos(inputs ?? suggested(signature)),
+    outputs: toTensorInfos(outputs ?? []),
+    method_name: `tensorflow/serving/${signature.method ?? "predict"}`,
+    defaults: mapValues(Object.fromEntries(defaults), toProto),
+  };
+}
+
+/** Inputs whose dtypes may not be known. */
+function suggested({ suggestedInputs, inputNames = [] }: Signature): readonly LooseSpec[] {
+  return suggestedInputs ?? inputNames.map((name) => ({ name }));
+}
+
+type Info = LooseSpec & Pick<TensorSpec, "nativeName">;
+
+function toTensorInfos(specs: readonly Info[]): JsonObject {
+  return Object.fromEntries(specs.map((spec) => [spec.name, toTensorInfo(spec)]));
+}
+
+function toTensorInfo({ name, dtype, shape, nativeName = name }: Info): JsonObject {
+  const dim = shape?.map((dimension) => ({ size: toSize(dimension) }));
+  return {
+    name: nativeName,
+    dtype: dtype === undefined ? "DT_INVALID" : typeOfDType(dtype).name,
+    tensor_shape: dim === undefined ? { unknown_rank: true } : { dim },
+  };
+}
+
+/** A range of sizes is an open one. */
+function toSize(dimension: Dimension): string {
+  return String(typeof dimension === "number" ? dimension : -1);
+}
+
+function mapValues<From, To>(record: Readonly<Record<string, From>>, to: (value: From) => To): Record<string, To> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, to(value)]));
+}

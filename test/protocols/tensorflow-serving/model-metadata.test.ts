@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { decodeMessage } from "../../../src/codecs/protobuf/proto-messages.ts";
+import type { Server } from "../../../src/server/server.ts";
+import type { Plain } from "../../grpc/judge.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { connectService } from "./connect-service.ts";
+
+const FIXTURES = "test/fixtures";
+const FIELDS = ["signature_def"];
+
+const start = () =>
+  startServer({
+    models: {
+      half: { path: `${FIXTURES}/models/half-plus-two.onnx` },
+      graph: { path: `${FIXTURES}/tensorflow/defaults`, options: { engine: "portable" } },
+      any: { driver: "null" },
+    },
+  });
+
+/** The signatures over gRPC, after the same came over HTTP. */
+async function signaturesOf(server: Server, name: string): Promise<Record<string, Plain>> {
+  const answer = await connectService(server, "PredictionService")("GetModelMetadata", {
+    model_spec: { name },
+    metadata_field: FIELDS,
+  });
+  expect(answer.model_spec).toMatchObject({ name, signature_name: "", version: { value: "1" } });
+  const { type_url, value } = (answer.metadata as Record<string, { type_url: string; value: Buffer }>).signature_def!;
+  expect(type_url).toBe("type.googleapis.com/tensorflow.serving.SignatureDefMap");
+  const map = decodeMessage("tensorflow.serving.SignatureDefMap", value);
+  const response = await fetch(`${server.httpUrl}/v1/models/${name}/metadata`);
+  expect(await response.json()).toEqual({
+    model_spec: { name, signature_name: "", version: "1" },
+    metadata: { signature_def: map },
+  });
+  return map.signature_def as Record<string, Plain>;
+}
+
+const shape = (...sizes: number[]) => ({
+  dim: sizes.map((size) => ({ size: String(size), name: "" })),
+  unknown_rank: false,
+});
+
+describe("the metadata of a model", () => {
+  it("has the inputs and outputs of a model of any framework", async () => {
+    const floats = (name: string) => ({ name, dtype: "DT_FLOAT", tensor_shape: shape(-1) });
+    expect(await signaturesOf(await start(), "half")).toEqual({
+      serving_default: {
+        inputs: { x: floats("x") },
+        outputs: { y: floats("y") },
+        method_name: "tensorflow/serving/predict",
+        defaults: {},
+      },
+    });
+  });
+
+  it("has the graph's own names, and the defaults of inputs", async () => {
+    const { serving_default } = await signaturesOf(await start(), "graph");
+    const { inputs, defaults } = serving_default as { inputs: Record<string, Plain>; defaults: Record<string, Plain> };
+    expect(Object.values(inputs).map(({ name }) => name)).toContainEqual(expect.stringMatching(/:0$/));
+    expect(Object.keys(defaults).length).toBeGreaterThan(0);
+    for (const [name, value] of Object.entries(defaults)) expect(value.dtype).toBe(inputs[name]?.dtype);
+  });
+
+  it("has a signature without names where any are taken", async () => {
+    const nothing = { inputs: {}, outputs: {}, method_name: "tensorflow/serving/predict", defaults: {} };
+    expect(await signaturesOf(await start(), "any")).toEqual({ serving_default: nothing });
+  });
+
+  it.each([
+    [{ metadata_field: FIELDS }, "Missing ModelSpec"],
+    [{ model_spec: { name: "half" } }, "GetModelMetadataRequest must specify at least one metadata_field"],
+    [{ model_spec: { name: "half" }, metadata_field: ["graph"] }, "Metadata field graph is not supported"],
+    [{ model_spec: { name: "none" }, metadata_field: FIELDS }, "Servable not found for request: Latest(none)."],
+    [
+      { model_spec: { name: "half", version: { value: "7" } }, metadata_field: FIELDS },
+      "Servable not found for request: Specific(half, 7).",
+    ],
+  ])("is refused for %j with the original's text", async (request, text) => {
+    const call = connectService(await start(), "PredictionService");
+    await expect(call("GetModelMetadata", request)).rejects.toThrow(text);
+  });
+
+  it("is found by version and by label over HTTP, and not where there is none", async () => {
+    const { httpUrl } = await start();
+    const statusOf = async (rest: string) => (await fetch(`${httpUrl}/v1/models/${rest}/metadata`)).status;
+    expect(await Promise.all(["half/versions/1", "half/versions/2", "none"].map(statusOf))).toEqual([200, 404, 404]);
+    expect(await statusOf("half/labels/nix")).toBe(400);
+  });
+});
