@@ -50,6 +50,11 @@ export class ModelRepository {
     return new Set([...this.#sources.folders, ...this.#configs.flatMap(({ path }) => path ?? [])]);
   }
 
+  /** The description of a model as of the last look. */
+  describe(name: string): ModelConfig | undefined {
+    return this.#configs.find((config) => config.name === name);
+  }
+
   /**
    * Looks what should be served now. The first look throws what is wrong with the descriptions; later
    * ones log it and go on with what was. A model of which nothing can be listed never stops the others.

@@ -1,3 +1,4 @@
+import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 
@@ -9,6 +10,8 @@ export interface ModelSource {
   refresh(name: string): Promise<void>;
   /** Looks at all its models again; does nothing for what cannot change. */
   look(): Promise<void>;
+  /** The description of a model; undefined for one that it does not know, or describes in another way. */
+  describe(name: string): ModelConfig | undefined;
   /** Calls back no more. */
   stop(): void;
 }

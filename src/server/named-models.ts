@@ -1,4 +1,5 @@
 import { aspireModel } from "../repository/aspire-model.ts";
+import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { ModelSource } from "./model-source.ts";
@@ -53,6 +54,11 @@ export class NamedModels implements ModelSource {
 
   async look(): Promise<void> {
     for (const name of this.#options.keys()) await this.refresh(name);
+  }
+
+  describe(name: string): ModelConfig | undefined {
+    const options = this.#options.get(name);
+    return options && toModelConfig(name, options);
   }
 
   stop(): void {

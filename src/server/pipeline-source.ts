@@ -31,5 +31,7 @@ export class PipelineSource implements ModelSource {
 
   async look(): Promise<void> {}
 
+  describe(): undefined {}
+
   stop(): void {}
 }

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { ModelSources } from "../repository/config-sources.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import { ModelRepository } from "../repository/model-repository.ts";
@@ -25,6 +26,7 @@ export class RepositorySource implements ModelSource {
   readonly #sources: ModelSources;
   readonly #options: RepositorySourceOptions;
   readonly #wanted: Set<string> | undefined;
+  #repository: ModelRepository | undefined;
   #poll: RepositoryPoll | undefined;
   #aspire: Aspire = () => {};
   #models: readonly AspiredModel[] = [];
@@ -40,6 +42,7 @@ export class RepositorySource implements ModelSource {
     const { pollMs, log } = this.#options;
     const quietMs = Math.max(0, pollMs);
     const repository = new ModelRepository(this.#sources, { load, quietMs, log });
+    this.#repository = repository;
     this.#aspire = aspire;
     this.#poll = new RepositoryPoll(repository, {
       pollMs: quietMs,
@@ -63,6 +66,10 @@ export class RepositorySource implements ModelSource {
     if (this.#wanted === undefined || !this.#has(name)) return;
     this.#wanted.add(name);
     this.#tell();
+  }
+
+  describe(name: string): ModelConfig | undefined {
+    return this.#repository?.describe(name);
   }
 
   stop(): void {

@@ -1,15 +1,19 @@
 import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import { neededModels } from "../repository/model-options.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
+import type { UnloadOptions } from "../serving/inference-service.ts";
+import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { logState } from "../serving/log-state.ts";
 import { type LoadFailure, type ManagerOptions, ModelManager } from "../serving/model-manager.ts";
 import type { ModelSource } from "./model-source.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
+import { type OverriddenModel, overrideConfig, overrideFiles } from "./overrides.ts";
 
 /** Settings of loading. */
 export interface ServedModelsOptions {
@@ -26,6 +30,9 @@ export class ServedModels {
   readonly #named: NamedModels;
   readonly #options: ServedModelsOptions;
   readonly #aspired = new Map<ModelSource, readonly AspiredModel[]>();
+  /** Models as clients have described them, in place of those of the sources. */
+  readonly #overrides = new Map<string, OverriddenModel>();
+  #load: LoadOptions | undefined;
 
   /** Serves what the source says, and what is given to {@link load}. */
   constructor(source: ModelSource, options: ServedModelsOptions) {
@@ -41,6 +48,7 @@ export class ServedModels {
   /** Resolves once everything is loaded or has failed; rejects where nothing could be loaded, or anything could not with `failFast`. */
   async start(load: LoadOptions, isAlone: boolean): Promise<void> {
     const { log, failFast } = this.#options;
+    this.#load = load;
     // The failure of the only model is what the start rejects with.
     if (!isAlone) this.manager.onState(logState(log));
     for (const source of this.#sources) await source.start(load, (models) => this.#aspire(source, models));
@@ -58,7 +66,33 @@ export class ServedModels {
       this.#checkNeeds(name, options);
       this.#named.set(name, options);
     }
-    await this.manager.load(name);
+    await this.loadFor(name, undefined);
+  }
+
+  /** Loads a model for a client: as that describes it, or, without, as the sources do. One that does not load is described again as it was before by the sources. */
+  async loadFor(name: string, overrides: LoadOverrides | undefined): Promise<void> {
+    if (overrides === undefined) return this.manager.load(name, async () => this.#restore(name));
+    const given =
+      overrides.files.size > 0 ? await overrideFiles(name, overrides, this.#load as LoadOptions) : undefined;
+    let own = given;
+    try {
+      await this.manager.load(name, async () => {
+        own ??= await overrideConfig(this.#describe(name), overrides.config, this.#load as LoadOptions);
+        this.#overrides.get(name)?.remove();
+        this.#overrides.set(name, own);
+        this.#tell();
+      });
+    } catch (reason) {
+      if (own !== undefined && this.#overrides.get(name) === own) this.#drop(name);
+      else own?.remove();
+      throw reason;
+    }
+  }
+
+  /** Unloads a model for a client, and forgets how one has described it. */
+  async unload(name: string, options?: UnloadOptions): Promise<void> {
+    await this.manager.unload(name, options);
+    for (const each of [...this.#overrides.keys()]) if (this.manager.catalog.get(each)?.isUnloaded) this.#drop(each);
   }
 
   /** Serves these models in place of all others, whatever described them. */
@@ -67,6 +101,7 @@ export class ServedModels {
       source.stop();
       this.#aspired.delete(source);
     }
+    for (const name of [...this.#overrides.keys()]) this.#forget(name);
     await this.#named.replace(Object.fromEntries(models.map(({ name, ...options }) => [name, options])));
   }
 
@@ -79,6 +114,33 @@ export class ServedModels {
   async close(): Promise<void> {
     for (const source of this.#sources) source.stop();
     await this.manager.close();
+    for (const name of [...this.#overrides.keys()]) this.#forget(name);
+  }
+
+  /** The description of a model by its source; throws `not_found`. */
+  #describe(name: string): ModelConfig {
+    for (const source of this.#sources) {
+      const config = source.describe(name);
+      if (config !== undefined) return config;
+    }
+    this.manager.catalog.require(name);
+    throw invalidArgument(`the model ${name} has no folder of its own, whose configuration could be replaced`);
+  }
+
+  /** A model that the sources describe is served as they do. */
+  #restore(name: string): void {
+    if (this.#ofSources().some((model) => model.name === name)) this.#drop(name);
+  }
+
+  #drop(name: string): void {
+    if (!this.#overrides.has(name)) return;
+    this.#forget(name);
+    this.#tell();
+  }
+
+  #forget(name: string): void {
+    this.#overrides.get(name)?.remove();
+    this.#overrides.delete(name);
   }
 
   #checkNeeds(name: string, options: NamedModelOptions): void {
@@ -90,7 +152,16 @@ export class ServedModels {
 
   #aspire(source: ModelSource, models: readonly AspiredModel[]): void {
     this.#aspired.set(source, models);
-    this.manager.aspire([...this.#aspired.values()].flat());
+    this.#tell();
+  }
+
+  #tell(): void {
+    const described = this.#ofSources().filter(({ name }) => !this.#overrides.has(name));
+    this.manager.aspire([...described, ...Array.from(this.#overrides.values(), ({ model }) => model)]);
+  }
+
+  #ofSources(): AspiredModel[] {
+    return [...this.#aspired.values()].flat();
   }
 }
 

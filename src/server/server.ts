@@ -85,7 +85,9 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
     const reconfigure = (models: readonly DescribedModel[]) => served.reconfigure(models);
     const lookAgain = () => served.look();
     const limits = { maxCount, maxBytes, requestTimeoutMs };
-    const service = new LocalService(served.manager, { ...limits, reconfigure, lookAgain, log });
+    const load = served.loadFor.bind(served);
+    const unload = served.unload.bind(served);
+    const service = new LocalService(served.manager, { ...limits, reconfigure, lookAgain, load, unload, log });
     await served.start(toLoadOptions(choices, { remote, memory, own: service }), source instanceof PipelineSource);
     const opened = await openWires(service, { ...wires, memory: service.memory });
     return toServer({ wires: opened, service, served, closeModels, drainTimeoutMs });
@@ -127,7 +129,7 @@ function toServer({ wires, service, served, closeModels, drainTimeoutMs }: Serve
     stages: summarizeStages(manager.servables()[0]?.models ?? []),
     models: () => manager.statuses().map(toServedVersion),
     load: async (name, options) => served.load(name, checkedModel(name, options)),
-    unload: (name, options) => manager.unload(name, options),
+    unload: (name, options) => served.unload(name, options),
     onState: (listener) => manager.onState((status) => listener(toServedVersion(status))),
     exampleInputs: () => {
       example = Promise.resolve(manager.servables()[0]?.exampleInputs());

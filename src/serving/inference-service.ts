@@ -3,6 +3,7 @@ import type { Payload } from "../pipeline/payload.ts";
 import type { ChosenSignature } from "../signature/choose-signature.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
+import type { LoadOverrides } from "./load-overrides.ts";
 import type { ServableStatistics } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
 
@@ -23,7 +24,7 @@ export interface InferenceService {
    */
   statistics(): Promise<readonly NamedStatistics[]>;
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
-  load(model: string): Promise<void>;
+  load(model: string, overrides?: LoadOverrides): Promise<void>;
   /**
    * Takes no new requests for a model, finishes those under way and frees it, until it is loaded again. Throws `not_found` for an unknown
    * name, `failed_precondition` where other models need it and are not unloaded with it.

@@ -12,6 +12,7 @@ import type {
   ServableState,
   UnloadOptions,
 } from "./inference-service.ts";
+import type { LoadOverrides } from "./load-overrides.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { ManagedVersion } from "./managed-version.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
@@ -30,6 +31,10 @@ export interface LocalServiceOptions {
   readonly reconfigure?: (models: readonly DescribedModel[]) => Promise<void>;
   /** Looks again at what describes the models; absent = nothing does. */
   readonly lookAgain?: () => Promise<void>;
+  /** Loads a model as a client describes it, or as it is described without; absent = its description cannot change. */
+  readonly load?: (model: string, overrides: LoadOverrides | undefined) => Promise<void>;
+  /** Unloads a model, and forgets how a client has described it. */
+  readonly unload?: (model: string, options: UnloadOptions | undefined) => Promise<void>;
   readonly log: Logger;
 }
 
@@ -44,6 +49,8 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #log: Logger;
   readonly #reconfigure: LocalServiceOptions["reconfigure"];
   readonly #lookAgain: LocalServiceOptions["lookAgain"];
+  readonly #load: NonNullable<LocalServiceOptions["load"]>;
+  readonly #unload: NonNullable<LocalServiceOptions["unload"]>;
   readonly #readiness: Readiness;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
@@ -52,6 +59,9 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#reconfigure = reconfigure;
     this.#lookAgain = lookAgain;
     this.#manager = manager;
+    const { load = (name) => manager.load(name), unload = (name, scope) => manager.unload(name, scope) } = options;
+    this.#load = load;
+    this.#unload = unload;
     this.requestTimeoutMs = requestTimeoutMs;
     this.admission = new Admission(maxCount);
     this.memory = new MemoryBudget(maxBytes);
@@ -80,15 +90,16 @@ export class LocalService implements InferenceService, ServiceLimits {
     return Promise.all(named);
   }
 
-  async load(model: string): Promise<void> {
-    await this.#manager.load(model).catch((reason) => {
+  async load(model: string, overrides?: LoadOverrides): Promise<void> {
+    await this.#load(model, overrides).catch((reason) => {
       throw publicError(ServingError.from(reason));
     });
-    this.#log.info("a client loaded the model", { model });
+    const given = overrides && { files: [...overrides.files.keys()], config: overrides.config.length };
+    this.#log.info("a client loaded the model", { model, ...(given && { given }) });
   }
 
   async unload(model: string, options?: UnloadOptions): Promise<void> {
-    await this.#manager.unload(model, options);
+    await this.#unload(model, options);
     this.#log.info("a client unloaded the model", { model });
   }
 

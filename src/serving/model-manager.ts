@@ -75,10 +75,10 @@ export class ModelManager {
 
   /**
    * Loads a model's files as they are now, and those that it needs and that clients have unloaded. Throws `not_found` for an unknown name,
-   * and what the load was rejected with.
+   * and what the load was rejected with. `change` is called before the load begins, to change what should be served.
    */
-  async load(name: string): Promise<void> {
-    const { loaded } = await this.#beginLoad(name, false);
+  async load(name: string, change?: () => Promise<void>): Promise<void> {
+    const { loaded } = await this.#beginLoad(name, false, change);
     await loaded;
   }
 
@@ -146,9 +146,13 @@ export class ModelManager {
   }
 
   /** Begins to load a model, after those that it needs and that clients have unloaded. */
-  #beginLoad(name: string, isAlong: boolean): Promise<{ readonly loaded: Promise<void> }> {
+  #beginLoad(
+    name: string,
+    isAlong: boolean,
+    change?: () => Promise<void>,
+  ): Promise<{ readonly loaded: Promise<void> }> {
     return this.#turns.run(name, async () => {
-      await this.#look(name);
+      await this.#look(name, change);
       const model = this.catalog.require(name);
       model.isAlong = isAlong;
       for (const need of model.wantedNeeds) {
@@ -195,10 +199,11 @@ export class ModelManager {
     this.#check();
   }
 
-  async #look(name: string): Promise<void> {
+  async #look(name: string, change?: () => Promise<void>): Promise<void> {
     this.#held.push(name);
     try {
       await this.#refresh(name);
+      await change?.();
     } finally {
       this.#held.splice(this.#held.indexOf(name), 1);
     }

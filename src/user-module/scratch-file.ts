@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { failedPrecondition, reasonText } from "../errors.ts";
 
-/** A temporary file of this process, in a folder of its own. */
+/** A temporary file of this process, in a folder of its own, or such a folder. */
 export interface ScratchFile {
   readonly path: string;
   remove(): void;
@@ -16,11 +16,22 @@ const folders = new Set<string>();
  * Throws `failed_precondition` where the place for temporary files cannot be written.
  */
 export function createScratchFile(name: string, content: Uint8Array): ScratchFile {
-  try {
-    const folder = createFolder();
+  return inScratchFolder((folder) => {
     const path = join(folder, name);
     writeFileSync(path, content);
-    return { path, remove: () => removeFolder(folder) };
+    return path;
+  });
+}
+
+/** Makes an empty folder that nobody else may read, and that is removed as a {@link createScratchFile} is. */
+export function createScratchFolder(): ScratchFile {
+  return inScratchFolder((folder) => folder);
+}
+
+function inScratchFolder(fill: (folder: string) => string): ScratchFile {
+  try {
+    const folder = createFolder();
+    return { path: fill(folder), remove: () => removeFolder(folder) };
   } catch (cause) {
     const variable = process.platform === "win32" ? "TEMP" : "TMPDIR";
     throw failedPrecondition(

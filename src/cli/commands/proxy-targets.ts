@@ -45,7 +45,7 @@ export class ProxyTargets {
       acquire: (ref) => this.#lease(ref),
       index: () => this.#fixed.index(),
       statistics: () => this.#fixed.statistics(),
-      load: (model) => this.#fixed.load(model),
+      load: (model, overrides) => this.#fixed.load(model, overrides),
       unload: (model, options) => this.#fixed.unload(model, options),
       reconfigure: (models) => this.#fixed.reconfigure(models),
       lookAgain: () => this.#fixed.lookAgain(),

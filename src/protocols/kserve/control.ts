@@ -1,17 +1,17 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import type { LoadParameters } from "./load-request.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
 
-/** Loads a model anew (the model_repository extension); its files come from the command line, so parameters are refused. */
-export async function reloadModel(service: InferenceService, model: string, parameters: Parameters): Promise<void> {
-  const [name] = parameters.keys();
-  if (name !== undefined) {
-    throw new ServingError(
-      "invalid_argument",
-      `failed to load '${model}': the parameter '${name}' is not taken; the model is loaded as this server was started`,
-    );
-  }
-  await rename("load", model, service.load(model));
+/** Loads a model anew (the model_repository extension), with a configuration and files of the client's where it gives them. */
+export async function reloadModel(
+  service: InferenceService,
+  model: string,
+  { config, files }: LoadParameters,
+): Promise<void> {
+  if (config === undefined && files.size > 0)
+    throw invalidArgument("Load parameter 'config' must be specified for model file override");
+  await rename("load", model, service.load(model, config === undefined ? undefined : { config, files }));
 }
 
 /** Unloads a model once its requests are answered, and with `unload_dependents` those that need it, or came along with it; other parameters are ignored, as Triton does. */

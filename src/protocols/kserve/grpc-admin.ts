@@ -6,6 +6,7 @@ import type { UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
 import { reloadModel, unloadModel } from "./control.ts";
+import { decodeGrpcLoad } from "./load-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { modelConfig } from "./model-config.ts";
 import { modelMetadata } from "./model-metadata.ts";
@@ -39,10 +40,6 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   ModelConfig: async (request, { service }) => ({ config: modelConfig(await find(request, service)) }),
   ModelStatistics: async (request, { service }) => ({ model_stats: await modelStatistics(service, toRef(request)) }),
   RepositoryIndex: async ({ ready }, { service }) => ({ models: repositoryIndex(service, ready === true) }),
-  RepositoryModelLoad: async ({ model_name: model, parameters }, context) => {
-    await reloadModel(context.service, String(model), new Map(Object.entries(parameters as JsonObject)) as Parameters);
-    return {};
-  },
   RepositoryModelUnload: async ({ model_name: model, parameters }, context) => {
     await unloadModel(context.service, String(model), toControlParameters(parameters as JsonObject));
     return {};
@@ -71,8 +68,11 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   CudaSharedMemoryUnregister: async () => ({}),
 };
 
+/** The call whose message may hold whole models, which are never made JSON. */
+export const LOAD_CALL = "RepositoryModelLoad";
+
 /** Calls that change the server whatever they say. */
-const CONTROL_CALLS: ReadonlySet<string> = new Set(["RepositoryModelLoad", "RepositoryModelUnload"]);
+const CONTROL_CALLS: ReadonlySet<string> = new Set([LOAD_CALL, "RepositoryModelUnload"]);
 
 /** The kind of a call beside inference. */
 export function adminKind(name: string): CallKind {
@@ -80,15 +80,25 @@ export function adminKind(name: string): CallKind {
 }
 
 /** Their names. */
-export const ADMIN_CALL_NAMES: readonly string[] = Object.keys(ADMIN_CALLS);
+export const ADMIN_CALL_NAMES: readonly string[] = [...Object.keys(ADMIN_CALLS), LOAD_CALL];
 
 /** A call beside inference as a method over bytes; what reads its messages is loaded with the first one. */
 export function adminMethod(name: string, context: AdminContext): UnaryMethod {
+  if (name === LOAD_CALL) return loadMethod(context);
   const call = ADMIN_CALLS[name] as AdminCall;
   return async (message, _call, assertMay) => {
     const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
     const answer = await call(decodeMessage(`inference.${name}Request`, message), context, assertMay);
     return { message: frameBytes(encodeAs(`inference.${name}Response`, answer as JsonValue)), metadata: {} };
+  };
+}
+
+function loadMethod({ service }: AdminContext): UnaryMethod {
+  return async (message) => {
+    const { model, parameters } = decodeGrpcLoad(message);
+    await reloadModel(service, model, parameters);
+    // Its answer has no fields.
+    return { message: frameBytes(new Uint8Array(0)), metadata: {} };
   };
 }
 

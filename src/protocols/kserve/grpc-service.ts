@@ -2,7 +2,7 @@ import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { ADMIN_CALL_NAMES, adminKind, adminMethod } from "./grpc-admin.ts";
+import { ADMIN_CALL_NAMES, adminKind, adminMethod, LOAD_CALL } from "./grpc-admin.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, INFER_NESTING } from "./grpc-request.ts";
 import { frameInferResponse, frameInferResponseJob, isLargeResponse } from "./grpc-response.ts";
 import { inferStreamMethod } from "./grpc-stream.ts";
@@ -16,7 +16,11 @@ export const createKserveGrpc: CreateGrpcProtocol = (service, options) => {
   const context = { ...options, service };
   const pathOf = (name: string) => `/${KSERVE_SERVICE}/${name}`;
   const admin = ADMIN_CALL_NAMES.map((name) => {
-    const route = { kind: adminKind(name), method: adminMethod(name, context), maxBytes: LARGE_MESSAGE_BYTES };
+    const route = {
+      kind: adminKind(name),
+      method: adminMethod(name, context),
+      ...(name !== LOAD_CALL && { maxBytes: LARGE_MESSAGE_BYTES }),
+    };
     return [pathOf(name), route] as const;
   });
   return {

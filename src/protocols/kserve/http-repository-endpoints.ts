@@ -1,9 +1,12 @@
+import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { reloadModel, unloadModel } from "./control.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { readObject, toJson } from "./http-json.ts";
 import { toParameters } from "./http-request.ts";
+import { decodeHttpLoad, decodeHttpLoadJob, type LoadParameters } from "./load-request.ts";
 import { CONTROL_SCHEMAS, INDEX_SCHEMAS } from "./openapi-schemas.ts";
 import { repositoryIndex } from "./repository-index.ts";
 
@@ -25,8 +28,7 @@ export const REPOSITORY_ENDPOINTS: readonly KserveEndpoint[] = [
     summary: "Load a model anew",
     schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
-      const { parameters } = await readObject(call.exchange);
-      await reloadModel(call.service, call.model, toParameters(parameters));
+      await reloadModel(call.service, call.model, await readHttpLoad(call.exchange));
       return EMPTY;
     },
   },
@@ -44,6 +46,13 @@ export const REPOSITORY_ENDPOINTS: readonly KserveEndpoint[] = [
     },
   },
 ];
+
+async function readHttpLoad(exchange: HttpExchange): Promise<LoadParameters> {
+  const body = await exchange.readBody();
+  const { maxMessageBytes } = exchange;
+  if (body.length <= LARGE_MESSAGE_BYTES) return decodeHttpLoad(body, maxMessageBytes);
+  return exchange.decode(decodeHttpLoadJob, [body, maxMessageBytes], body);
+}
 
 async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
   const { ready = false } = await readObject(exchange);

@@ -14,11 +14,14 @@ import { toVersionPolicy } from "./version-policy-fields.ts";
 
 type Fields = FieldValues<typeof TRITON_FIELDS>;
 
+/** The folder of a model, whose name is the model's unless that is given. */
+type TritonSource = ConfigSource & { readonly name?: string };
+
 /** Reads Triton's config.pbtxt, which lies in the model's folder; undefined where the findings say why it is none. */
-export function readTriton(node: ConfigNode, source: ConfigSource): ModelConfig | undefined {
+export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig | undefined {
   const fields = readFields(node, TRITON_FIELDS, { ...source, whose: "The config.pbtxt" });
   if (fields === undefined) return undefined;
-  const name = basename(source.folder);
+  const { name = basename(source.folder) } = source;
   const driver = driverOf(fields);
   const refusal = refusalOf(fields, driver, name);
   return modelConfig({

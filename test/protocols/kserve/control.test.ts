@@ -59,7 +59,7 @@ describe("a model that is unloaded and loaded by its clients", () => {
     expect(await loaded).toEqual([200, ""]);
   });
 
-  it("is refused under another name, and with parameters that nobody reads", async () => {
+  it("is refused under another name, and with a configuration where it has no folder", async () => {
     const { send } = await start();
     const unknown = await send("/v2/repository/models/no/load", { method: "POST" });
     expect(unknown).toEqual([
@@ -68,7 +68,7 @@ describe("a model that is unloaded and loaded by its clients", () => {
     ]);
     const body = JSON.stringify({ parameters: { config: "{}" } });
     const refused = await send(`${MODEL}/load`, { method: "POST", body });
-    expect(refused).toEqual([400, expect.stringContaining("the parameter 'config' is not taken")]);
+    expect(refused).toEqual([400, expect.stringContaining("the model default has no folder of its own")]);
   });
 });
 

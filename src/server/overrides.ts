@@ -1,0 +1,57 @@
+import { invalidArgument } from "../errors.ts";
+import { aspireModel } from "../repository/aspire-model.ts";
+import type { ModelConfig } from "../repository/config/model-config.ts";
+import type { LoadOptions } from "../repository/load-servable.ts";
+import { readConfigOverride } from "../repository/overrides/read-override.ts";
+import { writeOverrideFiles } from "../repository/overrides/write-files.ts";
+import type { AspiredModel } from "../serving/aspired-model.ts";
+import type { LoadOverrides } from "../serving/load-overrides.ts";
+
+/** A model that is served as a client has described it. */
+export interface OverriddenModel {
+  readonly model: AspiredModel;
+  /** Removes the files that the client has given; what is loaded of them stays loaded. */
+  remove(): void;
+}
+
+/** Prepares a model whose files a client gives too; throws `invalid_argument` for what cannot be taken. */
+export async function overrideFiles(
+  name: string,
+  { config: json, files }: LoadOverrides,
+  load: LoadOptions,
+): Promise<OverriddenModel> {
+  assertName(name);
+  const folder = await writeOverrideFiles(files);
+  try {
+    const { config, warnings } = readConfigOverride(json, { name, folder: folder.path });
+    for (const warning of warnings) load.log.warn(warning, { model: name });
+    return { model: await aspireModel(config, load), remove: () => folder.remove() };
+  } catch (reason) {
+    folder.remove();
+    throw reason;
+  }
+}
+
+/** Describes a model anew whose own files are loaded; throws `invalid_argument` for what cannot be taken. */
+export async function overrideConfig(base: ModelConfig, json: string, load: LoadOptions): Promise<OverriddenModel> {
+  const { name, path } = base;
+  if (path === undefined) {
+    throw invalidArgument(`the model ${name} has no folder of its own, whose configuration could be replaced`);
+  }
+  const { config, warnings } = readConfigOverride(json, { name, folder: path });
+  for (const warning of warnings) load.log.warn(warning, { model: name });
+  return { model: await aspireModel({ ...config, ...partsBeside(base) }, load), remove: () => {} };
+}
+
+/** Parts of a model that no ModelConfig has. */
+function partsBeside({ hooks, labels, workers, threads, maxQueue, maxQueueBytes }: ModelConfig): Partial<ModelConfig> {
+  const parts = { hooks, labels, workers, threads, maxQueue, maxQueueBytes };
+  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
+}
+
+/** Throws, with Triton's texts, for a name that no model of a repository may have. */
+function assertName(name: string): void {
+  if (name.trim() === "") throw invalidArgument("Model name cannot be empty. Please enter a valid name to deploy.");
+  if (name !== ".." && !/[/\0]/.test(name)) return;
+  throw invalidArgument(`invalid model name '${name}', model name must not contain path traversal characters`);
+}
