@@ -6,13 +6,13 @@ export const PREFIX_BYTES = 5;
 /** A larger message stays where it is: copying a hundred megabytes would keep everybody else waiting. */
 const COPIED_BYTES = 64 * 1024;
 
-/** A message as gRPC sends it, not compressed, its prefix before it: in one buffer, or in several that make it in this order. */
+/** A message as gRPC sends it, its prefix before it: in one buffer, or in several that make it in this order. */
 export type FramedMessage = readonly Uint8Array[];
 
 /** A message made of parts. With `lends`, large values stay where they are, and must not change until they are sent. */
 export function frameParts(parts: readonly WirePart[], lends: boolean): FramedMessage {
   const pieces = encodePieces(parts, { lead: PREFIX_BYTES, lends });
-  writePrefix(pieces[0], framedBytes(pieces) - PREFIX_BYTES);
+  writePrefix(pieces[0], bytesOf(pieces) - PREFIX_BYTES);
   return pieces;
 }
 
@@ -29,7 +29,15 @@ export function frameBytes(message: Uint8Array): FramedMessage {
   return [framed];
 }
 
-/** The message without its prefix, in one buffer. */
+/** A message that is compressed already. */
+export function frameCompressed(pieces: readonly Uint8Array[]): FramedMessage {
+  const prefix = Buffer.allocUnsafe(PREFIX_BYTES);
+  writePrefix(prefix, bytesOf(pieces));
+  prefix[0] = 1;
+  return [prefix, ...pieces];
+}
+
+/** The message, not compressed, without its prefix, in one buffer. */
 export function unframe(framed: FramedMessage): Buffer {
   const [first, ...rest] = framed as readonly [Uint8Array, ...Uint8Array[]];
   const message = first.subarray(PREFIX_BYTES);
@@ -43,7 +51,7 @@ function writePrefix(framed: Buffer, bytes: number): void {
   framed.writeUInt32BE(bytes, 1);
 }
 
-function framedBytes(pieces: FramedMessage): number {
+function bytesOf(pieces: readonly Uint8Array[]): number {
   let bytes = 0;
   for (const { length } of pieces) bytes += length;
   return bytes;

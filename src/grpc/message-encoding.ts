@@ -1,17 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http2";
-import { createDeflate, createGzip } from "node:zlib";
 import { ServingError } from "../errors.ts";
+import { compress } from "../limits/compress.ts";
 import { type Compression, isCompression } from "../limits/inflate.ts";
-import { type FramedMessage, PREFIX_BYTES } from "./framed-message.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
+import { type FramedMessage, frameCompressed, PREFIX_BYTES } from "./framed-message.ts";
 
 /** The encodings of messages that the server reads and writes, as `grpc-accept-encoding` lists them. */
 export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
-
-const COMPRESSORS = { gzip: createGzip, deflate: createDeflate } as const;
-/** Smaller messages are sent as they are: compression saves less than it costs. */
-const MIN_BYTES = 256;
-/** Size of the pieces in which compressed bytes come; larger than zlib's own for fewer events. */
-const CHUNK_BYTES = 64 * 1024;
 
 /** Compression of a call's messages, in both directions; undefined = none. */
 export interface CallEncoding {
@@ -35,20 +30,14 @@ export function readEncoding(headers: IncomingHttpHeaders): CallEncoding {
   return { request: encoding, response: accepted.includes(encoding) ? encoding : undefined };
 }
 
-/** The message compressed, unless it is small. */
-export async function compressMessage(message: FramedMessage, compression: Compression): Promise<FramedMessage> {
-  const bytes = message.reduce((sum, piece) => sum + piece.length, 0);
-  if (bytes < MIN_BYTES) return message;
-  const stream = COMPRESSORS[compression]({ chunkSize: CHUNK_BYTES });
+/** The message compressed, unless it is small; `memory` counts the new bytes, beside those that it is made of. */
+export async function compressMessage(
+  message: FramedMessage,
+  compression: Compression,
+  memory: MemoryShare,
+): Promise<FramedMessage> {
   const [first, ...rest] = message as readonly [Uint8Array, ...Uint8Array[]];
-  for (const piece of [first.subarray(PREFIX_BYTES), ...rest]) stream.write(piece);
-  stream.end();
-  const pieces: Buffer[] = [];
-  for await (const piece of stream as AsyncIterable<Buffer>) pieces.push(piece);
-  const prefix = Buffer.of(1, 0, 0, 0, 0);
-  prefix.writeUInt32BE(
-    pieces.reduce((sum, piece) => sum + piece.length, 0),
-    1,
-  );
-  return [prefix, ...pieces];
+  const plain = [first.subarray(PREFIX_BYTES), ...rest];
+  const compressed = await compress(plain, compression, (bytes) => memory.grow(bytes));
+  return compressed === undefined ? message : frameCompressed(compressed);
 }

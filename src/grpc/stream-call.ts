@@ -45,7 +45,16 @@ export class StreamCall extends GrpcCall {
 
   async #write(message: FramedMessage): Promise<void> {
     const { response } = this.#encoding;
-    const framed = response === undefined ? message : await compressMessage(message, response);
+    if (response === undefined) return this.#send(message);
+    const memory = this.memory.split(0);
+    try {
+      await this.#send(await compressMessage(message, response, memory));
+    } finally {
+      memory.release();
+    }
+  }
+
+  async #send(framed: FramedMessage): Promise<void> {
     if (this.isOver) return;
     if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
     await this.#turn(() => this.#writer.write(framed));

@@ -29,7 +29,7 @@ export class UnaryCall extends GrpcCall {
     const message = reader.isCompressed ? await this.#inflate(received, encoding.request as Compression) : received;
     const { message: plain, metadata } = await this.#route.method(message, info, (kind) => this.assertMay(kind));
     const { response } = encoding;
-    const framed = response === undefined ? plain : await compressMessage(plain, response);
+    const framed = response === undefined ? plain : await compressMessage(plain, response, this.memory);
     if (this.isOver) return;
     const isRecycled = this.memory.isWireOnly && isPooled(received.length);
     this.memory.setTo(heldBytes(framed, received, isRecycled));

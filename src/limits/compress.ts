@@ -1,0 +1,30 @@
+import { createDeflate, createGzip } from "node:zlib";
+import type { Compression } from "./inflate.ts";
+
+const COMPRESSORS = { gzip: createGzip, deflate: createDeflate } as const;
+/** Below, compression makes an answer longer, or saves less than it costs. */
+const MIN_BYTES = 256;
+/** Size of the pieces in which compressed bytes come; larger than zlib's own for fewer turns. */
+const CHUNK_BYTES = 64 * 1024;
+
+/**
+ * The bytes of an answer compressed; undefined for one that is too small for that. `count` is told of all bytes as they are
+ * made, and throws where there is no room for them.
+ */
+export async function compress(
+  answer: readonly Uint8Array[],
+  how: Compression,
+  count: (bytes: number) => void,
+): Promise<Uint8Array[] | undefined> {
+  const bytes = answer.reduce((sum, piece) => sum + piece.length, 0);
+  if (bytes < MIN_BYTES) return undefined;
+  const stream = COMPRESSORS[how]({ chunkSize: CHUNK_BYTES });
+  for (const piece of answer) stream.write(piece);
+  stream.end();
+  const pieces: Uint8Array[] = [];
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    count(piece.length);
+    pieces.push(piece);
+  }
+  return pieces;
+}

@@ -1,0 +1,20 @@
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { frameBytes } from "../../src/grpc/framed-message.ts";
+import { compressMessage } from "../../src/grpc/message-encoding.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+
+const MESSAGE = randomBytes(100_000);
+
+test("an answer's compressed bytes count while they are made", async () => {
+  const memory = new MemoryBudget(1).open();
+  const framed = await compressMessage(frameBytes(MESSAGE), "gzip", memory);
+  expect(memory.bytes).toBe(framed.reduce((sum, piece) => sum + piece.length, -5));
+});
+
+test("an answer is not compressed where other requests leave no room", async () => {
+  const budget = new MemoryBudget(MESSAGE.length);
+  budget.open().grow(MESSAGE.length);
+  const compressing = compressMessage(frameBytes(MESSAGE), "gzip", budget.open());
+  await expect(compressing).rejects.toMatchObject({ code: "unavailable" });
+});
