@@ -29,7 +29,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "signature", mayImport: ["tensor"] },
   { folder: "codecs", mayImport: ["text", "tensor", "limits"], packages: ["yaml"] },
   { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
-  { folder: "codec-host", mayImport: ["text", "async", "tensor", "threads"] },
+  { folder: "codec-host", mayImport: ["text", "async", "limits", "tensor", "threads"] },
   { folder: "native", mayImport: ["text", "observability"], packages: ["koffi"] },
   {
     folder: "runtimes",

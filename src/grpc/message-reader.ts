@@ -14,6 +14,11 @@ export function tooSlow(timeoutMs: number): ServingError {
   );
 }
 
+/** The error for a message that claims more bytes than it may have, in the words of grpc-js. */
+export function tooLarge(bytes: number, maxBytes: number): ServingError {
+  return new ServingError("resource_exhausted", `Received message larger than max (${bytes} vs ${maxBytes})`);
+}
+
 /** Limits on a message, and sources of its memory. */
 export interface MessageLimits {
   readonly maxBytes: number;
@@ -130,8 +135,8 @@ export class MessageReader {
     this.#isCompressed = prefix[0] !== 0;
     if (this.#isCompressed && !mayBeCompressed) throw notCompressible();
     const length = prefix.readUInt32BE(1);
-    if (length <= maxBytes) return length;
-    throw new ServingError("resource_exhausted", `Received message larger than max (${length} vs ${maxBytes})`);
+    if (length > maxBytes) throw tooLarge(length, maxBytes);
+    return length;
   }
 
   /** Index of the first value that is not complete yet; 0 where none is seen. */

@@ -7,7 +7,7 @@ import { MessageArrival } from "../limits/message-arrival.ts";
 import { endFlood } from "./end-flood.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type MessageClock, Timed } from "./message-clock.ts";
-import { notCompressible, tooSlow } from "./message-reader.ts";
+import { notCompressible, tooLarge, tooSlow } from "./message-reader.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { PieceWatch } from "./piece-watch.ts";
 
@@ -126,9 +126,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   #expect(): void {
     const { maxBytes } = this.#limits;
     const bytes = Buffer.from(this.#pending.contents()).readUInt32BE(1);
-    if (bytes > maxBytes) {
-      throw new ServingError("resource_exhausted", `Received message larger than max (${bytes} vs ${maxBytes})`);
-    }
+    if (bytes > maxBytes) throw tooLarge(bytes, maxBytes);
     this.#neededBytes += bytes;
     this.#pending.expect(this.#neededBytes);
     this.#arrival.announce(this.#neededBytes);

@@ -1,3 +1,4 @@
+import { peekVarint } from "../codecs/protobuf/peek-varint.ts";
 import { WIRE } from "../codecs/protobuf/wire-reader.ts";
 
 /** The number of the field that holds a message, at each depth from the whole message down, on the way to its large values. */
@@ -11,30 +12,19 @@ export function payloadStart(head: Uint8Array, nesting: Nesting): number | undef
   let depth = 0;
   let at = 0;
   while (at < head.length) {
-    const tag = readVarint(head, at);
+    const tag = peekVarint(head, at);
     at = tag.end;
     const kind = tag.value & 7;
     if (kind === WIRE.bytes) {
-      const length = readVarint(head, at);
+      const length = peekVarint(head, at);
       at = length.end;
       if (length.value <= head.length - at) at += length.value;
       else if (tag.value >>> 3 === nesting[depth]) depth++;
       else return at;
-    } else if (kind === WIRE.varint) at = readVarint(head, at).end;
+    } else if (kind === WIRE.varint) at = peekVarint(head, at).end;
     else if (kind === WIRE.fixed32) at += 4;
     else if (kind === WIRE.fixed64) at += 8;
     else return undefined;
   }
   return undefined;
-}
-
-/** A varint's low 32 bits, and where it ends. */
-function readVarint(bytes: Uint8Array, start: number): { readonly value: number; readonly end: number } {
-  let value = 0;
-  let end = start;
-  for (let shift = 0; ; shift += 7) {
-    const byte = bytes[end++] ?? 0;
-    if (shift < 32) value |= (byte & 0x7f) << shift;
-    if (byte < 0x80) return { value: value >>> 0, end };
-  }
 }

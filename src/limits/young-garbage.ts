@@ -5,7 +5,8 @@ import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 /** Bytes that may be allocated before a collection. */
 const COLLECTED_BYTES = 4 * 1024 * 1024;
 
-type Collect = (options?: { readonly type: "minor" }) => void;
+/** V8's collector; without options it collects everything. */
+export type Collect = (options?: { readonly type: "minor" }) => void;
 
 let made = 0;
 let collect: Collect | undefined;
@@ -53,7 +54,7 @@ function collector(): Collect | undefined {
 }
 
 /** V8 gives its collector to contexts that are made while this flag is set; threads that start later must not get it. */
-function findCollector(): Collect {
+export function findCollector(): Collect {
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc");
   setFlagsFromString("--no-expose-gc");

@@ -1,3 +1,4 @@
+import { peekVarint } from "./peek-varint.ts";
 import { WIRE } from "./wire-reader.ts";
 
 /** Places in messages of one kind of the values that may be viewed without copying. */
@@ -43,15 +44,15 @@ class QuickLook {
     let largeValues = 0;
     for (let at = start; at < end; ) {
       if (this.#fieldsLeft-- === 0) return false;
-      const tag = this.#varint(at);
+      const tag = peekVarint(this.#message, at);
       const kind = tag.value & 7;
       at = tag.end;
-      if (kind === WIRE.varint) at = this.#varint(at).end;
+      if (kind === WIRE.varint) at = peekVarint(this.#message, at).end;
       else if (kind === WIRE.fixed32) at += 4;
       else if (kind === WIRE.fixed64) at += 8;
       else if (kind !== WIRE.bytes) return end - at <= LARGE_BYTES;
       else {
-        const length = this.#varint(at);
+        const length = peekVarint(this.#message, at);
         const field = { number: tag.value >>> 3, start: length.end, end: length.end + length.value };
         if (field.end > end) return true;
         if (depth === this.#places.nesting.length && length.value > LARGE_BYTES) largeValues++;
@@ -69,17 +70,6 @@ class QuickLook {
     if (isValue) return end - start <= LARGE_COPY_BYTES || (this.#message.byteOffset + start) % ALIGNMENT === 0;
     this.#otherLeft -= end - start;
     return this.#otherLeft >= 0;
-  }
-
-  /** A varint's low 32 bits, and where it ends. */
-  #varint(start: number): { readonly value: number; readonly end: number } {
-    let value = 0;
-    let end = start;
-    for (let shift = 0; ; shift += 7) {
-      const byte = this.#message[end++] ?? 0;
-      if (shift < 32) value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return { value: value >>> 0, end };
-    }
   }
 }
 
