@@ -1,26 +1,32 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
-import { codecs } from "../codec-host/codecs.ts";
-import type { Job } from "../codec-host/job.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import { codecs } from "./codecs.ts";
+import type { Job } from "./job.ts";
 
-/** For whom a message is decoded or encoded. */
+/** The call that a message belongs to. */
 interface JobCall {
   readonly signal: CancelSignal;
   readonly memory?: MemoryShare | undefined;
 }
 
-/** Memory of a decoded message, at most, as a multiple of its bytes. */
-const MAX_GROWTH = 32;
-const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
+/** A message to decode, and the most that may be made of it. */
+interface DecodeOptions extends JobCall {
+  readonly message: Uint8Array;
+  readonly maxBytes: number;
+  /** Memory of what is made of it, at most, as a multiple of its bytes. Default: that of protobuf. */
+  readonly growth?: number;
+}
 
-/** Decodes a message in a codec thread, to which its memory is transferred; `maxBytes` bounds what is made of it. */
-export function decodeInThread<Result>(
-  job: Job<[message: Uint8Array, maxBytes: number], Result>,
-  message: Uint8Array,
-  { signal, memory, maxBytes }: JobCall & { readonly maxBytes: number },
+const PROTOBUF_GROWTH = 32;
+
+/** Decodes a message in a codec thread, to which its memory is transferred. */
+export function decodeInThread<Args extends readonly unknown[], Result>(
+  job: Job<Args, Result>,
+  args: Args,
+  { message, maxBytes, growth = PROTOBUF_GROWTH, signal, memory }: DecodeOptions,
 ): Promise<Result> {
-  const scratchBytes = Math.min(MAX_GROWTH * message.length, maxBytes);
-  return codecs.run(job, [message, maxBytes], { transfer: new Set([message.buffer]), signal, memory, scratchBytes });
+  const scratchBytes = Math.min(growth * message.length, maxBytes);
+  return codecs.run(job, args, { transfer: new Set([message.buffer]), signal, memory, scratchBytes });
 }
 
 /** Encodes an answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
@@ -29,5 +35,5 @@ export function encodeInThread<Args extends readonly unknown[], Result>(
   args: Args,
   { signal, memory }: JobCall,
 ): Promise<Result> {
-  return codecs.run(job, args, { transfer: memory?.isWireOnly === true ? "owned" : NOTHING, signal, memory });
+  return codecs.run(job, args, { transfer: memory?.isWireOnly === true ? "owned" : undefined, signal, memory });
 }

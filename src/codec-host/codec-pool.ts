@@ -1,26 +1,19 @@
 import { availableParallelism } from "node:os";
 import type { CancelSignal } from "../async/cancel-source.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
 import { CodecWorker } from "./codec-worker.ts";
 import type { Job } from "./job.ts";
 import { fromJobMessage, toJobMessage } from "./job-message.ts";
 import type { MayTransfer } from "./move-views.ts";
 
-/** A count of the bytes that a job makes. */
-interface JobMemory {
-  /** Throws unless there is room for so many bytes now. */
-  check(bytes: number): void;
-  grow(bytes: number): void;
-  shrink(bytes: number): void;
-}
-
 /** Memory and time that a job may use. */
 export interface JobOptions {
-  /** Buffers of the arguments that the caller has no further use for. */
-  readonly transfer: MayTransfer;
+  /** Buffers of the arguments that the caller has no further use for. Default: none. */
+  readonly transfer?: MayTransfer | undefined;
   /** Ends the job when it aborts: it leaves the queue, or its thread is terminated. */
   readonly signal?: CancelSignal | undefined;
   /** Counts `scratchBytes` while the job runs. */
-  readonly memory?: JobMemory | undefined;
+  readonly memory?: Pick<MemoryShare, "check" | "grow" | "shrink"> | undefined;
   /** Largest number of bytes that the job may make. While others run, it waits until there is room for that. */
   readonly scratchBytes?: number;
 }
@@ -33,6 +26,7 @@ interface CodecPoolOptions {
   readonly idleMs?: number;
 }
 
+const NO_BUFFERS: ReadonlySet<ArrayBufferLike> = new Set();
 const MAX_THREADS = 4;
 const IDLE_MS = 30_000;
 /** Milliseconds that an abandoned job may go on: starting another thread costs about as much. */
@@ -100,7 +94,7 @@ export class CodecPool {
 
   async #do(task: Task): Promise<void> {
     const { job, args, options, resolve, reject } = task;
-    const { memory, transfer, scratchBytes = 0 } = options;
+    const { memory, transfer = NO_BUFFERS, scratchBytes = 0 } = options;
     const isCounted = fits(options);
     const worker = this.#takeWorker();
     this.#running.set(task, worker);

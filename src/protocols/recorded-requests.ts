@@ -28,14 +28,12 @@ async function readJson(body: Uint8Array, target: RecordedFor, maxBytes: number)
   const { model, signatures, signal } = target;
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const decoded = isLarge
-    ? await codecs.run(decodeRecordedJob, [body, toPlainSignatures(signatures), maxBytes], { transfer: NONE, signal })
+    ? await codecs.run(decodeRecordedJob, [body, toPlainSignatures(signatures), maxBytes], { signal })
     : decodeRecorded(body, signatures, maxBytes);
   if ("infer" in decoded) return toCheckedRequest(decoded.infer, { model, version: 0n, drivers: [], signatures });
   const { signature: name, inputs } = decoded.predict;
   return { signature: chooseSignature(name, signatures) ?? { name, spec: undefined }, inputs };
 }
-
-const NONE: ReadonlySet<ArrayBufferLike> = new Set();
 
 /** Decodes a request's JSON in the form that its content tells. */
 function decodeRecorded(body: Uint8Array, signatures: Signatures, maxBytes: number): DecodedJson {

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CancelSource } from "../async/cancel-source.ts";
-import { codecs } from "../codec-host/codecs.ts";
+import { decodeInThread, encodeInThread } from "../codec-host/codec-jobs.ts";
 import type { Job } from "../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
-import type { MayTransfer } from "../codec-host/move-views.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
@@ -69,13 +68,13 @@ export class HttpExchange {
     args: Args,
     body: Uint8Array,
   ): Promise<Result> {
-    const scratchBytes = Math.min(MAX_GROWTH * body.length, this.maxMessageBytes);
-    return this.#run(job, args, new Set([body.buffer]), scratchBytes);
+    const limits = { message: body, maxBytes: this.maxMessageBytes, growth: JSON_GROWTH };
+    return decodeInThread(job, args, { ...limits, signal: this.#cancel, memory: this.#memory });
   }
 
   /** Encodes a large answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
   encode<Args extends readonly unknown[], Result>(job: Job<Args, Result>, args: Args): Promise<Result> {
-    return this.#run(job, args, this.#memory.isWireOnly ? "owned" : NOTHING, 0);
+    return encodeInThread(job, args, { signal: this.#cancel, memory: this.#memory });
   }
 
   /** Counts an answer of so many bytes in place of what the request held; throws `unavailable` where there is no room. */
@@ -113,20 +112,10 @@ export class HttpExchange {
     this.record.received(body.length);
     return body;
   }
-
-  #run<Args extends readonly unknown[], Result>(
-    job: Job<Args, Result>,
-    args: Args,
-    transfer: MayTransfer,
-    scratchBytes: number,
-  ): Promise<Result> {
-    return codecs.run(job, args, { transfer, signal: this.#cancel, memory: this.#memory, scratchBytes });
-  }
 }
 
 /** Largest memory of objects, as a multiple of their text: `{},` is three bytes, the object 192. */
-const MAX_GROWTH = 64;
-const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
+const JSON_GROWTH = 64;
 
 /** Header with the milliseconds that a client waits; HTTP has no word of its own for gRPC's deadline. */
 const TIMEOUT_HEADER = "x-request-timeout-ms";

@@ -1,8 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { isMainThread } from "node:worker_threads";
 import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { decodeInThread } from "../codec-host/codec-jobs.ts";
 import { reasonText, ServingError } from "../errors.ts";
-import { decodeInThread } from "../grpc/codec-jobs.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { decodePredictJson, encodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
@@ -162,7 +162,9 @@ function decodeAnswer(
 ): PredictResponse | Promise<PredictResponse> {
   if (!isMainThread) return decodePredictResponse(message, maxBytes);
   const decoded = decodePredictResponseQuickly(message, maxBytes);
-  return decoded ?? decodeInThread(decodePredictResponseJob, message, { signal, memory, maxBytes });
+  return (
+    decoded ?? decodeInThread(decodePredictResponseJob, [message, maxBytes], { message, maxBytes, signal, memory })
+  );
 }
 
 /** An answer that cannot be read is not the client's fault. */

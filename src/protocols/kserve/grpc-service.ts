@@ -1,5 +1,5 @@
+import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { ADMIN_CALL_NAMES, adminKind, adminMethod, LOAD_CALL } from "./grpc-admin.ts";
@@ -36,7 +36,7 @@ function inferMethod(service: InferenceService, { maxMessageBytes: maxBytes }: G
   return async (message, call) => {
     const request =
       decodeInferRequestQuickly(message, maxBytes) ??
-      (await decodeInThread(decodeInferRequestJob, message, { ...call, maxBytes }));
+      (await decodeInThread(decodeInferRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
     const answer = await inferKserve(service, request, call);
     const { metadata } = answer;
     if (isLargeResponse(answer, request.encoding)) {

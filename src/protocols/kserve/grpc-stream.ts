@@ -1,7 +1,7 @@
 import { CancelSource } from "../../async/cancel-source.ts";
 import { createDeferred } from "../../async/deferred.ts";
+import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import { ServingError, STATUS } from "../../errors.ts";
-import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
@@ -120,7 +120,8 @@ class InferStream {
       let request = decodeInferRequestQuickly(message, maxBytes);
       // What goes to a thread is gone from here, and so is its id.
       if (request === undefined) id = requestIdOf(message);
-      request ??= await decodeInThread(decodeInferRequestJob, message, { signal: this.#source, memory, maxBytes });
+      const limits = { message, maxBytes, signal: this.#source, memory };
+      request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], limits);
       id = request.id;
       const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record };
       const answer = await this.#encode(await inferKserve(this.#service, request, call), request, call);

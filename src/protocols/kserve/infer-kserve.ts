@@ -138,7 +138,7 @@ async function answered(
     const count = readUnsigned(parameters, "classification") ?? 0;
     const labels = signature?.outputs?.find((spec) => spec.name === name)?.labels;
     const tensor = tensors[name] ?? missing(name);
-    const transfer = requested.length === 1 && call.memory?.isWireOnly === true ? "owned" : NOTHING;
+    const transfer = requested.length === 1 && call.memory?.isWireOnly === true ? "owned" : undefined;
     const value = count === 0 ? tensor : await classified(tensor, { name, count, labels }, { ...call, transfer });
     outputs.push(toOutput(name, value));
   }
@@ -152,8 +152,6 @@ interface Answering {
 
 /** Memory for the texts of one output's classes: half of the default for all requests together. */
 const MAX_CLASS_BYTES = 256 * 1024 * 1024;
-
-const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
 
 async function classified(tensor: Tensor, output: ClassifiedOutput, options: JobOptions): Promise<Tensor> {
   if (elementCount(tensor.shape) <= MANY_ELEMENTS) return classify(tensor, output, MAX_CLASS_BYTES);

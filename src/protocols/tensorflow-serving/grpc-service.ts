@@ -1,5 +1,5 @@
+import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import { ServingError } from "../../errors.ts";
-import { decodeInThread, encodeInThread } from "../../grpc/codec-jobs.ts";
 import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import {
@@ -35,7 +35,7 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
     const { maxMessageBytes: maxBytes } = options;
     const request =
       decodePredictRequestQuickly(message, maxBytes) ??
-      (await decodeInThread(decodePredictRequestJob, message, { ...call, maxBytes }));
+      (await decodeInThread(decodePredictRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
     const { spec } = request;
     call.record.model = spec.model;
     const answer = await infer(await service.acquire(spec), request, call);

@@ -14,7 +14,6 @@ const LOGS: ReadonlyMap<number, string> = new Map([
   [7, "predict_streamed_log"],
 ]);
 const REQUEST_TAG = (1 << 3) | WIRE.bytes;
-const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
 
 /**
  * Reads a PredictionLog as Predict reads its request, with the same checks and texts. Returns the name of a log of
@@ -30,7 +29,7 @@ export async function readPredictionLog(
   const { request: message } = log;
   const request =
     decodePredictRequestQuickly(message, maxBytes) ??
-    (await codecs.run(decodePredictRequestJob, [message, maxBytes], { transfer: NOTHING, signal }));
+    (await codecs.run(decodePredictRequestJob, [message, maxBytes], { signal }));
   const { inputs, outputFilter } = request;
   const signature = checkSignature(request, { model, version: 0n, drivers: [], signatures });
   return { signature, inputs, ...(outputFilter.length > 0 && { outputs: outputFilter }) };
