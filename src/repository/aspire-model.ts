@@ -23,7 +23,8 @@ export async function aspireModel(config: ModelConfig, options: LoadOptions): Pr
 export function failedModel({ name }: ModelConfig, reason: unknown): AspiredModel {
   const error = ServingError.from(reason);
   const load = () => Promise.reject(error);
-  return { name, versions: [{ version: FLAT_VERSION, fingerprint: `${FAILED}${error.message}`, load }] };
+  const fingerprint = `${FAILED}${error.message}`;
+  return { name, versions: [{ version: FLAT_VERSION, fingerprint, refusal: error, load }] };
 }
 
 const FAILED = "failed: ";

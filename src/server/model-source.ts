@@ -12,6 +12,8 @@ export interface ModelSource {
   look(): Promise<void>;
   /** The description of a model; undefined for one that it does not know, or describes in another way. */
   describe(name: string): ModelConfig | undefined;
+  /** The models that a client may have loaded, in addition to those that it says should be served. */
+  loadable(): readonly AspiredModel[];
   /** Calls back no more. */
   stop(): void;
 }

@@ -61,6 +61,10 @@ export class NamedModels implements ModelSource {
     return options && toModelConfig(name, options);
   }
 
+  loadable(): readonly [] {
+    return [];
+  }
+
   stop(): void {
     this.#aspire = () => {};
   }

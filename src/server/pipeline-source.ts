@@ -33,5 +33,9 @@ export class PipelineSource implements ModelSource {
 
   describe(): undefined {}
 
+  loadable(): readonly [] {
+    return [];
+  }
+
   stop(): void {}
 }

@@ -72,8 +72,15 @@ export class RepositorySource implements ModelSource {
     return this.#repository?.describe(name);
   }
 
+  /** As of the last look. */
+  loadable(): readonly AspiredModel[] {
+    return this.#wanted === undefined ? [] : this.#models;
+  }
+
   stop(): void {
     this.#poll?.stop();
+    this.#repository = undefined;
+    this.#models = [];
     this.#aspire = () => {};
   }
 

@@ -95,6 +95,11 @@ export class ServedModels {
     for (const each of [...this.#overrides.keys()]) if (this.manager.catalog.get(each)?.isUnloaded) this.#drop(each);
   }
 
+  /** The models that a client may have loaded, loaded or not. */
+  loadable(): readonly AspiredModel[] {
+    return this.#sources.flatMap((source) => source.loadable());
+  }
+
   /** Serves these models in place of all others, whatever described them. */
   async reconfigure(models: readonly DescribedModel[]): Promise<void> {
     for (const source of this.#sources.filter((one) => one !== this.#named)) {

@@ -87,7 +87,16 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
     const limits = { maxCount, maxBytes, requestTimeoutMs };
     const load = served.loadFor.bind(served);
     const unload = served.unload.bind(served);
-    const service = new LocalService(served.manager, { ...limits, reconfigure, lookAgain, load, unload, log });
+    const loadable = served.loadable.bind(served);
+    const service = new LocalService(served.manager, {
+      ...limits,
+      reconfigure,
+      lookAgain,
+      load,
+      unload,
+      loadable,
+      log,
+    });
     await served.start(toLoadOptions(choices, { remote, memory, own: service }), source instanceof PipelineSource);
     const opened = await openWires(service, { ...wires, memory: service.memory });
     return toServer({ wires: opened, service, served, closeModels, drainTimeoutMs });

@@ -1,3 +1,4 @@
+import type { ServingError } from "../errors.ts";
 import type { QueueLimits } from "./model-queue.ts";
 import type { Servable } from "./servable.ts";
 
@@ -21,6 +22,8 @@ export interface AspiredVersion {
   readonly fingerprint: string;
   /** Names of the models that its stages are; it is loaded once each of them is available. */
   readonly needs?: readonly string[];
+  /** The reason why it cannot be loaded, whenever that is tried: it is tried once, until the fingerprint changes. */
+  readonly refusal?: ServingError;
   /** Loads the files as they are now; rejects when the signal aborts, and frees what it has loaded as soon as that is possible. */
   load(signal: AbortSignal): Promise<Servable>;
 }

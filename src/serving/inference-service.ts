@@ -17,8 +17,8 @@ export interface InferenceService {
    * name or version, `invalid_argument` for an unknown label. A promise only where the version has to be waited for.
    */
   acquire(ref: ModelRef): Lease | Promise<Lease>;
-  /** Every name and version there is; empty where a remote server does not tell. */
-  index(): readonly ServableState[];
+  /** Every name and version that was to be loaded; empty where a remote server does not tell. */
+  index(scope?: IndexScope): readonly ServableState[];
   /**
    * Times and counts of the requests of every name and version until now; empty where a remote server does not tell.
    */
@@ -38,6 +38,12 @@ export interface InferenceService {
   isReady(): boolean;
   /** Calls back at each change of readiness, and once at once; returns how to stop that. */
   onReadiness(listener: (ready: boolean) => void): () => void;
+}
+
+/** Scope of an index. */
+export interface IndexScope {
+  /** Lists models too that are loaded only once a client asks for them. Default false. */
+  readonly loadable?: boolean;
 }
 
 /** Scope of an unload. */

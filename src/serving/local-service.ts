@@ -3,8 +3,10 @@ import { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import { hidePaths } from "../text/hide-paths.ts";
 import { Admission } from "./admission.ts";
+import type { AspiredModel } from "./aspired-model.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type {
+  IndexScope,
   InferenceService,
   Lease,
   ModelRef,
@@ -35,6 +37,8 @@ export interface LocalServiceOptions {
   readonly load?: (model: string, overrides: LoadOverrides | undefined) => Promise<void>;
   /** Unloads a model, and forgets how a client has described it. */
   readonly unload?: (model: string, options: UnloadOptions | undefined) => Promise<void>;
+  /** The models that clients may load; absent = those that are served alone. */
+  readonly loadable?: () => readonly AspiredModel[];
   readonly log: Logger;
 }
 
@@ -51,6 +55,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #lookAgain: LocalServiceOptions["lookAgain"];
   readonly #load: NonNullable<LocalServiceOptions["load"]>;
   readonly #unload: NonNullable<LocalServiceOptions["unload"]>;
+  readonly #loadable: NonNullable<LocalServiceOptions["loadable"]>;
   readonly #readiness: Readiness;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
@@ -60,6 +65,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#lookAgain = lookAgain;
     this.#manager = manager;
     const { load = (name) => manager.load(name), unload = (name, scope) => manager.unload(name, scope) } = options;
+    this.#loadable = options.loadable ?? (() => []);
     this.#load = load;
     this.#unload = unload;
     this.requestTimeoutMs = requestTimeoutMs;
@@ -74,11 +80,14 @@ export class LocalService implements InferenceService, ServiceLimits {
     return new LocalLease(this.#manager.catalog.resolve(ref), this);
   }
 
-  index(): readonly ServableState[] {
+  index({ loadable = false }: IndexScope = {}): readonly ServableState[] {
     const models = this.#manager.catalog.models();
-    return models.flatMap((model) =>
+    const known = models.flatMap((model) =>
       model.versions.map((version) => toServableState(model.statusOf(version), version)),
     );
+    if (!loadable) return known;
+    const others = this.#loadable().filter(({ name }) => this.#manager.catalog.get(name) === undefined);
+    return [...known, ...others.flatMap(toUnloadedStates)];
   }
 
   async statistics(): Promise<readonly NamedStatistics[]> {
@@ -134,6 +143,15 @@ function notAvailable(failures: readonly LoadFailure[]): ServingError {
   });
   const text = `${failures.length} servable(s) did not become available: {${reasons.join("")}}`;
   return new ServingError("unknown", text);
+}
+
+/** Versions that nobody has asked for. */
+function toUnloadedStates({ name: model, versions }: AspiredModel): ServableState[] {
+  const status = { model, state: "END", generation: 0, labels: [], isReady: false } as const;
+  return versions.map(({ version, refusal }) => {
+    const error = refusal && publicError(refusal);
+    return { ...status, version, error, unavailableReason: error?.message ?? "not loaded" };
+  });
 }
 
 function toServableState(known: VersionStatus, { servable, missing }: ManagedVersion): ServableState {

@@ -111,7 +111,7 @@ export class ManagedVersion {
   /** Loads these files, unless they are what it loads or has loaded, or failed to load, already. */
   aspire(aspired: AspiredVersion): void {
     if (this.#target.aspired?.fingerprint === aspired.fingerprint) this.#target.aspired = aspired;
-    else void this.#aim(new VersionTarget(aspired, this.#policy.retries));
+    else void this.#aim(new VersionTarget(aspired, aspired.refusal === undefined ? this.#policy.retries : 0));
   }
 
   /** Loads these files anew, in one try. What was loaded answers until they do, and stays when that fails; then this rejects. */

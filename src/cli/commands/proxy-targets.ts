@@ -43,7 +43,7 @@ export class ProxyTargets {
     const { allowProxyHeaders } = this.#options;
     return {
       acquire: (ref) => this.#lease(ref),
-      index: () => this.#fixed.index(),
+      index: (scope) => this.#fixed.index(scope),
       statistics: () => this.#fixed.statistics(),
       load: (model, overrides) => this.#fixed.load(model, overrides),
       unload: (model, options) => this.#fixed.unload(model, options),

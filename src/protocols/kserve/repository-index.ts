@@ -8,10 +8,10 @@ export interface ModelIndex {
   readonly reason: string;
 }
 
-/** Every version of every model; with `onlyReady` those that can answer now. */
+/** Every version of every model, loaded or not; with `onlyReady` those that can answer now. */
 export function repositoryIndex(service: InferenceService, onlyReady: boolean): ModelIndex[] {
   return service
-    .index()
+    .index({ loadable: true })
     .filter(({ isReady }) => isReady || !onlyReady)
     .map((one) => ({
       name: one.model,
