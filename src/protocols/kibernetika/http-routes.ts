@@ -53,7 +53,7 @@ interface KibernetikaCall {
 }
 
 async function infer(service: InferenceService, { choice, request, call }: KibernetikaCall): Promise<InferResponse> {
-  const lease = await service.acquire({ model: "", version: choice.version });
+  const lease = await service.acquire({ model: modelOf(service, choice.model), version: choice.version });
   try {
     const signature = requireSignature(choice.signature, lease.description);
     const outputs = request.outFilter.length > 0 ? request.outFilter : undefined;
@@ -86,24 +86,31 @@ function unsupportedType(mediaType: string): HttpError {
   );
 }
 
+/** The original's clients send any name to a server of one model, or to one whose models are not known here; among several the name counts. */
+function modelOf(service: InferenceService, name: string): string {
+  if (name === "") return "";
+  const served = new Set(service.index().map(({ model }) => model));
+  return served.size > 1 || served.has(name) ? name : "";
+}
+
 interface PathChoice {
+  readonly model: string;
   readonly signature: string;
   readonly version?: bigint;
 }
 
-/** The model's name is not looked at: there is one model, and the original's clients send any name for it. */
 function parsePath(url: string): PathChoice {
   const [path = ""] = url.split("?", 1);
-  const [, , , signature = "", version = "", ...more] = path.split("/");
+  const [, , model = "", signature = "", version = "", ...more] = path.split("/");
   if (more.some((segment) => segment !== "")) {
     throw new ServingError("not_found", `There is no ${path}; expected /predict[/MODEL[/SIGNATURE[/VERSION]]].`);
   }
   const number = /^\d{1,19}$/.test(version) ? BigInt(version) : undefined;
   if (version !== "" && (number === undefined || number > INT64_MAX))
     throw new ServingError("not_found", "Bad version value");
-  const name = decodeSegment(signature);
+  const names = { model: decodeSegment(model), signature: decodeSegment(signature) };
   // 0 says that no version was chosen: the original's messages have no other way.
-  return number === undefined || number === 0n ? { signature: name } : { signature: name, version: number };
+  return number === undefined || number === 0n ? names : { ...names, version: number };
 }
 
 function decodeSegment(segment: string): string {

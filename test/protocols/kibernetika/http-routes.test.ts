@@ -37,6 +37,25 @@ describe("POST /predict", () => {
     ]);
   });
 
+  test("goes to the model of the path where there are several", async () => {
+    const named = (model: string) => ({ driver: "null", hooks: { process: () => ({ model }) } });
+    const { httpUrl } = await startServer({ models: { a: named("a"), "b c": named("b c") } });
+    const answers = ["/a", "/b%20c", "/a/serving_default/1"].map((path) => post(`${httpUrl}/predict${path}`, BODY));
+    expect(await Promise.all(answers.map(async (each) => (await each).json()))).toEqual([
+      { model: "a" },
+      { model: "b c" },
+      { model: "a" },
+    ]);
+    expect(await errorOf(post(`${httpUrl}/predict/B`, BODY))).toEqual([
+      404,
+      expect.stringContaining("This server has a, b c."),
+    ]);
+    expect(await errorOf(post(`${httpUrl}/predict`, BODY))).toEqual([
+      400,
+      "ModelSpec has no name specified. This server has a, b c.",
+    ]);
+  });
+
   test("hands signature and version on, but not the version 0, which says that there is none", async () => {
     const service = new ScriptedService();
     const { url } = await serveHttp(service);
