@@ -14,6 +14,7 @@ import { toUsageError } from "../settings/parse-settings.ts";
 import { FILE_SETTINGS, readFileSettings } from "../settings/read-file-settings.ts";
 import { showConfig } from "./config-show.ts";
 import { optionsText, toConfigTable } from "./config-table.ts";
+import { missingFiles } from "./missing-files.ts";
 
 const EPILOGUE = `
 Examples:
@@ -100,8 +101,20 @@ async function checkOne(file: Checked | ServingError, problems: ReadonlyMap<stri
 }
 
 async function inspect(config: ModelConfig, problems: ReadonlyMap<string, string>): Promise<InspectedModel> {
-  const problem = problems.get(config.name);
-  return { ...(problem !== undefined && { problem }), ...(await inspectModel(config)) };
+  const problem = problems.get(config.name) ?? (await missingFiles(config));
+  const found = await inspectModel(config);
+  const warnings = [...found.warnings, ...labelWarnings(found)];
+  return { ...(problem !== undefined && { problem }), ...found, warnings };
+}
+
+/** Labels that requests could not use. */
+function labelWarnings({ config, chosen }: InspectedModel): string[] {
+  if (chosen.length === 0) return [];
+  const lost = [...config.labels].filter(([, version]) => !chosen.includes(version));
+  return lost.map(
+    ([label, version]) =>
+      `The label ${label} of ${config.name} points to version ${version}, which is not served; expected one of ${chosen.join(", ")}.`,
+  );
 }
 
 interface Checked {

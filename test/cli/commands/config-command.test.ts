@@ -33,6 +33,7 @@ test("config check says what would be served, and what changes nothing", async (
     "Model | Driver | Path | Versions | Options",
     "emotion | onnx | /emotion | 2 (latest 1 of 2); stable = 1 | max_batch_size=8",
     "Settings: http-port",
+    "warning: The label stable of emotion points to version 1, which is not served; expected one of 2.",
     "/models.config is TensorFlow Serving's model_config_file.",
     "Model | Driver | Path | Versions | Options",
     "e | onnx | /emotion | 2 (latest 1 of 2) | -",
@@ -80,6 +81,22 @@ test.each([
   const { code, stderr } = await runKserving(args);
   expect(code).toBe(2);
   expect(stderr).toContain(message);
+});
+
+test("config check names the files that are not there", async () => {
+  const folder = tempFolder({
+    "a.yaml": `models:
+  - { name: a, stages: [{ path: a.onnx }, { path: b.onnx }], hooks: hooks.ts, warmup: [random, one.json] }
+  - { name: m, path: m, stages: [{ path: a.onnx }] }
+`,
+    "a.onnx": "",
+    "m/1/a.onnx": "",
+  });
+  const { code, stdout } = await check(join(folder, "a.yaml"));
+  expect(code).toBe(1);
+  expect(stdout.replaceAll(`${folder}/`, "").match(/^not served.*$/gm)).toEqual([
+    'not served: a: The model of stage 2 "b.onnx" does not exist. The hook file "hooks.ts" does not exist. The warm-up request "one.json" does not exist.',
+  ]);
 });
 
 test("config check refuses stages of models that no file has, or that need one another in a circle", async () => {
