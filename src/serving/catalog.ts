@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import { didYouMean } from "../text/nearest.ts";
 import type { ModelRef } from "./inference-service.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { ManagedVersion } from "./managed-version.ts";
@@ -67,10 +68,12 @@ function isLoaded(version: ManagedVersion | undefined): version is LoadedVersion
   return version?.servable !== undefined;
 }
 
-function versionOf({ labels }: ManagedModel, label: string): bigint {
+function versionOf({ name, labels }: ManagedModel, label: string): bigint {
   const version = labels.get(label);
   if (version !== undefined) return version;
-  throw new ServingError("invalid_argument", `Unrecognized servable version label: ${label}`);
+  const names = [...labels.keys()];
+  const known = names.length === 0 ? "" : `.${didYouMean(label, names)} Model ${name} has ${names.join(", ")}.`;
+  throw new ServingError("invalid_argument", `Unrecognized servable version label: ${label}${known}`);
 }
 
 function whatIsThere({ name, versions }: ManagedModel, version: bigint | undefined): string {

@@ -34,7 +34,10 @@ describe("a usage error ends with 2 and one line", () => {
       ["proxy", "--port", "1"],
       "--port is a flag of kserving serve, not of kserving proxy; kserving proxy --help lists the flags.",
     ],
-    [[], "No model is given; expected --model-path PATH, or --driver null for hooks alone. kserving --help has"],
+    [
+      [],
+      "No model is given; expected --model-path PATH, --driver null for hooks alone, or models in the file of --config. kserving --help has",
+    ],
     [
       [...NULL, "--http-server-command", "front 'a"],
       `--http-server-command is "front 'a"; expected a program with its arguments, every quote closed.`,

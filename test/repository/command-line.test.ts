@@ -30,7 +30,10 @@ describe("drivers and paths pair by position", () => {
 
 describe("what cannot be paired is refused with the counts", () => {
   test.each([
-    ["", "No model is given; expected --model-path PATH, or --driver null for hooks alone."],
+    [
+      "",
+      "No model is given; expected --model-path PATH, --driver null for hooks alone, or models in the file of --config.",
+    ],
     ["d:onnx p:a p:b", "--model-path is given 2 times, --driver once; give each path its driver"],
     [
       "d:onnx d:onnx p:a",

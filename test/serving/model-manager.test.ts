@@ -210,6 +210,9 @@ describe("labels", () => {
     next.open();
     await manager.settled();
     expect(byLabel(manager)).toBe(2n);
+    expect(() => manager.catalog.resolve({ model: "m", label: "stabel" })).toThrow(
+      'Unrecognized servable version label: stabel. Did you mean "stable"? Model m has stable.',
+    );
     manager.aspire([model(pipelineVersion(1n), next.version)]);
     expect(() => byLabel(manager)).toThrow("Unrecognized servable version label: stable");
   });

@@ -101,7 +101,7 @@ const MAX_SAFE_LENGTH = 15;
 function parseElement(text: string, { field, dtype }: FormField): number | bigint {
   const value = dtype === "bool" ? BOOLEANS.get(text.toLowerCase()) : parseNumber(text, dtype);
   if (value !== undefined) return value;
-  throw invalidArgument(`Field "${field}" has the value "${text.slice(0, 100)}", which is no ${dtype}.`);
+  throw invalidArgument(`Field "${field}" has the value "${text.slice(0, 100)}"; expected ${dtype}.`);
 }
 
 function parseNumber(text: string, dtype: DType): number | bigint | undefined {

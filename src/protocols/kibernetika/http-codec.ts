@@ -40,7 +40,7 @@ function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
   if (!isJsonObject(root)) throw invalidArgument(`The body is ${dumpJson(root)}; expected an object with "inputs".`);
   const { inputs, out_filter: outFilter = null, out_mime_type: outMimeType = null } = root;
   if (!isJsonObject(inputs))
-    throw invalidArgument(`"inputs" is missing or no object; expected {"NAME": {"dtype", "data"}}.`);
+    throw invalidArgument(`"inputs" is missing or is not an object; expected {"NAME": {"dtype", "data"}}.`);
   if (outMimeType !== null && typeof outMimeType !== "string") {
     throw invalidArgument(`"out_mime_type" is ${dumpJson(outMimeType)}; expected a text such as "image/png".`);
   }

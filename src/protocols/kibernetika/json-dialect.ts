@@ -40,7 +40,7 @@ function describe(misfit: Misfit): string {
   const expected = misfit.shape[misfit.path.length];
   switch (misfit.kind) {
     case "type":
-      return `${place} is ${dumpJson(misfit.value)}, which is no ${misfit.dtype === "bytes" ? "string" : misfit.dtype}.`;
+      return `${place} is ${dumpJson(misfit.value)}; expected ${misfit.dtype === "bytes" ? "a string" : misfit.dtype}.`;
     case "size":
       return `${place} has ${misfit.size} elements, but its first neighbour has ${expected}; a tensor cannot be ragged.`;
     case "list":

@@ -51,7 +51,7 @@ function toKserveBody(body: JsonObject, budget: DecodeBudget): KserveBody {
 function toList(member: string, value: JsonValue | undefined): readonly JsonValue[] {
   if (value !== undefined && isJsonList(value)) return value;
   const isList = value instanceof JsonNumbers && value.shape.length > 0;
-  throw unable(member, isList ? "it is a list of numbers; expected one of objects" : "it is missing or no list");
+  throw unable(member, isList ? "it is a list of numbers; expected one of objects" : "it is missing or is not a list");
 }
 
 const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };

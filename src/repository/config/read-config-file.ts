@@ -55,15 +55,15 @@ type Read = Pick<ConfigFile, "format"> & Partial<ConfigFile>;
 
 const TEXT_KEYS = [...Object.keys(TENSORFLOW_SERVING_FIELDS), ...Object.keys(BATCHING_FIELDS)];
 
-/** By the first key: none of ours is called so. JSON begins with a brace. */
+/** By the first key: none of ours is called so, or is followed by a brace. JSON begins with one. */
 function isTextFormat(text: string): boolean {
-  const [, key] = /^(?:\s+|#[^\n]*)*(\w+)/.exec(text) ?? [];
-  return key !== undefined && TEXT_KEYS.includes(key);
+  const [, key, brace] = /^(?:\s+|#[^\n]*)*(\w+)\s*(\{)?/.exec(text) ?? [];
+  return key !== undefined && (TEXT_KEYS.includes(key) || brace !== undefined);
 }
 
 function readTextFormat(node: ConfigMap, source: ConfigSource): Read {
-  const isModels = node.entries.some(({ key }) => Object.hasOwn(TENSORFLOW_SERVING_FIELDS, key));
-  if (isModels)
+  const has = (fields: object) => node.entries.some(({ key }) => Object.hasOwn(fields, key));
+  if (has(TENSORFLOW_SERVING_FIELDS) || !has(BATCHING_FIELDS))
     return { format: "TensorFlow Serving's model_config_file", models: readTensorflowServing(node, source) };
   return { format: "TensorFlow Serving's batching_parameters_file", batching: readBatchingParameters(node, source) };
 }

@@ -56,7 +56,7 @@ function tellUnknown(
 ): void {
   const hint = didYouMean(key, Object.keys(table));
   if (key.startsWith("[")) findings.warn(place, `The extension ${key} is ignored.`);
-  else if (ignoresUnknown) findings.warn(place, `The key "${key}" of ${whose} is ignored; nobody knows it.${hint}`);
+  else if (ignoresUnknown) findings.warn(place, `The key "${key}" of ${whose} is ignored; it is not known.${hint}`);
   else findings.error(place, `${whose} has no key "${key}".${hint} Expected some of ${keysOf(table)}.`);
 }
 
@@ -220,10 +220,18 @@ function refuse(key: string, node: ConfigNode, expected: string, { findings }: R
   findings.error(node.place, `"${key}" is ${describe(node)}; expected ${expected}.${hint}`);
 }
 
+const MAX_GROUP_TEXT = 60;
+
 /** A value in a few words. */
 function describe(node: ConfigNode): string {
   if (node.kind === "list") return "a list";
-  if (node.kind === "map") return "a group of keys";
+  if (node.kind === "map") return groupText(node);
   if (node.value === null) return "empty";
   return node.isWord ? `${node.text}, without quotes` : JSON.stringify(node.text);
+}
+
+/** A group as JSON where that is short. */
+function groupText(node: ConfigMap): string {
+  const text = jsonOf(node);
+  return text.length <= MAX_GROUP_TEXT ? text : "a group of keys";
 }

@@ -40,10 +40,8 @@ async function readFolder(folder: string): Promise<readonly OwnEntry[]> {
     }
   } catch (reason) {
     if (!isSystemError(reason)) throw reason;
-    throw failedPrecondition(
-      `The folder "${folder}" ${readProblem(reason)}; expected a folder of models or versions.`,
-      reason,
-    );
+    const problem = (await kindBehind(folder)) === "file" ? "is a file" : readProblem(reason);
+    throw failedPrecondition(`The folder "${folder}" ${problem}; expected a folder of models or versions.`, reason);
   }
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

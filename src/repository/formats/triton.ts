@@ -81,7 +81,8 @@ function refusalOf(fields: Fields, driver: string | undefined, folder: string): 
   }
   if (name !== undefined && name !== folder)
     return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
-  if (sequence_batching !== undefined) return `${folder} batches sequences of requests, which is not done here`;
+  if (sequence_batching !== undefined)
+    return `${folder} batches sequences of requests, which is not done here; remove sequence_batching from its config.pbtxt to run each request by itself`;
   if (model_transaction_policy?.decoupled) return `${folder} is decoupled: it answers a request more or less than once`;
   return undefined;
 }

@@ -5,7 +5,7 @@ describe("KServe V2 over HTTP", () => {
   const x = { name: "x", shape: [2], datatype: "FP32" };
   it.each<[string, RequestInit, number, string]>([
     ["JSON that is no object", post("[]"), 400, "expected an object"],
-    ["no inputs", post("{}"), 400, "Unable to parse 'inputs': it is missing or no list"],
+    ["no inputs", post("{}"), 400, "Unable to parse 'inputs': it is missing or is not a list"],
     ["inputs that are numbers", post('{"inputs":[1]}'), 400, "it is a list of numbers; expected one of objects"],
     [
       "outputs that are no list",

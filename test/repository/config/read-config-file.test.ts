@@ -125,6 +125,16 @@ models:
       "models: [{ name: a, path: x, versions: newest }]",
       '"versions" is "newest"; expected all, latest,',
     ],
+    [
+      "a policy with a misspelt key",
+      "models: [{ name: a, path: x, versions: { latst: 2 } }]",
+      '"versions" is {"latst":2}; expected all, latest,',
+    ],
+    [
+      "a misspelt first key of a model_config_file",
+      "model_config_lst { config { name: 'a' } }",
+      'config:1:1: The model_config_file has no key "model_config_lst". Did you mean "model_config_list"?',
+    ],
     ["a label to no version", "models: [{ name: a, path: x, labels: { b: new } }]", '"b" is "new"; expected a version'],
     [
       "a warm-up without a request",

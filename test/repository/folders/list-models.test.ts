@@ -87,6 +87,11 @@ describe("a folder of models", () => {
   ])("that %s is refused", async (_, files, message) => {
     await expect(listModels(tempFolder(files))).rejects.toThrow(message);
   });
+
+  test("that is a file is refused as one", async () => {
+    const folder = tempFolder({ "m.onnx": "" });
+    await expect(listModels(`${folder}/m.onnx`)).rejects.toThrow(/m\.onnx" is a file; expected a folder of models/);
+  });
 });
 
 describe("Triton's config.pbtxt", () => {
@@ -160,7 +165,10 @@ describe("Triton's config.pbtxt", () => {
       'name: "n" backend: "onnxruntime"',
       "its config.pbtxt is of a model called n, its folder is called m; expected the same name.",
     ],
-    ['backend: "onnxruntime" sequence_batching { }', "m batches sequences of requests, which is not done here."],
+    [
+      'backend: "onnxruntime" sequence_batching { }',
+      "m batches sequences of requests, which is not done here; remove sequence_batching",
+    ],
     [
       'backend: "onnxruntime" model_transaction_policy { decoupled: true }',
       "m is decoupled: it answers a request more or less than once.",
