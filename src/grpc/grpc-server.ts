@@ -1,4 +1,4 @@
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { AccessPolicy } from "../access/access-policy.ts";
 import { MemberList } from "../async/member-list.ts";
@@ -8,7 +8,7 @@ import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
-import { cannotListen } from "../net/cannot-listen.ts";
+import { listen } from "../net/listen.ts";
 import { hasReceivePlace } from "../net/receive-into.ts";
 import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -144,14 +144,6 @@ function openCall(stream: ServerHttp2Stream, path: string, { routes, context }: 
 
 async function refuseMethod(path: string): Promise<never> {
   throw new ServingError("unimplemented", `The server does not implement the method ${path}`);
-}
-
-function listen(server: Http2Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // Stays: an error of a later connection must not end the process.
-    server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
-    server.listen(port, host, () => resolve());
-  });
 }
 
 interface Closing {

@@ -1,29 +1,28 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { AccessPolicy } from "../access/access-policy.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
-import { cannotListen } from "../net/cannot-listen.ts";
+import { listen } from "../net/listen.ts";
 import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { errorBody, HttpError, sendError } from "./http-errors.ts";
-import type { CreateHttpProtocol, HttpDependencies, HttpProtocol } from "./http-route.ts";
-import { createInferenceRouter } from "./inference-router.ts";
+import { HttpError, sendError } from "./http-errors.ts";
+import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
-import { logGarbage, logRequests, RecordedRequest } from "./recorded-request.ts";
+import { logRequests, RecordedRequest } from "./recorded-request.ts";
+import { refuseGarbage } from "./refuse-garbage.ts";
+import { createRequestListener } from "./request-listener.ts";
 import { requestRefusal } from "./request-refusal.ts";
-import { toOriginForm } from "./to-origin-form.ts";
 
 /** Address to listen on, limits, and the routes to serve. */
 export interface HttpServerOptions {
   readonly host: string;
-  /** 0 picks a free one; `shared` = it does not listen, somebody else gives it connections. */
+  /** 0 picks a free one; `shared` = it does not listen, connections come by {@link HttpServer.accept}. */
   readonly port: number | "shared";
   /** The first one that knows a URL answers it. */
   readonly protocols: readonly { readonly http?: CreateHttpProtocol }[];
@@ -50,7 +49,7 @@ export interface HttpServer {
   /** `http://host:port`; of no use with a shared port. */
   readonly url: string;
   readonly port: number;
-  /** Takes a connection that somebody else accepted. */
+  /** Takes a connection that was accepted elsewhere. */
   accept(socket: Socket): void;
   /** Takes no new connections, gives requests under way `drainTimeoutMs` to finish, then cuts them. */
   close(drainTimeoutMs: number): Promise<void>;
@@ -58,50 +57,17 @@ export interface HttpServer {
 
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
-  const { host, log, maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const { memory = new MemoryBudget(2 * maxMessageBytes) } = options;
-  const { policy = new AccessPolicy() } = options;
-  const dependencies = { service, maxMessageBytes, memory, policy, log };
+  const { host, log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
+  const dependencies = toDependencies(service, options);
   const protocols = options.protocols.flatMap(({ http }) => (http === undefined ? [] : [http(dependencies)]));
-  const route = createInferenceRouter(
-    protocols.flatMap(({ inference }) => inference),
-    dependencies,
-  );
-  const app = lazyApp(protocols, dependencies);
   const exchanges = new OpenExchanges();
-  const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
-  const refuse = (request: IncomingMessage, response: ServerResponse, error: HttpError) => {
-    sendError(error, { request, response, log });
-  };
-  const answer = (request: IncomingMessage, response: ServerResponse) => {
-    const refusal = requestRefusal(request);
-    toOriginForm(request);
-    if (refusal !== undefined) refuse(request, response, refusal);
-    else if (!route(request, response)) app(request, response);
-  };
+  const access = new AccessLog(log, options.accessLog === true);
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    exchanges.add(request, response, answer);
-  });
-  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    const isTooLarge = Number(request.headers["content-length"]) > maxMessageBytes;
-    exchanges.add(request, response, () => {
-      if (!isTooLarge && requestRefusal(request) === undefined) response.writeContinue();
-      answer(request, response);
-    });
-  });
-  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
-    exchanges.add(request, response, () => refuse(request, response, unknownExpectation(request)));
-  });
-  const access = new AccessLog(log, options.accessLog === true);
+  answerRequests(server, exchanges, { dependencies, listener: createRequestListener(protocols, dependencies) });
   logRequests(server, access);
-  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
-    answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
-    logGarbage(405, access);
-  });
-  server.on("clientError", (error: ParserError, socket: Duplex) => logGarbage(refuseGarbage(error, socket), access));
+  refuseGarbage(server, access);
   if (options.port !== "shared") await listen(server, host, options.port);
   // Node begins to look for requests that take too long once a server listens, which this one never does.
   else server.emit("listening");
@@ -118,6 +84,12 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   };
 }
 
+function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
+  const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
+  const { memory = new MemoryBudget(2 * maxMessageBytes) } = options;
+  return { service, maxMessageBytes, memory, policy, log };
+}
+
 function newServer(handshakeTimeoutMs: number): Server {
   const server = createServer({
     // Node's own answer to a missing Host would have no body.
@@ -132,25 +104,31 @@ function newServer(handshakeTimeoutMs: number): Server {
   return server;
 }
 
-/** Express costs a start more than all the rest of this wire, and answers nothing but what is no inference: it is loaded when something of that kind comes. */
-function lazyApp(protocols: readonly HttpProtocol[], dependencies: HttpDependencies): RequestListener {
-  let app: Promise<RequestListener> | undefined;
-  return async (request, response) => {
-    app ??= import("./app.ts").then(({ createApp }) => createApp(protocols, dependencies));
-    (await app)(request, response);
-  };
+interface Answering {
+  readonly dependencies: HttpDependencies;
+  readonly listener: RequestListener;
+}
+
+/** Answers requests as their connections let them, and those that expect something only where it can be met. */
+function answerRequests(server: Server, exchanges: OpenExchanges, { dependencies, listener }: Answering): void {
+  const { maxMessageBytes, log } = dependencies;
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    exchanges.add(request, response, listener);
+  });
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    const isTooLarge = Number(request.headers["content-length"]) > maxMessageBytes;
+    exchanges.add(request, response, () => {
+      if (!isTooLarge && requestRefusal(request) === undefined) response.writeContinue();
+      listener(request, response);
+    });
+  });
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+    exchanges.add(request, response, () => sendError(unknownExpectation(request), { request, response, log }));
+  });
 }
 
 function unknownExpectation({ headers }: IncomingMessage): HttpError {
   return new HttpError(417, `Expect: ${headers.expect} cannot be met; send 100-continue, or no such header.`);
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // Stays: an error of a later connection must not end the process.
-    server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
-    server.listen(port, host, () => resolve());
-  });
 }
 
 async function close(server: Server, exchanges: OpenExchanges, drainTimeoutMs: number): Promise<void> {
@@ -164,34 +142,4 @@ async function close(server: Server, exchanges: OpenExchanges, drainTimeoutMs: n
   clearTimeout(cut);
   // Ends the search for requests that take too long.
   server.close();
-}
-
-/** Statuses for what Node's parser refuses, by the error's code; all else is 400. */
-const PARSER_STATUS: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
-  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
-};
-
-/** Message of Node's parser for an unknown version; the same code also means a line that does not end well. */
-const INVALID_VERSION = "Invalid HTTP version";
-
-type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
-
-/** Answers bytes that are no HTTP request; returns the status, undefined for a connection that is gone. */
-function refuseGarbage(error: ParserError, socket: Duplex): number | undefined {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy();
-    return undefined;
-  }
-  const isVersion = error.reason === INVALID_VERSION;
-  const status = isVersion ? "505 HTTP Version Not Supported" : (PARSER_STATUS[error.code ?? ""] ?? "400 Bad Request");
-  answerRaw(socket, status, `This is not a request that the server can read: ${status.slice(4)}.`);
-  return Number.parseInt(status, 10);
-}
-
-/** Answers where Node has made no response, and closes. */
-function answerRaw(socket: Duplex, status: string, message: string): void {
-  const body = errorBody(message);
-  const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
-  socket.end(Buffer.concat([Buffer.from(head), body]));
 }

@@ -1,0 +1,12 @@
+import type { Server } from "node:net";
+import { toAuthority } from "./authority.ts";
+import { cannotListen } from "./cannot-listen.ts";
+
+/** Resolves once a server listens; throws `unavailable`, saying why, where it cannot. */
+export function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Stays: an error of a later connection must not end the process.
+    server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
+    server.listen(port, host, () => resolve());
+  });
+}

@@ -1,0 +1,44 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Duplex } from "node:stream";
+import type { AccessLog } from "../observability/access-log.ts";
+import { errorBody } from "./http-errors.ts";
+import { logGarbage } from "./recorded-request.ts";
+
+/** Statuses for what Node's parser refuses, by the error's code; all else is 400. */
+const PARSER_STATUS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+/** Message of Node's parser for an unknown version; the same code also means a line that does not end well. */
+const INVALID_VERSION = "Invalid HTTP version";
+
+type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
+
+/** Answers what comes to a server and is no request that it could answer: CONNECT, and bytes that its parser refuses. */
+export function refuseGarbage(server: Server, access: AccessLog): void {
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
+    logGarbage(405, access);
+  });
+  server.on("clientError", (error: ParserError, socket: Duplex) => logGarbage(refuseBytes(error, socket), access));
+}
+
+/** Answers bytes that are no HTTP request; returns the status, undefined for a connection that is gone. */
+function refuseBytes(error: ParserError, socket: Duplex): number | undefined {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return undefined;
+  }
+  const isVersion = error.reason === INVALID_VERSION;
+  const status = isVersion ? "505 HTTP Version Not Supported" : (PARSER_STATUS[error.code ?? ""] ?? "400 Bad Request");
+  answerRaw(socket, status, `This is not a request that the server can read: ${status.slice(4)}.`);
+  return Number.parseInt(status, 10);
+}
+
+/** Answers where Node has made no response, and closes. */
+function answerRaw(socket: Duplex, status: string, message: string): void {
+  const body = errorBody(message);
+  const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
+  socket.end(Buffer.concat([Buffer.from(head), body]));
+}
