@@ -1,7 +1,34 @@
 import type { PackedBytes } from "../../tensor/packed-bytes.ts";
-import { varintSize, writeVarint } from "./packed-varints.ts";
-import { WIRE } from "./wire-reader.ts";
-import type { WirePart } from "./wire-writer.ts";
+import {
+  assertWholeVarints,
+  type NarrowIntegers,
+  narrowVarintsSize,
+  varintSize,
+  type WideIntegers,
+  wideVarintsSize,
+  writeNarrowVarints,
+  writeVarint,
+  writeWideVarints,
+} from "./packed-varints.ts";
+import { WIRE, type WireReader } from "./wire-reader.ts";
+import { delimited, type WirePart } from "./wire-writer.ts";
+
+/** The packed numbers of a field, whose single values have the wire type `wire`; refuses a part of a number. */
+export function packedBlock(reader: WireReader, field: number, wire: number): Uint8Array {
+  const block = reader.bytes();
+  const width = wire === WIRE.fixed64 ? 8 : 4;
+  if (wire === WIRE.varint) assertWholeVarints(block);
+  else if (block.length % width !== 0) throw reader.malformed(`field ${field} is not a whole number of values`);
+  return block;
+}
+
+/** A repeated field of integers, packed. */
+export function varintsField(field: number, values: NarrowIntegers | WideIntegers): WirePart {
+  if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
+    return delimited(field, wideVarintsSize(values), (target, at) => writeWideVarints(values, target, at));
+  }
+  return delimited(field, narrowVarintsSize(values), (target, at) => writeNarrowVarints(values, target, at));
+}
 
 /** A repeated field of bytes with the given elements: one part for all of them, where millions of parts would take as much memory as a small program. */
 export function packedFields(field: number, { content, ranges, byteLength }: PackedBytes): WirePart {

@@ -3,6 +3,9 @@ import { invalidArgument, type ServingError } from "../../errors.ts";
 /** The wire types of protobuf that messages of today use; 3 and 4 open and close a group. */
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, group: 3, groupEnd: 4, fixed32: 5 } as const;
 
+/** Fields of a map's entries: every protobuf map is a list of such messages. */
+export const MAP_ENTRY = { key: 1, value: 2 } as const;
+
 /** Depth of nested groups in skipped fields; protobuf's own parsers stop at 100 too. */
 const MAX_GROUP_DEPTH = 100;
 

@@ -1,4 +1,4 @@
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   encodeMessage,
   integerField,
@@ -15,7 +15,6 @@ export type HealthStatus = (typeof HEALTH_STATUS)[keyof typeof HEALTH_STATUS];
 const SERVICE = 1;
 const STATUS = 1;
 const STATUSES = 1;
-const ENTRY = { key: 1, value: 2 } as const;
 
 /** The service name of a HealthCheckRequest. */
 export function decodeHealthRequest(bytes: Uint8Array): string {
@@ -36,8 +35,8 @@ export function encodeHealthResponse(status: HealthStatus): Buffer {
 
 /** A HealthListResponse in which every name has the same status. */
 export function encodeHealthList(names: readonly string[], status: HealthStatus): Buffer {
-  const value = messageField(ENTRY.value, statusParts(status));
-  return encodeMessage(names.map((name) => messageField(STATUSES, [textElement(ENTRY.key, name), value])));
+  const value = messageField(MAP_ENTRY.value, statusParts(status));
+  return encodeMessage(names.map((name) => messageField(STATUSES, [textElement(MAP_ENTRY.key, name), value])));
 }
 
 function statusParts(status: HealthStatus): WirePart[] {

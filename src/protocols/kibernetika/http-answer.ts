@@ -3,11 +3,12 @@ import { defineJob } from "../../codec-host/job.ts";
 import { isLargeText } from "../../codec-host/large-message.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { answeredTensors } from "../answered-tensors.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
 
 const JSON_TYPE = "application/json";
@@ -30,7 +31,7 @@ type Wanted = Pick<KibernetikaRequest, "outFilter" | "outMimeType">;
  * type that a hook chose, else the client.
  */
 export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAnswer {
-  const outputs = filterOutputs(tensorsOf(response), request.outFilter);
+  const outputs = filterOutputs(answeredTensors(response), request.outFilter);
   const { metadata: headers } = response;
   const bytes = onlyBytes(outputs);
   const type = rawType(response, request);
@@ -46,7 +47,7 @@ export const toKibernetikaAnswerJob = defineJob(import.meta.url, "toKibernetikaA
 
 /** Checks if writing an answer is work for a codec thread; a single value whose type is named is sent as it is. */
 export function isLargeAnswer(response: Answered, request: Wanted): boolean {
-  const outputs = filterOutputs(tensorsOf(response), request.outFilter);
+  const outputs = filterOutputs(answeredTensors(response), request.outFilter);
   const isRaw = onlyBytes(outputs) !== undefined && rawType(response, request) !== undefined;
   return !isRaw && isLargeText(outputs.map(([, tensor]) => tensor));
 }
@@ -58,11 +59,6 @@ function rawType({ contentType }: Answered, request: Wanted): string | undefined
 
 function isRawAsked({ outMimeType }: Wanted): boolean {
   return outMimeType !== "" && outMimeType !== JSON_TYPE;
-}
-
-function tensorsOf({ outputs }: Answered): Tensors {
-  if (outputs.kind === "tensors") return outputs.tensors;
-  throw new ServingError("internal", "The service answered a request of kind tensors with json.");
 }
 
 type Entries = readonly (readonly [name: string, tensor: Tensor])[];

@@ -1,17 +1,12 @@
-import { packedFields } from "../../codecs/protobuf/packed-fields.ts";
+import { packedBlock, packedFields, varintsField } from "../../codecs/protobuf/packed-fields.ts";
 import {
-  assertWholeVarints,
   type NarrowIntegers,
-  narrowVarintsSize,
   readNarrowVarints,
   readWideVarints,
   type WideIntegers,
-  wideVarintsSize,
-  writeNarrowVarints,
-  writeWideVarints,
 } from "../../codecs/protobuf/packed-varints.ts";
 import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { bytesField, delimited, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
+import { bytesField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { ByteList } from "../../limits/byte-list.ts";
 import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
@@ -120,14 +115,6 @@ export class KserveContents {
   }
 }
 
-function packedBlock(reader: WireReader, field: number, wire: number): Uint8Array {
-  const block = reader.bytes();
-  const width = wire === WIRE.fixed64 ? 8 : 4;
-  if (wire === WIRE.varint) assertWholeVarints(block);
-  else if (block.length % width !== 0) throw reader.malformed(`field ${field} is not a whole number of values`);
-  return block;
-}
-
 /** As many values as the block has, or one more than `allocate` gives room for. */
 function decodeBlock(dtype: NumericDType, block: Uint8Array, allocate: () => TensorData): { readonly length: number } {
   if (dtype === "float32" || dtype === "float64") return viewBytes(dtype, block);
@@ -175,11 +162,5 @@ export function contentsParts(tensor: Tensor, datatype: string): WirePart[] | un
   if (dtype === "bytes") return data.map((element) => bytesField(field, element));
   if (data.length === 0) return [];
   if (dtype === "float32" || dtype === "float64") return [bytesField(field, toBytes(data))];
-  if (data instanceof BigInt64Array || data instanceof BigUint64Array) return [wideField(field, data)];
-  const narrow = data as NarrowIntegers;
-  return [delimited(field, narrowVarintsSize(narrow), (target, at) => writeNarrowVarints(narrow, target, at))];
-}
-
-function wideField(field: number, values: WideIntegers): WirePart {
-  return delimited(field, wideVarintsSize(values), (target, at) => writeWideVarints(values, target, at));
+  return [varintsField(field, data as NarrowIntegers | WideIntegers)];
 }

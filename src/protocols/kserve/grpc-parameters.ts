@@ -1,10 +1,8 @@
-import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { MAP_ENTRY, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { integerField, messageField, textField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { Parameter } from "./parameters.ts";
 
-/** Every protobuf map is a list of entries with these two fields. */
-const ENTRY = { key: 1, value: 2 } as const;
 /** Field numbers of inference.InferParameter. */
 const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as const;
 /** Memory of an entry while it is read. */
@@ -17,8 +15,8 @@ export function readParameter(entry: WireReader, parameters: Map<string, Paramet
   let value: Parameter | undefined;
   while (entry.hasMore()) {
     const tag = entry.tag();
-    if (tag === ((ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
-    else if (tag === ((ENTRY.value << 3) | WIRE.bytes)) value = readValue(entry.nested("InferParameter")) ?? value;
+    if (tag === ((MAP_ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
+    else if (tag === ((MAP_ENTRY.value << 3) | WIRE.bytes)) value = readValue(entry.nested("InferParameter")) ?? value;
     else entry.skip(tag);
   }
   if (value !== undefined) parameters.set(key, value);
@@ -52,5 +50,5 @@ function readChoice(reader: WireReader, tag: number): Parameter | undefined {
 
 /** The entry of a `map<string, InferParameter>` that says true. */
 export function trueParameter(name: string): WirePart[] {
-  return [textField(ENTRY.key, name), messageField(ENTRY.value, [integerField(PARAMETER.bool, 1)])];
+  return [textField(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [integerField(PARAMETER.bool, 1)])];
 }

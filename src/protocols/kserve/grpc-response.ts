@@ -1,6 +1,6 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
-import { wideVarintsSize, writeWideVarints } from "../../codecs/protobuf/packed-varints.ts";
+import { varintsField } from "../../codecs/protobuf/packed-fields.ts";
 import {
   bytesField,
   delimited,
@@ -93,7 +93,7 @@ export function inferResponseParts(
 function shapeParts(shape: readonly number[]): WirePart[] {
   if (shape.length === 0) return [];
   const sizes = BigInt64Array.from(shape, BigInt);
-  return [delimited(OUTPUT.shape, wideVarintsSize(sizes), (target, at) => writeWideVarints(sizes, target, at))];
+  return [varintsField(OUTPUT.shape, sizes)];
 }
 
 function rawField(tensor: Tensor): WirePart {

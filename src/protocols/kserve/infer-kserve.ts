@@ -7,6 +7,7 @@ import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { answeredTensors } from "../answered-tensors.ts";
 import { checkRequest } from "./check-request.ts";
 import { type ClassifiedOutput, classify, classifyJob } from "./classify.ts";
 import { datatypeOf } from "./datatype.ts";
@@ -78,9 +79,7 @@ export async function inferLeased(lease: Lease, request: KserveRequest, call: Ca
       outputs: wanted,
       call: withScheduling(call, request.id, scheduling),
     });
-    if (answer.outputs.kind !== "tensors")
-      throw new ServingError("internal", "The service answered tensors with JSON.");
-    const outputs = await answered(answer.outputs.tensors, request.outputs, { signature: signature.spec, call });
+    const outputs = await answered(answeredTensors(answer), request.outputs, { signature: signature.spec, call });
     return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
   } finally {
     lease.release();

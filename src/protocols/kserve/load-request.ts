@@ -1,7 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
 import { isJsonObject, JsonNumbers, type JsonValue } from "../../codecs/json/json-value.ts";
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { parseKserveObject } from "./http-request.ts";
@@ -35,9 +35,8 @@ export function decodeHttpLoad(body: Uint8Array, maxBytes: number): LoadParamete
 /** {@link decodeHttpLoad} for a codec thread. */
 export const decodeHttpLoadJob = defineJob(import.meta.url, "decodeHttpLoadJob", decodeHttpLoad);
 
-/** Field numbers of inference.RepositoryModelLoadRequest, of an entry of its map, and of ModelRepositoryParameter. */
+/** Field numbers of inference.RepositoryModelLoadRequest, and of ModelRepositoryParameter. */
 const REQUEST = { model: 2, parameters: 3 } as const;
-const ENTRY = { key: 1, value: 2 } as const;
 const VALUE_TYPES = ["", "BOOL", "INT", "STRING", "BYTES"] as const;
 
 /** Reads a RepositoryModelLoadRequest; its files view the message. Throws `invalid_argument`. */
@@ -73,8 +72,8 @@ function readEntry(entry: WireReader, entries: Map<string, Parameter>): void {
   let parameter: Parameter | undefined;
   while (entry.hasMore()) {
     const tag = entry.tag();
-    if (tag === ((ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
-    else if (tag === ((ENTRY.value << 3) | WIRE.bytes)) parameter = readParameter(entry.bytes());
+    if (tag === ((MAP_ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
+    else if (tag === ((MAP_ENTRY.value << 3) | WIRE.bytes)) parameter = readParameter(entry.bytes());
     else entry.skip(tag);
   }
   if (parameter !== undefined) entries.set(key, parameter);

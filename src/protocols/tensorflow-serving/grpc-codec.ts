@@ -1,7 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
@@ -23,15 +23,13 @@ import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts"
 /** Field numbers of tensorflow.serving.PredictRequest and PredictResponse. */
 const REQUEST = { modelSpec: 1, inputs: 2, outputFilter: 3 } as const;
 const RESPONSE = { outputs: 1, modelSpec: 2 } as const;
-/** Every protobuf map is a list of entries with these two fields. */
-const ENTRY = { key: 1, value: 2 } as const;
 
 /** The way to the values of a PredictRequest: an entry of `inputs`, its value. */
-export const PREDICT_NESTING: Nesting = [REQUEST.inputs, ENTRY.value];
+export const PREDICT_NESTING: Nesting = [REQUEST.inputs, MAP_ENTRY.value];
 
 /** Places of the values of a PredictRequest, and of a PredictResponse, that may be viewed. */
 const REQUEST_PLACES: ValuePlaces = { nesting: PREDICT_NESTING, viewedFields: VIEWED_FIELDS };
-const RESPONSE_PLACES: ValuePlaces = { nesting: [RESPONSE.outputs, ENTRY.value], viewedFields: VIEWED_FIELDS };
+const RESPONSE_PLACES: ValuePlaces = { nesting: [RESPONSE.outputs, MAP_ENTRY.value], viewedFields: VIEWED_FIELDS };
 
 /** Memory of a map entry while it is read, so that a message of empty entries cannot fill the memory. */
 const ENTRY_BYTES = 256;
@@ -180,8 +178,8 @@ function choosesNothing({ model, signature, version, label }: ModelSpec): boolea
 function mapFields(field: number, tensors: Tensors, encoding: TensorEncoding): WirePart[] {
   const entries: WirePart[] = [];
   for (const name in tensors) {
-    const value = messageField(ENTRY.value, tensorProtoParts(tensors[name] as Tensor, encoding));
-    entries.push(messageField(field, [textElement(ENTRY.key, name), value]));
+    const value = messageField(MAP_ENTRY.value, tensorProtoParts(tensors[name] as Tensor, encoding));
+    entries.push(messageField(field, [textElement(MAP_ENTRY.key, name), value]));
   }
   return entries;
 }
@@ -201,8 +199,8 @@ class TensorMap {
     let key = "";
     while (entry.hasMore()) {
       const tag = entry.tag();
-      if (tag === ((ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
-      else if (tag === ((ENTRY.value << 3) | WIRE.bytes)) fields.merge(entry.nested("TensorProto"));
+      if (tag === ((MAP_ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
+      else if (tag === ((MAP_ENTRY.value << 3) | WIRE.bytes)) fields.merge(entry.nested("TensorProto"));
       else entry.skip(tag);
     }
     this.#entries.set(key, fields);

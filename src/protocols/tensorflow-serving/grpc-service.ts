@@ -1,7 +1,7 @@
 import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
-import { ServingError } from "../../errors.ts";
 import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
+import { answeredTensors } from "../answered-tensors.ts";
 import {
   decodePredictRequestJob,
   decodePredictRequestQuickly,
@@ -39,12 +39,9 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
     const { spec } = request;
     call.record.model = spec.model;
     const answer = await infer(await service.acquire(spec), request, call);
-    const { model, version, signature, outputs, metadata } = answer;
-    if (outputs.kind !== "tensors") {
-      throw new ServingError("internal", `The service answered a request for tensors with ${outputs.kind}.`);
-    }
+    const { model, version, signature, metadata } = answer;
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
-    const response = { spec: resolved, outputs: outputs.tensors };
+    const response = { spec: resolved, outputs: answeredTensors(answer) };
     if (isLargeResponse(response, encoding)) {
       return { message: await encodeInThread(framePredictResponseJob, [response, encoding, true], call), metadata };
     }

@@ -6,13 +6,12 @@ import type { CreateHttpProtocol, HttpAnswer } from "../../proxy/http-route.ts";
 import type {
   CallOptions,
   InferenceService,
-  InferResponse,
   Lease,
   ModelRef,
   ServableDescription,
 } from "../../serving/inference-service.ts";
 import { toPlainSignatures } from "../../signature/plain-signatures.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import { answeredTensors } from "../answered-tensors.ts";
 import { configRoutes } from "./http-config.ts";
 import {
   decodePredictJob,
@@ -63,7 +62,7 @@ async function predict(service: InferenceService, ref: ModelRef, exchange: HttpE
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
   const { signature, format, answer } = await infer(await service.acquire(ref), { body, parsed, call }, exchange);
-  const outputs = tensorsOf(answer);
+  const outputs = answeredTensors(answer);
   if (signature.spec?.outputs !== undefined && Object.keys(outputs).length === 0) {
     throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
   }
@@ -100,11 +99,6 @@ function decodeLarge(
 ): Promise<PredictMessage> {
   const { maxMessageBytes } = exchange;
   return exchange.decode(decodePredictJob, [body, toPlainSignatures(signatures), maxMessageBytes], body);
-}
-
-function tensorsOf({ outputs }: InferResponse): Tensors {
-  if (outputs.kind === "tensors") return outputs.tensors;
-  throw new ServingError("internal", "The service answered a request of kind tensors with json.");
 }
 
 function toAnswer(body: Uint8Array, headers: HttpAnswer["headers"] = {}): HttpAnswer {

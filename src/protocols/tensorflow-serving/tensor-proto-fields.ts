@@ -1,4 +1,4 @@
-import { assertWholeVarints } from "../../codecs/protobuf/packed-varints.ts";
+import { packedBlock } from "../../codecs/protobuf/packed-fields.ts";
 import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { ByteList } from "../../limits/byte-list.ts";
 import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
@@ -97,16 +97,9 @@ export class TensorProtoFields {
   #readValues(reader: WireReader, tag: number): void {
     const wire = VALUE_WIRE.get(tag >>> 3);
     if (wire === (tag & 7)) this.#append(tag >>> 3, reader.scalar(wire));
-    else if (wire !== undefined && (tag & 7) === WIRE.bytes) this.#appendPacked(reader, tag >>> 3, wire);
+    else if (wire !== undefined && (tag & 7) === WIRE.bytes)
+      this.#append(tag >>> 3, packedBlock(reader, tag >>> 3, wire));
     else reader.skip(tag);
-  }
-
-  #appendPacked(reader: WireReader, field: number, wire: number): void {
-    const block = reader.bytes();
-    const width = wire === WIRE.fixed64 ? 8 : 4;
-    if (wire === WIRE.varint) assertWholeVarints(block);
-    else if (block.length % width !== 0) throw reader.malformed(`field ${field} is not a whole number of values`);
-    this.#append(field, block);
   }
 
   #append(field: number, block: Uint8Array): void {

@@ -1,17 +1,12 @@
-import { packedFields } from "../../codecs/protobuf/packed-fields.ts";
+import { packedFields, varintsField } from "../../codecs/protobuf/packed-fields.ts";
 import {
   type NarrowIntegers,
-  narrowVarintsSize,
   type WideIntegers,
   wideVarintSize,
-  wideVarintsSize,
-  writeNarrowVarints,
   writeVarint,
-  writeWideVarints,
 } from "../../codecs/protobuf/packed-varints.ts";
 import { WIRE } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, delimited, integerField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
-import type { NumericData } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import { type Tensor, toBytes } from "../../tensor/tensor.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE, typeOfDType } from "./tensor-proto.ts";
@@ -65,17 +60,5 @@ function valueFields(tensor: Tensor, encoding: TensorEncoding): WirePart[] {
   if (tensor.data.length === 0) return [];
   if (encoding === "content") return [bytesField(TENSOR_PROTO.content, toBytes(tensor.data))];
   if (type.encoding === "block") return [bytesField(type.field, toBytes(tensor.data))];
-  return [varintsField(type.field, tensor.data)];
-}
-
-function varintsField(field: number, values: NumericData): WirePart {
-  if (values instanceof BigInt64Array || values instanceof BigUint64Array) return wideField(field, values);
-  const narrow = values as NarrowIntegers;
-  return delimited(field, narrowVarintsSize(narrow), (target, position) =>
-    writeNarrowVarints(narrow, target, position),
-  );
-}
-
-function wideField(field: number, values: WideIntegers): WirePart {
-  return delimited(field, wideVarintsSize(values), (target, position) => writeWideVarints(values, target, position));
+  return [varintsField(type.field, tensor.data as NarrowIntegers | WideIntegers)];
 }
