@@ -7,7 +7,7 @@ export const CONTROL_ACCESS = ["off", "local", "all"] as const;
 /** One of {@link CONTROL_ACCESS}. */
 export type ControlAccess = (typeof CONTROL_ACCESS)[number];
 
-/** Headers that proxies add: whoever sends one is not the client, so its address says nothing. */
+/** Headers that proxies add: the sender of one is not the client, so its address says nothing. */
 const FORWARDING =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-real-ip|x-client-ip|x-cluster-client-ip|x-original-.*|x-envoy-.*|true-client-ip|cf-.*)$/;
 

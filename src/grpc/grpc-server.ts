@@ -34,7 +34,7 @@ export interface GrpcServerOptions {
   readonly protocols: readonly { readonly grpc?: CreateGrpcProtocol }[];
   /** Size of the largest message, and the memory that one request's tensors may take, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
-  /** Counts what all requests hold together, shared with other transports. Default: one of its own, of twice the largest message. */
+  /** Counts what all requests hold together, shared with other transports. Default: a new one, of twice the largest message. */
   readonly memory?: MemoryBudget;
   /** Time that a client may take to send a message, in milliseconds. Default 300 000, as node:http gives a request. */
   readonly messageTimeoutMs?: number;

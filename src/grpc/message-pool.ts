@@ -24,7 +24,7 @@ export class MessagePool {
     return index < 0 ? undefined : this.#remove(index);
   }
 
-  /** Takes memory at which nobody looks any more; what went to another thread has no length, and is left. */
+  /** Takes memory that is no longer read; what was transferred to another thread has no length, and is left. */
   give(memory: ArrayBuffer): void {
     const { byteLength } = memory;
     if (!isPooled(byteLength)) return;

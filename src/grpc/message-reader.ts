@@ -40,7 +40,7 @@ const NOT_WHOLE = new ServingError("unimplemented", "Received no whole request m
 
 /**
  * Puts the only message of a unary call together from the pieces that its stream brings, however small they are, in one buffer
- * in which its first large value is aligned as numbers are, so that nobody has to copy it again.
+ * in which its first large value is aligned as numbers are, so that it need not be copied again.
  */
 export class MessageReader {
   readonly #limits: MessageLimits;
@@ -102,7 +102,7 @@ export class MessageReader {
     return this.#bytes.subarray(PREFIX_BYTES, this.#length);
   }
 
-  /** Gives the memory of the whole message to later ones; nobody may look at it any more. */
+  /** Gives the memory of the whole message to later ones; it must not be read any more. */
   recycle(): void {
     this.#limits.pool.give(this.#bytes.buffer as ArrayBuffer);
     this.drop();

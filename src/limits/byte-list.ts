@@ -3,11 +3,11 @@ import { countGarbage } from "./young-garbage.ts";
 
 const EMPTY = new Uint8Array(0);
 /**
- * A length that somebody only claims is taken at its word up to so many bytes. Once these are there, room is made for all of
+ * A length that a client only claims is taken at its word up to so many bytes. Once these are there, room is made for all of
  * them: copying them once more would keep the thread for a millisecond per megabyte, and untouched room costs nothing.
  */
 export const BELIEVED_BYTES = 64 * 1024;
-/** The same where nobody claims a length, and there is but the most that may come. */
+/** The same where no length is claimed, and only a limit is known. */
 const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */
 const ALIGNMENT = 8;
@@ -38,7 +38,7 @@ export class ByteList {
     this.#lead = leadTo(alignedAt);
   }
 
-  /** Says how many bytes there may be at most, where nobody says how many there will be. */
+  /** Sets the largest number of bytes, where it is not known how many there will be. */
   limitTo(bytes: number): void {
     this.#limit = bytes;
   }

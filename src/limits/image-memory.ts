@@ -31,7 +31,7 @@ class ImageMemory {
     this.#cells = cells;
   }
 
-  /** The most that images and requests may hold together, in bytes; infinite until somebody says. */
+  /** The most that images and requests may hold together, in bytes; infinite until it is set. */
   get limitBytes(): number {
     return (Atomics.load(this.#cells, LIMIT) || Number.POSITIVE_INFINITY) * KIB;
   }

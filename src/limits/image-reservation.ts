@@ -34,7 +34,7 @@ export class ImageReservation {
     if (this.#bytes > 0) this.resize(0);
   }
 
-  /** Gives everything back when nobody of this thread uses the buffer any more. */
+  /** Gives everything back when this thread has no use for the buffer any more. */
   releaseWith(buffer: ArrayBufferLike): void {
     kept++;
     collected.register(buffer, this);
@@ -111,7 +111,7 @@ function tooLong(): ServingError {
   );
 }
 
-/** Lets in whoever is first, as long as there is room; then looks again after a while, since other threads do not say when they give back. */
+/** Lets in the first image that waits, if there is room; then looks again after a while, since other threads do not say when they give back. */
 function wakeNext(): void {
   clearTimeout(timer);
   const [first] = queue;

@@ -4,7 +4,7 @@ import { imageMemory } from "./image-memory.ts";
 /** Requests of so few bytes are not refused on account of images: one large image would shut everybody else out. */
 const SMALL_BYTES = 64 * 1024;
 
-/** The part that small requests may have beyond the budget, so that a few large ones, or answers that nobody takes, do not keep them out. */
+/** The part that small requests may have beyond the budget, so that a few large ones, or answers that their clients do not take, do not keep them out. */
 const SMALL_SHARE = 1 / 8;
 
 /**

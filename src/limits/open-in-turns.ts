@@ -16,7 +16,7 @@ export function openInTurns(server: Server): void {
     if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
   };
   server.on("connection", (socket: Socket) => {
-    // Nobody else listens for its errors yet.
+    // Nothing else listens for its errors yet.
     socket.on("error", ignore);
     if (turns.begin(use) > 0) return open(socket);
     turns.wait(use, () => {

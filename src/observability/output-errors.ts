@@ -3,7 +3,7 @@ import { reasonText } from "../errors.ts";
 let isWatching = false;
 
 /**
- * Keeps the process alive where nobody reads its standard output or standard error any more, or their disk is full: without a listener the first
+ * Keeps the process alive where its standard output or standard error is closed, or their disk is full: without a listener the first
  * line that is lost would end it. The loss of standard output is told once, on standard error.
  */
 export function surviveOutputErrors(): void {

@@ -11,7 +11,7 @@ const LINGER_MS = 1000;
 /** Seconds after which a client may try again where the server has no room or restarts a thread. */
 const RETRY_AFTER_S = "1";
 
-/** A refusal that HTTP has a status of its own for; all others are {@link ServingError}. */
+/** A refusal with a status that only HTTP has; all others are {@link ServingError}. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly status: number;

@@ -29,7 +29,7 @@ export interface HttpServerOptions {
   /** The largest body taken, after inflation. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /**
-   * Bytes that all requests hold together, shared with other transports. Default: one of its own, of twice the largest
+   * Bytes that all requests hold together, shared with other transports. Default: a new one, of twice the largest
    * body.
    */
   readonly memory?: MemoryBudget;

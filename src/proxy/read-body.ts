@@ -60,7 +60,7 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
         reject(reason);
       }
     };
-    // Node takes the listeners of a body that nobody has read off again, which costs more than to read.
+    // From a body that counts as unread Node removes all listeners once it is answered, which costs more than this.
     request.read(0);
     request.on("data", add);
     request.on("end", () => resolve(toBuffer(body.contents())));

@@ -29,7 +29,7 @@ const SMALL_BYTES = 2 * 1024;
 let block = new ArrayBuffer(BLOCK_BYTES);
 let blockUsed = 0;
 
-/** Zeroed memory that nobody else has, from `start` on, where a double may lie. */
+/** Zeroed memory that nothing else uses, from `start` on, where a double may lie. */
 function takeMemory(bytes: number): { readonly memory: ArrayBuffer; readonly start: number } {
   if (bytes > SMALL_BYTES) return { memory: new ArrayBuffer(bytes), start: 0 };
   if (blockUsed + bytes > BLOCK_BYTES) {

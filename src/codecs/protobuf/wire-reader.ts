@@ -142,7 +142,7 @@ export class WireReader {
     return this.#bytes.subarray(start, this.#position);
   }
 
-  /** Passes over the value of a field that nobody wants. */
+  /** Passes over the value of an unknown field. */
   skip(tag: number): void {
     this.#skip(tag, 0);
   }

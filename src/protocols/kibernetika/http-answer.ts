@@ -14,7 +14,7 @@ import type { KibernetikaRequest } from "./http-codec.ts";
 const JSON_TYPE = "application/json";
 /** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w.+-]+=(?:[\w.+-]+|"[ -!#-[\]-~]*"))*$/;
-/** Whoever names the type of an answer must not make a browser run it. */
+/** Headers of an answer whose type a hook or a client chose: no browser may run it. */
 const RAW_HEADERS = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
 
 /** Refuses an `out_mime_type` that no answer could have. */
