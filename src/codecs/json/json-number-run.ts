@@ -9,8 +9,8 @@ const ZERO = 0x30;
 const NINE = 0x39;
 
 /** Moves the number at the cursor to the store, and those that follow it as long as only commas come between, up to the cursor's pause. */
-export function readNumberRun(cursor: JsonCursor, store: NumberStore, lenient: boolean): void {
-  do readNumber(cursor, store, lenient);
+export function readNumberRun(cursor: JsonCursor, store: NumberStore): void {
+  do readNumber(cursor, store);
   while (skipToNumber(cursor));
 }
 

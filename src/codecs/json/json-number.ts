@@ -17,11 +17,11 @@ const UINT64_MAX = 2n ** 64n - 1n;
 
 /**
  * Moves the number at the cursor to the store: exactly the double that JSON.parse gives, and beside it the integer where
- * a double does not hold it. `lenient` also takes NaN, Infinity, Inf and their negatives. Throws for anything else that
- * is no JSON number, and for one beyond the range of a double.
+ * a double does not hold it. Takes NaN, Infinity, Inf and their negatives too. Throws for anything else that is no JSON
+ * number, and for one beyond the range of a double.
  */
-export function readNumber(cursor: JsonCursor, store: NumberStore, lenient: boolean): void {
-  if (!readPlain(cursor, store)) readOther(cursor, store, lenient);
+export function readNumber(cursor: JsonCursor, store: NumberStore): void {
+  if (!readPlain(cursor, store)) readOther(cursor, store);
 }
 
 /**
@@ -76,11 +76,11 @@ function digitAt(bytes: Buffer, pos: number): number {
 }
 
 /** The same without haste: long numbers, exponents, words, errors. */
-function readOther(cursor: JsonCursor, store: NumberStore, lenient: boolean): void {
+function readOther(cursor: JsonCursor, store: NumberStore): void {
   const { bytes, pos: start } = cursor;
   const first = bytes[start] === MINUS ? start + 1 : start;
   if (!isDigit(bytes[first])) {
-    store.push(readWord(cursor, first, lenient), false);
+    store.push(readWord(cursor, first), false);
     return;
   }
   const whole = bytes[first] === ZERO ? first + 1 : skipDigits(bytes, first);
@@ -136,10 +136,8 @@ const WORDS: readonly (readonly [string, number])[] = [
   ["NaN", Number.NaN],
 ];
 
-function readWord(cursor: JsonCursor, start: number, lenient: boolean): number {
-  const word = lenient
-    ? WORDS.find(([text]) => cursor.bytes.toString("latin1", start, start + text.length) === text)
-    : undefined;
+function readWord(cursor: JsonCursor, start: number): number {
+  const word = WORDS.find(([text]) => cursor.bytes.toString("latin1", start, start + text.length) === text);
   if (word === undefined) throw cursor.error("Invalid value.", start);
   const [text, value] = word;
   const negative = start > cursor.pos;

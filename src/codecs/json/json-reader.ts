@@ -35,15 +35,13 @@ const MIN_INITIAL_NUMBERS = 64;
 const BYTES_PER_NUMBER = 16;
 
 /** Deviations from JSON that a text may have. */
-export interface JsonReaderOptions {
-  /** Takes NaN, Infinity, Inf and -Infinity as numbers. */
-  readonly lenientNumbers?: boolean;
+interface JsonReaderOptions {
   /** Ignores whatever follows the value, as TensorFlow Serving does. */
   readonly ignoreTrailing?: boolean;
 }
 
 /**
- * Parses UTF-8 JSON text in one pass. Numbers in regular lists cost no object each: see {@link JsonNumbers}.
+ * Parses UTF-8 JSON text in one pass; NaN, Infinity, Inf and their negatives are numbers too. Numbers in regular lists cost no object each: see {@link JsonNumbers}.
  * Nesting costs no call stack; `budget` bounds the memory. Throws `invalid_argument`: `JSON Parse error: WHAT at offset: N`, in the words of the
  * parser that TensorFlow Serving uses.
  */
@@ -56,7 +54,6 @@ const oneMoreValue = () => "one more value";
 
 class JsonReader {
   readonly #cursor: JsonCursor;
-  readonly #lenientNumbers: boolean;
   readonly #ignoreTrailing: boolean;
   readonly #numbers: NumberStore;
   /** The lists and objects that are open, outermost first. */
@@ -68,7 +65,6 @@ class JsonReader {
 
   constructor(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions) {
     this.#cursor = new JsonCursor(text);
-    this.#lenientNumbers = options.lenientNumbers ?? false;
     this.#ignoreTrailing = options.ignoreTrailing ?? false;
     this.#budget = budget;
     const numbers = Math.max(text.length / BYTES_PER_NUMBER, MIN_INITIAL_NUMBERS);
@@ -134,10 +130,9 @@ class JsonReader {
   #readNumbers(frame: ArrayFrame): void {
     const cursor = this.#cursor;
     const numbers = this.#numbers;
-    const lenient = this.#lenientNumbers;
     do {
       const before = numbers.length;
-      readNumberRun(cursor, numbers, lenient);
+      readNumberRun(cursor, numbers);
       frame.countNumbers(numbers.length - before);
     } while (this.#skipToRow(frame));
   }
@@ -196,7 +191,7 @@ class JsonReader {
   }
 
   #readScalarNumber(): void {
-    readNumber(this.#cursor, this.#numbers, this.#lenientNumbers);
+    readNumber(this.#cursor, this.#numbers);
     this.#add(new JsonNumbers(this.#numbers, this.#numbers.length - 1, SCALAR));
   }
 

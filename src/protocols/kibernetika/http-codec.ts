@@ -1,6 +1,6 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
-import { type JsonReaderOptions, parseJson } from "../../codecs/json/json-reader.ts";
+import { parseJson } from "../../codecs/json/json-reader.ts";
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import {
   isJsonList,
@@ -28,13 +28,11 @@ export interface KibernetikaRequest {
 /** Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. `maxBytes` bounds what is made of it. */
 export function parseKibernetikaJson(body: Uint8Array, maxBytes: number): KibernetikaRequest {
   const budget = new DecodeBudget(maxBytes);
-  return toRequest(parseJson(body, budget, JSON_OPTIONS), budget);
+  return toRequest(parseJson(body, budget), budget);
 }
 
 /** {@link parseKibernetikaJson} for a codec thread. */
 export const parseKibernetikaJsonJob = defineJob(import.meta.url, "parseKibernetikaJsonJob", parseKibernetikaJson);
-
-const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
 
 function toRequest(root: JsonValue, budget: DecodeBudget): KibernetikaRequest {
   if (!isJsonObject(root)) throw invalidArgument(`The body is ${dumpJson(root)}; expected an object with "inputs".`);

@@ -1,5 +1,5 @@
 import { dumpJson } from "../../codecs/json/json-dump.ts";
-import { type JsonReaderOptions, parseJson } from "../../codecs/json/json-reader.ts";
+import { parseJson } from "../../codecs/json/json-reader.ts";
 import {
   isJsonList,
   isJsonObject,
@@ -54,15 +54,13 @@ function toList(member: string, value: JsonValue | undefined): readonly JsonValu
   throw unable(member, isList ? "it is a list of numbers; expected one of objects" : "it is missing or is not a list");
 }
 
-const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true };
-
 /** Words of the JSON reader before its own message. */
 const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
 
 /** Parses a body that is one JSON object, with the numbers that Triton takes; throws `invalid_argument` with its texts. */
 export function parseKserveObject(text: Uint8Array, budget: DecodeBudget): JsonObject {
   try {
-    return toRoot(parseJson(text, budget, JSON_OPTIONS));
+    return toRoot(parseJson(text, budget));
   } catch (reason) {
     throw inTritonsWords(reason);
   }

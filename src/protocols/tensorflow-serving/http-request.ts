@@ -1,7 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { inferDType } from "../../codecs/json/json-dtype.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
-import { type JsonReaderOptions, parseJson } from "../../codecs/json/json-reader.ts";
+import { parseJson } from "../../codecs/json/json-reader.ts";
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listLength } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
@@ -23,12 +23,10 @@ export interface PredictBody {
   readonly budget: DecodeBudget;
 }
 
-const JSON_OPTIONS: JsonReaderOptions = { lenientNumbers: true, ignoreTrailing: true };
-
 /** Parses the body of a predict request. */
 export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): PredictBody {
   if (body.length === 0) throw invalidArgument("JSON Parse error: The document is empty");
-  return toPredictBody(parseJson(body, budget, JSON_OPTIONS), budget);
+  return toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget);
 }
 
 function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {

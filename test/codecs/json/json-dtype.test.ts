@@ -4,7 +4,7 @@ import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 
 function infer(...texts: readonly string[]): string {
-  return inferDType(texts.map((text) => parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true })));
+  return inferDType(texts.map((text) => parseJson(Buffer.from(text), ampleBudget())));
 }
 
 describe("inferDType", () => {

@@ -4,7 +4,7 @@ import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 
 function dump(text: string): string {
-  return dumpJson(parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true }));
+  return dumpJson(parseJson(Buffer.from(text), ampleBudget()));
 }
 
 describe("dumpJson", () => {

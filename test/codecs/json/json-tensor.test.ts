@@ -25,7 +25,7 @@ const DIALECT: TensorDialect = {
 };
 
 function convert(text: string, dtype: DType, dialect: Partial<TensorDialect> = {}) {
-  const value = parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true });
+  const value = parseJson(Buffer.from(text), ampleBudget());
   return toJsonTensor(value, dtype, { ...DIALECT, ...dialect });
 }
 

@@ -11,11 +11,7 @@ function spec(name: string, dtype: DType): TensorSpec {
 }
 
 function read(text: string, specs?: readonly TensorSpec[]) {
-  const tensors = readInstances(
-    parseJson(Buffer.from(text), ampleBudget(), { lenientNumbers: true }),
-    { specs },
-    ampleBudget(),
-  );
+  const tensors = readInstances(parseJson(Buffer.from(text), ampleBudget()), { specs }, ampleBudget());
   return Object.fromEntries(Object.entries(tensors).map(([name, tensor]) => [name, comparable(tensor)]));
 }
 
