@@ -74,12 +74,14 @@ export class ModelManager {
   }
 
   /**
-   * Loads a model's files as they are now, and those that it needs and that clients have unloaded. Throws `not_found` for an unknown name,
-   * and what the load was rejected with. `change` is called before the load begins, to change what should be served.
+   * Loads a model's files as they are now, and those that it needs and that clients have unloaded; resolves once all versions of those are
+   * loaded or have failed, too. Throws `not_found` for an unknown name, and what the load was rejected with. `change` is called before the
+   * load begins, to change what should be served.
    */
   async load(name: string, change?: () => Promise<void>): Promise<void> {
     const { loaded } = await this.#beginLoad(name, false, change);
     await loaded;
+    await this.#needed.settled(this.catalog.get(name)?.needs ?? []);
   }
 
   /**

@@ -95,15 +95,25 @@ export class NeededModels {
     while (!signal.aborted && this.dependentsOf(name).some((model) => model.isEnding)) await this.#nextChange(signal);
   }
 
-  #nextChange(signal: AbortSignal): Promise<void> {
+  /** Resolves once every version of these models, and of those that they need, is available or has failed. */
+  async settled(names: Iterable<string>): Promise<void> {
+    // A set that grows while it is walked through reaches what was added.
+    const all = new Set(names);
+    for (const name of all) {
+      while (this.#catalog.get(name)?.isSettled === false) await this.#nextChange();
+      for (const need of this.#catalog.get(name)?.needs ?? []) all.add(need);
+    }
+  }
+
+  #nextChange(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
         this.#waiting.delete(done);
-        signal.removeEventListener("abort", done);
+        signal?.removeEventListener("abort", done);
         resolve();
       };
       this.#waiting.add(done);
-      signal.addEventListener("abort", done);
+      signal?.addEventListener("abort", done);
     });
   }
 

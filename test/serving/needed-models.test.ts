@@ -60,3 +60,22 @@ describe("a version that needs another model", () => {
     await manager.close();
   });
 });
+
+it("loads on request with all versions of what it needs", async () => {
+  const held = createDeferred<void>();
+  const late = pipelineVersion(1n);
+  const load = async (signal: AbortSignal) => {
+    await held.promise;
+    return late.load(signal);
+  };
+  const half = { name: "half", versions: [{ ...late, load }, pipelineVersion(2n)] };
+  const chain = { name: "chain", versions: [{ ...pipelineVersion(1n), needs: ["half"] }] };
+  const manager = await manage([]);
+  manager.aspire([half, chain]);
+  const loaded = manager.load("chain").then(() => manager.statuses().map(({ state }) => state));
+  const chainState = () => manager.statuses().find(({ model }) => model === "chain")?.state;
+  await expect.poll(chainState, { timeout: 20_000 }).toBe("AVAILABLE");
+  held.resolve();
+  expect(await loaded).toEqual(["AVAILABLE", "AVAILABLE", "AVAILABLE"]);
+  await manager.close();
+});
