@@ -24,6 +24,11 @@ export class MemoryBudget {
     this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
   }
 
+  /** True where half of the bytes are held. */
+  get isHalfFull(): boolean {
+    return this.#heldBytes >= this.#maxBytes / 2;
+  }
+
   /** The share of a new request, which holds nothing yet. */
   open(): MemoryShare {
     return new MemoryShare(this);

@@ -6,7 +6,7 @@ import type { ModelConfig } from "./config/model-config.ts";
 import { FileSource } from "./file-source.ts";
 import { FolderSource } from "./folder-source.ts";
 import type { Look } from "./look.ts";
-import { neededModels } from "./model-options.ts";
+import { toNeedingModel } from "./to-needing-model.ts";
 
 /** Descriptions of the models that a server is started with. */
 export interface ModelSources {
@@ -56,9 +56,7 @@ export class ConfigSources {
     }
     for (const source of this.#folders) add(source.title, await source.read(look));
     this.#isFirst = false;
-    const problems = problemsOfNeeds(
-      Array.from(all.values(), ({ model }) => ({ name: model.name, needs: neededModels(model) })),
-    );
+    const problems = problemsOfNeeds(Array.from(all.values(), ({ model }) => toNeedingModel(model)));
     const ofTensorflow = Object.assign({}, ...batching) as RawOptions;
     return Array.from(all.values(), ({ model }) => {
       const shared = model.driver === "tensorflow" ? { ...ofTensorflow, ...this.#options } : this.#options;

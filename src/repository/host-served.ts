@@ -7,7 +7,8 @@ import { requestIdOf } from "../observability/request-id.ts";
 import { inferOnce } from "../serving/infer-once.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
-import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { copyTensors } from "../tensor/copy-tensors.ts";
+import type { Tensors } from "../tensor/tensor.ts";
 
 /** Models whose hooks may call one another, at most: more is a circle. */
 const MAX_DEPTH = 16;
@@ -30,7 +31,8 @@ export async function hostServed(service: Acquiring | undefined, name: string): 
     echoes: false,
     loadMs: 0,
     hookArgs: {},
-    predict: (inputs, call) => predict(service, name, { inputs: call.give ? inputs : copied(inputs), call }),
+    // A request gives its tensors away, which a hook of this thread may have kept.
+    predict: (inputs, call) => predict(service, name, { inputs: call.give ? inputs : copyTensors(inputs), call }),
     // Those of the model itself are told under its own name.
     statistics: async () => new RunCounter().statistics(),
     close: async () => {},
@@ -45,9 +47,9 @@ export async function hostServed(service: Acquiring | undefined, name: string): 
  * throws `unavailable`: that is not the client's fault, who has named another model.
  */
 export async function hostStage(service: Acquiring | undefined, name: string): Promise<ModelHost> {
-  const acquire: Acquiring["acquire"] = async (ref) => {
+  const acquire: Acquiring["acquire"] = async (ref, request) => {
     try {
-      return await (service as Acquiring).acquire(ref);
+      return await (service as Acquiring).acquire(ref, request);
     } catch (reason) {
       throw notAvailable(name, reason);
     }
@@ -76,16 +78,6 @@ async function predict(service: Acquiring, model: string, { inputs, call }: Pred
   const answer = await inferOnce(service, request);
   if (answer.outputs.kind === "tensors") return answer.outputs.tensors;
   throw new ServingError("internal", `The model ${model} answered a request for tensors with JSON.`);
-}
-
-/** Requests give their tensors away, which a hook of this thread may have kept. */
-function copied(tensors: Tensors): Tensors {
-  return createTensors(Object.entries(tensors).map(([name, tensor]) => [name, copyOf(tensor)]));
-}
-
-/** Texts and bytes are copied when they are sent. */
-function copyOf(tensor: Tensor): Tensor {
-  return tensor.dtype === "bytes" ? tensor : ({ ...tensor, data: tensor.data.slice() } as Tensor);
 }
 
 function tooDeep(model: string): ServingError {

@@ -54,12 +54,13 @@ function numbersOf(versions: readonly FoundVersion[]): ReadonlySet<bigint> {
 const WITHOUT_FILES = { text: "", changedMs: 0 };
 
 function toModel(
-  { name, labels, maxQueue, maxQueueBytes, idleUnloadMs }: ModelConfig,
+  { name, labels, maxQueue, maxQueueBytes, idleUnloadMs, traffic }: ModelConfig,
   chosen: readonly FoundVersion[],
   settled: ReadonlyMap<FoundVersion, AspiredVersion | undefined>,
 ): AspiredModel {
   const versions = chosen.map((found) => settled.get(found) as AspiredVersion);
-  return { name, labels: Object.fromEntries(labels), versions, maxQueue, maxQueueBytes, idleUnloadMs };
+  const limits = { maxQueue, maxQueueBytes, idleUnloadMs };
+  return { name, labels: Object.fromEntries(labels), versions, traffic, ...limits };
 }
 
 /** Changes with the model's settings, and with files that all its versions share. */

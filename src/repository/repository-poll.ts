@@ -1,4 +1,5 @@
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import { trafficText } from "../serving/traffic.ts";
 import { FolderWatches } from "./folder-watches.ts";
 import type { LookOptions, ModelRepository } from "./model-repository.ts";
 
@@ -82,9 +83,9 @@ export class RepositoryPoll {
 
 /** Equal where the same should be served. */
 function textOf(models: readonly AspiredModel[]): string {
-  const parts = models.map(({ name, labels = {}, versions, maxQueue, maxQueueBytes }) => [
+  const parts = models.map(({ name, labels = {}, versions, traffic = {}, ...limits }) => [
     name,
-    [maxQueue, maxQueueBytes],
+    [limits.maxQueue, limits.maxQueueBytes, limits.idleUnloadMs, trafficText(traffic)],
     Object.entries(labels).map(([label, version]) => [label, String(version)]),
     versions.map(({ version, fingerprint }) => [String(version), fingerprint]),
   ]);

@@ -2,9 +2,10 @@ import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { type ModelOptions, neededModels } from "../repository/model-options.ts";
+import { toNeedingModel } from "../repository/to-needing-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
-import type { NamedModelOptions } from "./named-model.ts";
+import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import {
   AMOUNT_CHECK,
   checkMembers,
@@ -102,7 +103,7 @@ function checkWhatIsServed(options: Readonly<Record<string, unknown>>): void {
 }
 
 function checkNeeds(models: readonly (readonly [string, NamedModelOptions])[]): void {
-  const needs = models.map(([name, model]) => ({ name, needs: neededModels(model) }));
+  const needs = models.map(([name, model]) => toNeedingModel(toModelConfig(name, model)));
   const [problem] = problemsOfNeeds(needs).values();
   if (problem !== undefined) throw invalidArgument(problem);
 }

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
+import { type GivenTraffic, trafficProblem } from "../repository/config/read-traffic.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
   AMOUNT_CHECK,
@@ -41,6 +42,12 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
     expected: "an object of versions by label, such as { stable: 1 }",
     accepts: (value) => isObject(value) && Object.values(value).every(isVersion),
   },
+  split: {
+    expected: "an object of weights by version, such as { 1: 90, 2: 10 }",
+    accepts: (value) => isObject(value) && Object.values(value).every(Number.isFinite),
+  },
+  sticky: TEXT_CHECK,
+  shadow: OBJECT_CHECK,
   workers: integerCheck(0),
   instances: integerCheck(1),
   threads: integerCheck(1),
@@ -48,6 +55,12 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
   maxQueue: integerCheck(1),
   maxQueueBytes: integerCheck(1, 2 ** 31 - 1, ", in bytes"),
   idleUnloadMs: AMOUNT_CHECK,
+};
+
+const SHADOW = {
+  version: { expected: "a version's number", accepts: isVersion },
+  model: TEXT_CHECK,
+  share: { expected: "a number over 0, up to 1", accepts: (value: unknown) => typeof value === "number" },
 };
 
 const STAGE = {
@@ -73,6 +86,9 @@ function checkModel(place: string, model: unknown): void {
     throw invalidArgument(`${place} has neither path, driver nor stages; expected one of them.`);
   if (model.driver !== undefined && model.stages !== undefined)
     throw invalidArgument(`${place} has a driver and stages; expected one of them.`);
+  if (model.shadow !== undefined) checkMembers(`${place}.shadow.`, model.shadow as object, SHADOW);
+  const problem = trafficProblem(model as GivenTraffic);
+  if (problem !== undefined) throw invalidArgument(`${place}: ${problem}.`);
   if (model.stages !== undefined) checkStages(`${place}.stages`, model.stages as readonly unknown[]);
 }
 

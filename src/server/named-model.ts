@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { type ModelConfig, modelConfig } from "../repository/config/model-config.ts";
+import { type GivenShadow, toTraffic } from "../repository/config/read-traffic.ts";
 import type { VersionPolicy } from "../repository/config/version-policy.ts";
 import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
 import type { ModelOptions } from "../repository/model-options.ts";
@@ -27,6 +28,12 @@ export interface NamedModelOptions extends QueueLimits {
   readonly versions?: "latest" | "all" | { readonly latest: number } | readonly (number | bigint)[];
   /** Versions by label. */
   readonly labels?: Readonly<Record<string, number | bigint>>;
+  /** Weights by version, or by another model's name: requests that name no version are split between these. */
+  readonly split?: Readonly<Record<string, number>>;
+  /** Name of the header, or of gRPC metadata, whose value decides where {@link split} sends a request. */
+  readonly sticky?: string;
+  /** A version, or another model, that gets a copy of requests that name no version (of all, or of a `share` up to 1); its answers are thrown away. */
+  readonly shadow?: GivenShadow;
   /** Threads that run the hook file. Default: the server's. */
   readonly workers?: number;
   /** Copies of each stage. Default: the server's. */
@@ -43,12 +50,14 @@ export interface NamedModelOptions extends QueueLimits {
 export function toModelConfig(name: string, given: NamedModelOptions): ModelConfig {
   const { path, driver, stages, hooks, options, versions, labels = {}, workers, instances, threads } = given;
   const { warmup } = given;
+  const traffic = toTraffic(given);
   const own = Object.entries({ driver, stages, options, workers, instances, threads });
   return modelConfig({
     ...Object.fromEntries(own.filter(([, value]) => value !== undefined)),
     name,
     ...(path !== undefined && { path: resolve(path) }),
     ...(hooks !== undefined && { hooks: typeof hooks === "string" ? resolve(hooks) : hooks }),
+    ...(traffic !== undefined && { traffic }),
     ...(versions !== undefined && { versions: toPolicy(versions) }),
     ...(warmup !== undefined && { warmUp: toWarmUp(warmup) }),
     labels: new Map(Object.entries(labels).map(([label, version]) => [label, BigInt(version)])),

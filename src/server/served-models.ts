@@ -2,7 +2,7 @@ import { failedPrecondition, invalidArgument, reasonText, ServingError } from ".
 import type { Logger } from "../observability/logger.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
-import { neededModels } from "../repository/model-options.ts";
+import { toNeedingModel } from "../repository/to-needing-model.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
@@ -11,7 +11,7 @@ import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { logState } from "../serving/log-state.ts";
 import { type LoadFailure, type ManagerOptions, ModelManager } from "../serving/model-manager.ts";
 import type { ModelSource } from "./model-source.ts";
-import type { NamedModelOptions } from "./named-model.ts";
+import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
 import { type OverriddenModel, overrideConfig, overrideFiles } from "./overrides.ts";
 
@@ -151,7 +151,7 @@ export class ServedModels {
   #checkNeeds(name: string, options: NamedModelOptions): void {
     const others = this.manager.catalog.models().filter((model) => model.name !== name);
     const known = others.map((model) => ({ name: model.name, needs: [...model.wantedNeeds] }));
-    const problem = problemsOfNeeds([...known, { name, needs: neededModels(options) }]).get(name);
+    const problem = problemsOfNeeds([...known, toNeedingModel(toModelConfig(name, options))]).get(name);
     if (problem !== undefined) throw invalidArgument(problem);
   }
 

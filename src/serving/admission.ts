@@ -24,19 +24,25 @@ export class Admitted extends ListMember {
 
 /** Knows the requests under way, lets in no more than `maxCount`, and nobody once it is closed. */
 export class Admission {
-  readonly #maxCount: number;
+  /** Requests inside at most. */
+  readonly maxCount: number;
   readonly #inside = new MemberList<Admitted>();
   readonly #closeListeners = new Set<() => void>();
   readonly #emptyListeners = new Set<() => void>();
   #open = true;
 
   constructor(maxCount = Number.POSITIVE_INFINITY) {
-    this.#maxCount = maxCount;
+    this.maxCount = maxCount;
   }
 
   /** True while requests are let in. */
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /** Requests inside. */
+  get count(): number {
+    return this.#inside.size;
   }
 
   /** Lets a request in; throws `unavailable` at once when closed or full, so that memory never grows with load. */
@@ -89,10 +95,10 @@ export class Admission {
 
   #check(): void {
     if (!this.#open) throw new ServingError("unavailable", "The server is shutting down; send the request to another.");
-    if (this.#inside.size < this.#maxCount) return;
+    if (this.#inside.size < this.maxCount) return;
     throw new ServingError(
       "unavailable",
-      `${this.#maxCount} requests are under way already (--max-queue); try again later.`,
+      `${this.maxCount} requests are under way already (--max-queue); try again later.`,
     );
   }
 }

@@ -1,6 +1,7 @@
 import type { ServingError } from "../errors.ts";
 import type { QueueLimits } from "./model-queue.ts";
 import type { Servable } from "./servable.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** Everything that should be served under one name now; what is loaded and absent here is unloaded. */
 export interface AspiredModel extends QueueLimits {
@@ -11,6 +12,8 @@ export interface AspiredModel extends QueueLimits {
   readonly idleUnloadMs?: number | undefined;
   /** True where it was asked for only because others need it: it may go with them. */
   readonly isAlong?: boolean;
+  /** Ways of the requests that name no version; absent = to the highest version. */
+  readonly traffic?: Traffic | undefined;
   /** Those that the version policy chose, each number once. */
   readonly versions: readonly AspiredVersion[];
 }

@@ -5,9 +5,18 @@ import type { ManagedModel } from "./managed-model.ts";
 import type { ManagedVersion } from "./managed-version.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
+import { chooseTarget, type RoutedRequest, type Shadow, type TrafficTarget } from "./traffic.ts";
 
 /** A version with what answers its requests now. */
 export type LoadedVersion = ManagedVersion & { readonly servable: Servable };
+
+/** A model whose requests are copied, and what gets them. */
+export interface ShadowedModel {
+  readonly name: string;
+  readonly shadow: Shadow;
+  /** The version that gets them; undefined while it is not available. */
+  readonly target: LoadedVersion | undefined;
+}
 
 /** The models by name, loaded or not; error texts are TensorFlow Serving's, which clients assert on. */
 export class Catalog {
@@ -37,15 +46,40 @@ export class Catalog {
     throw new ServingError("not_found", `There is no model "${name}".${servedNames(name, this.#models.keys())}`);
   }
 
-  /** The version that a reference means: its version or its label's, else the highest one that is available. Version 0 stands for no version, unless there is one. */
-  resolve({ model: given, version, label }: ModelRef): LoadedVersion {
+  /**
+   * The version that a reference means: its version or its label's, else where the model's traffic goes, else the highest one that is
+   * available. Version 0 stands for no version, unless there is one. Without a request it is only asked for a description.
+   */
+  resolve({ model: given, version, label }: ModelRef, request?: RoutedRequest): LoadedVersion {
     const name = given === "" ? this.#onlyName() : given;
     const model = this.#models.get(name);
     const wanted = label !== undefined && model !== undefined ? versionOf(model, label) : version;
     const isLatest = wanted === undefined || (wanted === 0n && model?.find(0n) === undefined);
-    const found = isLatest ? model?.current : model?.find(wanted);
+    const found = isLatest ? model && this.#route(model, request) : model?.find(wanted);
     if (isLoaded(found)) return found;
     throw this.#notFound(name, isLatest ? undefined : wanted, model);
+  }
+
+  /** The model whose requests that mean no version are copied, where this one is to be. */
+  shadowOf({ model: given, version = 0n, label }: ModelRef): ShadowedModel | undefined {
+    const model = this.#models.get(given === "" ? this.#onlyName() : given);
+    const shadow = model?.traffic?.shadow;
+    if (model === undefined || shadow === undefined || label !== undefined || version !== 0n) return undefined;
+    if (Math.random() >= shadow.share) return undefined;
+    const target = this.#targetOf(model, shadow);
+    return { name: model.name, shadow, target: isLoaded(target) ? target : undefined };
+  }
+
+  #route(model: ManagedModel, request: RoutedRequest | undefined): ManagedVersion | undefined {
+    const split = model.traffic?.split;
+    if (split === undefined) return model.current;
+    const isAvailable = (target: TrafficTarget) => isLoaded(this.#targetOf(model, target));
+    const target = chooseTarget(split, isAvailable, request);
+    return target === undefined ? model.current : this.#targetOf(model, target);
+  }
+
+  #targetOf(model: ManagedModel, { version, model: other = "" }: TrafficTarget): ManagedVersion | undefined {
+    return version === undefined ? this.#models.get(other)?.current : model.find(version);
   }
 
   #notFound(name: string, version: bigint | undefined, model: ManagedModel | undefined): ServingError {

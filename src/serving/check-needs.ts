@@ -4,6 +4,8 @@ import { servedNames } from "./served-names.ts";
 export interface NeedingModel {
   readonly name: string;
   readonly needs: readonly string[];
+  /** Names of the models that its requests go to, or are copied to. */
+  readonly traffic?: readonly string[];
 }
 
 /** Reasons, by name, why models cannot be served: their stages name a model that is not there, or each other in a circle. */
@@ -11,7 +13,7 @@ export function problemsOfNeeds(models: readonly NeedingModel[]): ReadonlyMap<st
   const needs = new Map(models.map((model) => [model.name, model.needs]));
   const problems = new Map<string, string>();
   for (const model of models) {
-    const problem = unknownNeed(model, needs) ?? circleOf(model.name, needs);
+    const problem = unknownOf(model, needs) ?? circleOf(model.name, needs);
     if (problem !== undefined) problems.set(model.name, problem);
   }
   return problems;
@@ -19,11 +21,14 @@ export function problemsOfNeeds(models: readonly NeedingModel[]): ReadonlyMap<st
 
 type Needs = ReadonlyMap<string, readonly string[]>;
 
-function unknownNeed({ name, needs: own }: NeedingModel, needs: Needs): string | undefined {
-  const unknown = own.find((other) => !needs.has(other));
+function unknownOf({ name, needs: own, traffic = [] }: NeedingModel, needs: Needs): string | undefined {
+  const isUnknown = (other: string) => !needs.has(other);
+  const [stage, target] = [own.find(isUnknown), traffic.find(isUnknown)];
+  const unknown = stage ?? target;
   if (unknown === undefined) return undefined;
+  const what = stage === undefined ? `The split or shadow of ${name} names` : `A stage of ${name} is`;
   const names = [...needs.keys()].filter((other) => other !== name);
-  return `A stage of ${name} is the model "${unknown}", which is not described.${servedNames(unknown, names)}`;
+  return `${what} the model "${unknown}", which is not described.${servedNames(unknown, names)}`;
 }
 
 function circleOf(name: string, needs: Needs): string | undefined {

@@ -15,7 +15,7 @@ export async function inferOnce(
   request: SingleRequest,
 ): Promise<InferResponse> {
   const { model, version, label, signature: name, inputs, outputs, ...call } = request;
-  const lease = await service.acquire({ model, version, label });
+  const lease = await service.acquire({ model, version, label }, call);
   try {
     const signature = requireSignature(name, lease.description);
     assertOutputs(outputs, signature.spec?.outputs);

@@ -5,6 +5,7 @@ import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { ServableStatistics } from "./servable.ts";
+import type { RoutedRequest } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /**
@@ -14,9 +15,10 @@ import type { VersionStatus } from "./version-status.ts";
 export interface InferenceService {
   /**
    * Finds the version that a reference means and keeps it loaded until the lease is released. Throws `not_found` for an unknown
-   * name or version, `invalid_argument` for an unknown label. A promise only where the version has to be waited for.
+   * name or version, `invalid_argument` for an unknown label. A promise only where the version has to be waited for. With the request that
+   * is to be run, one that names no version goes where the model's traffic goes; without, it is only described.
    */
-  acquire(ref: ModelRef): Lease | Promise<Lease>;
+  acquire(ref: ModelRef, request?: RoutedRequest): Lease | Promise<Lease>;
   /** Every name and version that was to be loaded; empty where a remote server does not tell. */
   index(scope?: IndexScope): readonly ServableState[];
   /**

@@ -19,6 +19,8 @@ import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { ManagedVersion } from "./managed-version.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { Readiness } from "./readiness.ts";
+import { ShadowTraffic } from "./shadow-traffic.ts";
+import type { RoutedRequest } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Limits of requests. */
@@ -57,6 +59,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #unload: NonNullable<LocalServiceOptions["unload"]>;
   readonly #loadable: NonNullable<LocalServiceOptions["loadable"]>;
   readonly #readiness: Readiness;
+  readonly #shadows: ShadowTraffic;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
     const { requestTimeoutMs, maxCount, maxBytes, reconfigure, lookAgain, log } = options;
@@ -71,13 +74,18 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.requestTimeoutMs = requestTimeoutMs;
     this.admission = new Admission(maxCount);
     this.memory = new MemoryBudget(maxBytes);
+    this.#shadows = new ShadowTraffic(this, log);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.look());
     manager.onState(() => this.#readiness.look());
   }
 
-  acquire(ref: ModelRef): Lease {
-    return new LocalLease(this.#manager.catalog.resolve(ref), this);
+  acquire(ref: ModelRef, request?: RoutedRequest): Lease {
+    const { catalog } = this.#manager;
+    const version = catalog.resolve(ref, request);
+    const lease = new LocalLease(version, this);
+    const shadowed = request === undefined ? undefined : catalog.shadowOf(ref);
+    return shadowed === undefined || shadowed.target === version ? lease : this.#shadows.shadowed(lease, shadowed);
   }
 
   index({ loadable = false }: IndexScope = {}): readonly ServableState[] {

@@ -4,6 +4,7 @@ import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
 import type { LoadPolicy } from "./load-policy.ts";
 import { ManagedVersion } from "./managed-version.ts";
 import { ModelQueue } from "./model-queue.ts";
+import type { Traffic } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a model's versions. */
@@ -36,6 +37,7 @@ export class ManagedModel {
   #idleUnloadMs: number | undefined;
   /** True where it was loaded only because others need it. */
   isAlong: boolean;
+  #traffic: Traffic | undefined;
   #isUnloaded = false;
   #isChanging = false;
   #current: ManagedVersion | undefined;
@@ -79,6 +81,11 @@ export class ManagedModel {
     for (const version of this.#versions) version.lookAtNeeds();
   }
 
+  /** Ways of the requests that name no version; undefined = to the highest version. */
+  get traffic(): Traffic | undefined {
+    return this.#traffic;
+  }
+
   /** Every version that is listed, highest first. */
   get versions(): readonly ManagedVersion[] {
     return this.#versions;
@@ -112,9 +119,10 @@ export class ManagedModel {
   }
 
   /** Changes what should be served; what a client has unloaded stays so. */
-  aspire({ versions, labels = {}, idleUnloadMs, ...limits }: Omit<AspiredModel, "name">): void {
+  aspire({ versions, labels = {}, idleUnloadMs, traffic, ...limits }: Omit<AspiredModel, "name">): void {
     this.#queue.limit(limits);
     this.#idleUnloadMs = idleUnloadMs;
+    this.#traffic = traffic;
     for (const { servable } of this.#versions) servable?.watchIdle();
     this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
     this.#wantedLabels = labels;

@@ -20,6 +20,11 @@ export class ModelQueue {
     this.#model = model;
   }
 
+  /** True where half of its places, or of its bytes, are taken. */
+  get isHalfFull(): boolean {
+    return this.#count >= this.#maxCount / 2 || this.#bytes >= this.#maxBytes / 2;
+  }
+
   /** Changes the limits; requests that are in stay in. */
   limit({ maxQueue, maxQueueBytes }: QueueLimits): void {
     this.#maxCount = maxQueue ?? Number.POSITIVE_INFINITY;

@@ -116,6 +116,20 @@ describe("under constant load", () => {
   });
 });
 
+test("weights of a split count as soon as they are written, without a reload", async () => {
+  const m = { name: "m", path: versionsOf(1, 2), driver: "null" };
+  const config = configFile({ ...m, split: { 1: 1, 2: 0 } });
+  const { ask, says, http } = await start("--config", config.path, ...FAST);
+  expect(await ask()).toBe("1");
+  config.write({ ...m, split: { 1: 0, 2: 1 } });
+  await says("2");
+  const { model_stats: stats } = (await (await fetch(`${http}/v2/models/m/stats`)).json()) as {
+    model_stats: readonly { inference_stats: { success: { count: number } } }[];
+  };
+  // A version that was loaded again would count anew.
+  expect(stats.every(({ inference_stats: { success } }) => success.count > 0)).toBe(true);
+});
+
 describe("a folder of models", () => {
   test("is served as it is: versions, a flat folder and a file; one that is broken stops no other", async () => {
     const folder = tempFolder({ "broken/model.onnx": "none" });

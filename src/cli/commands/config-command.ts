@@ -5,7 +5,7 @@ import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
 import { type InspectedModel, inspectModel } from "../../repository/folders/inspect-model.ts";
 import { listModels } from "../../repository/folders/list-models.ts";
-import { neededModels } from "../../repository/model-options.ts";
+import { toNeedingModel } from "../../repository/to-needing-model.ts";
 import { problemsOfNeeds } from "../../serving/check-needs.ts";
 import { printable } from "../../text/printable.ts";
 import { configSchema } from "../settings/config-schema.ts";
@@ -68,7 +68,7 @@ async function check(files: readonly string[]): Promise<void> {
   const read = await Promise.all(files.map(readOne));
   // Stages may name models of another file.
   const described = read.flatMap((file) => ("models" in file ? file.models : []));
-  const problems = problemsOfNeeds(described.map((model) => ({ name: model.name, needs: neededModels(model) })));
+  const problems = problemsOfNeeds(described.map(toNeedingModel));
   const outcomes: Outcome[] = [];
   for (const file of read) outcomes.push(await checkOne(file, problems));
   const failed = outcomes.find((outcome) => outcome !== "good");

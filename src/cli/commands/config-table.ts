@@ -1,5 +1,6 @@
 import { policyText } from "../../repository/config/version-policy.ts";
 import type { InspectedModel } from "../../repository/folders/inspect-model.ts";
+import { trafficText } from "../../serving/traffic.ts";
 import { toColumns } from "../../text/columns.ts";
 
 /** Lines that show the models that would be served, as a table, and the reasons of those that would not. */
@@ -12,7 +13,7 @@ export function toConfigTable(models: readonly InspectedModel[]): string[] {
 }
 
 function toCells({ config, driver, chosen, available }: InspectedModel): string[] {
-  const { name, path, stages = [], labels, options } = config;
+  const { name, path, stages = [], labels, options, traffic } = config;
   const paths = stages.map(({ model, path: own = "-" }) => (model === undefined ? own : `model ${model}`)).join(" → ");
   const others = available.length - chosen.length;
   const of = others === 0 ? "" : ` (${policyText(config.versions)} of ${available.length})`;
@@ -21,7 +22,7 @@ function toCells({ config, driver, chosen, available }: InspectedModel): string[
     name,
     driver,
     path ?? (paths || "-"),
-    [`${chosen.join(", ") || "none"}${of}`, ...labelled].join("; "),
+    [`${chosen.join(", ") || "none"}${of}`, ...labelled, ...(traffic ? [trafficText(traffic)] : [])].join("; "),
     optionsText(options) || "-",
   ];
 }

@@ -53,7 +53,8 @@ interface KibernetikaCall {
 }
 
 async function infer(service: InferenceService, { choice, request, call }: KibernetikaCall): Promise<InferResponse> {
-  const lease = await service.acquire({ model: modelOf(service, choice.model), version: choice.version });
+  const ref = { model: modelOf(service, choice.model), version: choice.version };
+  const lease = await service.acquire(ref, call);
   try {
     const signature = requireSignature(choice.signature, lease.description);
     const outputs = request.outFilter.length > 0 ? request.outFilter : undefined;

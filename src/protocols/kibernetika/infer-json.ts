@@ -9,7 +9,7 @@ interface JsonAnswer extends Pick<InferResponse, "metadata"> {
 
 /** Runs a PredictJSON request, the same over either transport. */
 export async function inferJson(service: InferenceService, json: Uint8Array, call: CallOptions): Promise<JsonAnswer> {
-  const lease = await service.acquire({ model: "" });
+  const lease = await service.acquire({ model: "" }, call);
   try {
     const signature = requireSignature("", lease.description);
     const { outputs, metadata } = await lease.infer({ signature, inputs: { kind: "json", json }, call });

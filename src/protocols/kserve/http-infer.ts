@@ -33,7 +33,7 @@ export async function answerInfer(
   const header = exchange.request.headers[HEADER_LENGTH];
   const body = await exchange.readBody(alignmentOf(header));
   const call = exchange.callInfo();
-  const lease = await acquireModel(service, toModelRef(path.model, path.version));
+  const lease = await acquireModel(service, toModelRef(path.model, path.version), call);
   const { request, form } = await read({ body, header, path }, lease, exchange);
   if (request.id !== "") exchange.record.id = request.id;
   const answer = await inferLeased(lease, request, call);

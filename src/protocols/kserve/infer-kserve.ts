@@ -59,7 +59,7 @@ export async function inferKserve(
 ): Promise<KserveAnswer> {
   noteRequest(request, call);
   const ref = toModelRef(request.model, request.version);
-  return inferLeased(await acquireModel(service, ref), request, call);
+  return inferLeased(await acquireModel(service, ref, call), request, call);
 }
 
 /** Notes for the log what a request calls itself and its model. */

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import type {
+  CallOptions,
   InferenceService,
   Lease,
   ModelRef,
@@ -22,14 +23,14 @@ export function toModelRef(model: string, version: string): ModelRef {
   );
 }
 
-/** Leases the version that a reference means; throws with the codes and texts of Triton, whose clients assert on them. */
-export function acquireModel(service: InferenceService, ref: ModelRef): Lease | Promise<Lease> {
+/** Leases the version that a reference means, for a request or only to describe it; throws with the codes and texts of Triton, whose clients assert on them. */
+export function acquireModel(service: InferenceService, ref: ModelRef, request?: CallOptions): Lease | Promise<Lease> {
   const rename = (reason: unknown) => {
     const isUnknown = reason instanceof ServingError && reason.code === "not_found";
     return isUnknown ? modelNotFound(ref, service) : reason;
   };
   try {
-    const lease = service.acquire(ref);
+    const lease = service.acquire(ref, request);
     return lease instanceof Promise ? lease.catch((reason) => Promise.reject(rename(reason))) : lease;
   } catch (reason) {
     throw rename(reason);

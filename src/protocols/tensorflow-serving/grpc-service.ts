@@ -38,7 +38,7 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
       (await decodeInThread(decodePredictRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
     const { spec } = request;
     call.record.model = spec.model;
-    const answer = await infer(await service.acquire(spec), request, call);
+    const answer = await infer(await service.acquire(spec, call), request, call);
     const { model, version, signature, metadata } = answer;
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
     const response = { spec: resolved, outputs: answeredTensors(answer) };

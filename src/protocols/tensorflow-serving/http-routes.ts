@@ -61,7 +61,7 @@ async function predict(service: InferenceService, ref: ModelRef, exchange: HttpE
   // JSON that is faulty is told before a model that is not there, as in the original; a large body is parsed when all is known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
-  const { signature, format, answer } = await infer(await service.acquire(ref), { body, parsed, call }, exchange);
+  const { signature, format, answer } = await infer(await service.acquire(ref, call), { body, parsed, call }, exchange);
   const outputs = answeredTensors(answer);
   if (signature.spec?.outputs !== undefined && Object.keys(outputs).length === 0) {
     throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");

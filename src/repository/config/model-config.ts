@@ -1,9 +1,11 @@
 import type { RawOptions } from "../../drivers/option-table.ts";
 import type { Hooks } from "../../hooks/hooks.ts";
+import type { Traffic } from "../../serving/traffic.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { ModelOptions } from "../model-options.ts";
 import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
-import { LATEST_VERSION, type VersionPolicy } from "./version-policy.ts";
+import { impliedVersions } from "./read-traffic.ts";
+import type { VersionPolicy } from "./version-policy.ts";
 
 /** One named model as a configuration describes it, whichever server's file it was. */
 export interface ModelConfig {
@@ -29,6 +31,8 @@ export interface ModelConfig {
   readonly maxQueueBytes?: number;
   /** Milliseconds without a request after which it is unloaded until the next one; left out = as the server's settings say. */
   readonly idleUnloadMs?: number;
+  /** Ways of the requests that name no version; left out = to the highest version. */
+  readonly traffic?: Traffic;
   /** The name of the model's file in each version's folder; left out = the one model there. */
   readonly file?: string;
   /** Requests to run before a version becomes available. */
@@ -47,7 +51,7 @@ interface ExpectedTensors {
 
 /** A configuration with what it leaves out. */
 export function modelConfig(given: Partial<ModelConfig> & Pick<ModelConfig, "name">): ModelConfig {
-  return { options: {}, versions: LATEST_VERSION, labels: new Map(), ...given };
+  return { options: {}, versions: impliedVersions(given.traffic), labels: new Map(), ...given };
 }
 
 /** Text of a configuration; equal ones have the same. */

@@ -44,6 +44,12 @@ const STAGE_FIELDS = {
   options: { type: "options", help: "options for this stage's driver alone" },
 } as const;
 
+const SHADOW_FIELDS = {
+  version: { type: "version", help: "the version that gets the copies" },
+  model: { type: "text", help: "the model that gets them, in place of a version" },
+  share: { type: "number", min: 0, help: "the part of the requests that is copied, up to 1", default: "1" },
+} as const;
+
 /** Keys of one model under `models:` in our own configuration file. */
 export const MODEL_FIELDS = {
   name: { type: "text", required: true, help: "the name under which clients find the model" },
@@ -74,6 +80,17 @@ export const MODEL_FIELDS = {
   warmup: {
     ...WARM_UP_FIELD,
     help: "requests to run before a version is available: random values, request files (JSON of V2 or TensorFlow Serving), each with a count perhaps",
+  },
+  split: {
+    type: "map",
+    values: { type: "number", min: 0 },
+    help: "weights of versions, or of models by their names, between which requests are split that name no version",
+  },
+  sticky: { type: "text", help: "header (or gRPC metadata) whose value decides where split sends a request" },
+  shadow: {
+    type: "group",
+    fields: SHADOW_FIELDS,
+    help: "a version or model that gets a copy of the requests that name no version; its answers are thrown away",
   },
   workers: { type: "integer", min: 0, help: "threads that run the hook file", default: "--workers" },
   instances: { type: "integer", min: 1, help: "copies of each stage", default: "--instances" },

@@ -4,6 +4,7 @@ import type { FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { MODEL_FIELDS } from "../config/model-fields.ts";
 import { readFields } from "../config/read-fields.ts";
+import { type GivenTraffic, toTraffic, trafficProblem } from "../config/read-traffic.ts";
 import { toWarmUpEntries } from "../config/warm-up-field.ts";
 import { type ConfigSource, pathIn, remotePathRefusal } from "./config-source.ts";
 
@@ -52,8 +53,11 @@ type Fields = FieldValues<typeof MODEL_FIELDS>;
 
 function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSource): ModelConfig | undefined {
   const { name, path, driver, stages, hooks, options, batching, images, versions, labels, warmup, ...others } = fields;
-  const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, "idle-unload": idleUnload, ...rest } = others;
-  const problem = problemOf(fields) ?? stages?.map(stageProblem).find((text) => text !== undefined);
+  const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, "idle-unload": idleUnload, ...less } = others;
+  const { split, sticky, shadow, ...rest } = less;
+  const given = { split: split && Object.fromEntries(split), sticky, shadow };
+  const traffic = toTraffic(given);
+  const problem = problemOf(fields) ?? stages?.map(stageProblem).find(isProblem) ?? problemIn(name, given);
   if (problem !== undefined) {
     source.findings.error(place, problem);
     return undefined;
@@ -70,11 +74,21 @@ function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSour
     ...(versions !== undefined && { versions }),
     ...(labels !== undefined && { labels }),
     ...(warmup !== undefined && { warmUp: toWarmUpEntries(warmup, (file) => pathIn(source, file)) }),
+    ...(traffic !== undefined && { traffic }),
     ...(maxQueue !== undefined && { maxQueue }),
     ...(maxQueueBytes !== undefined && { maxQueueBytes }),
     ...(idleUnload !== undefined && { idleUnloadMs: idleUnload * 1000 }),
     ...(refusal !== undefined && { refusal }),
   });
+}
+
+function isProblem(text: string | undefined): text is string {
+  return text !== undefined;
+}
+
+function problemIn(name: string, traffic: GivenTraffic): string | undefined {
+  const problem = trafficProblem(traffic);
+  return problem && `The model "${name}": ${problem}.`;
 }
 
 function problemOf({ name, path, driver, stages }: Fields): string | undefined {

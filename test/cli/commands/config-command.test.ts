@@ -116,3 +116,25 @@ test("config check refuses stages of models that no file has, or that need one a
   expect(stdout).toMatch(/^c +served → null +model d → -/m);
   expect((await check(join(folder, "d.yaml"))).stdout).toContain('Stage 1 has the model "d" and a key "driver"');
 });
+
+test("config check shows splits and shadows, and refuses those that cannot be", async () => {
+  const folder = tempFolder({
+    "a.yaml": [
+      "models:",
+      "  - { name: a, driver: 'null', split: { a: 90, b: 10 }, sticky: X-User, shadow: { model: b, share: 0.5 } }",
+      "  - { name: b, driver: 'null', split: { bb: 1 } }",
+    ].join("\n"),
+    "b.yaml": "models:\n  - { name: c, driver: 'null', split: { 1: 0 } }",
+    "c.yaml": "models:\n  - { name: d, driver: 'null', split: { 1: -1 }, shadow: { versoin: 1 } }",
+  });
+  const [good, weightless, misspelt] = await Promise.all(
+    ["a", "b", "c"].map((name) => check(join(folder, `${name}.yaml`))),
+  );
+  expect(good?.stdout).toContain("1; split a = 90, b = 10 by x-user; shadow b (50 %)");
+  expect(good?.stdout).toContain(
+    'not served: b: The split or shadow of b names the model "bb", which is not described.',
+  );
+  expect(weightless?.stdout).toContain('The model "c": split has no weight over 0');
+  expect(misspelt?.stdout).toContain('"1" is "-1"; expected a number of 0 or more.');
+  expect(misspelt?.stdout).toContain('"shadow" has no key "versoin". Did you mean "version"?');
+});

@@ -1,0 +1,114 @@
+import { publicText, ServingError } from "../errors.ts";
+import { limitTime } from "../limits/time-limit.ts";
+import type { Logger } from "../observability/logger.ts";
+import { type Payload, payloadBytes } from "../pipeline/payload.ts";
+import { copyTensors } from "../tensor/copy-tensors.ts";
+import type { LoadedVersion, ShadowedModel } from "./catalog.ts";
+import type { InferRequest, Lease } from "./inference-service.ts";
+import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+import { requireSignature } from "./require-signature.ts";
+import { type Shadow, targetText } from "./traffic.ts";
+
+/** Milliseconds that a copied request may take where the server sets no limit: nobody waits for it. */
+const TIMEOUT_MS = 60_000;
+/** Larger requests are not copied: the time that it takes would delay the answer. */
+const MAX_BYTES = 32 * 1024 * 1024;
+/** Milliseconds between two lines of the log about the same shadow. */
+const LOG_MS = 10_000;
+
+/** Copies of requests for other versions or models than those that answer. They never take the place of other requests, and none waits for them. */
+export class ShadowTraffic {
+  readonly #limits: ServiceLimits;
+  readonly #log: Logger;
+  readonly #closing = new AbortController();
+  readonly #failures = new Map<string, { since: number; count: number }>();
+  #underWay = 0;
+
+  constructor(limits: ServiceLimits, log: Logger) {
+    this.#limits = limits;
+    this.#log = log;
+    limits.admission.onClose(() =>
+      this.#closing.abort(new ServingError("unavailable", "The server is shutting down.")),
+    );
+  }
+
+  /** A lease whose request is copied when it runs. */
+  shadowed(lease: Lease, model: ShadowedModel): Lease {
+    return {
+      description: lease.description,
+      release: () => lease.release(),
+      infer: (request) => {
+        this.#copy(request, model);
+        return lease.infer(request);
+      },
+    };
+  }
+
+  /** Before the request runs, which takes its inputs away; the copy begins after it. */
+  #copy(request: InferRequest, model: ShadowedModel): void {
+    if (!this.#hasRoom(model.target) || payloadBytes(request.inputs) > MAX_BYTES) return;
+    const copied = { ...request, inputs: copyOf(request.inputs) };
+    this.#underWay++;
+    setImmediate(() => void this.#run(copied, model));
+  }
+
+  /** At most half of the places are for copies and other requests together. */
+  #hasRoom(target: LoadedVersion | undefined): boolean {
+    const { admission, memory } = this.#limits;
+    const places = admission.count + this.#underWay;
+    return places < admission.maxCount / 2 && !memory.isHalfFull && !target?.queue.isHalfFull;
+  }
+
+  async #run(request: InferRequest, { name, shadow, target }: ShadowedModel): Promise<void> {
+    const limited = limitTime({ signal: this.#closing.signal }, this.#limits.requestTimeoutMs || TIMEOUT_MS);
+    try {
+      // It may have been unloaded since the request came.
+      if (target?.servable === undefined)
+        throw new ServingError("unavailable", "What gets the copies is not available.");
+      await this.#infer(request, target, limited);
+    } catch (reason) {
+      if (!this.#closing.signal.aborted) this.#tell(name, shadow, reason);
+    } finally {
+      limited.clear();
+      this.#underWay--;
+    }
+  }
+
+  /** With the depth of a call by another model: it takes no place at the door. */
+  async #infer(
+    { inputs, outputs, signature, call }: InferRequest,
+    target: LoadedVersion,
+    limited: Limited,
+  ): Promise<void> {
+    const lease = new LocalLease(target, this.#limits);
+    try {
+      const { id, metadata, depth = 0, fromHook } = call;
+      const own = { id, metadata, fromHook, depth: depth + 1, signal: limited.signal, deadline: limited.deadline };
+      const chosen = requireSignature(signature.name, lease.description);
+      await lease.infer({ signature: chosen, inputs, outputs, call: own });
+    } finally {
+      lease.release();
+    }
+  }
+
+  #tell(model: string, shadow: Shadow, reason: unknown): void {
+    const key = `${model}\0${targetText(shadow)}`;
+    const now = performance.now();
+    const before = this.#failures.get(key);
+    if (before !== undefined && now - before.since < LOG_MS) {
+      before.count++;
+      return;
+    }
+    this.#failures.set(key, { since: now, count: 0 });
+    const unlogged = before === undefined || before.count === 0 ? {} : { unlogged: before.count };
+    const fields = { model, shadow: targetText(shadow), ...unlogged, err: reason };
+    this.#log.warn(`a copied request failed: ${publicText(reason)}`, fields);
+  }
+}
+
+type Limited = Pick<ReturnType<typeof limitTime>, "signal" | "deadline">;
+
+function copyOf(inputs: Payload): Payload {
+  if (inputs.kind === "json") return { kind: "json", json: inputs.json.slice() };
+  return { kind: "tensors", tensors: copyTensors(inputs.tensors) };
+}

@@ -1,0 +1,95 @@
+/** A version of the same model, or another model: its version that answers where none is asked for. */
+export interface TrafficTarget {
+  readonly version?: bigint;
+  readonly model?: string;
+}
+
+/** One part of a split. */
+export interface WeightedTarget extends TrafficTarget {
+  /** Its share, in proportion to the sum of all. */
+  readonly weight: number;
+}
+
+/** Requests that name no version go to one of several versions or models. */
+export interface Split {
+  readonly targets: readonly WeightedTarget[];
+  /** Name of the header or gRPC metadata, in lower case: requests with the same value go to the same target. */
+  readonly sticky?: string;
+}
+
+/** Copies of requests that name no version go to another version or model, whose answers nobody gets. */
+export interface Shadow extends TrafficTarget {
+  /** The part of the requests that is copied, from 0 to 1. */
+  readonly share: number;
+}
+
+/** The ways of a model's requests that name no version; left out = all go to the highest that is available. */
+export interface Traffic {
+  readonly split?: Split;
+  readonly shadow?: Shadow;
+}
+
+/** The parts of a request that decide where it goes. */
+export interface RoutedRequest {
+  /** gRPC metadata or HTTP headers, names lower-cased. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/**
+ * Chooses one of the targets that are available, by weight; undefined where none is. Without a request, which only asks for a description,
+ * it is the one with the greatest weight. Users who stick to a target that is not available are the only ones that go elsewhere.
+ */
+export function chooseTarget(
+  { targets, sticky }: Split,
+  isAvailable: (target: TrafficTarget) => boolean,
+  request: RoutedRequest | undefined,
+): WeightedTarget | undefined {
+  if (request === undefined) return greatest(targets.filter(isAvailable));
+  const value = sticky === undefined ? undefined : request.metadata[sticky];
+  const point = value === undefined ? Math.random() : pointOf(value);
+  const chosen = targetAt(targets, point);
+  return chosen !== undefined && isAvailable(chosen) ? chosen : targetAt(targets.filter(isAvailable), point);
+}
+
+function targetAt(targets: readonly WeightedTarget[], point: number): WeightedTarget | undefined {
+  let left = point * targets.reduce((sum, { weight }) => sum + weight, 0);
+  for (const target of targets) {
+    left -= target.weight;
+    if (left < 0) return target;
+  }
+  return undefined;
+}
+
+function greatest(targets: readonly WeightedTarget[]): WeightedTarget | undefined {
+  return targets.reduce<WeightedTarget | undefined>(
+    (best, one) => (best && best.weight >= one.weight ? best : one),
+    undefined,
+  );
+}
+
+/** A number from 0 to 1 (excluded) that depends on the text alone: its FNV-1a hash, mixed as MurmurHash3 does at its end. */
+function pointOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}
+
+/** A target as people write it: a version's number, or a model's name. */
+export function targetText({ version, model = "" }: TrafficTarget): string {
+  return version === undefined ? model : String(version);
+}
+
+/** The split and the shadow in words: `split 1 = 90, 2 = 10 by x-user; shadow 3 (10 %)`. */
+export function trafficText({ split, shadow }: Traffic): string {
+  const weights = split?.targets.map((target) => `${targetText(target)} = ${target.weight}`).join(", ");
+  const by = split?.sticky === undefined ? "" : ` by ${split.sticky}`;
+  const copied = shadow && `shadow ${targetText(shadow)} (${Math.round(shadow.share * 1e4) / 100} %)`;
+  return [weights && `split ${weights}${by}`, copied].filter((text) => text !== undefined).join("; ");
+}
+
+/** Names of the models that a model's requests go to, or are copied to. */
+export function modelsOfTraffic({ split, shadow }: Traffic = {}): readonly string[] {
+  return [...(split?.targets ?? []), ...(shadow ? [shadow] : [])].flatMap(({ model }) => model ?? []);
+}
