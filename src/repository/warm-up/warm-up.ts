@@ -41,15 +41,28 @@ export class WarmUp {
 
   constructor(parts: WarmUpParts) {
     this.#parts = parts;
-    const { signal } = parts;
-    const abort = () => this.#signal.abort(signal?.reason);
-    if (signal?.aborted) abort();
-    signal?.addEventListener("abort", abort, { once: true });
   }
 
   /** Runs what is meant for the models themselves, before their hooks start. */
-  async models(hosts: readonly Pick<ModelHost, "handle">[]): Promise<void> {
+  models(hosts: readonly Pick<ModelHost, "handle">[]): Promise<void> {
     const handles = hosts.map(({ handle }) => handle);
+    return this.#untilAborted(() => this.#models(handles));
+  }
+
+  /** Runs requests of files, as clients send them, through the whole pipeline. */
+  pipeline(runner: PipelineRunner): Promise<void> {
+    return this.#untilAborted(() => this.#pipeline(runner));
+  }
+
+  /** Logs how long it took, where there was anything to run. */
+  end(): void {
+    if (this.#requests === 0) return;
+    const { name: model, version, log } = this.#parts;
+    const ms = Math.round(performance.now() - this.#started);
+    log.info("model warmed up", { model, version: String(version), requests: this.#requests, ms });
+  }
+
+  async #models(handles: readonly ModelHandle[]): Promise<void> {
     for (const handle of handles) await this.#savedModel(handle);
     for (const entry of this.#parts.entries) {
       if (entry.kind === "random") for (const handle of handles) await this.#random(handle, entry.count);
@@ -60,22 +73,13 @@ export class WarmUp {
     }
   }
 
-  /** Runs requests of files, as clients send them, through the whole pipeline. */
-  async pipeline(runner: PipelineRunner): Promise<void> {
+  async #pipeline(runner: PipelineRunner): Promise<void> {
     for (const entry of this.#parts.entries) {
       if (entry.kind !== "file") continue;
       const title = `The warm-up request ${entry.path}`;
       const body = await withRegularFile(entry.path, title, ({ file }) => file.readFile());
       await this.#named(title, () => this.#file(runner, body, entry.count));
     }
-  }
-
-  /** Logs how long it took, where there was anything to run. */
-  end(): void {
-    if (this.#requests === 0) return;
-    const { name: model, version, log } = this.#parts;
-    const ms = Math.round(performance.now() - this.#started);
-    log.info("model warmed up", { model, version: String(version), requests: this.#requests, ms });
   }
 
   async #savedModel(handle: ModelHandle): Promise<void> {
@@ -141,6 +145,19 @@ export class WarmUp {
     signal.throwIfAborted();
     await Promise.all(Array.from({ length: copies }, (_, warmUp) => run({ signal, warmUp })));
     this.#requests++;
+  }
+
+  /** Ends the requests when the load is given up. */
+  async #untilAborted(run: () => Promise<void>): Promise<void> {
+    const { signal } = this.#parts;
+    const abort = () => this.#signal.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      await run();
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
   }
 
   /** Says in an error which request it was. */

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -165,6 +166,14 @@ describe("random values", () => {
     const { servable, lines } = await load({ stages, warmUp: [{ kind: "random", count: 3 }] });
     expect(lines).toContainEqual(expect.objectContaining({ msg: "model warmed up", requests: 6 }));
     expect(await servable.statistics()).toMatchObject(UNASKED);
+  });
+
+  it("end with the load that they belong to, whose signal nobody listens to afterwards", async () => {
+    const { signal } = new AbortController();
+    await load({ stages: [{ path: HALF }], warmUp: [{ kind: "random", count: 1 }] }, { signal });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    const given = { stages: [{ path: HALF }], warmUp: [{ kind: "random", count: 1 }] } as const;
+    await expect(load(given, { signal: AbortSignal.abort(new Error("given up")) })).rejects.toThrow("given up");
   });
 
   it("that no model runs on are told, and fail no load", async () => {
