@@ -1,6 +1,7 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { format } from "node:util";
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { format, promisify } from "node:util";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { importUserModule } from "../src/user-module/user-module.ts";
 import { tempFolder } from "./helpers/temp-folder.ts";
@@ -10,13 +11,16 @@ const PRINTS = /console\.log\(.*\); \/\/ (.*)$/gm;
 
 /** The examples of the documents that say what they print. */
 const EXAMPLES = ["docs/tensors.md", "docs/images.md", "docs/embedding.md", "docs/models.md"].flatMap((page) => {
-  const blocks = [...readFileSync(page, "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(
-    ([, code]) => code as string,
-  );
-  return blocks
+  return codeOf(page)
     .filter((code) => code.includes("console.log"))
     .map((code, index) => [`${page} ${index + 1}`, code] as const);
 });
+
+/** The blocks of TypeScript on a page. */
+function codeOf(page: string): string[] {
+  const blocks = readFileSync(page, "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm);
+  return [...blocks].map(([, code]) => code as string);
+}
 
 test.each(EXAMPLES)("%s prints what it says", async (_, code) => {
   const printed: string[] = [];
@@ -28,4 +32,34 @@ test.each(EXAMPLES)("%s prints what it says", async (_, code) => {
 
 test("there are examples of every function of the page", () => {
   expect(EXAMPLES.length).toBeGreaterThan(6);
+});
+
+test("the compiler takes every example in TypeScript, in a strict project of a user", {
+  timeout: 120_000,
+}, async () => {
+  const pages = [
+    "README.md",
+    ...readdirSync("docs")
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => join("docs", name)),
+  ];
+  const examples = pages.flatMap((page) =>
+    codeOf(page).map(
+      (code, index) => [`${page.replaceAll(/\W/g, "-")}-${index + 1}.ts`, `${code}export {};\n`] as const,
+    ),
+  );
+  expect(examples.length).toBeGreaterThan(12);
+  const compilerOptions = {
+    ...{ strict: true, noEmit: true, skipLibCheck: true, target: "es2023", module: "nodenext", types: ["node"] },
+    typeRoots: [resolve("node_modules/@types")],
+    paths: { kserving: [resolve("dist/index.d.ts")] },
+  };
+  const folder = tempFolder({
+    ...Object.fromEntries(examples),
+    "package.json": '{ "type": "module" }',
+    "tsconfig.json": JSON.stringify({ compilerOptions }),
+  });
+  const compiler = resolve("node_modules/typescript/bin/tsc");
+  const { stdout } = await promisify(execFile)(process.execPath, [compiler, "-p", folder]).catch((reason) => reason);
+  expect(stdout).toBe("");
 });
