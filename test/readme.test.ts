@@ -82,8 +82,28 @@ const documents = [
 ];
 
 test.each(documents.filter((name) => name.endsWith(".md")))("every link of %s leads somewhere", (document) => {
-  const text = readFileSync(document, "utf8");
-  const targets = [...text.matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target as string);
-  const broken = targets.filter((target) => !target.startsWith("http") && !existsSync(join(dirname(document), target)));
+  const broken = linksOf(document).filter((target) => !existsSync(join(dirname(document), target)));
+  expect(broken).toEqual([]);
+});
+
+/** The files to which a page links, relative to its folder. */
+function linksOf(page: string): string[] {
+  const targets = [...readFileSync(page, "utf8").matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target as string);
+  return targets.filter((target) => !target.startsWith("http"));
+}
+
+test("every page of the package links to files of the package", () => {
+  const quiet = ["--dry-run", "--json", "--ignore-scripts"];
+  const [packed] = JSON.parse(
+    execFileSync("npm", ["pack", ...quiet], { stdio: ["ignore", "pipe", "ignore"] }).toString(),
+  );
+  const files: string[] = packed.files.map(({ path }: { path: string }) => path);
+  const isThere = (target: string) =>
+    files.some((file) => file === target || file.startsWith(`${target.replace(/\/$/, "")}/`));
+  const broken = files
+    .filter((file) => file.endsWith(".md"))
+    .flatMap((page) => linksOf(page).map((target) => ({ page, target: join(dirname(page), target) })))
+    .filter(({ target }) => !isThere(target));
+  expect(files).toContain("docs/models.md");
   expect(broken).toEqual([]);
 });

@@ -14,6 +14,8 @@ import { noSharedMemory } from "./shared-memory.ts";
 
 const PREFIX = /^\/v2(?:\/|$)/;
 const REGISTER = /^\/v2\/(?:system|cuda)sharedmemory\/(?:region\/[^/]+\/)?register\/?$/;
+/** A version that is not a number, as a group. */
+const BAD_VERSION = /^\/v2\/models\/[^/]+\/versions\/(?![0-9]+(?:\/|$))([^/]+)/;
 
 /** KServe V2 over HTTP; all else under `/v2` is refused as Triton does. */
 export const createKserveHttp: CreateHttpProtocol = (dependencies) => ({
@@ -38,7 +40,7 @@ function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): Http
   if (kind === "inference") return undefined;
   const answer: HttpRoute["answer"] = (exchange, { ...parameters }) => {
     const { version = "" } = parameters;
-    if (/[^0-9]/.test(version)) throw new HttpError(404, "Not Found");
+    if (/[^0-9]/.test(version)) throw noVersion(version);
     return toHandler(endpoint, parameters, dependencies)(exchange);
   };
   return { kind, method, path: toExpressPath(path), answer };
@@ -67,8 +69,14 @@ function toPattern(path: string): RegExp {
 function refuse({ url = "" }: IncomingMessage, methods: readonly string[]): Error {
   const [path = ""] = url.split("?", 1);
   if (REGISTER.test(path)) return noSharedMemory();
+  const version = BAD_VERSION.exec(path)?.[1];
+  if (version !== undefined) return noVersion(version);
   if (methods.length > 0) return new HttpError(405, "Method Not Allowed", { allow: methods.join(", ") });
   return new HttpError(404, "Not Found");
+}
+
+function noVersion(version: string): HttpError {
+  return new HttpError(404, `Not Found: "${version}" is not a version; expected a number, such as 1.`);
 }
 
 /** Names are percent-encoded by clients; one that is not stays as it is. */

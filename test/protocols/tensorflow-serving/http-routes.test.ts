@@ -178,32 +178,32 @@ describe("POST /v1/models/NAME:predict", () => {
     [
       "/v1/models/default:PREDICT",
       400,
-      "Malformed request: POST /v1/models/default:PREDICT. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
+      "Malformed request: POST /v1/models/default:PREDICT. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v1/models/NAME/metadata what it takes.",
     ],
     [
       "/v1/models/default:predict?x=1",
       400,
-      "Malformed request: POST /v1/models/default:predict?x=1. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
+      "Malformed request: POST /v1/models/default:predict?x=1. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v1/models/NAME/metadata what it takes.",
     ],
     [
       "/v1/models/default/versions/1/labels/a:predict",
       400,
-      "Malformed request: POST /v1/models/default/versions/1/labels/a:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
+      "Malformed request: POST /v1/models/default/versions/1/labels/a:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v1/models/NAME/metadata what it takes.",
     ],
     [
       "/v1/models/default/versions/one:predict",
       400,
-      "Malformed request: POST /v1/models/default/versions/one:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
+      "Malformed request: POST /v1/models/default/versions/one:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v1/models/NAME/metadata what it takes.",
     ],
     [
       "/v1/models/:predict",
       400,
-      "Malformed request: POST /v1/models/:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
+      "Malformed request: POST /v1/models/:predict. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v1/models/NAME/metadata what it takes.",
     ],
     [
       "/v1/",
       400,
-      "Malformed request: POST /v1/. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.",
+      "Malformed request: POST /v1/. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v1/models/NAME/metadata what it takes.",
     ],
     [
       "/v1/models/default%zz:predict",
@@ -256,7 +256,7 @@ describe("other requests under /v1/", () => {
     const path = "/v1/models/default:predict";
     expect(await errorOf(httpUrl, path, { method })).toEqual([
       400,
-      `Malformed request: ${method} ${path}. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v2/models/NAME what it takes.`,
+      `Malformed request: ${method} ${path}. Expected POST /v1/models/NAME[/versions/N]:predict; GET /v1/models/NAME tells its versions, GET /v1/models/NAME/metadata what it takes.`,
     ]);
   });
 
