@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
 import type { Caller, CallKind } from "./caller.ts";
-import { assertControl, type ControlAccess, forwardingHeader } from "./control-access.ts";
+import { assertControl, type ControlAccess, forwardingHeader, pageOf } from "./control-access.ts";
 import { CorsOrigins } from "./cors-origins.ts";
 import { isLoopback, isOwnHost } from "./local-host.ts";
 
@@ -36,8 +36,8 @@ export class AccessPolicy {
 
   /** A browser lets any page post plain text anywhere, and hides only the answer. */
   #checkOrigin(caller: Caller): void {
+    if (pageOf(caller) === undefined) return;
     const { origin, "sec-fetch-site": site } = caller.headers;
-    if (origin === undefined && (site === undefined || site === "none")) return;
     // Browsers say so of pages that came over TLS, or from this machine.
     if (site === "same-origin") return;
     if (origin !== undefined) {

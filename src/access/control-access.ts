@@ -30,7 +30,7 @@ export function assertControl(caller: Caller, access: ControlAccess): void {
 }
 
 /** The sign by which a browser's request for a page is known; undefined where there is none. */
-function pageOf({ headers }: Caller): string | undefined {
+export function pageOf({ headers }: Caller): string | undefined {
   const { origin, "sec-fetch-site": site } = headers;
   if (origin !== undefined) return `Origin: ${String(origin).slice(0, MAX_TEXT)}`;
   return site === undefined || site === "none" ? undefined : `Sec-Fetch-Site: ${String(site).slice(0, MAX_TEXT)}`;

@@ -5,6 +5,7 @@ import { CancelSource } from "../async/cancel-source.ts";
 import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
+import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
@@ -41,8 +42,6 @@ const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+pro
 const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
 const TRAILERS_ALONE = { endStream: true, sendDate: false };
 const OK_TRAILERS = { "grpc-status": "0" };
-/** The longest timer that there is, in milliseconds. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
 export abstract class GrpcCall extends ListMember {
@@ -165,7 +164,7 @@ export abstract class GrpcCall extends ListMember {
   /** Ends the call when its deadline passes. */
   #limitTime(deadline: number | undefined): NodeJS.Timeout | undefined {
     this.#deadline = deadline;
-    if (deadline === undefined || deadline - Date.now() > MAX_TIMEOUT_MS) return undefined;
+    if (deadline === undefined || deadline - Date.now() > MAX_TIMER_MS) return undefined;
     const late = () => this.giveUp(new ServingError("deadline_exceeded", "Deadline exceeded"), abortReason(deadline));
     return setTimeout(late, deadline - Date.now());
   }
@@ -177,7 +176,7 @@ const SLACK_MS = 20;
 /** The reason for ending a call whose client does not wait for the answer: one whose deadline passed may cancel too. */
 function abortReason(deadline: number | undefined): DOMException {
   const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
-  if (isLate) return new DOMException("The request's deadline passed.", "TimeoutError");
+  if (isLate) return deadlinePassed();
   return new DOMException("The client cancelled the request.", "AbortError");
 }
 

@@ -14,10 +14,10 @@ export interface CallInfo extends CallOptions {
   readonly record: RequestRecord;
 }
 
-/** An encoded message, and metadata to send before it. */
+/** An encoded message, and metadata to send before it; absent = none. */
 interface UnaryAnswer {
   readonly message: FramedMessage;
-  readonly metadata: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /**

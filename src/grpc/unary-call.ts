@@ -11,6 +11,8 @@ import { MessageReader, tooSlow } from "./message-reader.ts";
 import { receiveMessage } from "./receive-message.ts";
 import { writeLast } from "./slice-writer.ts";
 
+const NO_METADATA = {};
+
 /** A call with one message each way. */
 export class UnaryCall extends GrpcCall {
   protected readonly kind: CallKind;
@@ -27,7 +29,9 @@ export class UnaryCall extends GrpcCall {
     const received = await this.#receive(reader);
     info.record.received(received.length);
     const message = reader.isCompressed ? await this.#inflate(received, encoding.request as Compression) : received;
-    const { message: plain, metadata } = await this.#route.method(message, info, (kind) => this.assertMay(kind));
+    const { message: plain, metadata = NO_METADATA } = await this.#route.method(message, info, (kind) =>
+      this.assertMay(kind),
+    );
     const { response } = encoding;
     const framed = response === undefined ? plain : await compressMessage(plain, response, this.memory);
     if (this.isOver) return;

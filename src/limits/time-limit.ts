@@ -1,6 +1,9 @@
 import { CancelSource } from "../async/cancel-source.ts";
 import type { CallLimits } from "./call-limits.ts";
 
+/** The longest timer that there is, in milliseconds. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** The end of a request before it is answered. */
 type TimeLimit = Pick<CallLimits, "signal" | "deadline">;
 
@@ -18,13 +21,18 @@ export function limitTime(limit: TimeLimit, timeoutMs: number): LimitedTime {
   const passOn = () => source.abort(limit.signal.reason);
   if (limit.signal.aborted) passOn();
   limit.signal.addEventListener("abort", passOn, { once: true });
-  const expire = () => source.abort(new DOMException("The request's deadline passed.", "TimeoutError"));
+  const expire = () => source.abort(deadlinePassed());
   const timer = setTimeout(expire, timeoutMs);
   const clear = () => {
     clearTimeout(timer);
     limit.signal.removeEventListener("abort", passOn);
   };
   return { signal: source, deadline: until, clear };
+}
+
+/** The reason for aborting a request whose deadline has passed. */
+export function deadlinePassed(): DOMException {
+  return new DOMException("The request's deadline passed.", "TimeoutError");
 }
 
 function nothing(): void {}

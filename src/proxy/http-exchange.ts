@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { CancelSource } from "../async/cancel-source.ts";
 import { decodeInThread, encodeInThread } from "../codec-host/codec-jobs.ts";
 import type { Job } from "../codec-host/job.ts";
-import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
+import { SMALL_REQUEST_BYTES } from "../limits/small-request.ts";
+import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
 import { readBody } from "./read-body.ts";
@@ -59,7 +60,7 @@ export class HttpExchange {
 
   /** The body of a request that has little to say, such as one that changes settings: more than 64 KB are refused. */
   readSmallBody(): Promise<Buffer> {
-    return this.#read(Math.min(LARGE_MESSAGE_BYTES, this.maxMessageBytes), 0);
+    return this.#read(Math.min(SMALL_REQUEST_BYTES, this.maxMessageBytes), 0);
   }
 
   /** Decodes a large body in a codec thread, to which its memory is transferred. */
@@ -101,8 +102,7 @@ export class HttpExchange {
     const signal = this.#cancel;
     const memory = this.#memory;
     if (timeoutMs === undefined) return { id, metadata, signal, memory, record };
-    const expire = () => signal.abort(new DOMException("The request's deadline passed.", "TimeoutError"));
-    const timer = setTimeout(expire, timeoutMs);
+    const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
     this.#response.once("close", () => clearTimeout(timer));
     return { id, metadata, signal, memory, record, deadline: Date.now() + timeoutMs };
   }
@@ -119,15 +119,13 @@ const JSON_GROWTH = 64;
 
 /** Header with the milliseconds that a client waits; HTTP has no word of its own for gRPC's deadline. */
 const TIMEOUT_HEADER = "x-request-timeout-ms";
-/** The longest timer that there is. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (/^\d+$/.test(text) && Number(text) <= MAX_TIMEOUT_MS) return Number(text);
+  if (/^\d+$/.test(text) && Number(text) <= MAX_TIMER_MS) return Number(text);
   throw new ServingError(
     "invalid_argument",
-    `The header X-Request-Timeout-Ms is "${text}"; expected whole milliseconds, for example 500.`,
+    `The header X-Request-Timeout-Ms is "${text}"; expected whole milliseconds up to ${MAX_TIMER_MS}, for example 500.`,
   );
 }
 

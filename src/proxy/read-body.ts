@@ -83,7 +83,10 @@ async function inflateBody(body: Buffer, compression: Compression, limits: BodyL
 }
 
 function tooLarge(maxBytes: number): HttpError {
-  return new HttpError(413, `The body is larger than ${maxBytes} bytes, the most that this server takes.`);
+  return new HttpError(
+    413,
+    `The body is larger than ${maxBytes} bytes, the most that this request may have; send less.`,
+  );
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

@@ -14,7 +14,7 @@ export function requestRefusal(request: IncomingMessage): HttpError | undefined 
   const { httpVersion, headers } = request;
   if (!VERSIONS.has(httpVersion)) return badVersion(httpVersion);
   const hosts = countHosts(request.rawHeaders);
-  if (hosts === 0 && httpVersion === "1.1") return refusal(400, "The request has no Host header.");
+  if (hosts === 0 && httpVersion === "1.1") return refusal(400, "The request has no Host header; send one.");
   if (hosts > 1) return refusal(400, `The request has ${hosts} Host headers; send one.`);
   if (headers.host !== undefined && !HOST.test(headers.host)) {
     return refusal(400, "The Host header is not HOST or HOST:PORT.");

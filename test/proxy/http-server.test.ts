@@ -134,7 +134,7 @@ describe("in front of another server", () => {
 
 describe("a request that HTTP does not allow", () => {
   test.each([
-    ["without a Host", "GET /health HTTP/1.1\r\n\r\n", 400, "The request has no Host header."],
+    ["without a Host", "GET /health HTTP/1.1\r\n\r\n", 400, "The request has no Host header; send one."],
     [
       "that expects what nobody knows",
       "GET /health HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n",

@@ -45,7 +45,7 @@ describe("readBody", () => {
       const response = await post(url, Buffer.alloc(20_000_000));
       expect([response.status, await response.json()]).toEqual([
         413,
-        { error: "The body is larger than 1000 bytes, the most that this server takes." },
+        { error: "The body is larger than 1000 bytes, the most that this request may have; send less." },
       ]);
     }
   });

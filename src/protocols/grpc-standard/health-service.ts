@@ -1,6 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { CreateGrpcProtocol, GrpcRoutes, StreamExchange, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import {
   decodeHealthRequest,
@@ -9,7 +10,6 @@ import {
   HEALTH_STATUS,
   type HealthStatus,
 } from "./health-codec.ts";
-import { MAX_REQUEST_BYTES } from "./max-request-bytes.ts";
 
 /** "" = the whole server; the last two are the names that TensorFlow Serving's own health service uses. */
 const NAMES: readonly string[] = [
@@ -38,7 +38,7 @@ class HealthService {
     this.#stopListening = service.onReadiness((ready) =>
       this.#change(ready ? HEALTH_STATUS.serving : HEALTH_STATUS.notServing),
     );
-    const maxBytes = MAX_REQUEST_BYTES;
+    const maxBytes = SMALL_REQUEST_BYTES;
     this.routes = {
       "/grpc.health.v1.Health/Check": { kind: "read", method: this.#check, maxBytes },
       "/grpc.health.v1.Health/List": { kind: "read", method: this.#list, maxBytes },
@@ -65,14 +65,12 @@ class HealthService {
 
   readonly #check: UnaryMethod = async (message) => {
     const name = decodeHealthRequest(message);
-    if (!NAMES.includes(name)) throw new ServingError("not_found", `There is no service "${name}".`);
-    return { message: frameBytes(encodeHealthResponse(this.#status)), metadata: {} };
+    if (!NAMES.includes(name))
+      throw new ServingError("not_found", `There is no service "${name}"; ask for "", which is the whole server.`);
+    return { message: frameBytes(encodeHealthResponse(this.#status)) };
   };
 
-  readonly #list: UnaryMethod = async () => ({
-    message: frameBytes(encodeHealthList(NAMES, this.#status)),
-    metadata: {},
-  });
+  readonly #list: UnaryMethod = async () => ({ message: frameBytes(encodeHealthList(NAMES, this.#status)) });
 
   /** Sends the status at once and at each change, until the client leaves or the server shuts down. */
   async #watch(exchange: StreamExchange): Promise<void> {

@@ -1,5 +1,5 @@
 import type { CreateGrpcProtocol, StreamExchange, StreamRoute } from "../../grpc/grpc-route.ts";
-import { MAX_REQUEST_BYTES } from "./max-request-bytes.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
 import type { ReflectionHandlers } from "./reflection-handlers.ts";
 
 const PATHS = ["v1", "v1alpha"].map((version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`);
@@ -17,7 +17,7 @@ export const createReflectionGrpc: CreateGrpcProtocol = () => {
   const toRoute = (path: string): StreamRoute => ({
     kind: "read",
     stream: (exchange) => answer(path, exchange),
-    maxBytes: MAX_REQUEST_BYTES,
+    maxBytes: SMALL_REQUEST_BYTES,
   });
   return { routes: Object.fromEntries(PATHS.map((path) => [path, toRoute(path)])) };
 };

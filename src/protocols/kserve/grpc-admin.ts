@@ -89,7 +89,7 @@ export function adminMethod(name: string, context: AdminContext): UnaryMethod {
   return async (message, _call, assertMay) => {
     const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
     const answer = await call(decodeMessage(`inference.${name}Request`, message), context, assertMay);
-    return { message: frameBytes(encodeAs(`inference.${name}Response`, answer as JsonValue)), metadata: {} };
+    return { message: frameBytes(encodeAs(`inference.${name}Response`, answer as JsonValue)) };
   };
 }
 
@@ -98,7 +98,7 @@ function loadMethod({ service }: AdminContext): UnaryMethod {
     const { model, parameters } = decodeGrpcLoad(message);
     await reloadModel(service, model, parameters);
     // Its answer has no fields.
-    return { message: frameBytes(new Uint8Array(0)), metadata: {} };
+    return { message: frameBytes(new Uint8Array(0)) };
   };
 }
 

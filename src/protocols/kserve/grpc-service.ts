@@ -1,6 +1,6 @@
 import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { ADMIN_CALL_NAMES, adminKind, adminMethod, LOAD_CALL } from "./grpc-admin.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, INFER_NESTING } from "./grpc-request.ts";
@@ -19,7 +19,7 @@ export const createKserveGrpc: CreateGrpcProtocol = (service, options) => {
     const route = {
       kind: adminKind(name),
       method: adminMethod(name, context),
-      ...(name !== LOAD_CALL && { maxBytes: LARGE_MESSAGE_BYTES }),
+      ...(name !== LOAD_CALL && { maxBytes: SMALL_REQUEST_BYTES }),
     };
     return [pathOf(name), route] as const;
   });

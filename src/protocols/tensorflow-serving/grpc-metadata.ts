@@ -21,7 +21,7 @@ export function metadataMethod(service: InferenceService): UnaryMethod {
       ...(version != null && { version: BigInt(String(version)) }),
       ...(label !== undefined && { label: String(label) }),
     };
-    return { message: frameBytes(await encodeModelMetadata(await modelMetadata(service, ref))), metadata: {} };
+    return { message: frameBytes(await encodeModelMetadata(await modelMetadata(service, ref))) };
   };
 }
 

@@ -2,14 +2,12 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { modelStatus } from "./model-status.ts";
 import { readReloadConfig } from "./reload-config.ts";
 
 const MODEL_SERVICE = "tensorflow.serving.ModelService";
-/** Bytes of the largest request, which names one model. */
-const MAX_BYTES = 64 * 1024;
-
 /** Bytes of the largest configuration. */
 const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 
@@ -17,7 +15,7 @@ const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
 export function modelServiceRoutes(service: InferenceService): GrpcRoutes {
   const [status, reload] = [statusMethod(service), reloadMethod(service)];
   return {
-    [`/${MODEL_SERVICE}/GetModelStatus`]: { kind: "read", method: status, maxBytes: MAX_BYTES },
+    [`/${MODEL_SERVICE}/GetModelStatus`]: { kind: "read", method: status, maxBytes: SMALL_REQUEST_BYTES },
     [`/${MODEL_SERVICE}/HandleReloadConfigRequest`]: { kind: "control", method: reload, maxBytes: MAX_CONFIG_BYTES },
   };
 }
@@ -32,7 +30,7 @@ function statusMethod(service: InferenceService): UnaryMethod {
     record.model = model;
     const status = modelStatus(service, { model, version: version == null ? undefined : BigInt(String(version)) });
     const answer = encodeAs("tensorflow.serving.GetModelStatusResponse", { ...status } as unknown as JsonObject);
-    return { message: frameBytes(answer), metadata: {} };
+    return { message: frameBytes(answer) };
   };
 }
 
@@ -41,6 +39,6 @@ function reloadMethod(service: InferenceService): UnaryMethod {
     const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
     await service.reconfigure(readReloadConfig(decodeMessage("tensorflow.serving.ReloadConfigRequest", message)));
     const answer = encodeAs("tensorflow.serving.ReloadConfigResponse", { status: { error_code: "OK" } });
-    return { message: frameBytes(answer), metadata: {} };
+    return { message: frameBytes(answer) };
   };
 }

@@ -1,5 +1,6 @@
 import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
 import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import {
@@ -24,7 +25,11 @@ export const PREDICT_PATH = `/${PREDICTION_SERVICE}/Predict`;
 export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
   routes: {
     [PREDICT_PATH]: { kind: "inference", method: predictMethod(service, options), nesting: PREDICT_NESTING },
-    [`/${PREDICTION_SERVICE}/GetModelMetadata`]: { kind: "read", method: metadataMethod(service), maxBytes: 64 * 1024 },
+    [`/${PREDICTION_SERVICE}/GetModelMetadata`]: {
+      kind: "read",
+      method: metadataMethod(service),
+      maxBytes: SMALL_REQUEST_BYTES,
+    },
     ...modelServiceRoutes(service),
   },
 });

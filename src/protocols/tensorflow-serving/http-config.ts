@@ -1,5 +1,6 @@
 import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import { toJson } from "./http-json.ts";
 import { type ModelStatus, modelStatus } from "./model-status.ts";
 
 /**
@@ -9,7 +10,7 @@ import { type ModelStatus, modelStatus } from "./model-status.ts";
  */
 export function configRoutes(service: InferenceService): readonly HttpRoute[] {
   return [
-    { method: "GET", path: "/v1/config", kind: "read", answer: async () => toAnswer(200, statuses(service)) },
+    { method: "GET", path: "/v1/config", kind: "read", answer: async () => toJson(statuses(service)) },
     { method: "POST", path: "/v1/config/reload", kind: "control", answer: () => reload(service) },
   ];
 }
@@ -17,7 +18,7 @@ export function configRoutes(service: InferenceService): readonly HttpRoute[] {
 async function reload(service: InferenceService): Promise<HttpAnswer> {
   const before = loadedFiles(service);
   await service.lookAgain();
-  return toAnswer(loadedFiles(service) === before ? 200 : 201, statuses(service));
+  return toJson(statuses(service), loadedFiles(service) === before ? 200 : 201);
 }
 
 /** Changes when any version is loaded, loaded again or unloaded. */
@@ -31,8 +32,4 @@ function loadedFiles(service: InferenceService): string {
 function statuses(service: InferenceService): Readonly<Record<string, ModelStatus>> {
   const names = new Set(service.index().map(({ model }) => model));
   return Object.fromEntries(Array.from(names, (model) => [model, modelStatus(service, { model })]));
-}
-
-function toAnswer(status: number, value: unknown): HttpAnswer {
-  return { status, contentType: "application/json", body: Buffer.from(`${JSON.stringify(value, null, 1)}\n`) };
 }

@@ -1,6 +1,7 @@
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import { toJson } from "./http-json.ts";
 import { malformedRequest } from "./malformed-request.ts";
 import { modelMetadata } from "./model-metadata.ts";
 import { modelStatus } from "./model-status.ts";
@@ -26,8 +27,6 @@ function telling(find: (ref: ModelRef) => object | Promise<object>): RouteHandle
     if (match === null) throw malformedRequest(request);
     const ref = toModelRef(match);
     record.model = ref.model;
-    // With the original's white space.
-    const text = `${JSON.stringify(await find(ref), null, 1)}\n`;
-    return { contentType: "application/json", body: Buffer.from(text) };
+    return toJson(await find(ref));
   };
 }

@@ -38,7 +38,7 @@ describe("Check", () => {
     const { client } = await start();
     await expect(client.call("/grpc.health.v1.Health/Check", named("nope"))).rejects.toMatchObject({
       code: 5,
-      details: 'There is no service "nope".',
+      details: 'There is no service "nope"; ask for "", which is the whole server.',
     });
     await expect(client.call("/grpc.health.v1.Health/Check", Buffer.from([0x0a, 9]))).rejects.toMatchObject({
       code: 3,
