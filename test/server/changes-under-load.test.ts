@@ -115,4 +115,30 @@ describe("requests that never pause", () => {
     expect(new Set(failed.map(({ status }) => status))).toEqual(new Set([404]));
     expect(new Set(failed.map(({ text }) => text)).size).toBe(1);
   });
+
+  it("go on through a pipeline while a model that is its stage changes, and meet nothing but its absence where both go", async () => {
+    const folder = new VersionFolder();
+    folder.write(1, 1);
+    const models = {
+      inner: { path: folder.path, driver: "null" },
+      m: { stages: [{ model: "inner" }, { driver: "null" }] },
+    };
+    const server = await startServer({ models });
+    const load = new Load(server.httpUrl, 4);
+    await load.seen(1);
+    for (const version of [2, 3, 4]) {
+      folder.write(version, version);
+      await server.load("inner");
+      await load.seen(version);
+    }
+    expect(load.answers.filter(({ status }) => status !== 200)).toEqual([]);
+    for (let round = 0; round < 5; round++) {
+      await server.unload("inner", { dependents: true });
+      await server.load("m");
+      await load.seen(4);
+    }
+    await load.stop();
+    const failed = load.answers.filter(({ status }) => status !== 200);
+    expect(new Set(failed.map(({ status }) => status))).toEqual(new Set([404]));
+  });
 });

@@ -130,7 +130,9 @@ describe("a shadow", () => {
     await expect.poll(() => counts(server.httpUrl, "broken"), POLL).toEqual({ "broken/1": [0, 3] });
     await server.unload("broken");
     expect(await ask(server.httpUrl, "m")).toBe(1);
-    expect(warnings).toEqual([expect.stringMatching(/^a copied request failed: .*no luck/)]);
+    expect(warnings[0]).toMatch(/^a copied request failed: .*no luck/);
+    // Four have failed; a machine that takes more than ten seconds for them may tell of a second one.
+    expect(warnings.length).toBeLessThan(4);
   });
 
   it("never keeps an answer or the end of the server waiting, nor takes more than half of the places", async () => {
