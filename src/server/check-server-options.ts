@@ -34,7 +34,7 @@ const OPTIONS = {
   warmup: WARM_UP_CHECK,
   host: TEXT_CHECK,
   port: PORT,
-  http: OBJECT_CHECK,
+  http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
   corsOrigins: {
     expected: "an array of texts",
     accepts: (value: unknown) => Array.isArray(value) && value.every(isText),

@@ -80,5 +80,18 @@ export function checkTexts(place: string, options: unknown): void {
 }
 
 function valueText(value: unknown): string {
-  return typeof value === "number" ? String(value) : kindOf(value);
+  if (typeof value === "number") return String(value);
+  return (isObject(value) ? shortJson(value) : undefined) ?? kindOf(value);
 }
+
+/** An object as JSON, where that is short and loses nothing but functions. */
+function shortJson(value: object): string | undefined {
+  try {
+    const text = JSON.stringify(value);
+    return text !== "{}" && text.length <= MAX_VALUE_TEXT ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const MAX_VALUE_TEXT = 60;

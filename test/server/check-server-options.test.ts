@@ -12,7 +12,7 @@ test.each([
     {},
     'Neither stages nor models are given; expected an array with at least one stage, or models by name; for example createServer({ stages: [{ path: "model.onnx" }], http: {} }).',
   ],
-  ["one stage for stages", { stages: { path: "a.onnx" } }, "stages is an object; expected an array of stages."],
+  ["one stage for stages", { stages: { path: "a.onnx" } }, 'stages is {"path":"a.onnx"}; expected an array of stages.'],
   [
     "a path for a stage",
     { stages: ["a.onnx"] },
@@ -52,7 +52,7 @@ test.each([
   [
     "a label to no version",
     { models: { m: { driver: "null", labels: { a: "1" } } } },
-    "models.m.labels is an object; expected",
+    'models.m.labels is {"a":"1"}; expected an object of versions',
   ],
   ["a misspelt option", { stages, htp: {} }, 'There is no option "htp". Did you mean "http"?'],
   ["a flag's name", { stages, httpPort: 8080 }, 'There is no option "httpPort".'],
@@ -71,7 +71,7 @@ test.each([
   ["half a worker", { stages, workers: 0.5 }, "workers is 0.5; expected an integer of 0 or more."],
   ["no instances", { stages, instances: 0 }, "instances is 0; expected an integer of 1 or more."],
   ["a time below 0", { stages, hookTimeoutMs: -1 }, "hookTimeoutMs is -1; expected a number of 0 or more."],
-  ["true for http", { stages, http: true }, "http is a boolean; expected an object."],
+  ["true for http", { stages, http: true }, "http is a boolean; expected an object, such as {} or { port: 9001 }."],
   [
     "a number for an option",
     { stages, options: { threads: 2 } },

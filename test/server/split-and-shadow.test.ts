@@ -97,7 +97,7 @@ describe("a split", () => {
   it.each([
     [{ split: { 1: -1, 2: 2 } }, "models.m: split has no weight over 0, or one below"],
     [{ split: { 1: 0 } }, "models.m: split has no weight over 0"],
-    [{ split: { 1: "a" } }, "models.m.split is an object; expected an object of weights by version"],
+    [{ split: { 1: "a" } }, 'models.m.split is {"1":"a"}; expected an object of weights by version'],
     [{ sticky: "x" }, "models.m: sticky goes with split"],
     [{ shadow: {} }, "models.m: shadow has both version and model, or neither"],
     [{ shadow: { version: 1, share: 2 } }, "models.m: the share of shadow is 2; expected a part of 1"],
