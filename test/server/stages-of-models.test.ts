@@ -75,6 +75,26 @@ describe("a stage that is another model", () => {
     expect([status, seen]).toEqual([200, [LARGE]]);
   });
 
+  it("is called by hooks in a thread as any stage is", async () => {
+    const file = join(
+      tempFolder({
+        "hooks.ts": `
+          export const preprocess = ({ x }) => ({ x: [...x.data, 6] });
+          export const postprocess = async ({ y }, ctx) => {
+            const { y: again } = await ctx.drivers[0].predict({ x: y.data });
+            return { y: again, name: ctx.drivers[0].inputs[0].name };
+          };`,
+      }),
+      "hooks.ts",
+    );
+    const server = await startServer({ models: { half, hooked: { stages: [{ model: "half" }], hooks: file } } });
+    const answer = await fetch(`${server.httpUrl}/v1/models/hooked:predict`, {
+      method: "POST",
+      body: '{"inputs": {"x": [2]}}',
+    });
+    expect(await answer.json()).toEqual({ outputs: { y: [3.5, 4.5], name: "x" } });
+  });
+
   it("blames the client for values that the other model does not take", async () => {
     const server = await startServer({ models: { half, chain: { stages: [{ model: "half" }] } } });
     const inputs = [{ name: "x", datatype: "INT32", shape: [1], data: [1] }];
