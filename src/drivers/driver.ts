@@ -16,6 +16,11 @@ export interface Driver<Options = unknown> {
   readonly options: OptionTable<Options>;
   /** `inline` = never blocks, runs in the main thread. Default `thread`. */
   readonly placement?: "thread" | "inline";
+  /**
+   * Lets small models share threads, each of which runs one at a time. Only for a driver whose models are plain objects, and
+   * leave nothing behind in their runs: those may be begun again in another thread. Default false.
+   */
+  readonly sharesThread?: boolean;
   /** Environment variables that its runtime reads when its library is loaded; set in the process before, where they have no value. */
   readonly environment?: Readonly<Record<string, string>>;
   /** True where `--model-path` may be left out. Default false. */

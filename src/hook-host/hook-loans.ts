@@ -12,7 +12,7 @@ export interface ModelLender {
   stages(onMalformed: MalformedListener): readonly ModelLines[];
   /** Calls back when a stage's instance was replaced, with a new line to it; returns how to stop that. */
   onReconnect(
-    listener: (stage: number, instance: number, port: MessagePort) => void,
+    listener: (stage: number, instance: number, port: MessagePort, resend: boolean) => void,
     onMalformed: MalformedListener,
   ): () => void;
   /** A model that hooks load themselves. */

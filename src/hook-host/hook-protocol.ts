@@ -69,8 +69,17 @@ export type HookCommand =
       };
     }
   | { readonly loadedModel: { readonly id: number; readonly lines?: ModelLines; readonly failed?: WireError } }
-  | { readonly reconnect: { readonly stage: number; readonly instance: number; readonly port: MessagePort } }
+  | { readonly reconnect: ReplacedInstance }
   | { readonly close: true };
+
+/** A new line to an instance of a stage's model. */
+interface ReplacedInstance {
+  readonly stage: number;
+  readonly instance: number;
+  readonly port: MessagePort;
+  /** True where what was asked on the old line has not run, and is to be asked again. */
+  readonly resend: boolean;
+}
 
 /** A model that hooks want to load themselves; the id is their own, for the answer and to give it back. */
 export interface LoanRequest {

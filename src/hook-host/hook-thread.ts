@@ -105,8 +105,8 @@ async function startPipeline({
   const models = start.models.map(toHandle);
   control.on("message", (command: HookCommand) => {
     if (!("reconnect" in command)) return;
-    const { stage, instance, port } = command.reconnect;
-    models[stage]?.reconnect(instance, toHostPort(port));
+    const { stage, instance, port, resend } = command.reconnect;
+    models[stage]?.reconnect(instance, toHostPort(port), resend);
   });
   const { file, hookTimeoutMs } = data;
   const started = await startHooks(hooks, { models, params: start.params, log, loadMore, file, hookTimeoutMs });

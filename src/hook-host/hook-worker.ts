@@ -108,7 +108,7 @@ export class HookWorker {
     const { port1, port2 } = new MessageChannel();
     const models = lender.stages(onMalformed);
     const stop = lender.onReconnect(
-      (stage, instance, port) => this.#control.send({ reconnect: { stage, instance, port } }, [port]),
+      (stage, instance, port, resend) => this.#control.send({ reconnect: { stage, instance, port, resend } }, [port]),
       onMalformed,
     );
     void this.ended.then(stop);

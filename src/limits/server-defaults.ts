@@ -15,6 +15,7 @@ export const SERVER_DEFAULTS = {
   hookMemoryMb: 2048,
   inspectHooks: false,
   modelStallMs: 60_000,
+  shareThreads: true,
   /** Above what a large model takes to be compiled for its device. */
   loadTimeoutMs: 600_000,
   /** TensorFlow Serving's. */

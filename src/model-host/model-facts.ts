@@ -20,6 +20,8 @@ export interface ModelFacts {
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** Memory that it takes, in bytes; absent = not known. */
   readonly memoryBytes?: number;
+  /** True where other models may share its thread. */
+  readonly sharesThread?: boolean;
   /** Milliseconds that loading took. */
   readonly loadMs: number;
 }

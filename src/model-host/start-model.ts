@@ -12,8 +12,9 @@ import { factsOf, type ModelHandle } from "./model-handle.ts";
 import { loadHostedModel } from "./model-host.ts";
 import { createModelClient } from "./threads/model-client.ts";
 import { ModelServer } from "./threads/serve-model.ts";
-import type { ModelThread } from "./threads/start-model-thread.ts";
-import { SupervisedModel } from "./threads/supervised-model.ts";
+import type { SharedThreads } from "./threads/shared-threads.ts";
+import type { StartModelThread } from "./threads/start-model-thread.ts";
+import { type ReplacedListener, SupervisedModel } from "./threads/supervised-model.ts";
 
 /** A model as the command line or a hook names it. */
 export interface ModelSource {
@@ -23,6 +24,8 @@ export interface ModelSource {
   readonly options: RawOptions;
   /** The folder of the pipeline's hook file. */
   readonly hookFolder?: string | undefined;
+  /** The size of its files; absent = not known. */
+  readonly fileBytes?: number;
 }
 
 /** Settings of the host. */
@@ -33,11 +36,13 @@ export interface StartModelOptions {
   readonly threads?: number;
   /** Milliseconds of a still model thread after which it is replaced; 0 = never. */
   readonly modelStallMs: number;
+  /** Threads for small models; absent = each model has its own. */
+  readonly sharedThreads?: SharedThreads;
   readonly log: Logger;
 }
 
-/** Told of a new line to an instance. */
-type ReconnectListener = (instance: number, port: MessagePort) => void;
+/** Told of a new line to an instance; `resend` = what was asked on the old one has not run. */
+type ReconnectListener = (instance: number, port: MessagePort, resend: boolean) => void;
 
 /** A loaded model: the main thread uses its handle, hook threads connect. */
 export interface ModelHost {
@@ -63,10 +68,19 @@ export async function startModel(source: ModelSource, options: StartModelOptions
   return placement === "inline" ? startInline(source, options) : startThreads(source, options);
 }
 
-async function startThreads(
-  { found, path, options: raw }: ModelSource,
-  options: StartModelOptions,
-): Promise<ModelHost> {
+/** Files of a model that shares a thread, at most: its runs are short, and it loads in no time. */
+const SMALL_BYTES = 1024 * 1024;
+
+/** Checks if a model may share a thread: it is small, and nothing is lost where it is loaded and asked again. */
+export function canShareThread(
+  { found: { driver }, fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelSource, "found" | "fileBytes">,
+  { instances, sharedThreads }: Pick<StartModelOptions, "instances" | "sharedThreads">,
+): boolean {
+  return sharedThreads !== undefined && driver.sharesThread === true && instances === 1 && fileBytes <= SMALL_BYTES;
+}
+
+async function startThreads(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
+  const { found, path, options: raw } = source;
   const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
   const data = {
     driver: found.location,
@@ -77,14 +91,17 @@ async function startThreads(
     stallMs,
   };
   const listeners = new Set<{ readonly listener: ReconnectListener; readonly onMalformed?: MalformedListener }>();
-  const onReplaced = (instance: number, { connect }: ModelThread) => {
-    for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed));
+  const onReplaced: ReplacedListener = (instance, { connect }, resend) => {
+    for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed), resend);
   };
-  const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, { data, log, onReplaced }));
-  const { facts, hookArgs } = copies[0]!.thread;
+  const sharesThread = canShareThread(source, options);
+  const parts = { data, log, onReplaced, ...(sharesThread && { start: sharedStart(options) }) };
+  const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, parts));
+  const { facts: own, hookArgs } = copies[0]!.thread;
+  const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
   const connect = (onMalformed?: MalformedListener) => copies.map((copy) => copy.connect(onMalformed));
   const handle = createModelClient({ facts, hookArgs, ports: connect().map(toHostPort) });
-  listeners.add({ listener: (instance, port) => handle.reconnect(instance, toHostPort(port)) });
+  listeners.add({ listener: (instance, port, resend) => handle.reconnect(instance, toHostPort(port), resend) });
   return {
     facts,
     hookArgs,
@@ -101,6 +118,10 @@ async function startThreads(
       await Promise.all(copies.map((copy) => copy.close()));
     },
   };
+}
+
+function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelThread {
+  return (data, log) => sharedThreads!.start({ ...data, hasThreads: threads !== undefined }, log);
 }
 
 /** Each copy's runtime gets its share of the cores. */

@@ -39,11 +39,11 @@ export class HostedModels implements ModelLender {
   }
 
   onReconnect(
-    listener: (stage: number, instance: number, port: MessagePort) => void,
+    listener: (stage: number, instance: number, port: MessagePort, resend: boolean) => void,
     onMalformed: MalformedListener,
   ): () => void {
     const stops = this.#hosts.map((host, stage) =>
-      host.onReconnect((instance, port) => listener(stage, instance, port), onMalformed),
+      host.onReconnect((instance, port, resend) => listener(stage, instance, port, resend), onMalformed),
     );
     return () => {
       for (const stop of stops) stop();

@@ -7,7 +7,7 @@ import { type ModelHost, startModel } from "../model-host/start-model.ts";
 import type { MemoryShare, ModelMemory } from "../serving/model-memory.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
-import { fileSizes, memoryOf } from "./estimate-memory.ts";
+import { fileSizes, memoryOf, type SizedStage } from "./estimate-memory.ts";
 import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
 import type { ModelOptions } from "./model-options.ts";
@@ -53,9 +53,11 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     const hooks = await prepareHooks(source.hooks, source.stages.length, options);
     undo.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
-    const reserved = await reserveMemory(stages, source, options);
+    const sizes = await fileSizes(stages);
+    const sized = stages.map((stage, index) => ({ ...stage, fileBytes: sizes[index] ?? 0 }));
+    const reserved = await reserveMemory(sized, source, options);
     undo.add(async () => reserved.release());
-    const hosts = await startModels(stages, source, options, undo);
+    const hosts = await startModels(sized, source, options, undo);
     const needed = hosts.filter((_, index) => source.stages[index]?.model !== undefined);
     options.signal?.throwIfAborted();
     const warmUp = createWarmUp(source, options);
@@ -107,12 +109,13 @@ interface Reserved extends Pick<MemoryShare, "release"> {
 
 /** Waits until there is room for the pipeline. */
 async function reserveMemory(
-  stages: readonly Stage[],
+  stages: readonly SizedStage[],
   { name, version, hooks }: ServableSource,
-  { memory, instances, workers, signal }: LoadOptions,
+  { memory, instances, sharedThreads, workers, signal }: LoadOptions,
 ): Promise<Reserved> {
-  const copies = { instances, workers: typeof hooks === "string" ? workers : 0 };
-  const sizes = await fileSizes(stages);
+  const hookThreads = typeof hooks === "string" ? workers : 0;
+  const copies = { instances, workers: hookThreads, ...(sharedThreads !== undefined && { sharedThreads }) };
+  const sizes = stages.map(({ fileBytes }) => fileBytes);
   const what = `Version ${version} of the model ${name}`;
   const share = await memory.reserve({ what, bytes: memoryOf(stages, sizes, copies), signal });
   return {
@@ -128,7 +131,7 @@ async function reserveMemory(
 
 /** Loads one after the other: each runtime takes all cores while it loads. */
 async function startModels(
-  stages: readonly Stage[],
+  stages: readonly SizedStage[],
   source: ServableSource,
   options: LoadOptions,
   undo: Undo,
@@ -144,8 +147,8 @@ async function startModels(
   }
   return hosts;
 
-  function start({ found, path, options: own }: Stage): Promise<ModelHost> {
-    return startModel({ found, path, options: { ...source.options, ...own }, hookFolder }, options);
+  function start({ found, path, options: own, fileBytes }: SizedStage): Promise<ModelHost> {
+    return startModel({ found, path, options: { ...source.options, ...own }, hookFolder, fileBytes }, options);
   }
 }
 

@@ -1,4 +1,5 @@
 import { AccessPolicy } from "../access/access-policy.ts";
+import { SharedThreads } from "../model-host/threads/shared-threads.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
@@ -20,6 +21,7 @@ export function toLoadOptions(
     instances,
     modelStallMs,
     ...(threads !== undefined && { threads }),
+    ...(choices.shareThreads && { sharedThreads: new SharedThreads() }),
     thread,
     recorded,
     ...called,

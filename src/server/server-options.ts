@@ -48,6 +48,8 @@ export interface ServerOptions {
   readonly hookStallMs?: number;
   /** After which a model thread whose event loop stands still is replaced; 0 = never. Default 60 s. */
   readonly modelStallMs?: number;
+  /** Lets small models share threads, as soon as there are more of them than cores. Default true. */
+  readonly shareThreads?: boolean;
   /**
    * Memory that a hook thread may hold in its JavaScript heap, and as much again in buffers, in megabytes. Default
    * 2048.

@@ -50,6 +50,7 @@ export class Exchange {
   readonly #idleListeners: (() => void)[] = [];
   readonly #freedListeners: (() => void)[] = [];
   #lastId = 0;
+  #isUntouched = false;
 
   /** `other` names the other side in the error of a dead line: `the model's thread`. `startMark` is where that side says what it began. */
   constructor(port: HostPort, other: string, startMark?: StartMark) {
@@ -116,8 +117,9 @@ export class Exchange {
     this.#channel.onMalformed(listener);
   }
 
-  /** Ends the line; what has no answer yet fails. */
-  close(): void {
+  /** Ends the line; what has no answer yet fails. `isUntouched`: the other side is known to have begun none of it, see {@link wasNeverStarted}. */
+  close(isUntouched = false): void {
+    this.#isUntouched = isUntouched;
     this.#channel.close();
     this.#failAll();
   }
@@ -142,7 +144,7 @@ export class Exchange {
   #failAll(): void {
     this.#waiting.takeAll(({ reject, forget }, id) => {
       const error = this.#gone();
-      if (this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
+      if (this.#isUntouched || this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
       forget();
       reject(error);
     });

@@ -55,7 +55,7 @@ const line = () => {
 /** Lends a model as the only stage, each time by a line of `stages`, and what `load` gives beside it; `listeners` hear of new lines to the stage. */
 const createLender = (load: () => Promise<LentModel>) => {
   const stages: ReturnType<typeof line>[] = [];
-  const listeners = new Set<(stage: number, instance: number, port: MessagePort) => void>();
+  const listeners = new Set<(stage: number, instance: number, port: MessagePort, resend: boolean) => void>();
   const lender: ModelLender = {
     stages: () => {
       stages.push(line());
@@ -92,7 +92,7 @@ test("lines for a thread that has ended are closed, sent before or after", async
   const [listener] = listeners;
   await worker.terminate();
   const late = line();
-  listener?.(0, 0, late.port);
+  listener?.(0, 0, late.port, false);
   await Promise.all([late.closed, stages[0]?.closed]);
 });
 

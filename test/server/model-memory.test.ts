@@ -9,9 +9,10 @@ import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
-const HALF = "test/fixtures/models/half-plus-two.onnx";
-/** Room for two threads with a small model each, but not for three. */
-const FOR_TWO = 30 * 2 ** 20;
+/** Two copies, which have threads of their own. */
+const HALF = { path: "test/fixtures/models/half-plus-two.onnx", instances: 2 };
+/** Room for two models of two threads each, but not for three. */
+const FOR_TWO = 60 * 2 ** 20;
 
 async function serve(models: Readonly<Record<string, NamedModelOptions>>, options: Partial<ServerOptions> = {}) {
   const { log, events, find } = createEventLog();
@@ -27,7 +28,7 @@ async function serve(models: Readonly<Record<string, NamedModelOptions>>, option
 
 describe("models that together are larger than --model-memory", () => {
   it("are all available, and those that were used last are loaded", async () => {
-    const { server, ask, told } = await serve({ a: { path: HALF }, b: { path: HALF }, c: { path: HALF } });
+    const { server, ask, told } = await serve({ a: HALF, b: HALF, c: HALF });
     expect(server.models().map(({ state }) => state)).toEqual(["AVAILABLE", "AVAILABLE", "AVAILABLE"]);
     expect(told("model unloaded")).toHaveLength(1);
     for (const name of ["a", "b", "c", "a"]) expect((await ask(name))[0]).toBe(200);
@@ -40,19 +41,24 @@ describe("models that together are larger than --model-memory", () => {
   });
 
   it("answer many requests at once, each model in its turn", async () => {
-    const { ask } = await serve({ a: { path: HALF }, b: { path: HALF }, c: { path: HALF } });
+    const { ask } = await serve({ a: HALF, b: HALF, c: HALF });
     const answers = await Promise.all(Array.from({ length: 30 }, (_, index) => ask("abc"[index % 3] as string)));
     expect(new Set(answers.map(([status]) => status))).toEqual(new Set([200]));
   });
 
   it("are never unloaded in use: others wait", async () => {
     const released = createDeferred<void>();
-    const hooks: Hooks = { preprocess: (inputs) => released.promise.then(() => inputs) };
-    const slow = { path: HALF, hooks };
-    const models = { a: slow, b: slow, c: { path: HALF } };
+    let running = 0;
+    const preprocess: Hooks["preprocess"] = (inputs) => {
+      running++;
+      return released.promise.then(() => inputs);
+    };
+    const hooks: Hooks = { preprocess };
+    const slow = { ...HALF, hooks };
+    const models = { a: slow, b: slow, c: HALF };
     const { server, ask, told } = await serve(models);
     const held = [ask("a"), ask("b")];
-    await expect.poll(() => server.inFlight().length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => running, { timeout: 20_000 }).toBe(2);
     const before = told("model unloaded").length;
     const late = ask("c");
     await expect.poll(() => server.inFlight().length, { timeout: 20_000 }).toBe(3);
@@ -69,7 +75,7 @@ describe("models that together are larger than --model-memory", () => {
 
 describe("a model that is too large", () => {
   it("is refused by its size, and the others are served", async () => {
-    const { server, ask } = await serve({ a: { path: HALF }, b: { path: HALF, instances: 3 } }, { loadRetries: 0 });
+    const { server, ask } = await serve({ a: HALF, b: { ...HALF, instances: 6 } }, { loadRetries: 0 });
     expect((await ask("a"))[0]).toBe(200);
     expect(server.models()).toMatchObject([
       { name: "a", state: "AVAILABLE" },
@@ -78,7 +84,7 @@ describe("a model that is too large", () => {
         state: "END",
         error: {
           code: "resource_exhausted",
-          message: expect.stringMatching(/^Version 1 of the model b needs about 36 MB/),
+          message: expect.stringMatching(/^Version 1 of the model b needs about 72 MB/),
         },
       },
     ]);

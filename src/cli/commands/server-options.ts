@@ -70,6 +70,7 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
     hookMemoryMb: settings.hookMemory,
     inspectHooks: settings.inspectHooks,
     modelStallMs: settings.modelStall * 1000,
+    shareThreads: settings.shareThreads,
     maxQueue: settings.maxQueue,
     maxQueueBytes: settings.maxQueueBytes,
     requestTimeoutMs: settings.requestTimeout * 1000,

@@ -61,6 +61,13 @@ export const MODEL_SETTINGS = {
       "`random`, or a file with the JSON of a request (KServe V2 or TensorFlow Serving). Models of --config have a key for it.",
     commands: SERVE,
   },
+  shareThreads: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.shareThreads,
+    help: "let small models share threads",
+    details: "ONNX models up to 1 MB do so, as soon as there are more of them than cores.",
+    commands: SERVE,
+  },
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",

@@ -12,6 +12,7 @@ import { ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
 export default defineDriver<OnnxOptions>({
   name: "onnx",
   options: ONNX_OPTIONS,
+  sharesThread: true,
   // It then sends nothing, and writes nothing to the user's home.
   environment: { ORT_DISABLE_TELEMETRY: "1" },
   detect: (path) => /\.(onnx|ort)$/i.test(path),

@@ -1,6 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { packValues, unpackValues } from "../../threads/call-values.ts";
-import { Exchange } from "../../threads/exchange.ts";
+import { Exchange, wasNeverStarted } from "../../threads/exchange.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import { fromMethodTree } from "../../threads/method-tree.ts";
 import type { ModelFacts } from "../model-facts.ts";
@@ -27,8 +27,8 @@ const ASK_STATISTICS = {
 
 /** A handle of a model in another thread. */
 export interface ModelClient extends ModelHandle {
-  /** Goes on with a new line to an instance that was replaced; what was asked on the old line fails. */
-  reconnect(instance: number, port: HostPort): void;
+  /** Goes on with a new line to an instance that was replaced; predicts that were asked on the old line are asked again with `resend`, and fail without. */
+  reconnect(instance: number, port: HostPort, resend: boolean): void;
 }
 
 /** A handle whose calls go to the living instance with the fewest calls unanswered. */
@@ -67,17 +67,25 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
       if (isPlainEcho) return inputs;
       const meta = toPredictMeta(call, facts.defaultSignature);
-      const { tensors } = await copyFor(call.warmUp).ask({ kind: PREDICT, meta, tensors: inputs, signal, give });
-      return tensors;
+      // What may be asked again is kept.
+      const question = { kind: PREDICT, meta, tensors: inputs, signal, give: give && facts.sharesThread !== true };
+      for (;;) {
+        try {
+          return (await copyFor(call.warmUp).ask(question)).tensors;
+        } catch (reason) {
+          if (!wasNeverStarted(reason)) throw reason;
+        }
+      }
     },
     statistics: async () => {
       const open = exchanges.filter(({ isOpen }) => isOpen);
       const answers = await Promise.all(open.map((exchange) => exchange.ask(ASK_STATISTICS)));
       return sumStatistics(answers.map(({ meta }) => meta as RunStatistics));
     },
-    reconnect: (instance, port) => {
-      exchanges[instance]?.close();
+    reconnect: (instance, port, resend) => {
+      const old = exchanges[instance];
       exchanges[instance] = connect(port);
+      old?.close(resend);
     },
     close: async () => {
       closed = true;

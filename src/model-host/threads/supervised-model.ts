@@ -4,13 +4,14 @@ import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import type { ModelThreadData } from "./model-thread.ts";
-import { type ModelThread, startModelThread } from "./start-model-thread.ts";
+import type { LostThread, ModelThread } from "./model-thread-host.ts";
+import { type StartModelThread, startModelThread } from "./start-model-thread.ts";
 
 /** The waits before a thread that cannot be started is tried again. */
 const BACKOFF = { firstMs: 100, maxMs: 30_000 };
 
-/** Told when an instance has a new thread, so that its users connect anew. */
-export type ReplacedListener = (instance: number, thread: ModelThread) => void;
+/** Told when an instance has a new thread, so that its users connect again; `resend` = what they asked before has not run. */
+export type ReplacedListener = (instance: number, thread: ModelThread, resend: boolean) => void;
 
 /** One instance of a model, which gets a new thread when its own ends or gets stuck. */
 export class SupervisedModel {
@@ -18,6 +19,7 @@ export class SupervisedModel {
   readonly #data: ModelThreadData;
   readonly #log: Logger;
   readonly #onReplaced: ReplacedListener;
+  readonly #start: StartModelThread;
   #thread: ModelThread;
   /** Stuck threads that have not come back. */
   readonly #stuck = new Set<ModelThread>();
@@ -30,12 +32,14 @@ export class SupervisedModel {
     this.#data = parts.data;
     this.#log = parts.log;
     this.#onReplaced = parts.onReplaced;
+    this.#start = parts.start ?? startModelThread;
     this.#supervise(thread);
   }
 
   /** Loads the model in a thread; throws what loading threw. */
   static async start(instance: number, parts: SupervisedParts): Promise<SupervisedModel> {
-    return new SupervisedModel(instance, await startModelThread(parts.data, parts.log), parts);
+    const { start = startModelThread, data, log } = parts;
+    return new SupervisedModel(instance, await start(data, log), parts);
   }
 
   get thread(): ModelThread {
@@ -66,34 +70,41 @@ export class SupervisedModel {
 
   /** A stuck thread is left alone: terminating it inside native code would end the process. */
   #supervise(thread: ModelThread): void {
-    void thread.lost.then((why) => {
+    void thread.lost.then((lost) => {
       if (this.#closed) return;
       this.#alive = false;
-      this.#stuck.add(thread);
-      void thread.ended.then(() => this.#stuck.delete(thread));
+      if (lost.culprit !== "other") {
+        this.#stuck.add(thread);
+        void thread.ended.then(() => this.#stuck.delete(thread));
+      }
       // Only a message: one that comes back reads it, frees its model and ends.
       void thread.close();
-      this.#log.error(`a model's thread ${why} and is replaced`, {
-        driver: thread.facts.driver,
-        path: thread.facts.path,
-      });
-      void this.#replace(new Backoff(BACKOFF));
+      this.#tell(lost, thread);
+      void this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
     });
   }
 
-  async #replace(backoff: Backoff): Promise<void> {
+  #tell({ why, culprit }: LostThread, { facts: { driver, path } }: ModelThread): void {
+    if (culprit === "other")
+      this.#log.warn(`a model moves to another thread: its own ${why} in another model`, { driver, path });
+    else this.#log.error(`a model's thread ${why} and is replaced`, { driver, path });
+  }
+
+  async #replace(backoff: Backoff, resend: boolean): Promise<void> {
     if (this.#closed) return;
     try {
-      const thread = await startModelThread(this.#data, this.#log);
+      // One that has blocked others does so no more.
+      const start = resend ? this.#start : startModelThread;
+      const thread = await start(this.#data, this.#log);
       if (this.#closed) return await thread.close();
       this.#thread = thread;
       this.#alive = true;
       this.#supervise(thread);
-      this.#onReplaced(this.#instance, thread);
+      this.#onReplaced(this.#instance, thread, resend);
     } catch (reason) {
       const againInMs = backoff.next();
       this.#log.error(`the model could not be loaded again: ${reasonText(reason)}`, { err: reason, againInMs });
-      setTimeout(() => void this.#replace(backoff), againInMs).unref();
+      setTimeout(() => void this.#replace(backoff, resend), againInMs).unref();
     }
   }
 }
@@ -103,4 +114,6 @@ export interface SupervisedParts {
   readonly data: ModelThreadData;
   readonly log: Logger;
   readonly onReplaced: ReplacedListener;
+  /** Default: in a thread of its own. */
+  readonly start?: StartModelThread;
 }

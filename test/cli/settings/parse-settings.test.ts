@@ -34,6 +34,7 @@ describe("without flags", () => {
       threads: undefined,
       warmup: [],
       modelStall: 60,
+      shareThreads: true,
       model: [],
       modelRepository: [],
       config: [],

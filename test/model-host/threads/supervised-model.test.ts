@@ -56,7 +56,7 @@ async function start({ stallMs = 0 } = {}) {
     log,
     onReplaced: (instance, thread) => {
       errors.push(`replaced ${instance}`);
-      client.reconnect(0, toHostPort(thread.connect()));
+      client.reconnect(0, toHostPort(thread.connect()), false);
       tell();
     },
   });

@@ -1,0 +1,194 @@
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import { createDeferred } from "../../async/deferred.ts";
+import { failedPrecondition } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { HeartbeatWatch } from "../../threads/heartbeat.ts";
+import type { MalformedListener } from "../../threads/malformed-message.ts";
+import { threadEntry } from "../../threads/thread-entry.ts";
+import { logEvent } from "../../threads/thread-logger.ts";
+import { fromWireError } from "../../threads/wire-error.ts";
+import { AttachedLines } from "./attached-lines.ts";
+import { isModelThreadEvent } from "./is-model-thread-event.ts";
+import type {
+  LoadCommand,
+  ModelThreadCommand,
+  ModelThreadData,
+  ModelThreadEvent,
+  ModelWorkerData,
+} from "./model-thread.ts";
+
+type Loaded = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
+
+/** The end of a thread's use for one of its models. */
+export interface LostThread {
+  /** The event that ended it, to follow "it". */
+  readonly why: string;
+  /** The model of the thread that did that; `other`: nothing of this one runs. */
+  readonly culprit: "this" | "other" | "unknown";
+}
+
+/** A loaded model in a thread. */
+export interface ModelThread extends Loaded {
+  /** Resolves once the thread is of no use any more: it ended by itself, or is unresponsive. */
+  readonly lost: Promise<LostThread>;
+  /** Resolves once the thread has ended. */
+  readonly ended: Promise<unknown>;
+  /** A new line to the model; `onMalformed` is told when the other end's thread sends a malformed message. */
+  connect(onMalformed?: MalformedListener): MessagePort;
+  /** Waits for the last predict, then frees the model, and lets the thread end by itself after its last model: native code may run in it until then. */
+  close(): Promise<void>;
+}
+
+/** The thread of one model, or of several. */
+export type ModelThreadHostData = Pick<ModelThreadData, "driver" | "logged" | "stallMs"> & {
+  readonly isShared: boolean;
+};
+
+interface HostedModel {
+  readonly id: number;
+  readonly log: Logger;
+  readonly loaded: ReturnType<typeof createDeferred<Loaded>>;
+  readonly unloaded: ReturnType<typeof createDeferred<void>>;
+}
+
+/** A thread for the models of one driver, which ends after the last of them. */
+export class ModelThreadHost {
+  readonly #worker: Worker;
+  readonly #data: ModelThreadHostData;
+  readonly #log: Logger;
+  readonly #heartbeat = new SharedArrayBuffer(4);
+  readonly #running = new SharedArrayBuffer(4);
+  readonly #models = new Map<number, HostedModel>();
+  readonly #lines = new AttachedLines();
+  readonly #lost = createDeferred<{ readonly why: string; readonly culprit: number }>();
+  readonly #ended: Promise<void>;
+  #watch: HeartbeatWatch | undefined;
+  #lastId = 0;
+  #isOpen = true;
+  #isOver = false;
+
+  constructor(data: ModelThreadHostData, log: Logger) {
+    this.#data = data;
+    this.#log = log;
+    const { driver, logged, isShared } = data;
+    const shared = isShared && { running: this.#running };
+    const workerData: ModelWorkerData = { driver, logged, heartbeat: this.#heartbeat, ...shared };
+    this.#worker = new Worker(threadEntry("model-host/threads/model-thread-entry"), { workerData, name: "model" });
+    this.#ended = new Promise((resolve) => this.#worker.once("exit", () => resolve()));
+    this.#listen();
+  }
+
+  /** True while models may be loaded in it. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Number of its models. */
+  get size(): number {
+    return this.#models.size;
+  }
+
+  /** Loads a model and resolves once it can predict; throws what loading threw. */
+  async load(source: Omit<LoadCommand, "id">, log: Logger): Promise<ModelThread> {
+    const id = ++this.#lastId;
+    const model: HostedModel = { id, log, loaded: createDeferred(), unloaded: createDeferred() };
+    this.#models.set(id, model);
+    const { path, options, threads } = source;
+    this.#say({ load: { id, path, options, threads } });
+    try {
+      const loaded = await model.loaded.promise;
+      // Not before: a large model blocks its thread while it loads, and that is no stall.
+      this.#watch ??= this.#startWatch();
+      return this.#toThread(id, loaded);
+    } catch (reason) {
+      this.#forget(id);
+      throw reason;
+    }
+  }
+
+  #toThread(id: number, loaded: Loaded): ModelThread {
+    const lost = this.#lost.promise.then(({ why, culprit }) => ({ why, culprit: culpritFor(id, culprit) }));
+    return {
+      ...loaded,
+      lost,
+      ended: this.#ended,
+      connect: (onMalformed) => {
+        const { port1, port2 } = new MessageChannel();
+        // A thread that has ended would swallow the port, and its user would wait for ever.
+        if (this.#isOver) port2.close();
+        else this.#say({ attach: port2, line: this.#lines.add(onMalformed), id }, [port2]);
+        return port1;
+      },
+      close: async () => {
+        const { unloaded } = this.#models.get(id) ?? {};
+        this.#say({ unload: id });
+        await Promise.race([unloaded?.promise, this.#ended]);
+        this.#forget(id);
+        if (!this.#isOpen && this.#models.size === 0) await this.#ended;
+      },
+    };
+  }
+
+  #say(command: ModelThreadCommand, transfer: MessagePort[] = []): void {
+    this.#worker.postMessage(command, transfer);
+  }
+
+  /** The thread ends after its last model. */
+  #forget(id: number): void {
+    if (!this.#models.delete(id) || this.#models.size > 0) return;
+    this.#isOpen = false;
+    this.#say({ close: true });
+  }
+
+  #startWatch(): HeartbeatWatch | undefined {
+    const { stallMs } = this.#data;
+    if (this.#isOver) return undefined;
+    return new HeartbeatWatch(stallMs, () => this.#lose(`has stood still for ${stallMs} ms`), this.#heartbeat);
+  }
+
+  /** Gives the thread up, and with it the models that load in it. */
+  #lose(why: string): void {
+    this.#isOpen = false;
+    const only = this.#models.size === 1 ? [...this.#models.keys()][0] : undefined;
+    this.#lost.resolve({ why, culprit: only ?? Atomics.load(new Int32Array(this.#running), 0) });
+    for (const { loaded } of this.#models.values())
+      loaded.reject(failedPrecondition(`The model's thread ${why} while it was loading.`));
+  }
+
+  /** An error that nobody caught in a driver ends its thread: the lines to it die, and with them what was asked on them. */
+  #listen(): void {
+    const log = this.#log;
+    let isTold = false;
+    this.#worker.on("message", (event: unknown) => {
+      if (isModelThreadEvent(event)) this.#receive(event);
+      else if (!isTold) {
+        isTold = true;
+        log.warn("a driver posted a message to the thread's parent port, which is the server's; it was ignored");
+      }
+    });
+    this.#worker.on("error", (reason) => {
+      log.error("a model's thread failed", { err: reason });
+      const failure = failedPrecondition(`The model's thread failed: ${String(reason)}`, reason);
+      for (const { loaded } of this.#models.values()) loaded.reject(failure);
+    });
+    void this.#ended.then(() => {
+      this.#isOver = true;
+      this.#watch?.stop();
+      this.#lose("ended");
+    });
+  }
+
+  #receive(event: ModelThreadEvent): void {
+    if ("detached" in event) this.#lines.delete(event.detached, event.malformed);
+    else if ("unloaded" in event) this.#models.get(event.unloaded)?.unloaded.resolve();
+    else if ("log" in event) logEvent(this.#models.get(event.id)?.log ?? this.#log, event.log);
+    else if ("loaded" in event) this.#models.get(event.id)?.loaded.resolve(event.loaded);
+    else this.#models.get(event.id)?.loaded.reject(fromWireError(event.failed));
+  }
+}
+
+/** `culprit` is the number of the model that worked when the thread was lost; 0 = none is known to. */
+function culpritFor(id: number, culprit: number): LostThread["culprit"] {
+  if (culprit === 0) return "unknown";
+  return culprit === id ? "this" : "other";
+}

@@ -1,0 +1,31 @@
+import { availableParallelism } from "node:os";
+import type { Logger } from "../../observability/logger.ts";
+import type { ModelThreadData } from "./model-thread.ts";
+import { type ModelThread, ModelThreadHost } from "./model-thread-host.ts";
+
+/** Threads for small models, which they share as soon as there are more of them than cores. */
+export class SharedThreads {
+  readonly #size: number;
+  /** Those of one driver, by its place. */
+  readonly #hosts = new Map<string, ModelThreadHost[]>();
+
+  /** `size` is the number of threads for each driver, at most. */
+  constructor(size: number = availableParallelism()) {
+    this.#size = size;
+  }
+
+  /** Loads a model in the thread with the fewest models; its runtime has no threads of its own where it is not alone there, but for those that were asked for. */
+  start(data: ModelThreadData & { readonly hasThreads: boolean }, log: Logger): Promise<ModelThread> {
+    const host = this.#choose(data, log);
+    const threads = host.size === 0 || data.hasThreads ? data.threads : 1;
+    return host.load({ ...data, threads }, log);
+  }
+
+  #choose(data: ModelThreadData, log: Logger): ModelThreadHost {
+    const key = JSON.stringify([data.driver, data.stallMs]);
+    const open = (this.#hosts.get(key) ?? []).filter(({ isOpen }) => isOpen);
+    if (open.length < this.#size) open.push(new ModelThreadHost({ ...data, isShared: true }, log));
+    this.#hosts.set(key, open);
+    return open.reduce((best, each) => (each.size < best.size ? each : best));
+  }
+}

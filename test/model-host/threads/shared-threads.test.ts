@@ -1,0 +1,176 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { findDriver } from "../../../src/drivers/registry.ts";
+import { type ModelHost, startModel } from "../../../src/model-host/start-model.ts";
+import { createModelClient } from "../../../src/model-host/threads/model-client.ts";
+import { SharedThreads } from "../../../src/model-host/threads/shared-threads.ts";
+import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
+import { toHostPort } from "../../../src/threads/host-port.ts";
+import { createEventLog } from "../../helpers/event-log.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+const POLL = { timeout: 20_000, interval: 10 };
+/** Answers its thread's number; blocks it for 4 s for -2, and writes the file `mark` before; ends it for -1. It does not load with the option `broken`. */
+const DRIVER = `
+import { writeFileSync } from "node:fs";
+import { threadId } from "node:worker_threads";
+import { defineDriver } from "kserving";
+export default defineDriver({
+  name: "small",
+  options: { broken: { type: "boolean", default: false }, mark: { type: "string", default: "" } },
+  pathless: true,
+  sharesThread: true,
+  load: async (_, { broken, mark }, host) => {
+    if (broken) throw new Error("no memory");
+    return {
+      signatures: { serving_default: {} },
+      predict: async ({ x }) => {
+        const [value] = x.data;
+        if (value === -1) process.exit(1);
+        if (value === -2) writeFileSync(mark, "");
+        if (value === -2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4000);
+        return { thread: { dtype: "int32", shape: [2], data: Int32Array.of(threadId, host.threads) } };
+      },
+      close: async () => {},
+    };
+  },
+});`;
+
+async function findSmall() {
+  const found = await findDriver(join(tempFolder({ "small.ts": DRIVER }), "small.ts"));
+  onTestFinished(() => found.dispose());
+  return found;
+}
+
+/** So many models in threads that they share, and how to ask them. */
+async function start({ count, threads, stallMs = 0 }: { count: number; threads: number; stallMs?: number }) {
+  const found = await findSmall();
+  const mark = join(tempFolder(), "blocked");
+  const { log, find } = createEventLog();
+  const options = { instances: 1, modelStallMs: stallMs, log, sharedThreads: new SharedThreads(threads) };
+  const startOne = (raw: Record<string, string> = {}, fileBytes = 0) =>
+    startModel({ found, path: "", options: { mark, ...raw }, fileBytes }, options);
+  const models: ModelHost[] = [];
+  for (let number = 0; number < count; number++) models.push(await startOne());
+  onTestFinished(() => Promise.all(models.map((model) => model.close().catch(() => {}))).then(() => {}));
+  /** Resolves once a model blocks its thread. */
+  const blocked = () => expect.poll(() => existsSync(mark), POLL).toBe(true);
+  return { models, startOne, find, blocked };
+}
+
+const { signal } = new AbortController();
+
+async function ask({ handle }: ModelHost, value = 1): Promise<number> {
+  const x = createTensor("float32", [1], Float32Array.of(value));
+  const { thread } = await handle.predict({ x }, { signature: "serving_default", signal, give: true });
+  return Number(thread?.data[0]);
+}
+
+const LOST = { code: "unavailable", message: expect.stringContaining("the model's thread has ended") };
+
+describe("small models", () => {
+  test("have threads of their own while there are enough, then share them", async () => {
+    const { models, startOne } = await start({ count: 5, threads: 2 });
+    const threads = await Promise.all(models.map((model) => ask(model)));
+    const [a, b] = threads as [number, number];
+    expect(a).not.toBe(b);
+    expect(threads).toEqual([a, b, a, b, a]);
+    const large = await startOne({}, 2 ** 30);
+    onTestFinished(() => large.close());
+    expect(threads).not.toContain(await ask(large));
+  });
+
+  test("are freed one by one, and their thread ends after the last", async () => {
+    const { models, startOne } = await start({ count: 2, threads: 1 });
+    const [a, b] = models as [ModelHost, ModelHost];
+    const before = await ask(a);
+    await a.close();
+    await expect(ask(a)).rejects.toMatchObject({ code: "unavailable" });
+    expect(await ask(b)).toBe(before);
+    await b.close();
+    const next = await startOne();
+    onTestFinished(() => next.close());
+    expect(await ask(next)).not.toBe(before);
+  });
+
+  test("go on where another one does not load in their thread", async () => {
+    const { models, startOne } = await start({ count: 1, threads: 1 });
+    await expect(startOne({ broken: "true" })).rejects.toThrow("no memory");
+    await ask(models[0] as ModelHost);
+  });
+});
+
+describe("a model that blocks the thread it shares", () => {
+  test("loses its own requests alone: the others move to another thread with theirs", async () => {
+    const { models, find, blocked } = await start({ count: 3, threads: 1, stallMs: 300 });
+    const [stuck, ...others] = models as [ModelHost, ModelHost, ModelHost];
+    const before = await ask(stuck);
+    const lost = expect(ask(stuck, -2)).rejects.toMatchObject(LOST);
+    await blocked();
+    const waiting = others.flatMap((other) => [ask(other), ask(other)]);
+    const answers = await Promise.all(waiting);
+    expect(new Set(answers).size).toBe(1);
+    expect(answers[0]).not.toBe(before);
+    await lost;
+    await expect.poll(() => stuck.isReady(), POLL).toBe(true);
+    expect([before, answers[0]]).not.toContain(await ask(stuck));
+    await find({ level: "error", msg: "a model's thread has stood still for 300 ms and is replaced" });
+    await find({
+      level: "warn",
+      msg: "a model moves to another thread: its own has stood still for 300 ms in another model",
+    });
+    for (const other of others) await other.close();
+    await expect(stuck.close()).rejects.toMatchObject({ code: "deadline_exceeded" });
+  });
+
+  test("loses no requests that others have asked on lines of their own, as hook threads do", async () => {
+    const { models, blocked } = await start({ count: 2, threads: 1, stallMs: 300 });
+    const [stuck, other] = models as [ModelHost, ModelHost];
+    const onMalformed = () => {};
+    const ports = other.connect(onMalformed).map(toHostPort);
+    const client = createModelClient({ facts: other.facts, hookArgs: other.hookArgs, ports });
+    other.onReconnect((instance, port, resend) => client.reconnect(instance, toHostPort(port), resend), onMalformed);
+    const before = await ask({ ...other, handle: client });
+    const lost = expect(ask(stuck, -2)).rejects.toMatchObject(LOST);
+    await blocked();
+    expect(await ask({ ...other, handle: client })).not.toBe(before);
+    await lost;
+    await client.close();
+  });
+});
+
+test("a thread that ends under several models is replaced for each of them", async () => {
+  const { models } = await start({ count: 2, threads: 1 });
+  const [a, b] = models as [ModelHost, ModelHost];
+  await expect(ask(a, -1)).rejects.toMatchObject(LOST);
+  const answer = (model: ModelHost) => ask(model).catch(() => 0);
+  for (const model of [a, b]) await expect.poll(() => answer(model), POLL).toBeGreaterThan(0);
+  expect(await ask(a)).not.toBe(await ask(b));
+});
+
+test("50 ONNX models run in two threads, with no threads of their runtime beyond those of the first two", async () => {
+  const found = await findDriver("onnx");
+  const options = {
+    instances: 1,
+    modelStallMs: 0,
+    log: createSilentLogger(),
+    sharedThreads: new SharedThreads(2),
+  };
+  const path = "test/fixtures/models/half-plus-two.onnx";
+  const startOne = () => startModel({ found, path, options: {}, fileBytes: statSync(path).size }, options);
+  const models = [await startOne(), await startOne()];
+  const threads = () => (process.platform === "linux" ? readdirSync("/proc/self/task").length : 0);
+  const before = threads();
+  models.push(...(await Promise.all(Array.from({ length: 48 }, startOne))));
+  onTestFinished(() => Promise.all(models.map((model) => model.close())).then(() => {}));
+  expect(threads()).toBeLessThan(before + 10);
+  const answers = await Promise.all(
+    models.map(async ({ handle }, number) => {
+      const x = createTensor("float32", [1], Float32Array.of(number));
+      return (await handle.predict({ x }, { signature: "serving_default", signal, give: true })).y?.data[0];
+    }),
+  );
+  expect(answers).toEqual(models.map((_, number) => number / 2 + 2));
+});
