@@ -15,7 +15,7 @@ export interface CallInfo extends CallOptions {
 }
 
 /** An encoded message, and metadata to send before it; absent = none. */
-interface UnaryAnswer {
+export interface UnaryAnswer {
   readonly message: FramedMessage;
   readonly metadata?: Readonly<Record<string, string>>;
 }

@@ -11,7 +11,8 @@ export function toPlainSignatures(
   return Object.fromEntries(Object.entries(signatures).map(([name, signature]) => [name, toPlainSignature(signature)]));
 }
 
-function toPlainSignature({ inputs, inputNames, suggestedInputs, outputs }: Signature): Signature {
+/** The same of one signature. */
+export function toPlainSignature({ inputs, inputNames, suggestedInputs, outputs }: Signature): Signature {
   return {
     ...(inputs && { inputs: inputs.map(toPlainSpec) }),
     ...(inputNames && { inputNames: [...inputNames] }),

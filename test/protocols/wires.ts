@@ -1,4 +1,5 @@
 import type { ServiceError } from "@grpc/grpc-js";
+import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
 import type { Server } from "../../src/server/server.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { judge, type Plain } from "../grpc/judge.ts";
@@ -52,6 +53,25 @@ export const WIRES = {
     const path = `/v1/models/${model}${version === undefined ? "" : `/versions/${version}`}:predict`;
     return { path, body: JSON.stringify({ signature_name: signature, inputs: values(question) }) };
   }),
+  "Regress gRPC": grpc("tensorflow-serving", "/tensorflow.serving.PredictionService/Regress", (question) =>
+    encodeAs("tensorflow.serving.RegressionRequest", { model_spec: modelSpec(question), input: examples(question) }),
+  ),
+  "MultiInference gRPC": grpc(
+    "tensorflow-serving",
+    "/tensorflow.serving.PredictionService/MultiInference",
+    (question) => {
+      const tasks = [{ model_spec: modelSpec(question), method_name: "tensorflow/serving/regress" }];
+      return encodeAs("tensorflow.serving.MultiInferenceRequest", { tasks, input: examples(question) });
+    },
+  ),
+  "Regress HTTP": http("tensorflow-serving", "/v1/models/{name}:regress", (question) => {
+    const { model = "default", version, signature } = question;
+    const path = `/v1/models/${model}${version === undefined ? "" : `/versions/${version}`}:regress`;
+    return {
+      path,
+      body: JSON.stringify({ signature_name: signature, examples: values(question).map((x) => ({ x })) }),
+    };
+  }),
   "KServe gRPC": grpc("kserve", "/inference.GRPCInferenceService/ModelInfer", (question) =>
     kserveJudge.encodeRequest(kserveMessage(question)),
   ),
@@ -80,6 +100,16 @@ export const WIRES = {
 
 /** A key of {@link WIRES}. */
 export type WireName = keyof typeof WIRES;
+
+function modelSpec({ model = "default", version, signature = "" }: Question) {
+  return { name: model, signature_name: signature, ...(version !== undefined && { version }) };
+}
+
+/** An example for each element of `x`. */
+function examples(question: Question) {
+  const toExample = (value: number) => ({ features: { feature: { x: { float_list: { value: [value] } } } } });
+  return { example_list: { examples: values(question).map(toExample) } };
+}
 
 function kserveMessage(question: Question): Plain {
   const { model = "default", version = "", signature, output } = question;

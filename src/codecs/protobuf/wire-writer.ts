@@ -87,6 +87,27 @@ export function integerField(field: number, value: number | bigint): WirePart {
   return low === 0 && high === 0 ? NOTHING : new IntegerField(field, low, high);
 }
 
+/** A float of 32 bits; nothing if 0. */
+export function floatField(field: number, value: number): WirePart {
+  return Object.is(value, 0) ? NOTHING : new FloatField(field, value);
+}
+
+class FloatField implements WirePart {
+  readonly size: number;
+  readonly #tag: number;
+  readonly #value: number;
+
+  constructor(field: number, value: number) {
+    this.#tag = (field << 3) | WIRE.fixed32;
+    this.#value = value;
+    this.size = varintSize(this.#tag) + Float32Array.BYTES_PER_ELEMENT;
+  }
+
+  write(target: Buffer, position: number): number {
+    return target.writeFloatLE(this.#value, writeVarint(this.#tag, 0, target, position));
+  }
+}
+
 const NOTHING: WirePart = { size: 0, write: (_target, position) => position };
 
 /** Content of a length-delimited field. */

@@ -3,6 +3,7 @@ import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } f
 import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
 import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import { answeredTensors } from "../answered-tensors.ts";
+import { exampleMethod, multiInferenceMethod } from "./examples/grpc-examples.ts";
 import {
   decodePredictRequestJob,
   decodePredictRequestQuickly,
@@ -25,6 +26,9 @@ export const PREDICT_PATH = `/${PREDICTION_SERVICE}/Predict`;
 export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
   routes: {
     [PREDICT_PATH]: { kind: "inference", method: predictMethod(service, options), nesting: PREDICT_NESTING },
+    [`/${PREDICTION_SERVICE}/Classify`]: { kind: "inference", method: exampleMethod(service, "classify", options) },
+    [`/${PREDICTION_SERVICE}/Regress`]: { kind: "inference", method: exampleMethod(service, "regress", options) },
+    [`/${PREDICTION_SERVICE}/MultiInference`]: { kind: "inference", method: multiInferenceMethod(service, options) },
     [`/${PREDICTION_SERVICE}/GetModelMetadata`]: {
       kind: "read",
       method: metadataMethod(service),

@@ -2,7 +2,7 @@ import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message
 import { ServingError } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { CreateHttpProtocol, HttpAnswer } from "../../proxy/http-route.ts";
+import type { CreateHttpProtocol, HttpAnswer, InferenceRoute } from "../../proxy/http-route.ts";
 import type {
   CallOptions,
   InferenceService,
@@ -12,6 +12,7 @@ import type {
 } from "../../serving/inference-service.ts";
 import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import { answeredTensors } from "../answered-tensors.ts";
+import { answerExamples } from "./examples/http-examples.ts";
 import { configRoutes } from "./http-config.ts";
 import {
   decodePredictJob,
@@ -29,25 +30,34 @@ import { toModelRef } from "./url-model-ref.ts";
 const PREFIX = /^\/v1\//i;
 /** The whole URL, query string included: `/v1/models/NAME[/versions/V | /labels/L]:predict`. */
 const PREDICT = /^\/v1\/models\/([^/:]+)(?:\/versions\/(\d+)|\/labels\/([^/:]+))?:(?:classify|regress|predict)$/i;
-/** The verb's case counts, as in the original. */
-const VERB = ":predict";
 
-/** TensorFlow Serving's REST API: predict and the states of versions; all else under `/v1/` is refused with that server's text. */
+/** TensorFlow Serving's REST API: predict, classify, regress and the states of versions; all else under `/v1/` is refused with that server's text. */
 export const createTensorflowHttp: CreateHttpProtocol = ({ service }) => ({
   inference: [
-    {
-      path: "/v1/models/:name{/versions/:version}\\:predict",
-      find: (url) => {
-        const match = url.endsWith(VERB) ? PREDICT.exec(url) : null;
-        return match === null ? undefined : (exchange) => predict(service, toModelRef(match), exchange);
-      },
-    },
+    inferenceRoute("predict", (ref, exchange) => predict(service, ref, exchange)),
+    inferenceRoute("classify", (ref, exchange) => answerExamples(service, { ref, method: "classify" }, exchange)),
+    inferenceRoute("regress", (ref, exchange) => answerExamples(service, { ref, method: "regress" }, exchange)),
   ],
   routes: [...statusRoutes(service), ...configRoutes(service)],
   prefix: PREFIX,
   refuse: malformedRequest,
   answerOptions: preflight,
 });
+
+/** The verb's case counts, as in the original. */
+function inferenceRoute(
+  verb: "predict" | "classify" | "regress",
+  answer: (ref: ModelRef, exchange: HttpExchange) => Promise<HttpAnswer>,
+): InferenceRoute {
+  const ending = `:${verb}`;
+  return {
+    path: `/v1/models/:name{/versions/:version}\\${ending}`,
+    find: (url) => {
+      const match = url.endsWith(ending) ? PREDICT.exec(url) : null;
+      return match === null ? undefined : (exchange) => answer(toModelRef(match), exchange);
+    },
+  };
+}
 
 async function preflight({ request }: HttpExchange): Promise<HttpAnswer> {
   if (/https?:\/\//.test(request.headers.origin ?? "")) return toAnswer(Buffer.alloc(0));

@@ -78,7 +78,8 @@ function describeType(value: JsonValue, dtype: DType): string {
   return `JSON Value: ${dumpJson(value)} Type: ${jsonTypeName(value)} is not of expected type: ${name}`;
 }
 
-function jsonTypeName(value: JsonValue): string {
+/** The original's name of a value's type. */
+export function jsonTypeName(value: JsonValue): string {
   if (value === null) return "Null";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "string") return "String";

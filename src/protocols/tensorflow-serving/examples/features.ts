@@ -1,0 +1,151 @@
+import { wideVarintsSize, writeWideVarints } from "../../../codecs/protobuf/packed-varints.ts";
+import { WIRE, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
+import {
+  bytesField,
+  encodeMessage,
+  messageField,
+  textElement,
+  type WirePart,
+} from "../../../codecs/protobuf/wire-writer.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
+
+/** The values of one feature of a tf.Example. */
+export type Feature =
+  | { readonly kind: "bytes"; readonly values: readonly Uint8Array[] }
+  | { readonly kind: "float"; readonly values: readonly number[] }
+  | { readonly kind: "int64"; readonly values: readonly bigint[] };
+
+/** A tf.Example: its features by name. */
+export type Features = ReadonlyMap<string, Feature>;
+
+/** Field numbers of Example and Features, of an entry of their map, of Feature, and of each list of values. */
+const FEATURES = 1;
+const FEATURE = 1;
+const ENTRY = { key: 1, value: 2 } as const;
+const KINDS = { bytes: 1, float: 2, int64: 3 } as const;
+const VALUE = 1;
+
+const MESSAGE = "Example";
+
+/** Reads a serialised tf.Example; of features of one name the last one counts. Throws `invalid_argument` for malformed bytes. */
+export function readFeatures(example: Uint8Array, budget: DecodeBudget): Features {
+  const features = new Map<string, Feature>();
+  const reader = new WireReader(example, MESSAGE);
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === lengthDelimited(FEATURES)) readMap(reader.nested(MESSAGE), features, budget);
+    else reader.skip(tag);
+  }
+  return features;
+}
+
+function lengthDelimited(field: number): number {
+  return (field << 3) | WIRE.bytes;
+}
+
+function readMap(reader: WireReader, features: Map<string, Feature>, budget: DecodeBudget): void {
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag !== lengthDelimited(FEATURE)) {
+      reader.skip(tag);
+      continue;
+    }
+    budget.spend(4 * ELEMENT_BYTES, () => "one more feature");
+    const [name, feature] = readEntry(reader.nested(MESSAGE), budget);
+    features.set(name, feature);
+  }
+}
+
+function readEntry(reader: WireReader, budget: DecodeBudget): [name: string, feature: Feature] {
+  let name = "";
+  let feature: Feature = { kind: "float", values: [] };
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === lengthDelimited(ENTRY.key)) name = reader.text();
+    else if (tag === lengthDelimited(ENTRY.value)) feature = readFeature(reader.nested(MESSAGE), budget);
+    else reader.skip(tag);
+  }
+  return [name, feature];
+}
+
+/** Of a oneof that is set several times the last kind counts. */
+function readFeature(reader: WireReader, budget: DecodeBudget): Feature {
+  let feature: Feature = { kind: "float", values: [] };
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === lengthDelimited(KINDS.bytes)) feature = readBytes(reader.nested(MESSAGE), budget);
+    else if (tag === lengthDelimited(KINDS.float)) feature = readFloats(reader.nested(MESSAGE), budget);
+    else if (tag === lengthDelimited(KINDS.int64)) feature = readIntegers(reader.nested(MESSAGE), budget);
+    else reader.skip(tag);
+  }
+  return feature;
+}
+
+function readBytes(reader: WireReader, budget: DecodeBudget): Feature {
+  const values: Uint8Array[] = [];
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === lengthDelimited(VALUE)) {
+      budget.spend(ELEMENT_BYTES, () => "one more value of a feature");
+      values.push(reader.bytes());
+    } else reader.skip(tag);
+  }
+  return { kind: "bytes", values };
+}
+
+const FLOAT_BYTES = 4;
+
+function readFloats(reader: WireReader, budget: DecodeBudget): Feature {
+  const values: number[] = [];
+  const take = (bytes: Uint8Array) => {
+    if (bytes.length % FLOAT_BYTES !== 0) throw reader.malformed("packed floats of a broken length");
+    budget.spend(4 * bytes.length, () => "values of a feature");
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    for (let at = 0; at < bytes.length; at += FLOAT_BYTES) values.push(view.getFloat32(at, true));
+  };
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === lengthDelimited(VALUE)) take(reader.bytes());
+    else if (tag === ((VALUE << 3) | WIRE.fixed32)) take(reader.take(FLOAT_BYTES));
+    else reader.skip(tag);
+  }
+  return { kind: "float", values };
+}
+
+function readIntegers(reader: WireReader, budget: DecodeBudget): Feature {
+  const values: bigint[] = [];
+  const take = (from: WireReader) => {
+    budget.spend(ELEMENT_BYTES, () => "one more value of a feature");
+    values.push(from.int64());
+  };
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((VALUE << 3) | WIRE.varint)) take(reader);
+    else if (tag === lengthDelimited(VALUE))
+      for (const packed = reader.nested(MESSAGE); packed.hasMore(); ) take(packed);
+    else reader.skip(tag);
+  }
+  return { kind: "int64", values };
+}
+
+/** Serialises a tf.Example. */
+export function writeFeatures(features: Features): Buffer {
+  const entries = Array.from(features, ([name, feature]) => {
+    const list = messageField(KINDS[feature.kind], valueParts(feature));
+    return messageField(FEATURE, [textElement(ENTRY.key, name), messageField(ENTRY.value, [list])]);
+  });
+  return encodeMessage([messageField(FEATURES, entries)]);
+}
+
+function valueParts({ kind, values }: Feature): WirePart[] {
+  if (kind === "bytes") return values.map((value) => bytesField(VALUE, value));
+  if (kind === "float") return [bytesField(VALUE, Buffer.from(Float32Array.from(values).buffer))];
+  return [bytesField(VALUE, writeVarints(values))];
+}
+
+function writeVarints(values: readonly bigint[]): Buffer {
+  const wide = BigInt64Array.from(values);
+  const target = Buffer.alloc(wideVarintsSize(wide));
+  writeWideVarints(wide, target, 0);
+  return target;
+}

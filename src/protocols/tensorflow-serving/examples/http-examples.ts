@@ -1,0 +1,34 @@
+import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
+import type { HttpExchange } from "../../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../../proxy/http-route.ts";
+import type { InferenceService, ModelRef } from "../../../serving/inference-service.ts";
+import { readExamplesJson, readExamplesJsonJob } from "./examples-json.ts";
+import { isLargeResult } from "./result-messages.ts";
+import type { ExampleMethod } from "./results.ts";
+import { writeResult, writeResultJob } from "./results-json.ts";
+import { runExamples } from "./run-examples.ts";
+
+/** Answers `:classify` or `:regress`. */
+export async function answerExamples(
+  service: InferenceService,
+  { ref, method }: { readonly ref: ModelRef; readonly method: ExampleMethod },
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  exchange.record.model = ref.model;
+  const body = await exchange.readBody();
+  const call = exchange.callInfo();
+  const { maxMessageBytes: maxBytes } = exchange;
+  // JSON that is faulty is told before a model that is not there, as in the original.
+  const { signature, examples } =
+    body.length > LARGE_MESSAGE_BYTES
+      ? await exchange.decode(readExamplesJsonJob, [body, maxBytes], body)
+      : readExamplesJson(body, maxBytes);
+  const lease = await service.acquire(ref);
+  try {
+    const { result, metadata } = await runExamples(lease, { method, signature, examples, call, maxBytes });
+    const text = isLargeResult(result) ? await exchange.encode(writeResultJob, [result]) : writeResult(result);
+    return { contentType: "application/json", body: text, headers: metadata };
+  } finally {
+    lease.release();
+  }
+}

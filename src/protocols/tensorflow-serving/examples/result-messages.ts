@@ -1,0 +1,79 @@
+import { defineJob } from "../../../codec-host/job.ts";
+import { MANY_ELEMENTS } from "../../../codec-host/large-message.ts";
+import {
+  bytesField,
+  encodeMessage,
+  floatField,
+  messageField,
+  type WirePart,
+} from "../../../codecs/protobuf/wire-writer.ts";
+import { type ModelSpec, modelSpecParts } from "../model-spec.ts";
+import type { Classifications, ExampleResult, Regressions } from "./results.ts";
+
+/** The result of one task, and the model that gave it. */
+export interface TaskResult {
+  readonly spec: ModelSpec;
+  readonly result: ExampleResult;
+}
+
+/** Field numbers of ClassificationResponse and RegressionResponse, and of what they hold. */
+const RESPONSE = { result: 1, modelSpec: 2 } as const;
+const CLASSIFICATIONS = 1;
+const CLASSES = 1;
+const CLASS = { label: 1, score: 2 } as const;
+const REGRESSIONS = 1;
+const REGRESSION_VALUE = 1;
+/** Field numbers of MultiInferenceResponse and of InferenceResult. */
+const RESULTS = 1;
+const INFERENCE_RESULT = { modelSpec: 1, classify: 2, regress: 3 } as const;
+
+/** A ClassificationResponse or RegressionResponse. */
+export function encodeResult({ spec, result }: TaskResult): Buffer {
+  return encodeMessage([
+    messageField(RESPONSE.result, resultParts(result)),
+    messageField(RESPONSE.modelSpec, modelSpecParts(spec)),
+  ]);
+}
+
+/** A MultiInferenceResponse. */
+export function encodeResults(results: readonly TaskResult[]): Buffer {
+  return encodeMessage(
+    results.map(({ spec, result }) =>
+      messageField(RESULTS, [
+        messageField(INFERENCE_RESULT.modelSpec, modelSpecParts(spec)),
+        messageField(INFERENCE_RESULT[result.kind], resultParts(result)),
+      ]),
+    ),
+  );
+}
+
+/** {@link encodeResult} and {@link encodeResults} for a codec thread. */
+export const encodeResultJob = defineJob(import.meta.url, "encodeResultJob", encodeResult);
+export const encodeResultsJob = defineJob(import.meta.url, "encodeResultsJob", encodeResults);
+
+/** Checks if writing results is work for a codec thread. */
+export function isLargeResult(result: ExampleResult): boolean {
+  return (result.kind === "classify" ? result.rows * result.columns : result.values.length) > MANY_ELEMENTS;
+}
+
+function resultParts(result: ExampleResult): WirePart[] {
+  return result.kind === "classify" ? classificationParts(result) : regressionParts(result);
+}
+
+function classificationParts({ rows, columns, labels, scores }: Classifications): WirePart[] {
+  return Array.from({ length: rows }, (_, row) => {
+    const classes = Array.from({ length: columns }, (_, column) => {
+      const index = row * columns + column;
+      const label = labels?.[index];
+      return messageField(CLASSES, [
+        ...(label === undefined || label.length === 0 ? [] : [bytesField(CLASS.label, label)]),
+        floatField(CLASS.score, scores?.[index] ?? 0),
+      ]);
+    });
+    return messageField(CLASSIFICATIONS, classes);
+  });
+}
+
+function regressionParts({ values }: Regressions): WirePart[] {
+  return Array.from(values, (value) => messageField(REGRESSIONS, [floatField(REGRESSION_VALUE, value)]));
+}

@@ -1,0 +1,66 @@
+import { codecs } from "../../../codec-host/codecs.ts";
+import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
+import { invalidArgument } from "../../../errors.ts";
+import type { CallOptions, InferResponse, Lease } from "../../../serving/inference-service.ts";
+import { type ChosenSignature, chooseSignature } from "../../../signature/choose-signature.ts";
+import { toPlainSignature } from "../../../signature/plain-signatures.ts";
+import { byteSize, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { answeredTensors } from "../../answered-tensors.ts";
+import { featureInputs, featureInputsJob, serializedInput } from "./example-inputs.ts";
+import { type ExampleMethod, type ExampleResult, namedOutputs, toResult } from "./results.ts";
+
+/** Examples for a leased version of a model, and the method that is run on them. */
+export interface ExampleRun {
+  readonly method: ExampleMethod;
+  /** Empty = the default one. */
+  readonly signature: string;
+  /** Serialised tf.Examples: [count]. */
+  readonly examples: Tensor<"bytes">;
+  readonly call: CallOptions;
+  /** Bytes that may be made of the examples. */
+  readonly maxBytes: number;
+}
+
+/** The answer of a model to examples. */
+export interface ExampleAnswer extends InferResponse {
+  readonly result: ExampleResult;
+}
+
+/**
+ * Runs examples: a signature that takes serialised tf.Examples gets them as they are, any other its inputs from the features
+ * of their names. Throws `invalid_argument` with the original's texts where the signature, the features or the outputs do not fit.
+ */
+export async function runExamples(lease: Lease, run: ExampleRun): Promise<ExampleAnswer> {
+  const { method, call } = run;
+  const count = run.examples.data.length;
+  const signature = findSignature(lease, run.signature);
+  const spec = signature.spec ?? {};
+  const inputs = await toInputs(signature, run);
+  const answer = await lease.infer({
+    signature,
+    inputs: { kind: "tensors", tensors: inputs },
+    outputs: namedOutputs(method, spec),
+    call,
+  });
+  return { ...answer, result: toResult(method, answeredTensors(answer), spec, count) };
+}
+
+function findSignature({ description }: Lease, name: string): ChosenSignature {
+  const chosen = chooseSignature(name, description.signatures);
+  if (chosen !== undefined) return chosen;
+  const known = Object.keys(description.signatures).join(", ");
+  throw invalidArgument(`No signature was found with the name: ${name}. The model has ${known}.`);
+}
+
+async function toInputs({ spec = {} }: ChosenSignature, { examples, call, maxBytes }: ExampleRun): Promise<Tensors> {
+  const serialized = serializedInput(spec);
+  if (serialized !== undefined) return createTensors([[serialized, examples]]);
+  if (byteSize(examples) <= LARGE_MESSAGE_BYTES) return featureInputs(examples, spec, maxBytes);
+  const { signal, memory } = call;
+  return codecs.run(featureInputsJob, [examples, toPlainSignature(spec), maxBytes], {
+    transfer: "owned",
+    signal,
+    memory,
+    scratchBytes: maxBytes,
+  });
+}
