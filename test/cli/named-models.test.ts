@@ -187,7 +187,7 @@ describe("looks on request", () => {
     const [a, b] = [versionsOf(1), versionsOf(2)];
     const driver = "null";
     const { path: config } = configFile({ name: "a", path: a, driver }, { name: "b", path: b, driver });
-    const flags = ["--config", config, "--model-control", "explicit", "--load-model", "a", "--allow-control"];
+    const flags = ["--config", config, "--model-control", "explicit", "--load-model", "a"];
     const { ask, says, post } = await start(...flags);
     expect([await ask("a"), await ask("b")]).toEqual(["1", 404]);
     expect((await post("/v2/repository/models/b/load")).status).toBe(200);

@@ -36,7 +36,7 @@ export const REPOSITORY_SETTINGS = {
     default: "poll",
     help: "what changes while the server runs",
     details:
-      "`poll` looks for what comes, changes and goes; `none` looks once, at the start; `explicit` serves what --load-model names, and what clients load.",
+      "`poll` looks for what comes, changes and goes; `none` looks once, at the start; `explicit` serves what --load-model names, and what clients load: those of this machine, unless --allow-control says otherwise.",
     commands: SERVE,
   },
   loadModel: {
