@@ -1,4 +1,10 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
 import { CancelSource } from "../async/cancel-source.ts";
@@ -16,6 +22,7 @@ import type { MessageClock } from "./message-clock.ts";
 import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
 import type { MessagePool } from "./message-pool.ts";
 import { toMetadataHeaders } from "./metadata-headers.ts";
+import { countReset } from "./reset-watch.ts";
 import type { SendGuard, SendWatch } from "./send-watch.ts";
 import { STATUS_DETAILS } from "./status-details.ts";
 
@@ -54,6 +61,7 @@ export abstract class GrpcCall extends ListMember {
   /** The kind of its route, which decides who may call it. */
   protected abstract readonly kind: CallKind;
   protected path = "";
+  readonly #session: Http2Session | undefined;
   #headers: IncomingHttpHeaders = {};
   #deadline: number | undefined;
   /** The status that follows the last message; undefined = OK. */
@@ -64,6 +72,7 @@ export abstract class GrpcCall extends ListMember {
   constructor(stream: ServerHttp2Stream, context: CallContext) {
     super();
     this.stream = stream;
+    this.#session = stream.session;
     this.context = context;
     this.memory = context.memory.open();
     this.guard = context.sends.guard(stream);
@@ -157,6 +166,7 @@ export abstract class GrpcCall extends ListMember {
   #close(): void {
     this.#isClosed = true;
     this.guard.stop();
+    if (this.stream.rstCode !== constants.NGHTTP2_NO_ERROR) countReset(this.#session);
     if (this.holdsAnswer) this.memory.release();
     if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
   }

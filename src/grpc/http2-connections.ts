@@ -9,12 +9,7 @@ export const STREAM_WINDOW_BYTES = 1024 * 1024;
 /** The same for all streams of one connection together. */
 export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
 /** Calls of one connection at once; its others wait at the client. */
-const MAX_CONCURRENT_CALLS = 256;
-/**
- * Calls of one connection in one turn of the event loop, after which it is ended: a client may give up all that it is allowed at
- * once and begin half as many again, but only one that resets what it begins sends more without waiting for answers.
- */
-const MAX_CALLS_AT_A_TIME = 1.5 * MAX_CONCURRENT_CALLS;
+export const MAX_CONCURRENT_CALLS = 256;
 /** Time that a connection which we have ended may wait for the other side to end it too, in milliseconds. */
 const LINGER_MS = 500;
 /** Pings in a row, without any call between them, after which a connection is ended: clients send one every few seconds at most. */
@@ -76,11 +71,8 @@ export class Http2Connections {
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     session.once("close", () => this.#sessions.delete(session));
     let pings = 0;
-    let calls = 0;
     session.on("stream", () => {
       pings = 0;
-      if (calls++ === 0) setImmediate(() => (calls = 0));
-      if (calls > MAX_CALLS_AT_A_TIME) endFlood(session, "too_many_resets");
     });
     session.on("ping", () => {
       if (++pings > MAX_IDLE_PINGS) endFlood(session, "too_many_pings");
