@@ -1,12 +1,16 @@
 import type { Logger } from "../observability/logger.ts";
 import type { StateListener } from "./model-manager.ts";
 
-/** Logs one line for each change of a version's status. */
+/** Logs one line for each change of a version's status; an error that stays is one once. */
 export function logState(log: Logger): StateListener {
+  const told = new Map<string, string>();
   return ({ model, version, state, error, generation }) => {
     const fields = { model, version: String(version), state, generation };
-    if (error === undefined) log.info("model state", fields);
+    const place = `${model}/${version}`;
+    if (error === undefined || told.get(place) === error.message) log.info("model state", fields);
     // Its own stack would tell nothing that the message does not.
     else log.error(`model state: ${error.message}`, { ...fields, code: error.code, err: error.cause });
+    if (error === undefined || state === "END") told.delete(place);
+    else told.set(place, error.message);
   };
 }
