@@ -39,7 +39,7 @@ export { type ResizeOptions, resizeImage } from "./media/resize-image.ts";
 export { boxCorners, minAreaBox, type RotatedBox } from "./media/rotated-box.ts";
 export { type ModelInputOptions, toModelInput } from "./model-host/images/to-model-input.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
-export type { ModelOptions } from "./repository/model-options.ts";
+export type { StageOptions } from "./repository/stage.ts";
 export type { NamedModelOptions } from "./server/named-model.ts";
 export type { ServedVersion } from "./server/served-version.ts";
 export type { Server } from "./server/server.ts";

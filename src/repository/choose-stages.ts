@@ -2,7 +2,7 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import { detectDriver, type FoundDriver, findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
 import { findModel } from "./folders/find-model.ts";
-import type { ModelOptions } from "./model-options.ts";
+import type { StageOptions } from "./stage.ts";
 
 /** One stage whose driver is found. */
 export interface Stage {
@@ -15,7 +15,7 @@ export interface Stage {
 }
 
 /** Finds the model of a stage, the only one in a folder perhaps, and its driver; throws `invalid_argument` for a missing path, `failed_precondition` for an unknown driver. */
-export async function chooseStage(stage: ModelOptions, index: number): Promise<Stage> {
+export async function chooseStage(stage: StageOptions, index: number): Promise<Stage> {
   const { driver: name, path: given = "", options = {} } = stage;
   const path = given === "" ? "" : await findModel(given, name);
   const found = name === undefined ? await detectDriver(path) : await findDriver(name);

@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import type { ModelOptions } from "./model-options.ts";
+import type { StageOptions } from "./stage.ts";
 
 /** A `--driver` or `--model-path` as it stood on the command line. */
 export interface ModelFlag {
@@ -11,7 +11,7 @@ export interface ModelFlag {
  * Pairs drivers with paths. When both are given equally often the n-th belongs to the n-th; with no drivers at all each path is a stage.
  * Else the order tells: a path belongs to the driver before it, and `null` does without. Throws `invalid_argument` naming what is left over.
  */
-export function pairModels(flags: readonly ModelFlag[]): ModelOptions[] {
+export function pairModels(flags: readonly ModelFlag[]): StageOptions[] {
   const drivers = flags.filter(({ flag }) => flag === "driver").map(({ value }) => value);
   const paths = flags.filter(({ flag }) => flag === "model-path").map(({ value }) => value);
   if (drivers.length === 0 && paths.length === 0) {
@@ -33,7 +33,7 @@ export function pairModels(flags: readonly ModelFlag[]): ModelOptions[] {
 }
 
 /** Paths go in order to the drivers that need one. */
-function pairFewerPaths(drivers: readonly string[], paths: readonly string[]): ModelOptions[] {
+function pairFewerPaths(drivers: readonly string[], paths: readonly string[]): StageOptions[] {
   // A driver that needs one says so itself when it is chosen.
   if (paths.length === 0) return drivers.map((driver) => ({ driver }));
   const rest = [...paths];

@@ -10,8 +10,8 @@ import { chooseStage, type Stage } from "./choose-stages.ts";
 import { fileSizes, memoryOf, type SizedStage } from "./estimate-memory.ts";
 import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
-import type { ModelOptions } from "./model-options.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
+import type { StageOptions } from "./stage.ts";
 import { checkOptionKeys } from "./stage-options.ts";
 import { Undo } from "./undo.ts";
 import { WarmUp } from "./warm-up/warm-up.ts";
@@ -21,7 +21,7 @@ import type { WarmUpEntry } from "./warm-up/warm-up-entry.ts";
 export interface ServableSource {
   readonly name: string;
   readonly version: bigint;
-  readonly stages: readonly ModelOptions[];
+  readonly stages: readonly StageOptions[];
   /** A hook file's path, or hooks as they are. */
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */
@@ -87,7 +87,7 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
 }
 
 /** The stages that are no other models of this server. Waits for every driver even where one is not found, so that those that were compiled are freed. */
-async function chooseStages(models: readonly ModelOptions[], undo: Undo): Promise<Stage[]> {
+async function chooseStages(models: readonly StageOptions[], undo: Undo): Promise<Stage[]> {
   if (models.length === 0) {
     const message = 'No model is given; expected at least one, such as { driver: "null" } for hooks alone.';
     throw new ServingError("invalid_argument", message);

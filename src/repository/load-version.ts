@@ -5,7 +5,7 @@ import type { ModelConfig } from "./config/model-config.ts";
 import { findHooks } from "./folders/find-hooks.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
-import type { ModelOptions } from "./model-options.ts";
+import type { StageOptions } from "./stage.ts";
 
 /** One version of a model, to be loaded. */
 export interface WantedVersion {
@@ -46,7 +46,7 @@ function ownOptions({ name, workers, instances, threads }: ModelConfig, options:
 }
 
 /** A stage's path is relative to the version's folder, where there is one. */
-function stagesOf({ stages, driver, file }: ModelConfig, folder: string): ModelOptions[] {
+function stagesOf({ stages, driver, file }: ModelConfig, folder: string): StageOptions[] {
   if (stages === undefined)
     return [{ path: file === undefined ? folder : join(folder, file), ...(driver !== undefined && { driver }) }];
   return stages.map(({ path, ...stage }) => ({ ...stage, ...(path !== undefined && { path: resolve(folder, path) }) }));

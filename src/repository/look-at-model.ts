@@ -8,7 +8,7 @@ import { fingerprintOf } from "./folders/fingerprint.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
 import { loadVersion } from "./load-version.ts";
-import { neededModels } from "./model-options.ts";
+import { neededModels } from "./stage.ts";
 import { warmUpFiles } from "./warm-up/warm-up-entry.ts";
 
 /** A model's versions as its policy chooses them of what is there now. */

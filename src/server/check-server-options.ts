@@ -1,7 +1,7 @@
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
-import { type ModelOptions, neededModels } from "../repository/model-options.ts";
+import { neededModels, type StageOptions } from "../repository/stage.ts";
 import { toNeedingModel } from "../repository/to-needing-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
@@ -97,7 +97,7 @@ function checkWhatIsServed(options: Readonly<Record<string, unknown>>): void {
       `Neither stages nor models are given; expected an array with at least one stage, or models by name; for example ${EXAMPLE}.`,
     );
   checkStages("stages", stages as readonly unknown[]);
-  const [other] = neededModels({ stages: stages as readonly ModelOptions[] });
+  const [other] = neededModels({ stages: stages as readonly StageOptions[] });
   if (other !== undefined)
     throw invalidArgument(`A stage is the model "${other}"; expected models by name, in models: { ${other}: … }.`);
 }

@@ -5,7 +5,7 @@ import { type ModelConfig, modelConfig } from "../repository/config/model-config
 import { type GivenShadow, toTraffic } from "../repository/config/read-traffic.ts";
 import type { VersionPolicy } from "../repository/config/version-policy.ts";
 import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
-import type { ModelOptions } from "../repository/model-options.ts";
+import type { StageOptions } from "../repository/stage.ts";
 import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
 import type { QueueLimits } from "../serving/model-queue.ts";
 
@@ -19,7 +19,7 @@ export interface NamedModelOptions extends QueueLimits {
   /** A driver's name or the path of a user's own; left out = told by the path. */
   readonly driver?: string;
   /** The stages of a pipeline, in place of a driver; their paths are relative to the version's folder where there is a {@link path}. */
-  readonly stages?: readonly ModelOptions[];
+  readonly stages?: readonly StageOptions[];
   /** A hook file's path, or hooks as they are; a version's folder may have its own file. */
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */

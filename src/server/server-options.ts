@@ -3,13 +3,13 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
-import type { ModelOptions } from "../repository/model-options.ts";
+import type { StageOptions } from "../repository/stage.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
 
 /** The models to serve, the addresses to listen on, and all limits. */
 export interface ServerOptions {
   /** The stages of one pipeline, in order, served as version 1; it is this or {@link models}. */
-  readonly stages?: readonly ModelOptions[];
+  readonly stages?: readonly StageOptions[];
   /** Models by the names that clients call. */
   readonly models?: Readonly<Record<string, NamedModelOptions>>;
   /** The pipeline's hooks: a file's path, or hooks as they are. */

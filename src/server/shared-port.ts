@@ -1,7 +1,6 @@
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
-import { toAuthority } from "../net/authority.ts";
-import { cannotListen } from "../net/cannot-listen.ts";
+import { listen } from "../net/listen.ts";
 
 /** Users of a shared port, by the protocol that they speak. */
 export interface SharedPortUsers {
@@ -66,12 +65,4 @@ function tellApart(socket: Socket, told: (isHttp2: boolean) => void): void {
     told(start === PREFACE);
   };
   socket.on("readable", look).on("end", giveUp).on("error", giveUp);
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // Stays: an error of a later connection must not end the process.
-    server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
-    server.listen(port, host, () => resolve());
-  });
 }

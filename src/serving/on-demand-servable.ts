@@ -1,6 +1,7 @@
 import { settlesWithin } from "../async/settles-within.ts";
 import { unlessAborted } from "../async/unless-aborted.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
+import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -40,8 +41,6 @@ type KnownFacts = Pick<
 const FAILURE_HOLD_MS = 1000;
 /** Milliseconds that a run whose client has left may keep an unloaded model's memory before it is loaded again all the same. */
 const UNLOAD_MS = 25_000;
-/** The longest wait that a timer takes. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * A servable that gives its threads and memory back when no request has come for a while, and loads again for the next

@@ -5,7 +5,7 @@ import { expect, onTestFinished } from "vitest";
 import { createLogger, type Logger } from "../../src/observability/logger.ts";
 import type { PipelineResult } from "../../src/pipeline/pipeline.ts";
 import { loadServable } from "../../src/repository/load-servable.ts";
-import type { ModelOptions } from "../../src/repository/model-options.ts";
+import type { StageOptions } from "../../src/repository/stage.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import { loadOptions } from "./load-options.ts";
@@ -14,7 +14,7 @@ import { tempFolder } from "./temp-folder.ts";
 
 /** Choices for {@link startHookThreads}. */
 export interface HookThreadsOptions {
-  readonly stages?: readonly ModelOptions[];
+  readonly stages?: readonly StageOptions[];
   readonly workers?: number;
   readonly hookTimeoutMs?: number;
   readonly stallMs?: number;

@@ -1,4 +1,4 @@
-import type { ModelOptions } from "../../repository/model-options.ts";
+import type { StageOptions } from "../../repository/stage.ts";
 import type { StageSummary } from "../../server/stage-summary.ts";
 import type { InFlight } from "../../serving/admission.ts";
 
@@ -20,7 +20,7 @@ export interface ReadyFacts {
 
 /** Tells whoever started the program how it fares. */
 export interface Announcer {
-  loading(models: readonly ModelOptions[]): void;
+  loading(models: readonly StageOptions[]): void;
   ready(facts: ReadyFacts): void;
   /** A shell line that sends a valid request, and what stands before it; absent = nobody reads it. */
   example?(heading: string, line: string): void;

@@ -2,7 +2,7 @@ import type { RawOptions } from "../../drivers/option-table.ts";
 import type { Hooks } from "../../hooks/hooks.ts";
 import type { Traffic } from "../../serving/traffic.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import type { ModelOptions } from "../model-options.ts";
+import type { StageOptions } from "../stage.ts";
 import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import { impliedVersions } from "./read-traffic.ts";
 import type { VersionPolicy } from "./version-policy.ts";
@@ -15,7 +15,7 @@ export interface ModelConfig {
   /** The driver's name; left out = told by the path. */
   readonly driver?: string;
   /** The stages of a pipeline; their paths are absolute, or relative to the version's folder where there is a {@link path}. */
-  readonly stages?: readonly ModelOptions[];
+  readonly stages?: readonly StageOptions[];
   /** A hook file's absolute path, or hooks as they are. */
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */

@@ -1,7 +1,7 @@
 import type { RawOptions } from "../drivers/option-table.ts";
 
 /** One stage as a user names it. */
-export interface ModelOptions {
+export interface StageOptions {
   /** The name of another model of this server, in place of the rest: its requests go through that model's own hooks, queue and batches. */
   readonly model?: string;
   /** A driver's name or the path of a user's own; left out = told by the path. */
@@ -13,6 +13,6 @@ export interface ModelOptions {
 }
 
 /** Names of the models of this server that are stages, each once. */
-export function neededModels({ stages = [] }: { readonly stages?: readonly ModelOptions[] }): readonly string[] {
+export function neededModels({ stages = [] }: { readonly stages?: readonly StageOptions[] }): readonly string[] {
   return [...new Set(stages.flatMap(({ model }) => model ?? []))];
 }
