@@ -26,7 +26,7 @@ export interface NeedsWait {
   readonly signal: AbortSignal;
   /** Milliseconds after which the wait counts as a failure, though it goes on; 0 = never. */
   readonly timeoutMs: number;
-  /** Told why the version cannot be loaded for now, perhaps more than once. */
+  /** Told why the version cannot be loaded yet, each time that the reason changes or is looked at. */
   readonly onProblem: (problem: ServingError) => void;
 }
 

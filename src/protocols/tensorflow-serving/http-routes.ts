@@ -14,6 +14,7 @@ import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { answerExamples } from "./examples/http-examples.ts";
 import { configRoutes } from "./http-config.ts";
+import { modelRoutes } from "./http-models.ts";
 import {
   decodePredictJob,
   findSignature,
@@ -23,7 +24,6 @@ import {
   readInputs,
 } from "./http-request.ts";
 import { writePredictions, writePredictionsJob } from "./http-response.ts";
-import { statusRoutes } from "./http-status.ts";
 import { malformedRequest } from "./malformed-request.ts";
 import { toModelRef } from "./url-model-ref.ts";
 
@@ -38,7 +38,7 @@ export const createTensorflowHttp: CreateHttpProtocol = ({ service }) => ({
     inferenceRoute("classify", (ref, exchange) => answerExamples(service, { ref, method: "classify" }, exchange)),
     inferenceRoute("regress", (ref, exchange) => answerExamples(service, { ref, method: "regress" }, exchange)),
   ],
-  routes: [...statusRoutes(service), ...configRoutes(service)],
+  routes: [...modelRoutes(service), ...configRoutes(service)],
   prefix: PREFIX,
   refuse: malformedRequest,
   answerOptions: preflight,

@@ -1,6 +1,6 @@
 import { defineJob } from "../../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
-import { WIRE, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../../errors.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
@@ -38,8 +38,8 @@ function readSingle(bytes: Bytes, maxBytes: number): ExampleRequest {
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(REQUEST.modelSpec)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
-    else if (tag === lengthDelimited(REQUEST.input)) input.read(reader.nested("Input"));
+    if (tag === bytesTag(REQUEST.modelSpec)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === bytesTag(REQUEST.input)) input.read(reader.nested("Input"));
     else reader.skip(tag);
   }
   return { tasks: [{ spec, method: "" }], examples: input.examples() };
@@ -52,8 +52,8 @@ function readMulti(bytes: Bytes, maxBytes: number): ExampleRequest {
   const tasks: ExampleTask[] = [];
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(MULTI_REQUEST.tasks)) tasks.push(readTask(reader.nested("InferenceTask")));
-    else if (tag === lengthDelimited(MULTI_REQUEST.input)) input.read(reader.nested("Input"));
+    if (tag === bytesTag(MULTI_REQUEST.tasks)) tasks.push(readTask(reader.nested("InferenceTask")));
+    else if (tag === bytesTag(MULTI_REQUEST.input)) input.read(reader.nested("Input"));
     else reader.skip(tag);
     if (tasks.length > MAX_TASKS) throw invalidArgument(`The request has more than ${MAX_TASKS} tasks; send several.`);
   }
@@ -74,15 +74,11 @@ function readTask(reader: WireReader): ExampleTask {
   let method = "";
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(REQUEST.modelSpec)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
-    else if (tag === lengthDelimited(REQUEST.methodName)) method = reader.text();
+    if (tag === bytesTag(REQUEST.modelSpec)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === bytesTag(REQUEST.methodName)) method = reader.text();
     else reader.skip(tag);
   }
   return { spec, method };
-}
-
-function lengthDelimited(field: number): number {
-  return (field << 3) | WIRE.bytes;
 }
 
 /** An Input while it is read: lists of one kind are merged, and of two kinds the last one counts. */
@@ -100,7 +96,7 @@ class InputReader {
     while (reader.hasMore()) {
       const tag = reader.tag();
       const kind = tag >>> 3;
-      if (tag !== lengthDelimited(INPUT.list) && tag !== lengthDelimited(INPUT.listWithContext)) reader.skip(tag);
+      if (tag !== bytesTag(INPUT.list) && tag !== bytesTag(INPUT.listWithContext)) reader.skip(tag);
       else this.#readList(kind, reader.nested("ExampleList"));
     }
   }
@@ -126,10 +122,10 @@ class InputReader {
     }
     while (reader.hasMore()) {
       const tag = reader.tag();
-      if (tag === lengthDelimited(LIST.examples)) {
+      if (tag === bytesTag(LIST.examples)) {
         this.#budget.spend(2 * ELEMENT_BYTES, () => "one more example");
         this.#examples.push(reader.bytes());
-      } else if (tag === lengthDelimited(LIST.context) && kind === INPUT.listWithContext) {
+      } else if (tag === bytesTag(LIST.context) && kind === INPUT.listWithContext) {
         this.#context.push(reader.bytes());
       } else reader.skip(tag);
     }

@@ -1,5 +1,5 @@
-import { wideVarintsSize, writeWideVarints } from "../../../codecs/protobuf/packed-varints.ts";
-import { WIRE, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
+import { packedBlock, varintsField } from "../../../codecs/protobuf/packed-fields.ts";
+import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
@@ -18,10 +18,9 @@ export type Feature =
 /** A tf.Example: its features by name. */
 export type Features = ReadonlyMap<string, Feature>;
 
-/** Field numbers of Example and Features, of an entry of their map, of Feature, and of each list of values. */
+/** Field numbers of Example and Features, of Feature, and of each list of values. */
 const FEATURES = 1;
 const FEATURE = 1;
-const ENTRY = { key: 1, value: 2 } as const;
 const KINDS = { bytes: 1, float: 2, int64: 3 } as const;
 const VALUE = 1;
 
@@ -33,20 +32,16 @@ export function readFeatures(example: Uint8Array, budget: DecodeBudget): Feature
   const reader = new WireReader(example, MESSAGE);
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(FEATURES)) readMap(reader.nested(MESSAGE), features, budget);
+    if (tag === bytesTag(FEATURES)) readMap(reader.nested(MESSAGE), features, budget);
     else reader.skip(tag);
   }
   return features;
 }
 
-function lengthDelimited(field: number): number {
-  return (field << 3) | WIRE.bytes;
-}
-
 function readMap(reader: WireReader, features: Map<string, Feature>, budget: DecodeBudget): void {
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag !== lengthDelimited(FEATURE)) {
+    if (tag !== bytesTag(FEATURE)) {
       reader.skip(tag);
       continue;
     }
@@ -61,8 +56,8 @@ function readEntry(reader: WireReader, budget: DecodeBudget): [name: string, fea
   let feature: Feature = { kind: "float", values: [] };
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(ENTRY.key)) name = reader.text();
-    else if (tag === lengthDelimited(ENTRY.value)) feature = readFeature(reader.nested(MESSAGE), budget);
+    if (tag === bytesTag(MAP_ENTRY.key)) name = reader.text();
+    else if (tag === bytesTag(MAP_ENTRY.value)) feature = readFeature(reader.nested(MESSAGE), budget);
     else reader.skip(tag);
   }
   return [name, feature];
@@ -73,9 +68,9 @@ function readFeature(reader: WireReader, budget: DecodeBudget): Feature {
   let feature: Feature = { kind: "float", values: [] };
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(KINDS.bytes)) feature = readBytes(reader.nested(MESSAGE), budget);
-    else if (tag === lengthDelimited(KINDS.float)) feature = readFloats(reader.nested(MESSAGE), budget);
-    else if (tag === lengthDelimited(KINDS.int64)) feature = readIntegers(reader.nested(MESSAGE), budget);
+    if (tag === bytesTag(KINDS.bytes)) feature = readBytes(reader.nested(MESSAGE), budget);
+    else if (tag === bytesTag(KINDS.float)) feature = readFloats(reader.nested(MESSAGE), budget);
+    else if (tag === bytesTag(KINDS.int64)) feature = readIntegers(reader.nested(MESSAGE), budget);
     else reader.skip(tag);
   }
   return feature;
@@ -85,7 +80,7 @@ function readBytes(reader: WireReader, budget: DecodeBudget): Feature {
   const values: Uint8Array[] = [];
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(VALUE)) {
+    if (tag === bytesTag(VALUE)) {
       budget.spend(ELEMENT_BYTES, () => "one more value of a feature");
       values.push(reader.bytes());
     } else reader.skip(tag);
@@ -98,14 +93,13 @@ const FLOAT_BYTES = 4;
 function readFloats(reader: WireReader, budget: DecodeBudget): Feature {
   const values: number[] = [];
   const take = (bytes: Uint8Array) => {
-    if (bytes.length % FLOAT_BYTES !== 0) throw reader.malformed("packed floats of a broken length");
     budget.spend(4 * bytes.length, () => "values of a feature");
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     for (let at = 0; at < bytes.length; at += FLOAT_BYTES) values.push(view.getFloat32(at, true));
   };
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === lengthDelimited(VALUE)) take(reader.bytes());
+    if (tag === bytesTag(VALUE)) take(packedBlock(reader, VALUE, WIRE.fixed32));
     else if (tag === ((VALUE << 3) | WIRE.fixed32)) take(reader.take(FLOAT_BYTES));
     else reader.skip(tag);
   }
@@ -121,8 +115,7 @@ function readIntegers(reader: WireReader, budget: DecodeBudget): Feature {
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === ((VALUE << 3) | WIRE.varint)) take(reader);
-    else if (tag === lengthDelimited(VALUE))
-      for (const packed = reader.nested(MESSAGE); packed.hasMore(); ) take(packed);
+    else if (tag === bytesTag(VALUE)) for (const packed = reader.nested(MESSAGE); packed.hasMore(); ) take(packed);
     else reader.skip(tag);
   }
   return { kind: "int64", values };
@@ -132,7 +125,7 @@ function readIntegers(reader: WireReader, budget: DecodeBudget): Feature {
 export function writeFeatures(features: Features): Buffer {
   const entries = Array.from(features, ([name, feature]) => {
     const list = messageField(KINDS[feature.kind], valueParts(feature));
-    return messageField(FEATURE, [textElement(ENTRY.key, name), messageField(ENTRY.value, [list])]);
+    return messageField(FEATURE, [textElement(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [list])]);
   });
   return encodeMessage([messageField(FEATURES, entries)]);
 }
@@ -140,12 +133,5 @@ export function writeFeatures(features: Features): Buffer {
 function valueParts({ kind, values }: Feature): WirePart[] {
   if (kind === "bytes") return values.map((value) => bytesField(VALUE, value));
   if (kind === "float") return [bytesField(VALUE, Buffer.from(Float32Array.from(values).buffer))];
-  return [bytesField(VALUE, writeVarints(values))];
-}
-
-function writeVarints(values: readonly bigint[]): Buffer {
-  const wide = BigInt64Array.from(values);
-  const target = Buffer.alloc(wideVarintsSize(wide));
-  writeWideVarints(wide, target, 0);
-  return target;
+  return [varintsField(VALUE, BigInt64Array.from(values))];
 }

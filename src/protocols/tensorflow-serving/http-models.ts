@@ -12,7 +12,7 @@ const MODEL = /^\/v1\/models\/([^/:?]+)(?:\/versions\/(\d+)|\/labels\/([^/:?]+))
 const PATHS = ["/v1/models/:name", "/v1/models/:name/versions/:version", "/v1/models/:name/labels/:label"];
 
 /** The routes that tell the states of a model's versions, and its inputs and outputs. */
-export function statusRoutes(service: InferenceService): readonly HttpRoute[] {
+export function modelRoutes(service: InferenceService): readonly HttpRoute[] {
   const status = telling((ref) => modelStatus(service, ref));
   const metadata = telling((ref) => modelMetadata(service, ref));
   return PATHS.flatMap((path) => [
