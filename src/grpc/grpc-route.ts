@@ -69,6 +69,8 @@ export interface GrpcProtocolOptions {
   readonly maxMessageBytes: number;
   /** Sends numbers in `tensor_content` instead of typed fields. */
   readonly tensorContent: boolean;
+  /** Refuses requests of TensorFlow Serving's protocol that name no model. */
+  readonly requireModelSpec: boolean;
   /** Has a line for each message of a stream. */
   readonly access: AccessLog;
   readonly log: Logger;

@@ -42,6 +42,8 @@ export interface GrpcServerOptions {
   readonly sendTimeoutMs?: number;
   /** Sends numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
+  /** Refuses requests of TensorFlow Serving's protocol that name no model. Default false. */
+  readonly requireModelSpec?: boolean;
   /** Time that a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
   /** Permissions of clients. Default: no client may change the server. */
@@ -71,7 +73,7 @@ const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting do
 
 /** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
-  const { host, log, tensorContent = false } = options;
+  const { host, log, tensorContent = false, requireModelSpec = false } = options;
   const context = toCallContext(options);
   const access = new AccessLog(log, options.accessLog === true);
   const { maxMessageBytes } = context;
@@ -84,7 +86,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
     new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS),
   );
   if (options.port !== "shared") await listen(server, host, options.port);
-  const protocolOptions = { maxMessageBytes, tensorContent, access, log };
+  const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, access, log };
   const protocols = options.protocols.flatMap(({ grpc }) =>
     grpc === undefined ? [] : [grpc(service, protocolOptions)],
   );

@@ -4,6 +4,7 @@ const MAX_MESSAGE_BYTES = 256 * 1024 * 1024;
 export const SERVER_DEFAULTS = {
   name: "default",
   tensorContent: false,
+  requireModelSpec: false,
   allowControl: "off",
   accessLog: false,
   /** Room for a batch of large images, far below what would hurt a machine. */

@@ -18,6 +18,7 @@ export interface WireOptions {
   /** Milliseconds that a client may take nothing of an answer; 0 = no limit. */
   readonly sendTimeoutMs: number;
   readonly tensorContent: boolean;
+  readonly requireModelSpec: boolean;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
   /** Logs a line for each request. */

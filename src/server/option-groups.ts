@@ -47,8 +47,9 @@ export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): S
 
 /** Addresses, and the settings of both transports. */
 export function toWireOptions(choices: ServerChoices): WireOptions {
-  const { host, port, http, tensorContent, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
+  const { host, port, http, tensorContent, requireModelSpec, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
   const policy = new AccessPolicy(choices);
-  return { host, port, ...httpPort, tensorContent, policy, accessLog, maxMessageBytes, sendTimeoutMs, log };
+  const answers = { tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs };
+  return { host, port, ...httpPort, ...answers, policy, accessLog, log };
 }

@@ -30,6 +30,8 @@ export interface ServerOptions {
   readonly maxMessageBytes?: number;
   /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */
   readonly tensorContent?: boolean;
+  /** Refuses gRPC requests of TensorFlow Serving's protocol that name no model, as TensorFlow Serving does; else they go to the only model. Default false. */
+  readonly requireModelSpec?: boolean;
   /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
   readonly allowControl?: ControlAccess;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */

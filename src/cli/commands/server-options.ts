@@ -33,6 +33,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     port: settings.port,
     maxMessageBytes: settings.maxMessageBytes,
     tensorContent: settings.tensorContent,
+    requireModelSpec: settings.requireModelSpec,
     allowControl: settings.allowControl,
     accessLog: settings.accessLog,
     corsOrigins: settings.corsOrigin,

@@ -59,6 +59,13 @@ export const NETWORK_SETTINGS = {
     details: "It replaces the typed fields.",
     commands: SERVE,
   },
+  requireModelSpec: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.requireModelSpec,
+    help: "refuse TensorFlow Serving requests that name no model",
+    details: "Without this flag they go to the only model.",
+    commands: SERVE,
+  },
   allowProxyHeaders: {
     type: "boolean",
     default: false,

@@ -1,12 +1,12 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
-import type { UnaryMethod } from "../../grpc/grpc-route.ts";
+import type { GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { encodeModelMetadata, modelMetadata, SIGNATURE_DEF } from "./model-metadata.ts";
 
 /** PredictionService.GetModelMetadata, with the original's texts. */
-export function metadataMethod(service: InferenceService): UnaryMethod {
+export function metadataMethod(service: InferenceService, { requireModelSpec }: GrpcProtocolOptions): UnaryMethod {
   return async (message, { record }) => {
     const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
     const request = decodeMessage("tensorflow.serving.GetModelMetadataRequest", message);
@@ -15,6 +15,7 @@ export function metadataMethod(service: InferenceService): UnaryMethod {
     checkFields(fields as string[]);
     const { name, version, version_label: label } = spec as JsonObject;
     const model = String(name);
+    if (requireModelSpec && model === "") throw invalidArgument("ModelSpec has no name specified.");
     record.model = model;
     const ref = {
       model,

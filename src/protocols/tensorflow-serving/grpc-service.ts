@@ -16,6 +16,7 @@ import {
 import { metadataMethod } from "./grpc-metadata.ts";
 import { modelServiceRoutes } from "./grpc-model-service.ts";
 import { checkSignature } from "./grpc-signature.ts";
+import { assertNamesModel } from "./model-spec.ts";
 
 /** The service that TensorFlow Serving's clients call. */
 const PREDICTION_SERVICE = "tensorflow.serving.PredictionService";
@@ -31,7 +32,7 @@ export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
     [`/${PREDICTION_SERVICE}/MultiInference`]: { kind: "inference", method: multiInferenceMethod(service, options) },
     [`/${PREDICTION_SERVICE}/GetModelMetadata`]: {
       kind: "read",
-      method: metadataMethod(service),
+      method: metadataMethod(service, options),
       maxBytes: SMALL_REQUEST_BYTES,
     },
     ...modelServiceRoutes(service),
@@ -46,6 +47,7 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
       decodePredictRequestQuickly(message, maxBytes) ??
       (await decodeInThread(decodePredictRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
     const { spec } = request;
+    if (options.requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
     const answer = await infer(await service.acquire(spec, call), request, call);
     const { model, version, signature, metadata } = answer;

@@ -6,6 +6,7 @@ import {
   textField,
   type WirePart,
 } from "../../codecs/protobuf/wire-writer.ts";
+import { invalidArgument } from "../../errors.ts";
 
 /** Field numbers of tensorflow.serving.ModelSpec. */
 const MODEL_SPEC = { name: 1, version: 2, signature: 3, label: 4 } as const;
@@ -76,6 +77,12 @@ function readValue(reader: WireReader): bigint {
     else reader.skip(tag);
   }
   return value;
+}
+
+/** Throws `invalid_argument` for a message that names no model, in TensorFlow Serving's words. */
+export function assertNamesModel(spec: ModelSpec): void {
+  if (spec === NO_MODEL_SPEC) throw invalidArgument("Missing ModelSpec");
+  if (spec.model === "") throw invalidArgument("ModelSpec has no name specified.");
 }
 
 /** Checks that two of them have the same content. */

@@ -21,6 +21,7 @@ describe("without flags", () => {
       httpServerCommand: undefined,
       maxMessageBytes: 268435456,
       tensorContent: false,
+      requireModelSpec: false,
       allowControl: "off",
       corsOrigin: [],
       workers: 1,

@@ -36,6 +36,15 @@ describe("Predict", () => {
     expect(answer).toMatchObject({ outputs: { x: { tensor_content: content, int64_val: [] } } });
   });
 
+  it("refuses a request that names no model where the server was told to, as TensorFlow Serving does", async () => {
+    const client = await start({ requireModelSpec: true });
+    const refused = (details: string) => ({ code: 3, details });
+    await expect(predict(client, { inputs: { x } })).rejects.toMatchObject(refused("Missing ModelSpec"));
+    const nameless = predict(client, { model_spec: { signature_name: "serving_default" }, inputs: { x } });
+    await expect(nameless).rejects.toMatchObject(refused("ModelSpec has no name specified."));
+    expect(await predict(client, { model_spec: { name: "default" }, inputs: { x } })).toHaveProperty("outputs");
+  });
+
   it("gives back a plain version to a client that sent one, and only to that", async () => {
     const client = await start({ name: "m" });
     const plainSpec = Buffer.from([0x0a, 5, 0x0a, 1, 0x6d, 0x10, 1]);

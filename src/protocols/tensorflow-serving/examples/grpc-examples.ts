@@ -5,7 +5,7 @@ import type { CallInfo, GrpcProtocolOptions, UnaryAnswer, UnaryMethod } from "..
 import type { InferenceService, Lease } from "../../../serving/inference-service.ts";
 import { defaultSignatureName } from "../../../signature/signature.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
-import type { ModelSpec } from "../model-spec.ts";
+import { assertNamesModel, type ModelSpec } from "../model-spec.ts";
 import {
   type ExampleRequest,
   type ExampleTask,
@@ -34,11 +34,12 @@ const METHOD_NAMES: Readonly<Record<string, ExampleMethod>> = {
 export function exampleMethod(
   service: InferenceService,
   method: ExampleMethod,
-  { maxMessageBytes: maxBytes }: GrpcProtocolOptions,
+  { maxMessageBytes: maxBytes, requireModelSpec }: GrpcProtocolOptions,
 ): UnaryMethod {
   return async (message, call) => {
     const { tasks, examples } = await readRequest(readSingleJob, message, { call, maxBytes });
     const { spec } = tasks[0] as ExampleTask;
+    if (requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
     const lease = await service.acquire(spec);
     try {
