@@ -14,6 +14,8 @@ export interface ModelSources {
   readonly models?: readonly ModelConfig[];
   /** Configuration files, ours or another server's. */
   readonly files?: readonly string[];
+  /** Reads these files once; left out, again whenever they have changed. */
+  readonly keepsFiles?: boolean;
   /** Settings that our own files may have. */
   readonly settingNames?: readonly string[];
   /** Folders of models. */
@@ -32,10 +34,10 @@ export class ConfigSources {
   readonly #options: RawOptions;
   #isFirst = true;
 
-  constructor({ models = [], files = [], settingNames = [], folders = [], options = {} }: ModelSources) {
+  constructor({ models = [], files = [], settingNames = [], folders = [], options = {}, keepsFiles }: ModelSources) {
     this.#options = options;
     this.#models = models;
-    this.#files = files.map((path) => new FileSource(path, settingNames));
+    this.#files = files.map((path) => new FileSource(path, settingNames, keepsFiles));
     this.#folders = folders.map((path) => new FolderSource(path));
     this.folders = [...files.map((path) => dirname(resolve(path))), ...folders];
   }

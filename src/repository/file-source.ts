@@ -5,24 +5,26 @@ import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
 import { jsonOf } from "./config/read-fields.ts";
 import type { Look } from "./look.ts";
 
-/** A configuration file that is read again when it has changed; one that is broken or gone leaves what it said before. */
+/** A configuration file that is read again when it has changed, unless it is kept; one that is broken or gone leaves what it said before. */
 export class FileSource {
   readonly title: string;
   readonly #path: string;
   readonly #settingNames: readonly string[];
+  readonly #isKept: boolean;
   #kept: ConfigFile | undefined;
   #stamp = "";
   #problem: string | undefined;
 
-  constructor(path: string, settingNames: readonly string[]) {
+  constructor(path: string, settingNames: readonly string[], isKept = false) {
     this.title = path;
     this.#path = path;
     this.#settingNames = settingNames;
+    this.#isKept = isKept;
   }
 
   /** Throws what is wrong with the file where it has not been read before. */
   async read(look: Look): Promise<ConfigFile> {
-    const stamp = await stampOf(this.#path);
+    const stamp = this.#isKept ? "" : await stampOf(this.#path);
     if (this.#kept === undefined || (stamp !== this.#stamp && look.isSettled(["", this.#path], stamp)))
       await this.#readAgain(stamp);
     const file = this.#kept as ConfigFile;

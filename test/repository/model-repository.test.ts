@@ -34,6 +34,17 @@ function toYaml(models: readonly object[]): string {
   return JSON.stringify({ models });
 }
 
+test("a configuration file that is kept is read once", async () => {
+  const folder = tempFolder({ "a/m.onnx": "", "b/m.onnx": "" });
+  const [a, b] = ["a", "b"].map((name) => ({ name, path: join(folder, name) }));
+  const file = configFile(a as object);
+  const [kept, read] = [true, false].map((keepsFiles) => openRepository({ files: [file], keepsFiles }));
+  for (const each of [kept, read]) expect(await each?.look()).toEqual({ a: "1" });
+  writeFileSync(file, toYaml([b as object]));
+  expect(await kept?.look({ atOnce: true })).toEqual({ a: "1" });
+  expect(await read?.look({ atOnce: true })).toEqual({ b: "1" });
+});
+
 describe("a folder of models", () => {
   const files = { "a/1/m.onnx": "1", "b/model.onnx": "b" };
 
