@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { COMMAND_NAMES } from "./command-names.ts";
+import { COMMAND_NAMES, type ForeignCommandName, foreignCommand } from "./command-names.ts";
 import { toErrorText } from "./error-text.ts";
 import { EXIT, toExitCode } from "./exit-codes.ts";
 import type { Environment } from "./settings/environment.ts";
@@ -9,6 +9,9 @@ import { unexpectedArgument } from "./unexpected-argument.ts";
 
 /** Runs a command line (without the program's name) to its end; resolves with the exit code and never rejects. */
 export async function main(argv: readonly string[], env: Environment): Promise<number> {
+  const [first, ...rest] = argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
+  const foreign = foreignCommand(first);
+  if (foreign !== undefined) return runForeignCommand(foreign, rest, env);
   try {
     await run(argv, env);
     return EXIT.ok;
@@ -43,6 +46,15 @@ async function run(argv: readonly string[], env: Environment): Promise<void> {
   const parsed = await readServeSettings(rest, env);
   const { serve } = await import("./commands/serve-command.ts");
   return serve(parsed, env);
+}
+
+/** Another server's command line has that server's texts and exit codes. */
+async function runForeignCommand(name: ForeignCommandName, argv: readonly string[], env: Environment): Promise<number> {
+  const [{ runForeign }, { FOREIGN_PROGRAMS }] = await Promise.all([
+    import("./foreign/run-foreign.ts"),
+    import("./foreign/foreign-programs.ts"),
+  ]);
+  return runForeign(FOREIGN_PROGRAMS[name], argv, env);
 }
 
 /** The words behind `help`: without this check, help on a word that is not a command would be help on everything. */

@@ -34,8 +34,8 @@ export interface StartedProgram {
   stopReading(): void;
   /** Resolves with the first event of the log that has this message; rejects when the program ends without. */
   event(msg: string): Promise<LogEvent>;
-  /** Resolves with the first match in standard output. */
-  output(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves with the first match in standard output, or in standard error. */
+  output(pattern: RegExp, stream?: "stdout" | "stderr"): Promise<RegExpExecArray>;
   ended(): Promise<Ended>;
 }
 
@@ -78,13 +78,13 @@ function watch(child: ChildProcess): StartedProgram {
     child.kill("SIGKILL");
     await end;
   });
-  const output = (pattern: RegExp) =>
+  const output = (pattern: RegExp, stream: "stdout" | "stderr" = "stdout") =>
     new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
-        const match = pattern.exec(text.stdout);
+        const match = pattern.exec(text[stream]);
         if (match !== null) resolve(match);
       };
-      child.stdout?.on("data", look);
+      child[stream]?.on("data", look);
       look();
       end.then((how) => reject(new Error(`ended without ${pattern}: ${JSON.stringify(how)}`)), reject);
     });

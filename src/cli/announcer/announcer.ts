@@ -1,7 +1,7 @@
 import type { StageOptions } from "../../repository/stage.ts";
+import type { ServedVersion } from "../../server/served-version.ts";
 import type { StageSummary } from "../../server/stage-summary.ts";
 import type { InFlight } from "../../serving/admission.ts";
-
 import type { ModelSummary } from "./model-table.ts";
 
 /** Facts about a started program, for the people who started it. */
@@ -24,6 +24,8 @@ export interface Announcer {
   ready(facts: ReadyFacts): void;
   /** A shell line that sends a valid request, and what stands before it; absent = nobody reads it. */
   example?(heading: string, line: string): void;
+  /** A version's state has changed after {@link ready}; absent = nobody reads it. */
+  changed?(version: ServedVersion): void;
   /** Stopping has begun, with so many requests under way. */
   draining(count: number): void;
   stopped(): void;

@@ -17,7 +17,7 @@ const OF_SEVERAL: readonly SettingName[] = ["model", "modelRepository"];
  * for a `--model` that is not NAME=PATH.
  */
 export function toModelSources(commandLine: ServeCommandLine): ModelSources | undefined {
-  const { settings, configs } = commandLine;
+  const { settings, configs, foreign } = commandLine;
   const several = originOfSeveral(commandLine);
   if (several === undefined) {
     assertOnePipeline(commandLine);
@@ -25,8 +25,9 @@ export function toModelSources(commandLine: ServeCommandLine): ModelSources | un
   }
   assertNoPipeline(commandLine, several);
   return {
-    models: settings.model.map(parseModelFlag),
+    models: [...settings.model.map(parseModelFlag), ...(foreign?.models ?? [])],
     files: configs.length === 0 ? [] : settings.config,
+    ...(foreign?.keepsFiles && { keepsFiles: true }),
     settingNames: [...FILE_SETTINGS.keys()],
     folders: settings.modelRepository,
     options: parseOptionFlags(settings.option, "several").shared,
@@ -34,7 +35,8 @@ export function toModelSources(commandLine: ServeCommandLine): ModelSources | un
 }
 
 /** The flag, variable or file that names models. */
-function originOfSeveral({ origins, configs, settings }: ServeCommandLine): string | undefined {
+function originOfSeveral({ origins, configs, settings, foreign }: ServeCommandLine): string | undefined {
+  if (foreign !== undefined) return "the command line";
   const name = OF_SEVERAL.find((each) => origins.has(each));
   if (name !== undefined) return origins.get(name);
   const index = configs.findIndex(({ models }) => models.length > 0);

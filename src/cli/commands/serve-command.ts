@@ -23,16 +23,21 @@ import { toModelSources } from "./model-sources.ts";
 import { toServerOptions, toServerSettings } from "./server-options.ts";
 import { startServer } from "./start-server.ts";
 
-/** `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. */
-export async function serve(commandLine: ServeCommandLine, env: Environment): Promise<void> {
-  const { settings } = commandLine;
+/** `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. What it does is told to `further` too. */
+export async function serve(
+  commandLine: ServeCommandLine,
+  env: Environment,
+  further: Partial<Announcer> = {},
+): Promise<void> {
+  const { settings, foreign } = commandLine;
   tuneHeap();
   const sources = toModelSources(commandLine);
   const options = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
   const programLog = openProgramLog(settings);
   const { log } = programLog;
-  for (const warning of misspeltVariables(env)) log.warn(warning);
-  const announcer = chooseAnnouncer(programLog);
+  for (const warning of [...misspeltVariables(env), ...(foreign?.warnings ?? [])]) log.warn(warning);
+  if (foreign !== undefined) log.info(foreign.notice);
+  const announcer = chooseAnnouncer(programLog, further);
   const releaseSignals = endOnSignal();
   await probePorts(settings);
   announcer.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
@@ -40,6 +45,7 @@ export async function serve(commandLine: ServeCommandLine, env: Environment): Pr
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = toFacts(server, httpUrl, await servedFacts(server, sources, settings.name));
   const stopReloading = reloadOnDemand(server, { watch: settings.watch, log, ...(lookAgain && { lookAgain }) });
+  server.onState((version) => announcer.changed?.(version));
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) =>

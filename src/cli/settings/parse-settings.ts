@@ -26,13 +26,14 @@ export interface ParsedCommandLine<Command extends SettingsCommand> {
 export function parseSettings<Command extends SettingsCommand>(
   command: Command,
   argv: readonly string[],
-  { env, files = new Map() }: SettingSources,
+  { env, files = new Map(), foreign = new Map() }: SettingSources,
 ): ParsedCommandLine<Command> {
   const listed: ListedFlag[] = [];
   const flags = parseArguments(command, argv, (flag) => listed.push(flag));
   const given: GivenValues = new Map();
   for (const [name, setting] of settingsOf(command)) {
-    const value = readFlag(name, setting, flags[name]) ?? readVariable(name, setting, env, listed) ?? files.get(name);
+    const flag = readFlag(name, setting, flags[name]) ?? foreign.get(name);
+    const value = flag ?? readVariable(name, setting, env, listed) ?? files.get(name);
     if (value !== undefined) given.set(name, value);
   }
   const complete = settingsOf(command).map(([name, setting]) => [
@@ -47,6 +48,8 @@ export function parseSettings<Command extends SettingsCommand>(
 export interface SettingSources {
   readonly env: Environment;
   readonly files?: FileSettings;
+  /** Settings that flags of another server say; these count as our own flags do. */
+  readonly foreign?: FileSettings;
 }
 
 /** Values that are given, without defaults. */

@@ -1,4 +1,5 @@
 import type { ConfigFile } from "../../repository/config/read-config-file.ts";
+import type { ForeignCommandLine } from "../foreign/foreign-program.ts";
 import type { Environment } from "./environment.ts";
 import { type ParsedCommandLine, parseSettings } from "./parse-settings.ts";
 import { FILE_SETTINGS, type FileSettings, readFileSettings } from "./read-file-settings.ts";
@@ -8,18 +9,31 @@ import { flagOf } from "./settings.ts";
 export interface ServeCommandLine extends ParsedCommandLine<"serve"> {
   /** Files of `--config`, in their order. */
   readonly configs: readonly ConfigFile[];
+  /** The command line of another server that it was made of. */
+  readonly foreign?: ForeignCommandLine;
 }
 
-/** Reads the arguments of `kserving serve`, and the settings of the configuration files that they name; of several files the last one counts. Throws as {@link parseSettings} does, and what is wrong with a file. */
-export async function readServeSettings(argv: readonly string[], env: Environment): Promise<ServeCommandLine> {
-  const parsed = parseSettings("serve", argv, { env });
-  if (parsed.settings.config.length === 0) return { ...withControl(parsed), configs: [] };
+/**
+ * Reads the arguments of `kserving serve`, and the settings of the configuration files that they name; of several files the last one
+ * counts. Throws as {@link parseSettings} does, and what is wrong with a file.
+ */
+export async function readServeSettings(
+  argv: readonly string[],
+  env: Environment,
+  foreign?: ForeignCommandLine,
+): Promise<ServeCommandLine> {
+  const defaults = foreign?.defaults ?? new Map();
+  const sources = { env, foreign: foreign?.settings ?? new Map() };
+  const parsed = parseSettings("serve", argv, { ...sources, files: defaults });
+  const given = { ...(foreign && { foreign }) };
+  if (parsed.settings.config.length === 0) return { ...withControl(parsed), configs: [], ...given };
   // Not needed for help, which should not wait for it.
   const { readConfigFile } = await import("../../repository/config/read-config-file.ts");
   const configs: ConfigFile[] = [];
   for (const path of parsed.settings.config) configs.push(await readConfigFile(path, [...FILE_SETTINGS.keys()]));
-  const files: FileSettings = new Map(configs.flatMap(({ settings }) => [...readFileSettings(settings)]));
-  return { ...withControl(parseSettings("serve", argv, { env, files })), configs };
+  const ofFiles: FileSettings = new Map(configs.flatMap(({ settings }) => [...readFileSettings(settings)]));
+  const files: FileSettings = new Map([...defaults, ...ofFiles]);
+  return { ...withControl(parseSettings("serve", argv, { ...sources, files })), configs, ...given };
 }
 
 /** Models that load only when a client asks for them need a client that may: programs on this machine, unless something else is said. */

@@ -59,6 +59,11 @@ function refusalOf(
     return `Model ${name} requests unsupported platform ${platform}; expected one of ${DRIVER_NAMES.join(", ")}`;
   if (driver === undefined)
     return `Illegal setting neither ModelServerConfig::model_type (deprecated) nor ModelServerConfig::model_platform, model name is ${name}`;
+  return basePathRefusal(name, path);
+}
+
+/** The reason why a model is not served from a base path, in TensorFlow Serving's words; undefined for an absolute one of this machine. */
+export function basePathRefusal(name: string, path: string): string | undefined {
   const remote = remotePathRefusal(path);
   if (remote !== undefined) return remote;
   return isAbsolute(path)

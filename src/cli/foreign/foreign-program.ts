@@ -1,0 +1,33 @@
+import type { ModelConfig } from "../../repository/config/model-config.ts";
+import type { Announcer } from "../announcer/announcer.ts";
+import type { Environment } from "../settings/environment.ts";
+import type { FileSettings } from "../settings/read-file-settings.ts";
+import type { Settings } from "../settings/settings.ts";
+
+/** A command line of another server, in our terms. */
+export interface ForeignCommandLine {
+  /** Settings that its flags say; these count as our own flags do. */
+  readonly settings: FileSettings;
+  /** Settings as that server has them where nothing is said; these count less than environment variables and files. */
+  readonly defaults: FileSettings;
+  /** The model that the flags describe, if they describe one. */
+  readonly models: readonly ModelConfig[];
+  /** Reads configuration files once, at the start. */
+  readonly keepsFiles: boolean;
+  /** Flags that change nothing here, one line each. */
+  readonly warnings: readonly string[];
+  /** The policies of that server which differ from ours, in one line. */
+  readonly notice: string;
+}
+
+/** Another server's program as one of our commands. */
+export interface ForeignProgram {
+  /** Reads its arguments; an exit code where that was all, such as for help. Throws `invalid_argument`. */
+  read(argv: readonly string[], env: Environment): Promise<ForeignCommandLine | number>;
+  /** Waits until a start makes sense, as that server does; absent = it does not. */
+  waitForModels?(models: readonly ModelConfig[], settings: Settings<"serve">): Promise<void>;
+  /** Prints that server's own lines. */
+  createAnnouncer(settings: Settings<"serve">): Partial<Announcer>;
+  /** Prints why it ends, as that server does, and gives the exit code. */
+  fail(reason: unknown, commandLine: ForeignCommandLine | undefined): number;
+}

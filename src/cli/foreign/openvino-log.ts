@@ -1,0 +1,47 @@
+import type { Announcer } from "../announcer/announcer.ts";
+import { logTime } from "./tensorflow-log.ts";
+
+/** Writes a line to standard output as OpenVINO Model Server's log has it. */
+export function openvinoLog(level: "info" | "error", text: string): void {
+  process.stdout.write(`[${logTime(new Date())}][${process.pid}][serving][${level}][kserving] ${text}\n`);
+}
+
+/** Prints the lines of `ovms` that scripts wait for. */
+export function createOvmsAnnouncer({ host }: { readonly host: string }): Partial<Announcer> {
+  const told = new Map<string, string>();
+  const tellVersion = (name: string, version: bigint | string, state: string) => {
+    const key = `${name}/${version}`;
+    if (told.get(key) === state) return;
+    told.set(key, state);
+    const status = `( "state": "${state}", "error_code": "OK" )`;
+    openvinoLog("info", `STATUS CHANGE: Version ${version} of model ${name} status change. New status: ${status}`);
+  };
+  return {
+    changed: ({ name, version, state, error }) => {
+      if (error === undefined) tellVersion(name, version, state);
+    },
+    ready: ({ grpcAddress, httpUrl, models = [] }) => {
+      for (const { name, version, state, problem } of models) if (problem === "") tellVersion(name, version, state);
+      const [grpcPort, restPort] = [portOf(grpcAddress), httpUrl === undefined ? undefined : portOf(httpUrl)];
+      if (grpcPort !== restPort) openvinoLog("info", `Started gRPC server on port ${grpcPort}`);
+      if (restPort !== undefined) openvinoLog("info", `Started REST server at ${host}:${restPort}`);
+      openvinoLog("info", "ServableManagerModule started");
+    },
+  };
+}
+
+/** Prints the lines of `ie_serving`. */
+export function createIeServingAnnouncer(): Partial<Announcer> {
+  return {
+    ready: ({ grpcAddress, httpUrl, models = [] }) => {
+      const names = [...new Set(models.map(({ name }) => `'${name}'`))].join(", ");
+      const listens = (port: string) => `listens on port ${port} and will be serving models: [${names}]`;
+      openvinoLog("info", `Server ${listens(portOf(grpcAddress))}`);
+      if (httpUrl !== undefined) openvinoLog("info", `REST server ${listens(portOf(httpUrl))}`);
+    },
+  };
+}
+
+function portOf(address: string): string {
+  return address.slice(address.lastIndexOf(":") + 1);
+}

@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import { invalidArgument } from "../../errors.ts";
+import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
+import { basePathRefusal } from "../../repository/formats/tensorflow-serving.ts";
+import { readVersion } from "../../version.ts";
+import type { Environment } from "../settings/environment.ts";
+import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
+import { readForeignFlags } from "./read-foreign-flags.ts";
+import { createTensorflowAnnouncer } from "./tensorflow-announcer.ts";
+import { failTensorflow, TENSORFLOW_FAILURE } from "./tensorflow-failure.ts";
+import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
+import { checkTensorflowFlags, readTensorflowOptions } from "./tensorflow-options.ts";
+import { tensorflowUsage } from "./tensorflow-usage.ts";
+import { settingOf, type Translation, translateFlags } from "./translate-flags.ts";
+import { waitForVersions } from "./wait-for-versions.ts";
+
+/** `kserving tensorflow-model-server`, also `tensorflow_model_server`. */
+export const TENSORFLOW_MODEL_SERVER: ForeignProgram = {
+  read,
+  waitForModels: waitForVersions,
+  createAnnouncer: createTensorflowAnnouncer,
+  fail: failTensorflow,
+};
+
+/** As the original's main(): a value of the wrong type ends it, help and version end it, an unknown word is printed and passed over. */
+async function read(argv: readonly string[], env: Environment): Promise<ForeignCommandLine | number> {
+  const { values, unknown, misread } = readForeignFlags(argv, TENSORFLOW_FLAGS, { takesNextWord: false });
+  for (const { name, value } of misread) process.stderr.write(`Couldn't interpret value ${value} for flag ${name}.\n`);
+  if (misread.length > 0 || values.get("help") === "true") {
+    process.stdout.write(tensorflowUsage());
+    return misread.length > 0 ? TENSORFLOW_FAILURE : 0;
+  }
+  if (values.get("version") === "true") {
+    process.stdout.write(
+      `TensorFlow ModelServer: kserving ${readVersion()}\nTensorFlow Library: see kserving runtimes\n`,
+    );
+    return 0;
+  }
+  if (unknown.length > 0) process.stdout.write(`unknown argument: ${unknown[0]}\n${tensorflowUsage()}`);
+  return toCommandLine(withEnvironment(values, env), unknown);
+}
+
+/** The convention of the original's container: without a path, that of the model which the environment names, and HTTP at 8501. */
+function withEnvironment(values: ReadonlyMap<string, string>, env: Environment): ReadonlyMap<string, string> {
+  const { MODEL_NAME: name = "model", MODEL_BASE_PATH: base = "/models" } = env;
+  const isDescribed = values.has("model_base_path") || values.has("model_config_file");
+  if (isDescribed || (env.MODEL_NAME === undefined && env.MODEL_BASE_PATH === undefined)) return values;
+  const own = [
+    ["model_name", name],
+    ["model_base_path", join(base, name)],
+    ["rest_api_port", "8501"],
+  ] as const;
+  return new Map([...own, ...values]);
+}
+
+async function toCommandLine(
+  values: ReadonlyMap<string, string>,
+  unknown: readonly string[],
+): Promise<ForeignCommandLine> {
+  checkTensorflowFlags(values);
+  const { settings, options, fields, warnings } = translateFlags(values, TENSORFLOW_FLAGS);
+  Object.assign(options, await readTensorflowOptions(values));
+  if (Object.keys(options).length > 0) {
+    const value = Object.entries(options).map(([key, text]) => `${key}=${text}`);
+    settings.set("option", { value, origin: "the command line" });
+  }
+  return {
+    settings,
+    defaults: DEFAULTS,
+    models: settings.has("config") ? [] : [toModel(fields)],
+    keepsFiles: Number(values.get("model_config_file_poll_wait_seconds") ?? 0) <= 0,
+    warnings: [...warnings, ...unknown.flatMap(missingEquals)],
+    notice:
+      "as tensorflow_model_server: programs on this machine may send HandleReloadConfigRequest (KSERVING_ALLOW_CONTROL says otherwise), and a request without a model_spec is refused",
+  };
+}
+
+const DEFAULTS: ForeignCommandLine["defaults"] = new Map(
+  (
+    [
+      ["port", "8500"],
+      ["allowControl", "local"],
+      ["requireModelSpec", "true"],
+      ["failFast", "true"],
+      ["logFormat", "text"],
+    ] as const
+  ).map(([name, text]) => [name, settingOf(name, text, "tensorflow_model_server's default")]),
+);
+
+function toModel({ name = "default", path = "" }: Translation["fields"]): ModelConfig {
+  const refusal = basePathRefusal(name, path);
+  if (refusal !== undefined) throw invalidArgument(refusal);
+  return modelConfig({ name, path });
+}
+
+/** A flag whose value is the next word is none there. */
+function missingEquals(word: string): string[] {
+  const name = word.replace(/^--/, "");
+  return name !== word && Object.hasOwn(TENSORFLOW_FLAGS, name)
+    ? [`${word} takes its value behind "=": ${word}=VALUE`]
+    : [];
+}

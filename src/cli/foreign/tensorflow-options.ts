@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import type { RawOptions } from "../../drivers/option-table.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { readConfigFile } from "../../repository/config/read-config-file.ts";
+import { readProblem } from "../../text/read-problem.ts";
+
+type Values = ReadonlyMap<string, string>;
+
+/** Throws `invalid_argument`, in the original's words, for flags of `tensorflow_model_server` that do not go together. */
+export function checkTensorflowFlags(values: Values): void {
+  if (Number(values.get("port") ?? 1) === 0)
+    throw invalidArgument("At least one of server_options.grpc_port or server_options.grpc_socket_path must be set.");
+  if (!has(values, "model_base_path") && !has(values, "model_config_file"))
+    throw invalidArgument("Both server_options.model_base_path and server_options.model_config_file are empty!");
+  if (has(values, "batching_parameters_file") && values.get("enable_batching") !== "true")
+    throw invalidArgument(
+      "server_options.batching_parameters_file is set without setting server_options.enable_batching to true.",
+    );
+  const threads = ["intra_op", "inter_op", "session"].map((kind) => threadsOf(values, kind));
+  if (threads.every((count) => count > 0))
+    throw invalidArgument(
+      "Either configure server_options.tensorflow_session_parallelism or (server_options.tensorflow_intra_op_parallelism, server_options.tensorflow_inter_op_parallelism) separately. You cannot configure all.",
+    );
+}
+
+/** The `-o` options of flags that name a file, or stand for several options. */
+export async function readTensorflowOptions(values: Values): Promise<RawOptions> {
+  const sessionConfig = values.get("tensorflow_session_config_file") ?? "";
+  return {
+    ...parallelism(values),
+    ...(values.get("enable_batching") === "true" && (await batching(values.get("batching_parameters_file") ?? ""))),
+    ...(sessionConfig !== "" && { session_config: await readText(sessionConfig) }),
+  };
+}
+
+/** It counts where neither of the other two does. */
+function parallelism(values: Values): RawOptions {
+  const threads = threadsOf(values, "session");
+  if (threads <= 0 || threadsOf(values, "intra_op") > 0 || threadsOf(values, "inter_op") > 0) return {};
+  return { intra_op_threads: String(threads), inter_op_threads: String(threads) };
+}
+
+async function batching(path: string): Promise<RawOptions> {
+  if (path === "") return { max_batch_size: "1000", batch_timeout_us: "0" };
+  const file = await readConfigFile(path, []);
+  if (file.batching !== undefined) return file.batching;
+  throw invalidArgument(
+    `${path} is ${file.format}; expected a batching_parameters_file, such as max_batch_size { value: 32 }.`,
+  );
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (reason) {
+    throw failedPrecondition(`${path} ${readProblem(reason)}; expected a ConfigProto in text form.`, reason);
+  }
+}
+
+function threadsOf(values: Values, kind: string): number {
+  return Number(values.get(`tensorflow_${kind}_parallelism`) ?? 0);
+}
+
+function has(values: Values, name: string): boolean {
+  return (values.get(name) ?? "") !== "";
+}

@@ -1,0 +1,87 @@
+import { copyFileSync, mkdirSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { connect } from "../../grpc/byte-client.ts";
+import { judge } from "../../grpc/judge.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { startKserving } from "../start-kserving.ts";
+
+const HALF_PLUS_TWO = new URL("../../fixtures/models/half-plus-two.onnx", import.meta.url).pathname;
+const PREDICT = "/tensorflow.serving.PredictionService/Predict";
+const RELOAD = "/tensorflow.serving.ModelService/HandleReloadConfigRequest";
+
+/** Adds a version to a folder of versions. */
+function addVersion(folder: string, version: number): void {
+  const place = join(folder, String(version));
+  mkdirSync(place, { recursive: true });
+  copyFileSync(HALF_PLUS_TWO, join(place, "model.onnx"));
+}
+
+test("tensorflow_model_server waits for a version, prints its lines, answers on both ports, takes a new configuration", async () => {
+  const folder = tempFolder();
+  const [port, restPort] = [await freePort(), await freePort()];
+  const flags = [`--port=${port}`, `--rest_api_port=${restPort}`, "--model_name=half", `--model_base_path=${folder}`];
+  const program = startKserving(["tensorflow_model_server", ...flags]);
+  await program.output(/: W kserving\] No versions of servable half found under base path \S+\. Did you/, "stderr");
+  addVersion(folder, 7);
+  await program.output(/NET_LOG: Entering the event loop/, "stderr");
+
+  const url = `http://127.0.0.1:${restPort}/v1/models/half:predict`;
+  const answer = await fetch(url, { method: "POST", body: '{"instances": [1.0, 2.0, 5.0]}' });
+  expect(await answer.json()).toEqual({ predictions: [2.5, 3, 4.5] });
+  const client = connect(`127.0.0.1:${port}`);
+  const nameless = client.call(PREDICT, judge.encodeRequest({ inputs: {} }));
+  await expect(nameless).rejects.toMatchObject({ code: 3, details: "Missing ModelSpec" });
+  // ReloadConfigRequest { config { model_config_list {} } }
+  await client.call(RELOAD, Buffer.from([0x0a, 2, 0x0a, 0]));
+  await program.output(/Done unloading servable version \{name: half version: 7\}/, "stderr");
+
+  program.kill("SIGTERM");
+  const { code, stdout, stderr } = await program.ended();
+  const lines = [...stderr.matchAll(/: I kserving\] (.*)/g)].map(([, line]) => line);
+  expect(lines).toEqual([
+    "Successfully loaded servable version {name: half version: 7}",
+    `Running gRPC ModelServer at 0.0.0.0:${port} ...`,
+    `Exporting HTTP/REST API at:localhost:${restPort} ...`,
+    "Done unloading servable version {name: half version: 7}",
+  ]);
+  expect(stdout).toContain("programs on this machine may send HandleReloadConfigRequest");
+  expect(code).toBe(0);
+});
+
+test("tensorflow_model_server is ended by Ctrl-C while it waits", async () => {
+  const program = startKserving(["tensorflow-model-server", "--model_base_path=/no/such/folder"]);
+  await program.output(/Could not find base path \/no\/such\/folder for servable default with error/, "stderr");
+  program.kill("SIGINT");
+  expect(await program.ended()).toMatchObject({ code: null, signal: "SIGINT" });
+});
+
+test("ovms prints its lines, and looks at its models again for programs on this machine", async () => {
+  const folder = tempFolder();
+  addVersion(folder, 1);
+  const restPort = await freePort();
+  const flags = ["--model_name", "half", "--model_path", folder, "--rest_port", String(restPort)];
+  const program = startKserving(["ovms", ...flags, "--file_system_poll_wait_seconds", "0"]);
+  await program.output(/\[serving\]\[info\]\[kserving\] ServableManagerModule started/);
+  addVersion(folder, 2);
+  const reload = await fetch(`http://127.0.0.1:${restPort}/v1/config/reload`, { method: "POST" });
+  expect(reload.status).toBe(201);
+  await program.output(
+    /Version 2 of model half status change. New status: \( "state": "AVAILABLE", "error_code": "OK" \)/,
+  );
+  program.kill("SIGTERM");
+  const { code, stdout } = await program.ended();
+  expect(stdout).toMatch(/STATUS CHANGE: Version 1 of model half .*\n.*Started REST server at 0\.0\.0\.0:\d+\n/);
+  expect(stdout).not.toContain("Started gRPC server");
+  expect(code).toBe(0);
+});
+
+/** A port that is free for now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
