@@ -4,6 +4,7 @@ import type { AspiredModel, AspiredVersion } from "../serving/aspired-model.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { chooseVersions } from "./config/version-policy.ts";
 import { chosenVersions } from "./folders/chosen-versions.ts";
+import { findHooks } from "./folders/find-hooks.ts";
 import { fingerprintOf } from "./folders/fingerprint.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
@@ -39,16 +40,29 @@ export async function lookAtModel(config: ModelConfig, options: LoadOptions, set
     if (fresh.length === 0)
       return { model: toModel(config, chosen, settled), available: numbersOf(available), warnings };
     for (const found of fresh) {
-      const { text, changedMs } = found.path === "" ? WITHOUT_FILES : await fingerprintOf(found.path);
+      const { changedMs, ...prints } = await printsOf(found.path, config, shared);
       const load = (signal: AbortSignal) => loadVersion({ config, found, signal }, options);
-      const version = { version: found.version, fingerprint: `${text}${shared}`, needs, load };
-      settled.set(found, settle(version, changedMs));
+      settled.set(found, settle({ version: found.version, ...prints, needs, load }, changedMs));
     }
   }
 }
 
 function numbersOf(versions: readonly FoundVersion[]): ReadonlySet<bigint> {
   return new Set(versions.map(({ version }) => version));
+}
+
+type Prints = Pick<AspiredVersion, "fingerprint" | "modelFingerprint"> & { readonly changedMs: number };
+
+/** Fingerprints a version: its own hook file, or else the model's, apart from the rest. */
+async function printsOf(path: string, { hooks }: ModelConfig, shared: string): Promise<Prints> {
+  const own = await findHooks(path);
+  const { text, changedMs } = path === "" ? WITHOUT_FILES : await fingerprintOf(path, own);
+  const file = own ?? hooks;
+  if (typeof file !== "string") return { fingerprint: `${text}${shared}`, changedMs };
+  const ofHooks = await fingerprintOf(file);
+  const modelFingerprint = JSON.stringify([text, shared, file]);
+  const lastMs = Math.max(changedMs, ofHooks.changedMs);
+  return { fingerprint: `${modelFingerprint}${ofHooks.text}`, modelFingerprint, changedMs: lastMs };
 }
 
 const WITHOUT_FILES = { text: "", changedMs: 0 };
@@ -63,14 +77,12 @@ function toModel(
   return { name, labels: Object.fromEntries(labels), versions, traffic, ...limits };
 }
 
-/** Changes with the model's settings, and with files that all its versions share. */
+/** Changes with the model's settings, and with files that all its versions share, but for their hooks. */
 async function sharedFingerprint(config: ModelConfig): Promise<string> {
-  const { name, path, driver, stages, hooks, options, workers, instances, threads, file, expected, warmUp } = config;
-  const settings = [name, path, driver, stages, options, workers, instances, threads, file, expected, warmUp];
+  const { name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp } = config;
+  const settings = [name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp];
   const hash = createHash("sha1").update(JSON.stringify(settings));
-  const hookFiles = typeof hooks === "string" ? [hooks] : [];
-  for (const file of [...hookFiles, ...stagePaths(config), ...warmUpFiles(warmUp)])
-    hash.update((await fingerprintOf(file)).text);
+  for (const file of [...stagePaths(config), ...warmUpFiles(warmUp)]) hash.update((await fingerprintOf(file)).text);
   return hash.digest("base64url");
 }
 

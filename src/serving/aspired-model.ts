@@ -23,6 +23,8 @@ export interface AspiredVersion {
   readonly version: bigint;
   /** Changes when the version's files do: another one loads the version again, at once where it had failed. */
   readonly fingerprint: string;
+  /** The same without the content of its hook file, where it has one: where nothing else changes, new hooks take over in what is loaded. */
+  readonly modelFingerprint?: string;
   /** Names of the models that its stages are; it is loaded once each of them is available. */
   readonly needs?: readonly string[];
   /** The reason why it cannot be loaded, whenever that is tried: it is tried once, until the fingerprint changes. */

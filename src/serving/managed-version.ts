@@ -1,26 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Backoff } from "../async/backoff.ts";
 import { settlesWithin } from "../async/settles-within.ts";
+import { unlessAborted } from "../async/unless-aborted.ts";
 import { ServingError } from "../errors.ts";
-import type { Logger } from "../observability/logger.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import type { LoadPolicy } from "./load-policy.ts";
+import { changesHooksAlone } from "./changes-hooks-alone.ts";
 import { loadVersion } from "./load-version.ts";
 import type { ModelQueue } from "./model-queue.ts";
 import { OnDemandServable } from "./on-demand-servable.ts";
 import type { Servable } from "./servable.ts";
+import type { VersionContext } from "./version-context.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
 import { VersionTarget } from "./version-target.ts";
-
-/** Parts that the versions of a model share. */
-interface VersionContext {
-  readonly policy: LoadPolicy;
-  readonly queue: ModelQueue;
-  /** Milliseconds without a request after which its memory is given back; 0 = never. */
-  readonly idleUnloadMs: () => number;
-  readonly log: Logger;
-  readonly change: (version: ManagedVersion) => void;
-}
 
 /** The shortest wait before a further try, in milliseconds. */
 const FIRST_RETRY_MS = 1000;
@@ -37,19 +28,21 @@ export class ManagedVersion {
   readonly version: bigint;
   /** Its model's. */
   readonly queue: ModelQueue;
-  readonly #on: VersionContext;
-  readonly #policy: LoadPolicy;
+  readonly #on: VersionContext<ManagedVersion>;
+  readonly #policy: VersionContext<ManagedVersion>["policy"];
   #state: VersionState = "START";
   #failure: unknown;
   #generation = 0;
   #servable: OnDemandServable | undefined;
+  /** The target whose files are those of the servable. */
+  #loaded: VersionTarget | undefined;
   /** Names of the models that are stages of what is loaded, or is being loaded. */
   #needs: readonly string[] = [];
   /** The reason why those cannot answer; undefined while nothing is loaded. */
   #missing: ServingError | undefined;
   /** Versions of other models for which it has been loaded again. */
-  readonly #renewedFor = new WeakSet<Servable>();
-  #target = new VersionTarget(undefined, 0);
+  readonly #renewedFor = new WeakSet<Servable["signatures"]>();
+  #target = new VersionTarget(undefined);
   /** The target that was dealt with last. */
   #reached = this.#target;
   /** Ends the load, or the wait for one, of the target that is dealt with now. */
@@ -58,7 +51,7 @@ export class ManagedVersion {
   #isBusy = false;
 
   /** `onChange` is called after each change of {@link status}. */
-  constructor(model: string, version: bigint, on: VersionContext) {
+  constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
     this.model = model;
     this.version = version;
     this.queue = on.queue;
@@ -108,20 +101,24 @@ export class ManagedVersion {
     return this.#target.isSettled;
   }
 
-  /** Loads these files, unless they are what it loads or has loaded, or failed to load, already. */
+  /** Loads these files, or their hooks alone where nothing else has changed, unless that is what it loads or has loaded, or failed to load, already. */
   aspire(aspired: AspiredVersion): void {
-    if (this.#target.aspired?.fingerprint === aspired.fingerprint) this.#target.aspired = aspired;
-    else void this.#aim(new VersionTarget(aspired, aspired.refusal === undefined ? this.#policy.retries : 0));
+    if (this.#target.aspired?.fingerprint === aspired.fingerprint) {
+      this.#target.aspired = aspired;
+      return;
+    }
+    const retries = aspired.refusal === undefined ? this.#policy.retries : 0;
+    void this.#aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
   }
 
   /** Loads these files anew, in one try. What was loaded answers until they do, and stays when that fails; then this rejects. */
   reload(aspired: AspiredVersion): Promise<void> {
-    return this.#aim(new VersionTarget(aspired, 0));
+    return this.#aim(new VersionTarget(aspired));
   }
 
   /** Takes no new requests, finishes those under way, frees the model; resolves once it is freed. */
   drop(): Promise<void> {
-    return this.#target.aspired === undefined ? this.#target.done : this.#aim(new VersionTarget(undefined, 0));
+    return this.#target.aspired === undefined ? this.#target.done : this.#aim(new VersionTarget(undefined));
   }
 
   /** Looks if the models that it needs can answer; to be called after each change of a model's state. */
@@ -139,8 +136,8 @@ export class ManagedVersion {
     const { aspired } = this.#target;
     if (this.#servable === undefined || aspired === undefined || this.#isBusy) return;
     const changed = this.#policy.needed.changedSince(this.#servable);
-    if (changed === undefined || this.#renewedFor.has(changed)) return;
-    this.#renewedFor.add(changed);
+    if (changed === undefined || this.#renewedFor.has(changed.signatures)) return;
+    this.#renewedFor.add(changed.signatures);
     // Its state tells where that fails.
     void this.reload(aspired).catch(() => {});
   }
@@ -177,6 +174,7 @@ export class ManagedVersion {
     if (this.#servable === undefined) this.#enter("START", undefined);
     for (let left = target.retries; ; left--) {
       try {
+        if (changesHooksAlone(target, this.#loaded, this.#servable)) return await this.#replaceHooks(target, signal);
         return await this.#replace(target, await this.#try(target, signal));
       } catch (reason) {
         if (signal.aborted) return;
@@ -215,21 +213,31 @@ export class ManagedVersion {
     if (this.#failure === told) this.#failure = undefined;
   }
 
+  /** Requests that have begun end with the old hooks; they are not waited for where something else is wanted. */
+  async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
+    await unlessAborted((this.#servable as OnDemandServable).reload(), signal);
+    this.#loaded = target;
+    this.#generation++;
+    target.reach();
+    this.#enter("AVAILABLE", undefined);
+  }
+
   /** Lets the servable be unloaded while it is idle, but for one whose files have been replaced: it could not be loaded again. */
-  #onDemand(target: VersionTarget, loaded: Servable): OnDemandServable {
+  #onDemand(loaded: Servable): OnDemandServable {
     const { gate, memory, needed, timeoutMs } = this.#policy;
     const { idleUnloadMs, log } = this.#on;
+    const mayUnload = () => this.#target === this.#loaded;
     const servable: OnDemandServable = new OnDemandServable(loaded, {
       idleUnloadMs,
-      mayUnload: () => this.#target === target,
+      mayUnload,
       load: (signal, atOnce) => {
-        const load = () => loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs });
+        const load = () => loadVersion(this.#loaded?.aspired as AspiredVersion, { signal, timeoutMs });
         // What holds a place of the gate may be warmed up by requests that need this one.
         return atOnce || needed.dependentsOf(this.model).length > 0 ? load() : gate.run(load, signal);
       },
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
-        if (isNews && this.#servable === servable && this.#target === target) this.#enter("AVAILABLE", failure);
+        if (isNews && this.#servable === servable && mayUnload()) this.#enter("AVAILABLE", failure);
       },
       memory,
       log,
@@ -239,7 +247,8 @@ export class ManagedVersion {
 
   async #replace(target: VersionTarget, loaded: Servable): Promise<void> {
     const old = this.#servable;
-    this.#servable = this.#onDemand(target, loaded);
+    this.#loaded = target;
+    this.#servable = this.#onDemand(loaded);
     this.#generation++;
     target.reach();
     this.#enter("AVAILABLE", undefined);

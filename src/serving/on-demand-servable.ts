@@ -102,6 +102,11 @@ export class OnDemandServable implements Servable, Unloadable {
     return this.#loaded?.memoryBytes ?? 0;
   }
 
+  /** False while it waits for a request to load it. */
+  get isLoaded(): boolean {
+    return this.#loaded !== undefined;
+  }
+
   get isIdle(): boolean {
     return this.#loaded !== undefined && !this.#isInUse;
   }

@@ -8,12 +8,15 @@ export class VersionTarget {
   aspired: AspiredVersion | undefined;
   /** Further tries where a load fails. */
   readonly retries: number;
+  /** True where a model that is loaded may stay, if only its hooks have changed. */
+  readonly mayKeepModel: boolean;
   readonly #done = createDeferred<void>();
   #isSettled = false;
 
-  constructor(aspired: AspiredVersion | undefined, retries: number) {
+  constructor(aspired: AspiredVersion | undefined, { retries = 0, mayKeepModel = false } = {}) {
     this.aspired = aspired;
     this.retries = retries;
+    this.mayKeepModel = mayKeepModel;
   }
 
   /** True once it is reached, or the first try has failed. */

@@ -18,9 +18,12 @@ export interface Fingerprint {
 const MAX_FILES = 10_000;
 const MAX_DEPTH = 32;
 
-/** Fingerprints all files of a folder, links followed, or a file with those beside it whose names begin alike (weights). What cannot be read counts as such. */
-export async function fingerprintOf(path: string): Promise<Fingerprint> {
-  const walk = new Walk();
+/**
+ * Fingerprints all files of a folder, links followed, or a file with those beside it whose names begin alike (weights). What cannot be read
+ * counts as such; the file `except` of a folder does not count.
+ */
+export async function fingerprintOf(path: string, except?: string): Promise<Fingerprint> {
+  const walk = new Walk(except);
   const stats = await statOf(path);
   if (typeof stats !== "string" && stats.isDirectory()) await walk.folder(path, stats, 0);
   else await walk.siblings(path);
@@ -34,6 +37,11 @@ class Walk {
   #changedMs = 0;
   #files = 0;
   #bytes = 0;
+  readonly #except: string | undefined;
+
+  constructor(except: string | undefined) {
+    this.#except = except;
+  }
 
   async folder(path: string, { dev, ino }: Stats, depth: number): Promise<void> {
     const identity = `${dev}:${ino}`;
@@ -43,6 +51,7 @@ class Walk {
     for (const name of (names ?? []).sort()) {
       if (this.#files >= MAX_FILES) return;
       const child = join(path, name);
+      if (child === this.#except) continue;
       const stats = await statOf(child);
       if (typeof stats !== "string" && stats.isDirectory()) await this.folder(child, stats, depth + 1);
       else this.#add(child, stats);

@@ -1,0 +1,97 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { NamedModelOptions } from "../../src/server/named-model.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+/** Answers which load of the model it is. */
+const DRIVER = `
+import { defineDriver } from "kserving";
+const output = { name: "load", dtype: "float64", shape: [] };
+export default defineDriver({
+  name: "counting",
+  options: {},
+  pathless: true,
+  placement: "inline",
+  load: async () => {
+    const load = Math.random();
+    return {
+      signatures: { serving_default: { outputs: [output] } },
+      predict: async () => ({ load: { dtype: "float64", shape: [], data: Float64Array.of(load) } }),
+      close: async () => {},
+    };
+  },
+});`;
+const answering = (value: number | string) =>
+  `export const postprocess = ({ load }) => ({ load, answer: ${JSON.stringify(value)} });`;
+
+async function serve(files: Readonly<Record<string, string>>, more: (folder: string) => Partial<NamedModelOptions>) {
+  const folder = tempFolder({ "driver.ts": DRIVER, "m/1/data.bin": "", ...files });
+  const m = { path: join(folder, "m"), driver: join(folder, "driver.ts"), ...more(folder) };
+  const server = await startServer({ models: { m } });
+  const ask = async (): Promise<{ answer: unknown; load: number }> => {
+    const response = await fetch(`${server.httpUrl}/v1/models/m:predict`, { method: "POST", body: '{"inputs": {}}' });
+    const { outputs } = (await response.json()) as { outputs: { answer: unknown; load: number } };
+    return outputs;
+  };
+  const seen = (generation: number, error?: string) =>
+    expect
+      .poll(() => server.models(), { timeout: 20_000, interval: 10 })
+      .toMatchObject([
+        { state: "AVAILABLE", generation, ...(error && { error: { message: expect.stringContaining(error) } }) },
+      ]);
+  const look = () => server.service.lookAgain();
+  return { folder, server, ask, seen, look };
+}
+
+describe("edited hooks", () => {
+  it.each([
+    ["of a version's folder", "m/1/hooks.ts", () => ({})],
+    ["of a model", "shared.ts", (folder: string) => ({ hooks: join(folder, "shared.ts") })],
+  ])("%s take over in the model that is loaded; broken ones leave the last good ones", async (_, name, more) => {
+    const { folder, server, ask, seen, look } = await serve({ [name]: answering("old") }, more);
+    const { load } = await ask();
+    const file = join(folder, name);
+    writeFileSync(file, answering("newer"));
+    await look();
+    await seen(2);
+    expect(await ask()).toEqual({ answer: "newer", load });
+    writeFileSync(file, "export const postproces = 5;");
+    await look();
+    await seen(2, "postproces");
+    expect(await ask()).toEqual({ answer: "newer", load });
+    writeFileSync(file, answering("mended"));
+    await look();
+    await seen(3);
+    expect(server.models()[0]).not.toHaveProperty("error");
+    expect(await ask()).toEqual({ answer: "mended", load });
+  });
+
+  it("together with other files load the version again, and so does a request for that", async () => {
+    const { folder, server, ask, seen, look } = await serve({ "m/1/hooks.ts": answering("old") }, () => ({}));
+    const loads = [(await ask()).load];
+    writeFileSync(join(folder, "m/1/hooks.ts"), answering("new"));
+    writeFileSync(join(folder, "m/1/data.bin"), "more");
+    await look();
+    await seen(2);
+    loads.push((await ask()).load);
+    writeFileSync(join(folder, "m/1/hooks.ts"), answering("newest"));
+    await server.load("m");
+    const { answer, load } = await ask();
+    expect([answer, new Set([...loads, load]).size]).toEqual(["newest", 3]);
+  });
+
+  it("that come or go load the version again", async () => {
+    const { folder, ask, seen, look } = await serve({ "m/1/hooks.ts": answering("own") }, (at) => ({
+      hooks: join(at, "shared.ts"),
+    }));
+    writeFileSync(join(folder, "shared.ts"), answering("shared"));
+    const { load } = await ask();
+    rmSync(join(folder, "m/1/hooks.ts"));
+    await look();
+    await seen(2);
+    const after = await ask();
+    expect([after.answer, after.load === load]).toEqual(["shared", false]);
+  });
+});
