@@ -1,6 +1,7 @@
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { type GivenTraffic, trafficProblem } from "../repository/config/read-traffic.ts";
+import { STICKY_CHECK } from "../repository/config/sticky-field.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
   AMOUNT_CHECK,
@@ -46,7 +47,7 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
     expected: "an object of weights by version, such as { 1: 90, 2: 10 }",
     accepts: (value) => isObject(value) && Object.values(value).every(Number.isFinite),
   },
-  sticky: TEXT_CHECK,
+  sticky: STICKY_CHECK,
   shadow: OBJECT_CHECK,
   workers: integerCheck(0),
   instances: integerCheck(1),

@@ -3,6 +3,7 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { type ModelConfig, modelConfig } from "../repository/config/model-config.ts";
 import { type GivenShadow, toTraffic } from "../repository/config/read-traffic.ts";
+import type { GivenSticky } from "../repository/config/sticky-field.ts";
 import type { VersionPolicy } from "../repository/config/version-policy.ts";
 import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
 import type { StageOptions } from "../repository/stage.ts";
@@ -30,8 +31,8 @@ export interface NamedModelOptions extends QueueLimits {
   readonly labels?: Readonly<Record<string, number | bigint>>;
   /** Weights by version, or by another model's name: requests that name no version are split between these. */
   readonly split?: Readonly<Record<string, number>>;
-  /** Name of the header, or of gRPC metadata, whose value decides where {@link split} sends a request. */
-  readonly sticky?: string;
+  /** Name of the header, or of gRPC metadata, whose value decides where {@link split} sends a request; or the inputs that do, all or by name. */
+  readonly sticky?: GivenSticky;
   /** A version, or another model, that gets a copy of requests that name no version (of all, or of a `share` up to 1); its answers are thrown away. */
   readonly shadow?: GivenShadow;
   /** Threads that run the hook file. Default: the server's. */

@@ -60,6 +60,13 @@ export class Catalog {
     throw this.#notFound(name, isLatest ? undefined : wanted, model);
   }
 
+  /** Inputs that decide where this reference leads to; undefined where none do. */
+  stickyInputs({ model: given, version = 0n, label }: ModelRef): readonly string[] | "all" | undefined {
+    const model = this.#models.get(given === "" ? this.#onlyName() : given);
+    const inputs = model?.traffic?.split?.stickyInputs;
+    return inputs === undefined || label !== undefined || version !== 0n ? undefined : inputs;
+  }
+
   /** The model whose requests that mean no version are copied, where this one is to be. */
   shadowOf({ model: given, version = 0n, label }: ModelRef): ShadowedModel | undefined {
     const model = this.#models.get(given === "" ? this.#onlyName() : given);

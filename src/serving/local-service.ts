@@ -8,17 +8,20 @@ import type { DescribedModel } from "./described-model.ts";
 import type {
   IndexScope,
   InferenceService,
+  InferRequest,
   Lease,
   ModelRef,
   NamedStatistics,
   ServableState,
   UnloadOptions,
 } from "./inference-service.ts";
+import { inputKey } from "./input-key.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { ManagedVersion } from "./managed-version.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { Readiness } from "./readiness.ts";
+import { routedLease } from "./routed-lease.ts";
 import { ShadowTraffic } from "./shadow-traffic.ts";
 import type { RoutedRequest } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
@@ -82,10 +85,22 @@ export class LocalService implements InferenceService, ServiceLimits {
 
   acquire(ref: ModelRef, request?: RoutedRequest): Lease {
     const { catalog } = this.#manager;
+    const names = request === undefined ? undefined : catalog.stickyInputs(ref);
+    if (request !== undefined && names !== undefined) return this.#acquireByInputs(ref, request, names);
     const version = catalog.resolve(ref, request);
     const lease = new LocalLease(version, this);
     const shadowed = request === undefined ? undefined : catalog.shadowOf(ref);
     return shadowed === undefined || shadowed.target === version ? lease : this.#shadows.shadowed(lease, shadowed);
+  }
+
+  /** The inputs are known once they have been checked, by what most requests would meet. */
+  #acquireByInputs(ref: ModelRef, request: RoutedRequest, names: readonly string[] | "all"): Lease {
+    const { catalog } = this.#manager;
+    const choose = ({ inputs }: InferRequest) =>
+      catalog.resolve(ref, { metadata: request.metadata, inputKey: inputKey(inputs, names) });
+    const lease = routedLease(new LocalLease(catalog.resolve(ref), this), choose, this);
+    const shadowed = catalog.shadowOf(ref);
+    return shadowed === undefined ? lease : this.#shadows.shadowed(lease, shadowed);
   }
 
   index({ loadable = false }: IndexScope = {}): readonly ServableState[] {

@@ -15,6 +15,8 @@ export interface Split {
   readonly targets: readonly WeightedTarget[];
   /** Name of the header or gRPC metadata, in lower case: requests with the same value go to the same target. */
   readonly sticky?: string;
+  /** Names of the inputs that decide in its place, or all of them: requests in which these are equal go to the same target. */
+  readonly stickyInputs?: readonly string[] | "all";
 }
 
 /** Copies of requests that name no version go to another version or model, whose answers nobody gets. */
@@ -33,6 +35,8 @@ export interface Traffic {
 export interface RoutedRequest {
   /** gRPC metadata or HTTP headers, names lower-cased. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** Equal for equal inputs, where these decide and are known. */
+  readonly inputKey?: string | undefined;
 }
 
 /**
@@ -45,7 +49,7 @@ export function chooseTarget(
   request: RoutedRequest | undefined,
 ): WeightedTarget | undefined {
   if (request === undefined) return greatest(targets.filter(isAvailable));
-  const value = sticky === undefined ? undefined : request.metadata[sticky];
+  const value = sticky === undefined ? request.inputKey : request.metadata[sticky];
   const point = value === undefined ? Math.random() : pointOf(value);
   const chosen = targetAt(targets, point);
   return chosen !== undefined && isAvailable(chosen) ? chosen : targetAt(targets.filter(isAvailable), point);
@@ -84,9 +88,15 @@ export function targetText({ version, model = "" }: TrafficTarget): string {
 /** The split and the shadow in words: `split 1 = 90, 2 = 10 by x-user; shadow 3 (10 %)`. */
 export function trafficText({ split, shadow }: Traffic): string {
   const weights = split?.targets.map((target) => `${targetText(target)} = ${target.weight}`).join(", ");
-  const by = split?.sticky === undefined ? "" : ` by ${split.sticky}`;
+  const by = split === undefined ? "" : stickyText(split);
   const copied = shadow && `shadow ${targetText(shadow)} (${Math.round(shadow.share * 1e4) / 100} %)`;
   return [weights && `split ${weights}${by}`, copied].filter((text) => text !== undefined).join("; ");
+}
+
+function stickyText({ sticky, stickyInputs }: Split): string {
+  if (stickyInputs !== undefined)
+    return stickyInputs === "all" ? " by inputs" : ` by inputs ${stickyInputs.join(", ")}`;
+  return sticky === undefined ? "" : ` by ${sticky}`;
 }
 
 /** Names of the models that a model's requests go to, or are copied to. */

@@ -86,6 +86,29 @@ describe("a split", () => {
     expect(await counts(httpUrl, "m")).toEqual({ "m/1": [3 * ones, 0], "m/2": [3 * (24 - ones) + 2, 0] });
   });
 
+  it.each([
+    ["all", (user: number) => ({ user: [user, 0] })],
+    [["user"], (user: number, turn: number) => ({ user: [user, 0], turn: [turn, turn] })],
+  ] as const)("sends equal inputs (%j) to the same version, whose number the answer has", async (inputs, given) => {
+    const hooks = {
+      process: (_: unknown, ctx: { request: { version: bigint } }) => ({ v: Number(ctx.request.version) }),
+    };
+    const options = { driver: "null", hooks: hooks as never, split: { 1: 50, 2: 50 }, sticky: { inputs } };
+    const { httpUrl } = await startServer({ models: { m: modelOf(options, 1, 2) } });
+    const askAs = async (user: number, turn: number) => {
+      const body = JSON.stringify({ inputs: given(user, turn) });
+      const response = await fetch(`${httpUrl}/v1/models/m:predict`, { method: "POST", body });
+      return ((await response.json()) as { outputs: number }).outputs;
+    };
+    const users = Array.from({ length: 24 }, (_, index) => index);
+    const turns = await Promise.all([1, 2, 3].map((turn) => Promise.all(users.map((user) => askAs(user, turn)))));
+    expect(turns[1]).toEqual(turns[0]);
+    expect(turns[2]).toEqual(turns[0]);
+    expect(new Set(turns[0])).toEqual(new Set([1, 2]));
+    const ones = turns[0]?.filter((version) => version === 1).length ?? 0;
+    expect(await counts(httpUrl, "m")).toEqual({ "m/1": [3 * ones, 0], "m/2": [3 * (24 - ones), 0] });
+  });
+
   it("goes to other models by their names, and to what is there where a part is not", async () => {
     const a = modelOf({ split: { a: 0, b: 1 } }, 1);
     const server = await startServer({ models: { a, b: modelOf({}, 7), caller: { stages: [{ model: "a" }] } } });
@@ -99,6 +122,10 @@ describe("a split", () => {
     [{ split: { 1: 0 } }, "models.m: split has no weight over 0"],
     [{ split: { 1: "a" } }, 'models.m.split is {"1":"a"}; expected an object of weights by version'],
     [{ sticky: "x" }, "models.m: sticky goes with split"],
+    [
+      { split: { 1: 1 }, sticky: { input: "x" } },
+      'models.m.sticky is {"input":"x"}; expected a header\'s name, { inputs: all } or a list of inputs',
+    ],
     [{ shadow: {} }, "models.m: shadow has both version and model, or neither"],
     [{ shadow: { version: 1, share: 2 } }, "models.m: the share of shadow is 2; expected a part of 1"],
     [{ shadow: { vresion: 1 } }, 'There is no option "models.m.shadow.vresion". Did you mean "version"?'],

@@ -53,6 +53,7 @@ describe("a split", () => {
 
 it("traffic is shown in words", () => {
   const shadow = { model: "other", share: 0.125 };
+  expect(trafficText({ split: { targets, stickyInputs: ["a", "b"] } })).toBe("split 1 = 90, 2 = 10 by inputs a, b");
   expect(trafficText({ split: { targets, sticky: "x-user" }, shadow })).toBe(
     "split 1 = 90, 2 = 10 by x-user; shadow other (12.5 %)",
   );

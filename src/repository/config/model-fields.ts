@@ -2,6 +2,7 @@ import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import { HOST_OPTIONS } from "../../model-host/host-options.ts";
 import { IMAGE_OPTIONS } from "../../model-host/images/image-options.ts";
 import type { FieldKind } from "./field-table.ts";
+import { STICKY_FIELD } from "./sticky-field.ts";
 import type { VersionPolicy } from "./version-policy.ts";
 import { WARM_UP_FIELD } from "./warm-up-field.ts";
 
@@ -86,7 +87,10 @@ export const MODEL_FIELDS = {
     values: { type: "number", min: 0 },
     help: "weights of versions, or of models by their names, between which requests are split that name no version",
   },
-  sticky: { type: "text", help: "header (or gRPC metadata) whose value decides where split sends a request" },
+  sticky: {
+    ...STICKY_FIELD,
+    help: "header (or gRPC metadata) whose value decides where split sends a request; or { inputs: all }, { inputs: [NAME] }",
+  },
   shadow: {
     type: "group",
     fields: SHADOW_FIELDS,

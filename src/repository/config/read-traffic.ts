@@ -1,12 +1,12 @@
 import type { Shadow, Split, Traffic, TrafficTarget } from "../../serving/traffic.ts";
+import type { GivenSticky } from "./sticky-field.ts";
 import { LATEST_VERSION, type VersionPolicy } from "./version-policy.ts";
 
 /** Split and shadow as users write them. */
 export interface GivenTraffic {
   /** Weights by version, or by another model's name. */
   readonly split?: Readonly<Record<string, number>> | undefined;
-  /** Name of the header, or of gRPC metadata, whose value decides where a request goes. */
-  readonly sticky?: string | undefined;
+  readonly sticky?: GivenSticky | undefined;
   readonly shadow?: GivenShadow | undefined;
 }
 
@@ -39,8 +39,9 @@ export function toTraffic({ split, sticky, shadow }: GivenTraffic): Traffic | un
   return { ...(split && { split: toSplit(split, sticky) }), ...(shadow && { shadow: toShadow(shadow) }) };
 }
 
-function toSplit(weights: Readonly<Record<string, number>>, sticky: string | undefined): Split {
+function toSplit(weights: Readonly<Record<string, number>>, sticky: GivenSticky | undefined): Split {
   const targets = Object.entries(weights).map(([key, weight]) => ({ ...toTarget(key), weight }));
+  if (typeof sticky === "object") return { targets, stickyInputs: sticky.inputs };
   return { targets, ...(sticky !== undefined && { sticky: sticky.toLowerCase() }) };
 }
 
