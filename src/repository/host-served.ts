@@ -5,7 +5,7 @@ import { RunCounter } from "../model-host/queue/run-statistics.ts";
 import { hostInline, type ModelHost } from "../model-host/start-model.ts";
 import { requestIdOf } from "../observability/request-id.ts";
 import { inferOnce } from "../serving/infer-once.ts";
-import type { InferenceService } from "../serving/inference-service.ts";
+import type { InferenceService, ModelRef } from "../serving/inference-service.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { copyTensors } from "../tensor/copy-tensors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -16,11 +16,21 @@ const MAX_DEPTH = 16;
 /** The part of a service by which its models are run. */
 type Acquiring = Pick<InferenceService, "acquire">;
 
+/** A model of this server, and the version of it where that is not to be the highest. */
+export interface ServedRef {
+  readonly model: string;
+  readonly version?: number | undefined;
+}
+
 /** Gives hooks another model of this server, as one that they had loaded. Throws `not_found` where there is none of that name. */
-export async function hostServed(service: Acquiring | undefined, name: string): Promise<ModelHost> {
+export async function hostServed(
+  service: Acquiring | undefined,
+  { model: name, version: number }: ServedRef,
+): Promise<ModelHost> {
+  const version = number === undefined ? undefined : BigInt(number);
   if (service === undefined)
     throw failedPrecondition(`There is no server here, and no other model "${name}"; start one with createServer.`);
-  const lease = await service.acquire({ model: name });
+  const lease = await service.acquire({ model: name, version });
   const { signatures } = lease.description;
   lease.release();
   const handle: ModelHandle = {
@@ -32,13 +42,19 @@ export async function hostServed(service: Acquiring | undefined, name: string): 
     loadMs: 0,
     hookArgs: {},
     // A request gives its tensors away, which a hook of this thread may have kept.
-    predict: (inputs, call) => predict(service, name, { inputs: call.give ? inputs : copyTensors(inputs), call }),
+    predict: (inputs, call) => {
+      const own = call.give ? inputs : copyTensors(inputs);
+      return predict(service, { model: name, version }, { inputs: own, call });
+    },
     // Those of the model itself are told under its own name.
     statistics: async () => new RunCounter().statistics(),
     close: async () => {},
   };
   // What has come from another thread is nobody else's.
-  const giving = { ...handle, predict: (inputs: Tensors, call: ModelCall) => predict(service, name, { inputs, call }) };
+  const giving = {
+    ...handle,
+    predict: (inputs: Tensors, call: ModelCall) => predict(service, { model: name, version }, { inputs, call }),
+  };
   return { ...hostInline(giving, handle.close), handle };
 }
 
@@ -46,15 +62,15 @@ export async function hostServed(service: Acquiring | undefined, name: string): 
  * Gives a pipeline another model of this server as a stage. Each call takes the version that is available then; where there is none, it
  * throws `unavailable`: that is not the client's fault, who has named another model.
  */
-export async function hostStage(service: Acquiring | undefined, name: string): Promise<ModelHost> {
+export async function hostStage(service: Acquiring | undefined, stage: ServedRef): Promise<ModelHost> {
   const acquire: Acquiring["acquire"] = async (ref, request) => {
     try {
       return await (service as Acquiring).acquire(ref, request);
     } catch (reason) {
-      throw notAvailable(name, reason);
+      throw notAvailable(stage.model, reason);
     }
   };
-  return hostServed(service && { acquire }, name);
+  return hostServed(service && { acquire }, stage);
 }
 
 function notAvailable(name: string, reason: unknown): unknown {
@@ -68,13 +84,27 @@ interface Predict {
   readonly call: ModelCall;
 }
 
-async function predict(service: Acquiring, model: string, { inputs, call }: Predict): Promise<Tensors> {
+async function predict(
+  service: Acquiring,
+  { model, version }: Pick<ModelRef, "model" | "version">,
+  { inputs, call }: Predict,
+): Promise<Tensors> {
   const { signature, outputs, depth = 0, requestId = requestIdOf({}) } = call;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
   const { signal, deadline, priority, queueTimeoutMs, warmUp, fromHook } = call;
   const limits = { signal, deadline, priority, queueTimeoutMs, warmUp, depth: depth + 1 };
   const payload = { kind: "tensors", tensors: inputs } as const;
-  const request = { model, signature, inputs: payload, outputs, id: requestId, metadata: {}, fromHook, ...limits };
+  const request = {
+    model,
+    version,
+    signature,
+    inputs: payload,
+    outputs,
+    id: requestId,
+    metadata: {},
+    fromHook,
+    ...limits,
+  };
   const answer = await inferOnce(service, request);
   if (answer.outputs.kind === "tensors") return answer.outputs.tensors;
   throw new ServingError("internal", `The model ${model} answered a request for tensors with JSON.`);

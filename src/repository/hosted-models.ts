@@ -71,7 +71,7 @@ export class HostedModels implements ModelLender {
    * again.
    */
   async #start(name: string, path: string, options: RawOptions): Promise<ModelHost> {
-    if (name === SERVED) return hostServed(this.#options.own, path);
+    if (name === SERVED) return hostServed(this.#options.own, { model: path });
     const found = await findDriver(name);
     try {
       assertLoadable(found.driver, path, options);
@@ -88,7 +88,9 @@ export class HostedModels implements ModelLender {
   async #warmUp(host: ModelHost): Promise<void> {
     const { instances, recorded, log } = this.#options;
     const { path } = host.facts;
-    const warmUp = new WarmUp({ name: path, version: 1n, entries: [], instances, workers: 0, recorded, log });
+    const parts = { name: path, version: 1n, entries: [], workers: 0, recorded, log };
+    const warmUp = new WarmUp({ ...parts, instances });
+    host.warmUpThreads?.((copy) => new WarmUp({ ...parts, instances: 1 }).copy(copy, 0, false));
     try {
       await warmUp.models([host]);
       warmUp.end();

@@ -1,7 +1,9 @@
 import { join, resolve } from "node:path";
 import type { Servable } from "../serving/servable.ts";
+import { assertEnsemble } from "./check-ensemble.ts";
 import { assertExpected } from "./check-expected.ts";
 import type { ModelConfig } from "./config/model-config.ts";
+import { ensembleHooks } from "./ensemble-hooks.ts";
 import { findHooks } from "./folders/find-hooks.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
@@ -20,6 +22,7 @@ export async function loadVersion({ config, found, signal }: WantedVersion, opti
   const { servable, models } = await unlessAborted(loading, signal);
   try {
     assertExpected(config, models);
+    assertEnsemble(config, models);
     return servable;
   } catch (reason) {
     await servable.close();
@@ -28,7 +31,8 @@ export async function loadVersion({ config, found, signal }: WantedVersion, opti
 }
 
 async function load(config: ModelConfig, { version, path }: FoundVersion, options: LoadOptions) {
-  const hooks = (await findHooks(path)) ?? config.hooks;
+  const { ensemble } = config;
+  const hooks = ensemble === undefined ? ((await findHooks(path)) ?? config.hooks) : ensembleHooks(ensemble);
   const { name, options: own, warmUp } = config;
   const source = { name, version, stages: stagesOf(config, path), options: own, warmUp };
   return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options);

@@ -4,6 +4,8 @@ import type { RawOptions } from "../drivers/option-table.ts";
 export interface StageOptions {
   /** The name of another model of this server, in place of the rest: its requests go through that model's own hooks, queue and batches. */
   readonly model?: string;
+  /** The version of that model, as an ensemble of Triton's may name one; left out = the highest that is available then. */
+  readonly version?: number;
   /** A driver's name or the path of a user's own; left out = told by the path. */
   readonly driver?: string;
   /** A file or folder; left out for drivers that need none. */

@@ -2,6 +2,7 @@ import type { RawOptions } from "../../drivers/option-table.ts";
 import type { Hooks } from "../../hooks/hooks.ts";
 import type { Traffic } from "../../serving/traffic.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
+import type { Ensemble } from "../ensemble.ts";
 import type { StageOptions } from "../stage.ts";
 import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import { impliedVersions } from "./read-traffic.ts";
@@ -16,6 +17,8 @@ export interface ModelConfig {
   readonly driver?: string;
   /** The stages of a pipeline; their paths are absolute, or relative to the version's folder where there is a {@link path}. */
   readonly stages?: readonly StageOptions[];
+  /** The way of tensors through the {@link stages}, in place of hooks; each stage is the model of a step. */
+  readonly ensemble?: Ensemble;
   /** A hook file's absolute path, or hooks as they are. */
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */

@@ -1,4 +1,5 @@
 import type { FieldTable } from "../config/field-table.ts";
+import { ENSEMBLE_FIELDS } from "./triton-ensemble.ts";
 import { VERSION_POLICY_FIELDS } from "./version-policy-fields.ts";
 
 const DTYPES = "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FP16 FP32 FP64 STRING BF16".split(" ");
@@ -81,7 +82,7 @@ export const TRITON_FIELDS = {
   optimization: { type: "any", unused: "the driver's own options say how a model is optimized" },
   dynamic_batching: { type: "group", fields: DYNAMIC_BATCHING_FIELDS },
   sequence_batching: { type: "any" },
-  ensemble_scheduling: { type: "any" },
+  ensemble_scheduling: { type: "group", fields: ENSEMBLE_FIELDS },
   instance_group: { type: "group", fields: INSTANCE_GROUP_FIELDS, repeated: true },
   default_model_filename: { type: "text" },
   cc_model_filenames: { type: "any", unused: "default_model_filename names the file" },

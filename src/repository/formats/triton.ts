@@ -9,6 +9,7 @@ import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { jsonOf, readFields } from "../config/read-fields.ts";
 import type { SampleInput, WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import type { ConfigSource } from "./config-source.ts";
+import { readEnsemble } from "./triton-ensemble.ts";
 import { TRITON_FIELDS, type WARMUP_INPUT_FIELDS } from "./triton-fields.ts";
 import { toVersionPolicy } from "./version-policy-fields.ts";
 
@@ -22,6 +23,7 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
   const fields = readFields(node, TRITON_FIELDS, { ...source, whose: "The config.pbtxt" });
   if (fields === undefined) return undefined;
   const { name = basename(source.folder) } = source;
+  if (isEnsemble(fields)) return toEnsemble(name, fields, { node, source });
   const driver = driverOf(fields);
   const refusal = refusalOf(fields, driver, name);
   return modelConfig({
@@ -41,6 +43,29 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
       inputs: (fields.input ?? []).map((one) => toSpec(one, fields)),
       outputs: (fields.output ?? []).map((one) => toSpec(one, fields)),
     },
+    ...(refusal !== undefined && { refusal }),
+  });
+}
+
+function isEnsemble({ platform, backend, ensemble_scheduling }: Fields): boolean {
+  return ensemble_scheduling !== undefined || platform === "ensemble" || backend === "ensemble";
+}
+
+/** Its stages are the models of its steps, which are served under their own names. */
+function toEnsemble(name: string, fields: Fields, { node, source }: Read): ModelConfig {
+  const inputs = (fields.input ?? []).map((one) => toSpec(one, fields));
+  const outputs = (fields.output ?? []).map((one) => toSpec(one, fields));
+  const ensemble = readEnsemble(name, fields.ensemble_scheduling?.step ?? [], { inputs, outputs });
+  const refusal = typeof ensemble === "string" ? ensemble : namedOtherwise(fields, name);
+  for (const key of ["dynamic_batching", "instance_group", "model_warmup"] as const)
+    if (fields[key] !== undefined)
+      source.findings.warn(node.place, `"${key}" changes nothing here: it belongs to the models of the ensemble.`);
+  return modelConfig({
+    ...{ name, path: source.folder, versions: toVersionPolicy(fields.version_policy) },
+    ...(typeof ensemble !== "string" && {
+      ensemble,
+      stages: ensemble.steps.map(({ model, version }) => ({ model, ...(version && { version }) })),
+    }),
     ...(refusal !== undefined && { refusal }),
   });
 }
@@ -65,26 +90,22 @@ function driverOf({ platform, backend }: Fields): string | undefined {
 }
 
 function refusalOf(fields: Fields, driver: string | undefined, folder: string): string | undefined {
-  const {
-    name,
-    platform,
-    backend = platform,
-    ensemble_scheduling,
-    sequence_batching,
-    model_transaction_policy,
-  } = fields;
-  if (ensemble_scheduling !== undefined || backend === "ensemble")
-    return `${folder} is an ensemble, which is not served here; a hook file chains models`;
+  const { platform, backend = platform, sequence_batching, model_transaction_policy } = fields;
   if (backend !== undefined && driver === undefined) {
     const backends = Object.keys(DRIVERS).filter((one) => !one.includes("_"));
     return `${folder} has the backend ${backend}, for which there is no driver; expected one of ${backends.join(", ")}`;
   }
-  if (name !== undefined && name !== folder)
-    return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
+  const misnamed = namedOtherwise(fields, folder);
+  if (misnamed !== undefined) return misnamed;
   if (sequence_batching !== undefined)
     return `${folder} batches sequences of requests, which is not done here; remove sequence_batching from its config.pbtxt to run each request by itself`;
   if (model_transaction_policy?.decoupled) return `${folder} is decoupled: it answers a request more or less than once`;
   return undefined;
+}
+
+function namedOtherwise({ name }: Fields, folder: string): string | undefined {
+  if (name === undefined || name === folder) return undefined;
+  return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
 }
 
 /** Triton puts requests together only where dynamic_batching is there. */

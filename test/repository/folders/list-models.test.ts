@@ -156,7 +156,7 @@ describe("Triton's config.pbtxt", () => {
   });
 
   test.each([
-    ['platform: "ensemble"', "m is an ensemble, which is not served here; a hook file chains models."],
+    ['platform: "ensemble"', "the ensemble m has no step; expected ensemble_scheduling"],
     [
       'backend: "python"',
       "m has the backend python, for which there is no driver; expected one of onnxruntime, tensorflow, openvino, pytorch.",
