@@ -2,6 +2,7 @@ import { Backoff } from "../async/backoff.ts";
 import { reasonText, type ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { WarmedThread } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import { type CompiledModule, compileUserModule } from "../user-module/user-module.ts";
 import type { ModelLender } from "./hook-loans.ts";
@@ -23,6 +24,8 @@ export interface HookStart {
   readonly workers: number;
   readonly lender: ModelLender;
   readonly params: InitParams;
+  /** Runs requests in a thread before it takes others. */
+  readonly warmUp: (thread: WarmedThread) => Promise<void>;
   /** Told when a thread can take requests that could not before. */
   readonly onReady: () => void;
 }
@@ -116,7 +119,8 @@ export class HookGeneration {
   /** Resolves once all threads can take requests; throws what init_hook threw. A generation that did not start is to be disposed. */
   async start(start: HookStart): Promise<void> {
     const others = Array.from({ length: start.workers - 1 }, () => this.#spawn());
-    await Promise.all([this.#parts.first, ...others].map((worker) => this.#enlist(worker, start)));
+    const enlist = (worker: HookWorker) => this.#enlist(worker, start, start.warmUp);
+    await Promise.all([this.#parts.first, ...others].map(enlist));
   }
 
   /** Lets the threads answer what they started, then run close_hook and end. */
@@ -161,9 +165,11 @@ export class HookGeneration {
     return worker;
   }
 
-  async #enlist(worker: HookWorker, start: HookStart): Promise<void> {
+  async #enlist(worker: HookWorker, start: HookStart, warmUp: HookStart["warmUp"]): Promise<void> {
     await worker.declared;
-    this.#signatures = await worker.start(start.lender, start.params);
+    const signatures = await worker.start(start.lender, start.params);
+    this.#signatures = signatures;
+    await warmUp({ signatures, run: (request) => worker.run(request) });
     if (this.#isOver) return;
     this.#ready.add(worker);
     void worker.ended.then((reason) => this.#lost(worker, start, reason));
@@ -192,8 +198,13 @@ export class HookGeneration {
 
   async #replace(start: HookStart): Promise<void> {
     const worker = this.#spawn();
+    // The hooks are known to work, and those who wait need a thread.
+    const warmUp = (thread: WarmedThread) =>
+      start.warmUp(thread).catch((err) => {
+        this.#parts.log.warn(`a hook thread was not warmed up: ${reasonText(err)}`, { err });
+      });
     try {
-      await this.#enlist(worker, start);
+      await this.#enlist(worker, start, warmUp);
       this.#startBackoff.reset();
     } catch (reason) {
       if (this.#isOver) return;

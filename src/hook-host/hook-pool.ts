@@ -36,12 +36,14 @@ export class HookPool implements PipelineRunner {
   readonly #handedOn = new WeakMap<PipelineRequest, number>();
   readonly #closing = new AbortController();
   #generation: HookGeneration;
+  #warmUp: HookStart["warmUp"] = async () => {};
   /** Resolves once no reload runs or waits. */
   #reloaded: Promise<unknown> = Promise.resolve();
 
   constructor({ generation, open, workers, lender, params }: HookPoolParts) {
     this.#open = open;
-    this.#start = { workers, lender, params, onReady: () => this.#takeNext() };
+    const warmUp: HookStart["warmUp"] = (thread) => this.#warmUp(thread);
+    this.#start = { workers, lender, params, warmUp, onReady: () => this.#takeNext() };
     this.#generation = generation;
     this.#generations.add(generation);
   }
@@ -57,6 +59,10 @@ export class HookPool implements PipelineRunner {
   /** The files that the hooks were made of. */
   get sources(): readonly string[] {
     return this.#generation.sources;
+  }
+
+  warmUpThreads(warmUp: HookStart["warmUp"]): void {
+    this.#warmUp = warmUp;
   }
 
   /** Starts all threads; throws what init_hook threw, and has then ended them. */

@@ -11,6 +11,7 @@ import type { ModelFacts } from "./model-facts.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
 import { loadHostedModel } from "./model-host.ts";
 import { createModelClient } from "./threads/model-client.ts";
+import type { ModelThread } from "./threads/model-thread-host.ts";
 import { ModelServer } from "./threads/serve-model.ts";
 import type { SharedThreads } from "./threads/shared-threads.ts";
 import type { StartModelThread } from "./threads/start-model-thread.ts";
@@ -54,6 +55,8 @@ export interface ModelHost {
   connect(onMalformed: MalformedListener): readonly MessagePort[];
   /** Calls back when an instance was replaced, with a new line to it for another thread; returns how to stop that. */
   onReconnect(listener: ReconnectListener, onMalformed: MalformedListener): () => void;
+  /** Runs requests in each thread that replaces another from now on, before it takes others; absent where there is no thread. */
+  warmUpThreads?(warmUp: (copy: ModelHandle) => Promise<void>): void;
   /** True while any instance can answer. */
   isReady(): boolean;
   /** Waits for the last predict, then frees the model and ends its threads. */
@@ -95,7 +98,9 @@ async function startThreads(source: ModelSource, options: StartModelOptions): Pr
     for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed), resend);
   };
   const sharesThread = canShareThread(source, options);
-  const parts = { data, log, onReplaced, ...(sharesThread && { start: sharedStart(options) }) };
+  let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
+  const runFirst = (thread: ModelThread) => withHandle(thread, warmUp);
+  const parts = { data, log, onReplaced, runFirst, ...(sharesThread && { start: sharedStart(options) }) };
   const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, parts));
   const { facts: own, hookArgs } = copies[0]!.thread;
   const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
@@ -112,12 +117,22 @@ async function startThreads(source: ModelSource, options: StartModelOptions): Pr
       listeners.add(entry);
       return () => listeners.delete(entry);
     },
+    warmUpThreads: (run) => {
+      warmUp = run;
+    },
     isReady: () => copies.some((copy) => copy.isAlive),
     close: async () => {
       await handle.close();
       await Promise.all(copies.map((copy) => copy.close()));
     },
   };
+}
+
+/** Lends a thread's model on a line of its own. */
+async function withHandle(thread: ModelThread, use: (copy: ModelHandle) => Promise<void>): Promise<void> {
+  const { facts, hookArgs } = thread;
+  const handle = createModelClient({ facts, hookArgs, ports: [toHostPort(thread.connect())] });
+  await use(handle).finally(() => handle.close());
 }
 
 function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelThread {

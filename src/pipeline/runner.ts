@@ -1,6 +1,9 @@
 import type { Signature } from "../signature/signature.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
 
+/** A hook thread before it takes requests. */
+export type WarmedThread = Pick<PipelineRunner, "signatures" | "run">;
+
 /** Runs requests of one pipeline, in this thread or in hook threads. */
 export interface PipelineRunner {
   readonly signatures: Readonly<Record<string, Signature>>;
@@ -10,6 +13,8 @@ export interface PipelineRunner {
   isReady(): boolean;
   /** Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the new ones fail. */
   reload?(): Promise<void>;
+  /** Runs requests in each thread that is started from now on, before it takes others, where hooks run in threads. New hooks on which they fail do not take over. */
+  warmUpThreads?(warmUp: (thread: WarmedThread) => Promise<void>): void;
   /** The files that the hooks were made of, where {@link reload} is there. */
   readonly sources?: readonly string[];
   /** Ends the hooks. The models stay; they are closed by who loaded them. */

@@ -4,6 +4,7 @@ import { ServingError } from "../errors.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import { type ModelHost, startModel } from "../model-host/start-model.ts";
+import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { MemoryShare, ModelMemory } from "../serving/model-memory.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
@@ -66,6 +67,7 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
     undo.add(() => runner.close());
     await warmUp.pipeline(runner);
     warmUp.end();
+    warmUpLater(source, options, { hosts, runner });
     const models = hosts.map(({ facts }) => facts);
     const memoryBytes = await reserved.loaded(models);
     return {
@@ -122,9 +124,10 @@ async function reserveMemory(
     release: share.release,
     loaded: async (models) => {
       const measured = stages.map(({ number }, index) => models[number - 1]?.memoryBytes ?? sizes[index] ?? 0);
-      const bytes = memoryOf(stages, measured, copies);
-      await share.loaded(bytes);
-      return bytes;
+      // The memory of other processes is not seen in this one's.
+      const isEstimate = models.every(({ memoryBytes }) => memoryBytes === undefined);
+      const runtimes = models.map(({ driver }) => driver);
+      return share.loaded(memoryOf(stages, measured, copies), isEstimate ? runtimes : undefined);
     },
   };
 }
@@ -138,10 +141,11 @@ async function startModels(
 ): Promise<ModelHost[]> {
   const hookFolder = hookFolderOf(source);
   const hosts: ModelHost[] = [];
-  for (const [index, { model }] of source.stages.entries()) {
+  for (const [index, { model, version }] of source.stages.entries()) {
     options.signal?.throwIfAborted();
     const stage = stages.find(({ number }) => number === index + 1);
-    const host = stage === undefined ? await hostStage(options.own, model ?? "") : await start(stage);
+    const host =
+      stage === undefined ? await hostStage(options.own, { model: model ?? "", version }) : await start(stage);
     undo.add(() => host.close());
     hosts.push(host);
   }
@@ -150,6 +154,23 @@ async function startModels(
   function start({ found, path, options: own, fileBytes }: SizedStage): Promise<ModelHost> {
     return startModel({ found, path, options: { ...source.options, ...own }, hookFolder, fileBytes }, options);
   }
+}
+
+/** Has threads that replace others warmed up too, when the load's own signal does not count any more. */
+function warmUpLater(
+  source: ServableSource,
+  { signal: _, ...options }: LoadOptions,
+  { hosts, runner }: { readonly hosts: readonly ModelHost[]; readonly runner: PipelineRunner },
+): void {
+  const isAlone = hosts.length === 1 && source.hooks === undefined;
+  const warm = async (run: (warmUp: WarmUp) => Promise<void>) => {
+    const warmUp = createWarmUp(source, { ...options, instances: 1, workers: 1 });
+    await run(warmUp);
+    warmUp.end();
+  };
+  for (const [stage, host] of hosts.entries())
+    host.warmUpThreads?.((copy) => warm((warmUp) => warmUp.copy(copy, stage, isAlone)));
+  runner.warmUpThreads?.((thread) => warm((warmUp) => warmUp.pipeline(thread)));
 }
 
 /** Hooks that are given as they are run in this thread alone. */

@@ -20,6 +20,7 @@ export class SupervisedModel {
   readonly #log: Logger;
   readonly #onReplaced: ReplacedListener;
   readonly #start: StartModelThread;
+  readonly #runFirst: NonNullable<SupervisedParts["runFirst"]>;
   #thread: ModelThread;
   /** Stuck threads that have not come back. */
   readonly #stuck = new Set<ModelThread>();
@@ -33,6 +34,7 @@ export class SupervisedModel {
     this.#log = parts.log;
     this.#onReplaced = parts.onReplaced;
     this.#start = parts.start ?? startModelThread;
+    this.#runFirst = parts.runFirst ?? (async () => {});
     this.#supervise(thread);
   }
 
@@ -96,6 +98,7 @@ export class SupervisedModel {
       // One that has blocked others does so no more.
       const start = resend ? this.#start : startModelThread;
       const thread = await start(this.#data, this.#log);
+      await this.#warmUp(thread);
       if (this.#closed) return await thread.close();
       this.#thread = thread;
       this.#alive = true;
@@ -107,6 +110,15 @@ export class SupervisedModel {
       setTimeout(() => void this.#replace(backoff, resend), againInMs).unref();
     }
   }
+
+  /** The model is known to run, and those who wait need the thread: it takes requests also where these fail. */
+  async #warmUp(thread: ModelThread): Promise<void> {
+    try {
+      await Promise.race([this.#runFirst(thread), thread.lost]);
+    } catch (err) {
+      this.#log.warn(`a model's new thread was not warmed up: ${reasonText(err)}`, { err });
+    }
+  }
 }
 
 /** Parts of an instance. */
@@ -116,4 +128,6 @@ export interface SupervisedParts {
   readonly onReplaced: ReplacedListener;
   /** Default: in a thread of its own. */
   readonly start?: StartModelThread;
+  /** Runs requests in a thread that replaces another, before it takes others. */
+  readonly runFirst?: (thread: ModelThread) => Promise<void>;
 }

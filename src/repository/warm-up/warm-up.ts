@@ -5,7 +5,8 @@ import { findExampleInputs } from "../../model-host/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../model-host/model-handle.ts";
 import type { ModelHost } from "../../model-host/start-model.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { PipelineRunner } from "../../pipeline/runner.ts";
+import { openPayload } from "../../pipeline/payload.ts";
+import type { WarmedThread } from "../../pipeline/runner.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../../serving/recorded-request.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { withRegularFile } from "./open-regular-file.ts";
@@ -50,8 +51,19 @@ export class WarmUp {
   }
 
   /** Runs requests of files, as clients send them, through the whole pipeline. */
-  pipeline(runner: PipelineRunner): Promise<void> {
+  pipeline(runner: WarmedThread): Promise<void> {
     return this.#untilAborted(() => this.#pipeline(runner));
+  }
+
+  /** Runs in one copy of a stage, the first is 0, what warms up its model; random values where only the whole pipeline takes the requests. */
+  copy(handle: ModelHandle, stage: number, isAlone: boolean): Promise<void> {
+    return this.#untilAborted(async () => {
+      await this.#models([handle], stage);
+      const hasFiles = this.#parts.entries.some(({ kind }) => kind === "file");
+      if (isAlone) await this.#pipeline(toRunner(handle));
+      // Its hooks, or the stage before it, may give it what these values are not.
+      else if (hasFiles) await this.#runRandom(handle, 1).catch(() => this.#signal.throwIfAborted());
+    });
   }
 
   /** Logs how long it took, where there was anything to run. */
@@ -62,18 +74,19 @@ export class WarmUp {
     log.info("model warmed up", { model, version: String(version), requests: this.#requests, ms });
   }
 
-  async #models(handles: readonly ModelHandle[]): Promise<void> {
+  /** Samples are for the first stage alone. */
+  async #models(handles: readonly ModelHandle[], first = 0): Promise<void> {
     for (const handle of handles) await this.#savedModel(handle);
     for (const entry of this.#parts.entries) {
       if (entry.kind === "random") for (const handle of handles) await this.#random(handle, entry.count);
-      if (entry.kind === "sample") {
+      if (entry.kind === "sample" && first === 0) {
         const run = () => this.#sample(handles[0], entry.inputs, entry.count);
         await this.#named(`The warm-up sample "${entry.name}"`, run);
       }
     }
   }
 
-  async #pipeline(runner: PipelineRunner): Promise<void> {
+  async #pipeline(runner: WarmedThread): Promise<void> {
     for (const entry of this.#parts.entries) {
       if (entry.kind !== "file") continue;
       const title = `The warm-up request ${entry.path}`;
@@ -97,12 +110,8 @@ export class WarmUp {
   }
 
   async #random(handle: ModelHandle, count: number): Promise<void> {
-    const signature = handle.signatures[handle.defaultSignature] ?? {};
-    const example = await findExampleInputs(handle, signature);
-    const inputs = () => createTensors(example.inputs.map((input) => [input.name, filledTensor(input)]));
-    const call = { signature: handle.defaultSignature };
     try {
-      for (let run = 0; run < count; run++) await this.#model(handle, { inputs: inputs(), ...call });
+      await this.#runRandom(handle, count);
     } catch (reason) {
       this.#signal.throwIfAborted();
       // No user has chosen these values.
@@ -113,6 +122,14 @@ export class WarmUp {
     }
   }
 
+  async #runRandom(handle: ModelHandle, count: number): Promise<void> {
+    const signature = handle.signatures[handle.defaultSignature] ?? {};
+    const example = await findExampleInputs(handle, signature);
+    const inputs = () => createTensors(example.inputs.map((input) => [input.name, filledTensor(input)]));
+    const call = { signature: handle.defaultSignature };
+    for (let run = 0; run < count; run++) await this.#model(handle, { inputs: inputs(), ...call });
+  }
+
   async #sample(handle: ModelHandle | undefined, described: readonly SampleInputs[], count: number): Promise<void> {
     if (handle === undefined) return;
     const tensors: [string, Awaited<ReturnType<typeof sampleTensor>>][] = [];
@@ -121,7 +138,7 @@ export class WarmUp {
     for (let run = 0; run < count; run++) await this.#model(handle, { inputs, signature: handle.defaultSignature });
   }
 
-  async #file(runner: PipelineRunner, body: Uint8Array, count: number): Promise<void> {
+  async #file(runner: WarmedThread, body: Uint8Array, count: number): Promise<void> {
     const { recorded, name: model, version, instances, workers } = this.#parts;
     if (recorded === undefined) throw failedPrecondition("No protocol is there that reads it.");
     const copies = Math.max(instances, workers, 1);
@@ -174,6 +191,20 @@ export class WarmUp {
   #target(signatures: RecordedFor["signatures"]): RecordedFor {
     return { model: this.#parts.name, signatures, signal: this.#signal };
   }
+}
+
+/** A model as the pipeline that it alone is. */
+function toRunner(handle: ModelHandle): WarmedThread {
+  const { signatures, defaultSignature } = handle;
+  return {
+    signatures,
+    run: async ({ info, inputs, outputs, call }) => {
+      const signature = info.signature || defaultSignature;
+      const { signal, warmUp } = call;
+      const made = await handle.predict(openPayload(inputs) as Tensors, { signature, outputs, signal, warmUp });
+      return { outputs: { kind: "tensors", tensors: made }, metadata: {} };
+    },
+  };
 }
 
 type SampleInputs = Parameters<typeof sampleTensor>[0];
