@@ -22,12 +22,17 @@ export interface ModelMemoryOptions {
   readonly isChecked: boolean;
   /** The memory that is free; undefined where that is not known. */
   readonly free?: () => Promise<FreeMemory | undefined>;
+  /** The memory of this process. */
+  readonly used?: () => number;
 }
 
 /** Memory that one model is expected to take, or takes. */
 export interface MemoryShare {
-  /** To be called once it is loaded, with what it takes now; throws `resource_exhausted` where that is more than all may have. */
-  loaded(bytes: number): Promise<void>;
+  /**
+   * To be called once it is loaded, with what it takes now; resolves with what it counts as. Throws `resource_exhausted` where that is more
+   * than all may have. With `runtimes`, `bytes` are an estimate only: see {@link ModelMemory}.
+   */
+  loaded(bytes: number, runtimes?: readonly string[]): Promise<number>;
   /** To be called once it is freed, or has failed to load. */
   release(): void;
 }
@@ -47,7 +52,16 @@ const WAIT_FOR_LOADS_MS = 60_000;
 /** Milliseconds between two looks for room while one waits. */
 const LOOK_MS = 20;
 
-/** Keeps what is loaded below a limit, by unloading what has not been used for longest, and never what is in use. */
+/** A measured size counts up to so many times the estimate: requests and other work take memory meanwhile. */
+const MAX_FACTOR = 4;
+/** Smaller models are lost in what the process takes and gives back at any time. */
+const MIN_MEASURED_BYTES = 32 * 1024 * 1024;
+
+/**
+ * Keeps what is loaded below a limit, by unloading what has not been used for longest, and never what is in use. Where a size is an estimate
+ * it is compared with what the process takes more after the load than before, if nothing else was loaded meanwhile and the runtime was
+ * there before; the greater one counts.
+ */
 export class ModelMemory {
   readonly #options: ModelMemoryOptions;
   readonly #maxBytes: number;
@@ -57,6 +71,10 @@ export class ModelMemory {
   #bytes = 0;
   /** Loads under way, and what they take together. */
   readonly #loading = { count: 0, bytes: 0 };
+  /** Number of loads that have begun. */
+  #begun = 0;
+  /** Names of the runtimes that have loaded something. */
+  readonly #runtimes = new Set<string>();
   /** End of the last load, on the clock of performance.now(). */
   #lastLoaded = 0;
 
@@ -118,7 +136,21 @@ export class ModelMemory {
     return true;
   }
 
+  /** Begins to measure a load; returns the size by an estimate and by what was measured. */
+  #measure(): (estimate: number, runtimes: readonly string[]) => number {
+    const { used = ofThisProcess } = this.#options;
+    const number = ++this.#begun;
+    const before = this.#loading.count === 0 ? used() : undefined;
+    return (estimate, runtimes) => {
+      const isFirst = runtimes.some((name) => !this.#runtimes.has(name));
+      for (const name of runtimes) this.#runtimes.add(name);
+      if (before === undefined || number !== this.#begun || isFirst || estimate < MIN_MEASURED_BYTES) return estimate;
+      return Math.max(estimate, Math.min(used() - before, MAX_FACTOR * estimate));
+    };
+  }
+
   #take(what: string, bytes: number): MemoryShare {
+    const measured = this.#measure();
     this.#bytes += bytes;
     this.#loading.count++;
     this.#loading.bytes += bytes;
@@ -135,12 +167,14 @@ export class ModelMemory {
       held = to;
     };
     return {
-      loaded: async (now) => {
+      loaded: async (size, runtimes) => {
+        const now = runtimes === undefined ? size : measured(size, runtimes);
         endLoading();
         resize(now);
         if (now > this.#maxBytes) throw tooLarge(what, now, this.#maxBytes);
         this.#measured.set(what, now);
         if (this.#bytes > this.#maxBytes) await this.#makeRoom(0);
+        return now;
       },
       release: () => {
         endLoading();
@@ -148,6 +182,10 @@ export class ModelMemory {
       },
     };
   }
+}
+
+function ofThisProcess(): number {
+  return process.memoryUsage.rss();
 }
 
 function tooLarge(what: string, bytes: number, maxBytes: number): ServingError {

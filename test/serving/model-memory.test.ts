@@ -111,3 +111,33 @@ describe("a model that is to be loaded", () => {
     await shares[2];
   });
 });
+
+describe("the size of a model that is an estimate", () => {
+  /** A memory of a process that takes so many megabytes at each look. */
+  function measuring(...megabytes: number[]) {
+    const used = () => (megabytes.shift() ?? 0) * MB;
+    return new ModelMemory({ maxBytes: 10_000 * MB, isChecked: false, used });
+  }
+  const load = async (memory: ModelMemory, estimate: number, runtime = "onnx") => {
+    const share = await memory.reserve(needs(estimate));
+    return (await share.loaded(estimate * MB, [runtime])) / MB;
+  };
+
+  it("is what the process took more, once its runtime is there, within bounds", async () => {
+    const memory = measuring(100, 200, 300, 310, 330, 400, 9000);
+    // The library is loaded with the first one.
+    expect(await load(memory, 40)).toBe(40);
+    expect(await load(memory, 40)).toBe(100);
+    expect(await load(memory, 40)).toBe(40);
+    expect(await load(memory, 40)).toBe(160);
+  });
+
+  it("stays so for small models, and while others load", async () => {
+    const memory = measuring(100, 200, 300, 400, 500, 600, 700);
+    await load(memory, 40);
+    expect(await load(memory, 20)).toBe(20);
+    const first = await memory.reserve(needs(40));
+    const second = await memory.reserve(needs(50));
+    expect([await first.loaded(40 * MB, ["onnx"]), await second.loaded(50 * MB, ["onnx"])]).toEqual([40 * MB, 50 * MB]);
+  });
+});
