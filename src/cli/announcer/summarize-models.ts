@@ -1,14 +1,24 @@
+import type { Server } from "../../server/server.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 import { defaultSignatureName } from "../../signature/signature.ts";
 import type { ModelSummary } from "./model-table.ts";
 
-/** Every version of every model of a service, as it is now. */
-export async function summarizeModels(service: InferenceService): Promise<readonly ModelSummary[]> {
-  return Promise.all(service.index().map((state) => summarize(service, state)));
+/** Every version of every model of a server, as it is now. Unlike clients, those who started it are told of paths. */
+export async function summarizeModels(server: Pick<Server, "service" | "models">): Promise<readonly ModelSummary[]> {
+  const { service } = server;
+  const errors = new Map(server.models().map(({ name, version, error }) => [`${name}/${version}`, error?.message]));
+  return Promise.all(
+    service.index().map((status) => {
+      const problem = status.isReady
+        ? ""
+        : (errors.get(`${status.model}/${status.version}`) ?? status.unavailableReason);
+      return summarize(service, status, problem);
+    }),
+  );
 }
 
-async function summarize(service: InferenceService, status: ServableState): Promise<ModelSummary> {
-  const { model: name, version, state, unavailableReason: problem } = status;
+async function summarize(service: InferenceService, status: ServableState, problem: string): Promise<ModelSummary> {
+  const { model: name, version, state } = status;
   const known = { name, version: String(version), state, problem };
   const nothing = { ...known, drivers: [], inputs: undefined, outputs: undefined };
   if (state !== "AVAILABLE") return nothing;

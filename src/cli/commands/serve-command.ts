@@ -100,7 +100,7 @@ type ServedFacts = Pick<ReadyFacts, "name" | "stages" | "models">;
 /** The stages of one pipeline, or the named models; of those, the name of the first that answers. */
 async function servedFacts(server: Server, sources: ModelSources | undefined, name: string): Promise<ServedFacts> {
   if (sources === undefined) return { name, stages: server.stages };
-  const models = await summarizeModels(server.service);
+  const models = await summarizeModels(server);
   const first = models.find(({ problem }) => problem === "");
   return { stages: [], models, ...(first && { name: first.name }) };
 }

@@ -15,19 +15,24 @@ export function fromEnvironment(name: SettingName, setting: Setting, env: Enviro
   return undefined;
 }
 
+const PREFIX = "KSERVING_";
+
+function endingOf(name: string): string {
+  return name.slice(PREFIX.length);
+}
+
 /** A warning for each `KSERVING_` variable that looks like a misspelt setting. */
 export function misspeltVariables(env: Environment): string[] {
   const known = (Object.keys(SETTINGS) as SettingName[]).map(envOf);
+  // What all of them begin with would make far names near.
+  const endings = known.map(endingOf);
   return Object.keys(env).flatMap((name) => {
-    if (
-      !name.startsWith("KSERVING_") ||
-      known.includes(name) ||
-      SERVICE_LINK_NAME.test(name) ||
-      RUNTIME_NAME.test(name)
-    )
+    if (!name.startsWith(PREFIX) || known.includes(name) || SERVICE_LINK_NAME.test(name) || RUNTIME_NAME.test(name))
       return [];
-    const meant = nearest(name, known);
-    return meant === undefined ? [] : [`The environment variable ${name} is not a setting. Did you mean ${meant}?`];
+    const meant = nearest(endingOf(name), endings);
+    return meant === undefined
+      ? []
+      : [`The environment variable ${name} is not a setting. Did you mean ${PREFIX}${meant}?`];
   });
 }
 

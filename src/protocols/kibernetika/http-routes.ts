@@ -1,10 +1,11 @@
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { CreateHttpProtocol, HttpAnswer } from "../../proxy/http-route.ts";
 import type { CallOptions, InferenceService, InferResponse } from "../../serving/inference-service.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
+import { servedNames } from "../../serving/served-names.ts";
 import { assertOutputs } from "../../signature/assert-outputs.ts";
 import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toKibernetikaAnswerJob } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
@@ -89,8 +90,10 @@ function unsupportedType(mediaType: string): HttpError {
 
 /** The original's clients send any name to a server of one model, or to one whose models are not known here; among several the name counts. */
 function modelOf(service: InferenceService, name: string): string {
-  if (name === "") return "";
   const served = new Set(service.index().map(({ model }) => model));
+  if (name === "" && served.size > 1)
+    throw invalidArgument(`The path names no model; expected /predict/MODEL.${servedNames("", served)}`);
+  if (name === "") return "";
   return served.size > 1 || served.has(name) ? name : "";
 }
 

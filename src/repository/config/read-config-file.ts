@@ -1,5 +1,11 @@
 import { dirname, resolve } from "node:path";
-import { type ConfigEntry, type ConfigMap, type ConfigNode, configError } from "../../codecs/config/config-node.ts";
+import {
+  type ConfigEntry,
+  type ConfigMap,
+  type ConfigNode,
+  configError,
+  type Place,
+} from "../../codecs/config/config-node.ts";
 import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
 import { parseYaml } from "../../codecs/config/parse-yaml.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
@@ -34,16 +40,29 @@ export async function readConfigFile(path: string, settingNames: readonly string
   const text = await readConfigText(path);
   const findings = new Findings();
   const source = { findings, folder: dirname(resolve(path)) };
+  const node = isTextFormat(text) ? parseTextFormat(text, path) : parseYaml(text, path);
+  const start = { file: path, line: 1, column: 1 };
   const read = isTextFormat(text)
-    ? readTextFormat(parseTextFormat(text, path), source)
-    : readTree(parseYaml(text, path), { path, settingNames }, source);
-  const seen = new Set<string>();
+    ? readTextFormat(node as ConfigMap, source)
+    : readTree(node, { start, settingNames }, source);
+  const seen = new Map<string, number>();
   for (const { name } of read.models ?? []) {
-    if (seen.has(name)) findings.error({ file: path, line: 1, column: 1 }, duplicateText(name));
-    seen.add(name);
+    const earlier = seen.get(name) ?? 0;
+    if (earlier > 0) findings.error(placesOf(name, node)[earlier] ?? start, duplicateText(name));
+    seen.set(name, earlier + 1);
   }
   findings.assertNone();
   return { models: [], settings: [], ...read, warnings: findings.warnings };
+}
+
+/** The places where a model is called so, whatever the format. */
+function placesOf(name: string, node: ConfigNode | undefined): readonly Place[] {
+  if (node === undefined || node.kind === "scalar") return [];
+  if (node.kind === "list") return node.items.flatMap((item) => placesOf(name, item));
+  return node.entries.flatMap(({ key, value }) => {
+    const isIt = key === "name" && value.kind === "scalar" && value.text === name;
+    return isIt ? [value.place] : placesOf(name, value);
+  });
 }
 
 /** In TensorFlow Serving's words, which its users know. */
@@ -69,12 +88,12 @@ function readTextFormat(node: ConfigMap, source: ConfigSource): Read {
 }
 
 interface Wanted {
-  readonly path: string;
+  /** Place of what an empty file lacks. */
+  readonly start: Place;
   readonly settingNames: readonly string[];
 }
 
-function readTree(node: ConfigNode | undefined, { path, settingNames }: Wanted, source: ConfigSource): Read {
-  const start = { file: path, line: 1, column: 1 };
+function readTree(node: ConfigNode | undefined, { start, settingNames }: Wanted, source: ConfigSource): Read {
   if (node === undefined) throw configError(start, "The file is empty; expected models: with at least one model.");
   if (node.kind !== "map")
     throw configError(node.place, `The file holds no keys; expected models: with at least one model.`);

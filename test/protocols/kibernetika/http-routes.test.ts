@@ -52,7 +52,7 @@ describe("POST /predict", () => {
     ]);
     expect(await errorOf(post(`${httpUrl}/predict`, BODY))).toEqual([
       400,
-      "ModelSpec has no name specified. This server has a, b c.",
+      "The path names no model; expected /predict/MODEL. This server has a, b c.",
     ]);
   });
 

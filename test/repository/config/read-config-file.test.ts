@@ -117,8 +117,8 @@ models:
     ],
     [
       "two models of one name",
-      "models: [{ name: a, path: x }, { name: a, path: y }]",
-      "Illegal to list model a multiple times",
+      "models:\n  - { name: a, path: x }\n  - { name: b, path: x }\n  - { path: y, name: a }\n  - { name: a, path: z }",
+      "config:4:22: Illegal to list model a multiple times in config list; expected each name once.\nconfig:5:13: Illegal",
     ],
     [
       "a policy that is none",
