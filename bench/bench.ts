@@ -18,8 +18,8 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     run: async (args) => (await import("./kserve.ts")).runKserve(args),
   },
   reload: {
-    what: "a model loaded and unloaded 1000 times (--cycles N), and requests while its versions change",
-    run: async (args) => (await import("./reload.ts")).runReload(args),
+    what: "500 models, versions that are renamed and switched under load, a model loaded 1000 times (--cycles N); --only TEXT",
+    run: async (args) => (await import("./reload/reload.ts")).runReload(args),
   },
   python: {
     what: "the pytorch driver beside the same forward in Python (PYTHON names the interpreter); --quick for 5 rounds",
