@@ -12,7 +12,7 @@ export type FramedMessage = readonly Uint8Array[];
 /** A message made of parts. With `lends`, large values stay where they are, and must not change until they are sent. */
 export function frameParts(parts: readonly WirePart[], lends: boolean): FramedMessage {
   const pieces = encodePieces(parts, { lead: PREFIX_BYTES, lends });
-  writePrefix(pieces[0], bytesOf(pieces) - PREFIX_BYTES);
+  writePrefix(pieces[0], framedBytes(pieces) - PREFIX_BYTES);
   return pieces;
 }
 
@@ -32,7 +32,7 @@ export function frameBytes(message: Uint8Array): FramedMessage {
 /** A message that is compressed already. */
 export function frameCompressed(pieces: readonly Uint8Array[]): FramedMessage {
   const prefix = Buffer.allocUnsafe(PREFIX_BYTES);
-  writePrefix(prefix, bytesOf(pieces));
+  writePrefix(prefix, framedBytes(pieces));
   prefix[0] = 1;
   return [prefix, ...pieces];
 }
@@ -51,7 +51,8 @@ function writePrefix(framed: Buffer, bytes: number): void {
   framed.writeUInt32BE(bytes, 1);
 }
 
-function bytesOf(pieces: readonly Uint8Array[]): number {
+/** Bytes of a message with its prefix. */
+export function framedBytes(pieces: FramedMessage): number {
   let bytes = 0;
   for (const { length } of pieces) bytes += length;
   return bytes;

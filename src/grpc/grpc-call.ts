@@ -14,8 +14,10 @@ import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { readCallHeaders } from "./call-headers.ts";
+import { tellOver } from "./call-record.ts";
 import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
 import type { CallInfo } from "./grpc-route.ts";
 import type { MessageClock } from "./message-clock.ts";
@@ -41,6 +43,8 @@ export interface CallContext {
   /** Cuts the clients that do not take their answers. */
   readonly sends: SendWatch;
   readonly policy: AccessPolicy;
+  /** Is told of each call that is over. */
+  readonly observer: RequestObserver;
   readonly log: Logger;
 }
 
@@ -63,6 +67,7 @@ export abstract class GrpcCall extends ListMember {
   protected path = "";
   readonly #session: Http2Session | undefined;
   #headers: IncomingHttpHeaders = {};
+  #record: RequestRecord | undefined;
   #deadline: number | undefined;
   /** The status that follows the last message; undefined = OK. */
   #failure: GrpcStatus | undefined;
@@ -84,6 +89,7 @@ export abstract class GrpcCall extends ListMember {
   /** Runs the call to its end; never throws. */
   async run(headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
     this.#headers = headers;
+    this.#record = record;
     let timer: NodeJS.Timeout | undefined;
     this.path = headers[":path"] ?? "";
     try {
@@ -169,6 +175,8 @@ export abstract class GrpcCall extends ListMember {
     if (this.stream.rstCode !== constants.NGHTTP2_NO_ERROR) countReset(this.#session);
     if (this.holdsAnswer) this.memory.release();
     if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
+    const [record, { observer }] = [this.#record, this.context];
+    if (record !== undefined) tellOver(this.stream, this.#headers, { record, observer });
   }
 
   /** Ends the call when its deadline passes. */

@@ -1,7 +1,7 @@
 import type { CallKind } from "../access/caller.ts";
 import type { CancelSource } from "../async/cancel-source.ts";
-import type { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../serving/inference-service.ts";
 import type { FramedMessage } from "./framed-message.ts";
@@ -71,8 +71,8 @@ export interface GrpcProtocolOptions {
   readonly tensorContent: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. */
   readonly requireModelSpec: boolean;
-  /** Has a line for each message of a stream. */
-  readonly access: AccessLog;
+  /** Is told of each message of a stream. */
+  readonly observer: RequestObserver;
   readonly log: Logger;
 }
 

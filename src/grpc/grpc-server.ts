@@ -12,9 +12,12 @@ import { listen } from "../net/listen.ts";
 import { hasReceivePlace } from "../net/receive-into.ts";
 import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
+import { RequestObserver } from "../observability/request-observer.ts";
+import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { httpRefusal } from "./call-headers.ts";
-import { openRecord } from "./call-record.ts";
+import { openRecord, tellOver } from "./call-record.ts";
 import { ConnectionWatch } from "./connection-watch.ts";
 import type { CallContext, GrpcCall } from "./grpc-call.ts";
 import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.ts";
@@ -31,7 +34,7 @@ export interface GrpcServerOptions {
   readonly host: string;
   /** 0 picks a free one; `shared` = it does not listen, connections come by {@link GrpcServer.accept}. */
   readonly port: number | "shared";
-  readonly protocols: readonly { readonly grpc?: CreateGrpcProtocol }[];
+  readonly protocols: readonly { readonly name: string; readonly grpc?: CreateGrpcProtocol }[];
   /** Size of the largest message, and the memory that one request's tensors may take, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** Counts what all requests hold together, shared with other transports. Default: a new one, of twice the largest message. */
@@ -50,6 +53,8 @@ export interface GrpcServerOptions {
   readonly policy?: AccessPolicy;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
+  /** Counts the calls. Default: nobody does. */
+  readonly metrics?: RequestMetrics | undefined;
   readonly log: Logger;
 }
 
@@ -75,8 +80,7 @@ const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting do
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
   const { host, log, tensorContent = false, requireModelSpec = false } = options;
   const context = toCallContext(options);
-  const access = new AccessLog(log, options.accessLog === true);
-  const { maxMessageBytes } = context;
+  const { maxMessageBytes, observer } = context;
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
   const server = createHttp2Server();
@@ -86,13 +90,14 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
     new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS),
   );
   if (options.port !== "shared") await listen(server, host, options.port);
-  const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, access, log };
-  const protocols = options.protocols.flatMap(({ grpc }) =>
-    grpc === undefined ? [] : [grpc(service, protocolOptions)],
+  const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, log };
+  const protocols = options.protocols.flatMap(({ name, grpc }) =>
+    grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
   );
   const routes: GrpcRoutes = Object.assign(Object.create(null), ...protocols.map((protocol) => protocol.routes));
+  const names = nameRoutes(protocols);
   const openCalls = new MemberList<GrpcCall>();
-  server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, context, access, openCalls }));
+  server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, names, context, openCalls }));
   const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
   let closed: Promise<void> | undefined;
   return {
@@ -112,26 +117,34 @@ function toCallContext(options: GrpcServerOptions): CallContext {
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const clock = new MessageClock(messageTimeoutMs);
   const sends = new SendWatch(sendTimeoutMs);
-  return { maxMessageBytes, memory, messageTimeoutMs, clock, sends, pool: new MessagePool(), policy, log };
+  const observer = new RequestObserver(new AccessLog(log, options.accessLog === true), options.metrics);
+  return { maxMessageBytes, memory, messageTimeoutMs, clock, sends, pool: new MessagePool(), policy, observer, log };
 }
+
+type NamedProtocol = GrpcProtocol & { readonly name: string };
 
 interface Answering {
   readonly routes: GrpcRoutes;
+  /** Their names for metrics, by path. */
+  readonly names: ReadonlyMap<string, RouteName>;
   readonly context: CallContext;
-  readonly access: AccessLog;
   readonly openCalls: MemberList<GrpcCall>;
 }
 
 function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answering: Answering): void {
-  const record = openRecord(stream, headers, answering.access);
+  const { observer } = answering.context;
+  const record = openRecord(headers, observer);
+  const path = headers[":path"] ?? "";
+  record.route = answering.names.get(path);
   const status = httpRefusal(headers);
   if (status !== undefined) {
     stream.on("error", ignore);
+    stream.on("close", () => tellOver(stream, headers, { record, observer }));
     stream.respond({ ":status": status }, { endStream: true });
     stream.resume();
     return;
   }
-  const call = openCall(stream, headers[":path"] ?? "", answering);
+  const call = openCall(stream, path, answering);
   const { openCalls } = answering;
   openCalls.add(call);
   void call.run(headers, record).then(() => openCalls.delete(call));
@@ -142,6 +155,13 @@ function openCall(stream: ServerHttp2Stream, path: string, { routes, context }: 
   if (route === undefined)
     return new StreamCall(stream, context, { kind: "inference", stream: () => refuseMethod(path) });
   return "stream" in route ? new StreamCall(stream, context, route) : new UnaryCall(stream, context, route);
+}
+
+function nameRoutes(protocols: readonly NamedProtocol[]): ReadonlyMap<string, RouteName> {
+  const named = protocols.flatMap(({ name: protocol, routes }) =>
+    Object.keys(routes).map((method): [string, RouteName] => [method, { protocol, method }]),
+  );
+  return new Map(named);
 }
 
 async function refuseMethod(path: string): Promise<never> {

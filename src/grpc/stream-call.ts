@@ -1,7 +1,8 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
-import type { FramedMessage } from "./framed-message.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
+import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { type CallContext, GrpcCall } from "./grpc-call.ts";
 import type { CallInfo, StreamRoute } from "./grpc-route.ts";
 import { type CallEncoding, compressMessage } from "./message-encoding.ts";
@@ -18,6 +19,7 @@ export class StreamCall extends GrpcCall {
   readonly #writer: SliceWriter;
   /** Resolves once the messages before have left: their slices must not mix. */
   #lastWrite: Promise<void> = Promise.resolve();
+  #record: RequestRecord | undefined;
   #encoding: CallEncoding = { request: undefined, response: undefined };
 
   constructor(stream: ServerHttp2Stream, context: CallContext, route: StreamRoute) {
@@ -29,6 +31,7 @@ export class StreamCall extends GrpcCall {
 
   protected async answer(info: CallInfo, encoding: CallEncoding): Promise<void> {
     this.#encoding = encoding;
+    this.#record = info.record;
     const { maxMessageBytes, messageTimeoutMs, clock } = this.context;
     const { maxBytes = maxMessageBytes } = this.#route;
     const limits = { maxBytes, memory: this.memory, messageTimeoutMs, clock, compression: encoding.request };
@@ -57,6 +60,7 @@ export class StreamCall extends GrpcCall {
   async #send(framed: FramedMessage): Promise<void> {
     if (this.isOver) return;
     if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
+    this.#record?.wrote(framedBytes(framed));
     await this.#turn(() => this.#writer.write(framed));
   }
 

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
-import type { FramedMessage } from "./framed-message.ts";
+import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { type CallContext, GrpcCall } from "./grpc-call.ts";
 import type { CallInfo, UnaryRoute } from "./grpc-route.ts";
 import { Timed } from "./message-clock.ts";
@@ -40,6 +40,7 @@ export class UnaryCall extends GrpcCall {
     this.holdsAnswer = true;
     this.startAnswer(metadata, encoding);
     this.markEnded();
+    info.record.wrote(framedBytes(framed));
     writeLast(this.stream, framed, this.guard);
     // Not before the whole answer is sent, which may be made of the message's own bytes.
     if (isRecycled) this.stream.once("finish", () => reader.recycle());

@@ -13,20 +13,26 @@ const SMALL_SHARE = 1 / 8;
  * too. One request alone is always let in.
  */
 export class MemoryBudget {
-  readonly #maxBytes: number;
+  /** Bytes that may be held. */
+  readonly maxBytes: number;
   /** Largest request, in bytes, that may use the part kept free for small ones. */
   readonly #smallBytes: number;
   #heldBytes = 0;
 
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+    this.maxBytes = maxBytes;
     imageMemory.limitBytes = maxBytes;
     this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
   }
 
+  /** Bytes that are held now. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   /** True where half of the bytes are held. */
   get isHalfFull(): boolean {
-    return this.#heldBytes >= this.#maxBytes / 2;
+    return this.#heldBytes >= this.maxBytes / 2;
   }
 
   /** The share of a new request, which holds nothing yet. */
@@ -40,11 +46,11 @@ export class MemoryBudget {
     if (isAlone) return;
     const totalBytes = ownBytes + bytes;
     const heldBytes = this.#heldBytes + (totalBytes <= SMALL_BYTES ? 0 : imageMemory.heldBytes);
-    const limitBytes = totalBytes <= this.#smallBytes ? this.#maxBytes * (1 + SMALL_SHARE) : this.#maxBytes;
+    const limitBytes = totalBytes <= this.#smallBytes ? this.maxBytes * (1 + SMALL_SHARE) : this.maxBytes;
     if (heldBytes + bytes <= limitBytes) return;
     throw new ServingError(
       "unavailable",
-      `The requests under way hold ${heldBytes} bytes (--max-queue-bytes ${this.#maxBytes}); try again later.`,
+      `The requests under way hold ${heldBytes} bytes (--max-queue-bytes ${this.maxBytes}); try again later.`,
     );
   }
 

@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../errors.ts";
 import { loggedId, requestIdOf } from "./request-id.ts";
+import type { RouteName } from "./route-name.ts";
 
 /** Characters of a model's name that are logged; clients choose them. */
 const MAX_NAME = 200;
@@ -27,10 +28,13 @@ export class RequestRecord {
   messages: number | undefined;
   /** Code of the error; undefined = it did not fail, or not yet. */
   failedWith: ErrorCode | undefined;
+  /** The route that answers; undefined = none does, or it is not known yet. */
+  route: RouteName | undefined;
   requestBytes = 0;
   responseBytes = 0;
   readonly #metadata: Readonly<Record<string, unknown>>;
   #id: string | undefined;
+  #isServedHere = false;
   #isTimed = false;
   #startedAt = 0;
   #receivedAt = 0;
@@ -70,10 +74,20 @@ export class RequestRecord {
     if (this.#isTimed) this.#receivedAt = performance.now();
   }
 
-  /** Notes that models or hooks may begin, and which version of which model that is. */
-  beginInference(model: string, version: bigint | undefined): void {
+  /** True where a version of this server has been asked, so that `model` and `version` are its own and not a client's words. */
+  get isServedHere(): boolean {
+    return this.#isServedHere;
+  }
+
+  /** Notes the version of this server that is to answer. */
+  servedBy(model: string, version: bigint): void {
     this.model = model;
     this.version = version;
+    this.#isServedHere = true;
+  }
+
+  /** Notes that models or hooks may begin. */
+  beginInference(): void {
     if (this.#isTimed) this.#inferredFrom = performance.now();
   }
 
@@ -88,14 +102,35 @@ export class RequestRecord {
     if (this.#isTimed) this.#writtenAt = performance.now();
   }
 
+  /** As in {@link RequestTimes}, not rounded; undefined where it was not reached. */
+  get deserializationMs(): number | undefined {
+    return this.#inferredFrom > 0 ? this.#inferredFrom - (this.#receivedAt || this.#startedAt) : undefined;
+  }
+
+  /** As in {@link RequestTimes}, not rounded; undefined where it was not reached. */
+  get inferenceMs(): number | undefined {
+    return this.#inferredUntil > 0 ? this.#inferredUntil - this.#inferredFrom : undefined;
+  }
+
+  /** As in {@link RequestTimes}, not rounded; undefined where it was not reached. */
+  get serializationMs(): number | undefined {
+    const until = this.#inferredUntil;
+    return until > 0 && this.#writtenAt > until ? this.#writtenAt - until : undefined;
+  }
+
+  /** Time until now, not rounded. */
+  get totalMs(): number {
+    return performance.now() - this.#startedAt;
+  }
+
   /** Time of each part until now, rounded to microseconds. */
   times(): RequestTimes {
-    const [received, from, until] = [this.#receivedAt || this.#startedAt, this.#inferredFrom, this.#inferredUntil];
+    const { deserializationMs, inferenceMs, serializationMs, totalMs } = this;
     return {
-      ...(from > 0 && { deserializationMs: round(from - received) }),
-      ...(until > 0 && { inferenceMs: round(until - from) }),
-      ...(until > 0 && this.#writtenAt > until && { serializationMs: round(this.#writtenAt - until) }),
-      totalMs: round(performance.now() - this.#startedAt),
+      ...(deserializationMs !== undefined && { deserializationMs: round(deserializationMs) }),
+      ...(inferenceMs !== undefined && { inferenceMs: round(inferenceMs) }),
+      ...(serializationMs !== undefined && { serializationMs: round(serializationMs) }),
+      totalMs: round(totalMs),
     };
   }
 

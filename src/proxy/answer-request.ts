@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller, CallKind } from "../access/caller.ts";
+import type { RouteName } from "../observability/route-name.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
@@ -14,24 +15,29 @@ export interface RequestPair {
 /** The handler of a request, and its kind, which decides who may send it. */
 export interface ChosenRoute {
   readonly kind: CallKind;
+  /** Absent = the URL is no route's. */
+  readonly name?: RouteName;
   readonly answer: RouteHandler;
 }
 
 /** Answers a request, whatever its handler does; never throws. */
 export async function answerRequest(
-  { kind, answer }: ChosenRoute,
+  { kind, name, answer }: ChosenRoute,
   pair: RequestPair,
   dependencies: HttpDependencies,
 ): Promise<void> {
   const { request, response } = pair;
   const { log, policy } = dependencies;
   const exchange = new HttpExchange(request, response, dependencies);
+  exchange.record.route = name;
   try {
     policy.check(kind, callerOf(request));
     const made = await answer(exchange);
-    exchange.holdAnswer(answerBytes(made));
+    const bytes = answerBytes(made);
+    exchange.holdAnswer(bytes);
     exchange.beginSending();
     sendAnswer(response, made, log);
+    exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
   } catch (reason) {
     sendError(reason, { request, response, log });
   } finally {

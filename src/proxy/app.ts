@@ -3,11 +3,17 @@ import { answerRequest } from "./answer-request.ts";
 import { answerUnrouted, type Place } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
 import { createErrorMiddleware, HttpError } from "./http-errors.ts";
-import type { HttpDependencies, HttpProtocol, HttpRoute } from "./http-route.ts";
+import {
+  type HttpDependencies,
+  type HttpProtocol,
+  type HttpRoute,
+  type NamedHttpProtocol,
+  nameRoute,
+} from "./http-route.ts";
 import { listRoutes } from "./list-routes.ts";
 
 /** Everything but inference as an Express application, which does not listen: its routes are those of the protocols. */
-export function createApp(protocols: readonly HttpProtocol[], dependencies: HttpDependencies): Express {
+export function createApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -19,7 +25,7 @@ export function createApp(protocols: readonly HttpProtocol[], dependencies: Http
   return app;
 }
 
-function mount(app: Express, protocol: HttpProtocol, dependencies: HttpDependencies): void {
+function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDependencies): void {
   const { inference, routes = [], prefix } = protocol;
   for (const { path } of inference) {
     app.all(path, unrouted({ protocol, routes: [{ method: "POST", kind: "inference" }] }, dependencies));
@@ -27,18 +33,23 @@ function mount(app: Express, protocol: HttpProtocol, dependencies: HttpDependenc
   for (const path of new Set(routes.map((route) => route.path))) {
     const own = routes.filter((route) => route.path === path);
     const place = app.route(path);
-    for (const route of own) place[route.method === "GET" ? "get" : "post"](routed(route, dependencies));
+    for (const route of own) place[route.method === "GET" ? "get" : "post"](routed(route, protocol.name, dependencies));
     place.all(unrouted({ protocol, routes: own }, dependencies));
   }
   if (prefix !== undefined) app.all(prefix, unrouted({ protocol, routes: [] }, dependencies));
 }
 
 /** Express gives a GET route HEAD too. */
-function routed({ kind, answer }: HttpRoute, dependencies: HttpDependencies): RequestHandler<Record<string, string>> {
+function routed(
+  { kind, method, path, answer }: HttpRoute,
+  protocol: string,
+  dependencies: HttpDependencies,
+): RequestHandler<Record<string, string>> {
+  const name = nameRoute(protocol, method, path);
   return (request, response) => {
     const pair = { request, response };
     if (kind !== "control") permitOrigin(pair, dependencies.policy);
-    void answerRequest({ kind, answer: (exchange) => answer(exchange, request.params) }, pair, dependencies);
+    void answerRequest({ kind, name, answer: (exchange) => answer(exchange, request.params) }, pair, dependencies);
   };
 }
 

@@ -45,12 +45,14 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   const { status, message, headers } = error instanceof HttpError ? error : toHttpError(error);
   const { method, url: path = "" } = request;
   const code = error instanceof HttpError ? undefined : error.code;
-  logFailure({ reason, code, record: RecordedRequest.recordOf(request), path, fields: { method, status } }, log);
+  const record = RecordedRequest.recordOf(request);
+  logFailure({ reason, code, record, path, fields: { method, status } }, log);
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
   const body = errorBody(message);
+  record.wrote(body.length);
   response.writeHead(status, {
     ...headers,
     "content-type": "application/json",

@@ -3,6 +3,8 @@ import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
+import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
@@ -15,6 +17,8 @@ export interface HttpDependencies {
   readonly memory: MemoryBudget;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
+  /** Counts and times of the requests of all transports. */
+  readonly metrics: RequestMetrics;
   readonly log: Logger;
 }
 
@@ -30,6 +34,16 @@ export interface HttpProtocol {
   readonly refuse?: (request: IncomingMessage, methods: readonly string[]) => Error;
   /** Answers OPTIONS where it is not a browser's preflight of a permitted origin. Default: 204 with the methods. */
   readonly answerOptions?: RouteHandler;
+}
+
+/** A protocol's part over HTTP with the protocol's name. */
+export interface NamedHttpProtocol extends HttpProtocol {
+  readonly name: string;
+}
+
+/** The name of a route for metrics: its path without Express' escapes. */
+export function nameRoute(protocol: string, method: string, path: string): RouteName {
+  return { protocol, method: `${method} ${path.replaceAll("\\", "")}` };
 }
 
 /** A route that runs models. It is answered before Express, which costs several times what a small request takes. */

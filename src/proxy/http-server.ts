@@ -9,12 +9,14 @@ import { toAuthority } from "../net/authority.ts";
 import { listen } from "../net/listen.ts";
 import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
+import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
+import { RequestObserver } from "../observability/request-observer.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
-import { logRequests, RecordedRequest } from "./recorded-request.ts";
+import { observeRequests, RecordedRequest } from "./recorded-request.ts";
 import { refuseGarbage } from "./refuse-garbage.ts";
 import { createRequestListener } from "./request-listener.ts";
 import { requestRefusal } from "./request-refusal.ts";
@@ -25,7 +27,7 @@ export interface HttpServerOptions {
   /** 0 picks a free one; `shared` = it does not listen, connections come by {@link HttpServer.accept}. */
   readonly port: number | "shared";
   /** The first one that knows a URL answers it. */
-  readonly protocols: readonly { readonly http?: CreateHttpProtocol }[];
+  readonly protocols: readonly { readonly name: string; readonly http?: CreateHttpProtocol }[];
   /** The largest body taken, after inflation. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /**
@@ -41,6 +43,8 @@ export interface HttpServerOptions {
   readonly policy?: AccessPolicy;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
+  /** Counts the requests, shared with other transports. Default: new ones. */
+  readonly metrics?: RequestMetrics;
   readonly log: Logger;
 }
 
@@ -59,15 +63,17 @@ export interface HttpServer {
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
   const { host, log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const dependencies = toDependencies(service, options);
-  const protocols = options.protocols.flatMap(({ http }) => (http === undefined ? [] : [http(dependencies)]));
+  const protocols = options.protocols.flatMap(({ name, http }) =>
+    http === undefined ? [] : [{ name, ...http(dependencies) }],
+  );
   const exchanges = new OpenExchanges();
   const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
-  const access = new AccessLog(log, options.accessLog === true);
+  const observer = new RequestObserver(new AccessLog(log, options.accessLog === true), dependencies.metrics);
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
   answerRequests(server, exchanges, { dependencies, listener: createRequestListener(protocols, dependencies) });
-  logRequests(server, access);
-  refuseGarbage(server, access);
+  observeRequests(server, observer);
+  refuseGarbage(server, observer);
   if (options.port !== "shared") await listen(server, host, options.port);
   // Node begins to look for requests that take too long once a server listens, which this one never does.
   else server.emit("listening");
@@ -86,8 +92,8 @@ export async function createHttpServer(service: InferenceService, options: HttpS
 
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const { memory = new MemoryBudget(2 * maxMessageBytes) } = options;
-  return { service, maxMessageBytes, memory, policy, log };
+  const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
+  return { service, maxMessageBytes, memory, policy, metrics, log };
 }
 
 function newServer(handshakeTimeoutMs: number): Server {

@@ -1,20 +1,23 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { answerRequest, type ChosenRoute } from "./answer-request.ts";
 import { permitOrigin } from "./cors.ts";
-import type { HttpDependencies, InferenceRoute } from "./http-route.ts";
+import { type HttpDependencies, type NamedHttpProtocol, nameRoute } from "./http-route.ts";
 
 /** Answers a request if it runs a model, and says whether it does. */
 export type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** The routes of all protocols that run models; the first one that knows a URL answers it. */
 export function createInferenceRouter(
-  routes: readonly InferenceRoute[],
+  protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
 ): InferenceRouter {
+  const routes = protocols.flatMap(({ name: protocol, inference }) =>
+    inference.map(({ path, find }) => ({ name: nameRoute(protocol, "POST", path), find })),
+  );
   const routeOf = rememberRoutes((url) => {
-    for (const route of routes) {
-      const answer = route.find(url);
-      if (answer !== undefined) return { kind: "inference", answer };
+    for (const { name, find } of routes) {
+      const answer = find(url);
+      if (answer !== undefined) return { kind: "inference", name, answer };
     }
     return undefined;
   });

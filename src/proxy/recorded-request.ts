@@ -1,6 +1,5 @@
 import { IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AccessLog } from "../observability/access-log.ts";
-import { countWrites } from "../observability/count-writes.ts";
+import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 
 /** A request that carries its record along, for `createServer({ IncomingMessage: RecordedRequest })`. */
@@ -15,37 +14,36 @@ export class RecordedRequest extends IncomingMessage {
   }
 }
 
-/** Writes a line to the access log for each request of a server, when its connection or its answer ends. */
-export function logRequests(server: Server, access: AccessLog): void {
+/** Tells the observer of each request of a server, when its connection or its answer ends. */
+export function observeRequests(server: Server, observer: RequestObserver): void {
   const begin = (request: IncomingMessage, response: ServerResponse) => {
-    if (!access.isOn) return;
+    if (!observer.isOn) return;
     const record = RecordedRequest.recordOf(request);
     record.startTiming();
-    countWrites(response, record);
-    response.once("close", () => writeAccess(request, response, { record, access }));
+    response.on("close", () => tellOver(request, response, { record, observer }));
   };
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
 }
 
-/** Writes the line of bytes that are not an HTTP request, of which nothing but the answer's status is known. */
-export function logGarbage(status: number | undefined, access: AccessLog): void {
-  if (status === undefined || !access.isOn) return;
+/** Tells the observer of bytes that are not an HTTP request, of which nothing but the answer's status is known. */
+export function observeGarbage(status: number | undefined, observer: RequestObserver): void {
+  if (status === undefined || !observer.isOn) return;
   const record = new RequestRecord({});
   record.startTiming();
-  access.write(record, { protocol: "http", path: "", status });
+  observer.over(record, { protocol: "http", path: "", status });
 }
 
-interface Writing {
+interface Told {
   readonly record: RequestRecord;
-  readonly access: AccessLog;
+  readonly observer: RequestObserver;
 }
 
 /** The status of a request whose client left before its answer, as in the table of errors. */
 const CLIENT_LEFT = 499;
 
-function writeAccess(request: IncomingMessage, response: ServerResponse, { record, access }: Writing): void {
+function tellOver(request: IncomingMessage, response: ServerResponse, { record, observer }: Told): void {
   const { method, url = "" } = request;
   const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
   const isCut = response.headersSent && !response.writableFinished;
-  access.write(record, { protocol: "http", method, path: url, status, isCut });
+  observer.over(record, { protocol: "http", method, path: url, status, isCut });
 }

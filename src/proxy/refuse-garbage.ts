@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
-import type { AccessLog } from "../observability/access-log.ts";
+import type { RequestObserver } from "../observability/request-observer.ts";
 import { errorBody } from "./http-errors.ts";
-import { logGarbage } from "./recorded-request.ts";
+import { observeGarbage } from "./recorded-request.ts";
 
 /** Statuses for what Node's parser refuses, by the error's code; all else is 400. */
 const PARSER_STATUS: Readonly<Record<string, string>> = {
@@ -16,12 +16,14 @@ const INVALID_VERSION = "Invalid HTTP version";
 type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
 
 /** Answers what comes to a server and is no request that it could answer: CONNECT, and bytes that its parser refuses. */
-export function refuseGarbage(server: Server, access: AccessLog): void {
+export function refuseGarbage(server: Server, observer: RequestObserver): void {
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
-    logGarbage(405, access);
+    observeGarbage(405, observer);
   });
-  server.on("clientError", (error: ParserError, socket: Duplex) => logGarbage(refuseBytes(error, socket), access));
+  server.on("clientError", (error: ParserError, socket: Duplex) =>
+    observeGarbage(refuseBytes(error, socket), observer),
+  );
 }
 
 /** Answers bytes that are no HTTP request; returns the status, undefined for a connection that is gone. */

@@ -1,17 +1,16 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { sendError } from "./http-errors.ts";
-import type { HttpDependencies, HttpProtocol } from "./http-route.ts";
+import type { HttpDependencies, NamedHttpProtocol } from "./http-route.ts";
 import { createInferenceRouter } from "./inference-router.ts";
 import { requestRefusal } from "./request-refusal.ts";
 import { toOriginForm } from "./to-origin-form.ts";
 
 /** Answers every request: one that runs a model by its whole URL, all others by an Express application. */
 export function createRequestListener(
-  protocols: readonly HttpProtocol[],
+  protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
 ): RequestListener {
-  const routes = protocols.flatMap(({ inference }) => inference);
-  const route = createInferenceRouter(routes, dependencies);
+  const route = createInferenceRouter(protocols, dependencies);
   const app = lazyApp(protocols, dependencies);
   return (request: IncomingMessage, response: ServerResponse) => {
     const refusal = requestRefusal(request);
@@ -22,7 +21,7 @@ export function createRequestListener(
 }
 
 /** Express costs a start more than all the rest of this wire, and answers nothing but what is no inference: it is loaded when something of that kind comes. */
-function lazyApp(protocols: readonly HttpProtocol[], dependencies: HttpDependencies): RequestListener {
+function lazyApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): RequestListener {
   let app: Promise<RequestListener> | undefined;
   return async (request, response) => {
     app ??= import("./app.ts").then(({ createApp }) => createApp(protocols, dependencies));

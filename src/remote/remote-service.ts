@@ -92,7 +92,7 @@ function lease(client: Client, ref: ModelRef, limits: AnswerLimits): Lease {
     description: { model, version, drivers: [], signatures: {} },
     infer: async (request) => {
       const { record } = request.call;
-      record?.beginInference(model, ref.version);
+      record?.beginInference();
       try {
         return await infer(client, { ref, request }, limits);
       } finally {

@@ -2,6 +2,7 @@ import type { AccessPolicy } from "../access/access-policy.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { Logger } from "../observability/logger.ts";
+import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 
@@ -50,12 +51,14 @@ const importHttp = () => import("../proxy/http-server.ts");
 export async function openWires(service: InferenceService, wireOptions: WireOptions): Promise<Wires> {
   const { port, httpPort } = wireOptions;
   const { PROTOCOLS } = await importProtocols();
-  const options = { ...wireOptions, protocols: PROTOCOLS };
+  // Nobody could look at them where HTTP is not served.
+  const metrics = httpPort === undefined ? {} : { metrics: new RequestMetrics() };
+  const options = { ...wireOptions, ...metrics, protocols: PROTOCOLS };
   if (httpPort === undefined) return openGrpc(service, options);
   return port !== 0 && port === httpPort ? openShared(service, options) : openBoth(service, options, httpPort);
 }
 
-type Opening = WireOptions & { readonly protocols: readonly Protocol[] };
+type Opening = WireOptions & { readonly protocols: readonly Protocol[]; readonly metrics?: RequestMetrics };
 
 async function openGrpc(service: InferenceService, options: Opening): Promise<Wires> {
   const { createGrpcServer } = await importGrpc();

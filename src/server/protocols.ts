@@ -2,6 +2,7 @@ import { grpcHealth, grpcReflection } from "../protocols/grpc-standard/grpc-stan
 import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
 import { kserve } from "../protocols/kserve/kserve.ts";
+import { prometheus } from "../protocols/prometheus/prometheus.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import { tensorflowServing } from "../protocols/tensorflow-serving/tensorflow-serving.ts";
 
@@ -13,4 +14,5 @@ export const PROTOCOLS: readonly Protocol[] = [
   grpcHealth,
   grpcReflection,
   httpHealth,
+  prometheus,
 ];

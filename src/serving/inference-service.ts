@@ -25,6 +25,8 @@ export interface InferenceService {
    * Times and counts of the requests of every name and version until now; empty where a remote server does not tell.
    */
   statistics(): Promise<readonly NamedStatistics[]>;
+  /** Requests under way now, and at most; absent where another server answers. */
+  inFlight?(): RequestCount;
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
   load(model: string, overrides?: LoadOverrides): Promise<void>;
   /**
@@ -40,6 +42,12 @@ export interface InferenceService {
   isReady(): boolean;
   /** Calls back at each change of readiness, and once at once; returns how to stop that. */
   onReadiness(listener: (ready: boolean) => void): () => void;
+}
+
+/** A number of requests, and the most that there may be. */
+export interface RequestCount {
+  readonly count: number;
+  readonly maxCount: number;
 }
 
 /** Scope of an index. */

@@ -46,7 +46,8 @@ export class LocalLease implements Lease {
     let isSuccess = false;
     let queuedBytes = -1;
     let started = -1;
-    record?.beginInference(model, version);
+    record?.servedBy(model, version);
+    record?.beginInference();
     try {
       memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signature.spec?.inputs));
       const { bytes } = memory;

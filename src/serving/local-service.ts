@@ -12,6 +12,7 @@ import type {
   Lease,
   ModelRef,
   NamedStatistics,
+  RequestCount,
   ServableState,
   UnloadOptions,
 } from "./inference-service.ts";
@@ -120,6 +121,10 @@ export class LocalService implements InferenceService, ServiceLimits {
       return [servable.statistics().then((statistics) => ({ model, version, ...statistics }))];
     });
     return Promise.all(named);
+  }
+
+  inFlight(): RequestCount {
+    return this.admission;
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {

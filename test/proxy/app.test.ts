@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { RequestMetrics } from "../../src/observability/metrics/request-metrics.ts";
 import { createApp } from "../../src/proxy/app.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
@@ -12,8 +13,17 @@ import { serveHttp } from "./serve-http.ts";
 describe("createApp", () => {
   test("serves what is not inference wherever it is mounted, and listens nowhere itself", async () => {
     const [service, log, memory] = [new ScriptedService(), createSilentLogger(), new MemoryBudget(2000)];
-    const dependencies = { service, maxMessageBytes: 1000, memory, policy: new AccessPolicy(), log };
-    const protocols = PROTOCOLS.flatMap(({ http }) => http?.(dependencies) ?? []);
+    const dependencies = {
+      service,
+      maxMessageBytes: 1000,
+      memory,
+      policy: new AccessPolicy(),
+      metrics: new RequestMetrics(),
+      log,
+    };
+    const protocols = PROTOCOLS.flatMap(({ name, http }) =>
+      http === undefined ? [] : [{ name, ...http(dependencies) }],
+    );
     const server = createServer(createApp(protocols, dependencies)).listen(0, "127.0.0.1");
     onTestFinished(() => {
       server.close();
@@ -34,7 +44,7 @@ test("each request is looked up once, by the router of inference or by Express",
     return url === "/toy" ? answer : undefined;
   };
   const routes = [{ method: "GET", path: "/toy/state", kind: "read", answer }] as const;
-  const toy = { http: () => ({ inference: [{ path: "/toy", find }], routes }) };
+  const toy = { name: "toy", http: () => ({ inference: [{ path: "/toy", find }], routes }) };
   const { url } = await serveHttp(new ScriptedService(), { protocols: [toy] });
   const statusOf = async (method: string, path: string) => (await fetch(url + path, { method })).status;
   expect([await statusOf("GET", "/toy/state"), await statusOf("GET", "/toy"), asked]).toEqual([200, 405, []]);
@@ -91,6 +101,6 @@ test("a client that asks for another route is told of those that there are", asy
       "POST /v1/models/NAME[/versions/VERSION]:regress, GET /v1/config, POST /v2/models/NAME/infer, " +
       "POST /v2/models/NAME/versions/VERSION/infer, GET /v2, GET /v2/openapi.json, GET /v2/health/live, " +
       "GET /v2/health/ready, GET /v2/models, GET /v2/models/stats, GET /v2/logging, GET /v2/trace/setting, " +
-      "GET /v2/systemsharedmemory/status, GET /v2/cudasharedmemory/status, GET /health.",
+      "GET /v2/systemsharedmemory/status, GET /v2/cudasharedmemory/status, GET /health, GET /metrics, GET /monitoring/prometheus/metrics.",
   );
 });

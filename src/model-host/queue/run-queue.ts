@@ -130,7 +130,10 @@ export class RunQueue {
       return await this.#policy.runAlone!(inputs, call);
     } finally {
       const ended = performance.now();
-      if (call.warmUp === undefined) this.#counter.add({ requests: 1, rows: 1, queueMs: 0, ms: ended - since });
+      if (call.warmUp === undefined) {
+        this.#counter.addRequest(0);
+        this.#counter.addRun({ requests: 1, rows: 1, ms: ended - since });
+      }
       void this.#goOn(ended);
     }
   }
@@ -155,12 +158,12 @@ export class RunQueue {
 
   #count(taken: readonly QueuedRun[], started: number, ms: number): void {
     if (taken.every(({ call }) => call.warmUp !== undefined)) return;
-    let [rows, queueMs] = [0, 0];
+    let rows = 0;
     for (const run of taken) {
       rows += this.#policy.rowsOf(run);
-      queueMs += started - run.since;
+      this.#counter.addRequest(started - run.since);
     }
-    this.#counter.add({ requests: taken.length, rows, queueMs, ms });
+    this.#counter.addRun({ requests: taken.length, rows, ms });
   }
 
   async #turn(): Promise<void> {

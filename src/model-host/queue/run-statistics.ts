@@ -1,3 +1,5 @@
+import { Histogram, type HistogramData, SECONDS_BOUNDS, sumHistograms } from "../../observability/metrics/histogram.ts";
+
 /**
  * Times and counts of a model's runs, as plain data that crosses threads; times in milliseconds, since it was loaded.
  */
@@ -10,6 +12,10 @@ export interface RunStatistics {
   readonly runMs: number;
   /** Runs of the model, by how many rows they had; 1 where the model is not batched. */
   readonly runs: readonly RunsOfSize[];
+  /** Times that requests waited, in seconds. */
+  readonly queueTimes: HistogramData;
+  /** Times of the runs, in seconds. */
+  readonly runTimes: HistogramData;
 }
 
 /** All runs with one number of rows. */
@@ -25,12 +31,20 @@ export class RunCounter {
   #queueMs = 0;
   #runMs = 0;
   readonly #runs = new Map<number, { count: number; ms: number }>();
+  readonly #queueTimes = new Histogram(SECONDS_BOUNDS);
+  readonly #runTimes = new Histogram(SECONDS_BOUNDS);
 
-  /** Counts one run of several requests, which waited `queueMs` together. */
-  add({ requests, queueMs, rows, ms }: { requests: number; queueMs: number; rows: number; ms: number }): void {
-    this.#requests += requests;
+  /** Counts a request that is to be run, and how long it waited. */
+  addRequest(queueMs: number): void {
+    this.#requests++;
     this.#queueMs += queueMs;
+    this.#queueTimes.observe(queueMs / 1000);
+  }
+
+  /** Counts one run of several requests. */
+  addRun({ requests, rows, ms }: { requests: number; rows: number; ms: number }): void {
     this.#runMs += requests * ms;
+    this.#runTimes.observe(ms / 1000);
     const runs = this.#runs.get(rows);
     if (runs === undefined) {
       this.#runs.set(rows, { count: 1, ms });
@@ -42,7 +56,14 @@ export class RunCounter {
 
   statistics(): RunStatistics {
     const runs = [...this.#runs].map(([rows, { count, ms }]) => ({ rows, count, ms }));
-    return { requests: this.#requests, queueMs: this.#queueMs, runMs: this.#runMs, runs };
+    return {
+      requests: this.#requests,
+      queueMs: this.#queueMs,
+      runMs: this.#runMs,
+      runs,
+      queueTimes: copyOf(this.#queueTimes),
+      runTimes: copyOf(this.#runTimes),
+    };
   }
 }
 
@@ -58,7 +79,13 @@ export function sumStatistics(parts: readonly RunStatistics[]): RunStatistics {
     queueMs: sum(parts.map(({ queueMs }) => queueMs)),
     runMs: sum(parts.map(({ runMs }) => runMs)),
     runs: [...runs.values()].toSorted((a, b) => a.rows - b.rows),
+    queueTimes: sumHistograms(parts.map(({ queueTimes }) => queueTimes)),
+    runTimes: sumHistograms(parts.map(({ runTimes }) => runTimes)),
   };
+}
+
+function copyOf({ counts, sum }: HistogramData): HistogramData {
+  return { counts: [...counts], sum };
 }
 
 function sum(values: readonly number[]): number {

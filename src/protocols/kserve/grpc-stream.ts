@@ -88,7 +88,7 @@ class InferStream {
     } catch (reason) {
       this.#failed.reject(reason);
     } finally {
-      this.#logAccess(record);
+      this.#tellOver(record);
       memory.release();
     }
   }
@@ -97,18 +97,19 @@ class InferStream {
   #openRecord(message: Uint8Array): RequestRecord {
     const { metadata, record: stream } = this.#exchange;
     const record = new RequestRecord(metadata);
-    if (this.#options.access.isOn) record.startTiming();
+    if (this.#options.observer.isOn) record.startTiming();
+    record.route = stream.route;
     record.received(message.length);
     stream.messages = (stream.messages ?? 0) + 1;
     return record;
   }
 
-  #logAccess(record: RequestRecord): void {
+  #tellOver(record: RequestRecord): void {
     if (!record.isTimed) return;
     const { failedWith } = record;
     const status = failedWith === undefined ? 0 : STATUS[failedWith].grpc;
     const { path } = this.#exchange;
-    this.#options.access.write(record, { protocol: "grpc", path, status, code: failedWith ?? "ok" });
+    this.#options.observer.over(record, { protocol: "grpc", path, status, code: failedWith ?? "ok" });
   }
 
   /** The message that answers; throws the error that ends the stream for a client that asked for real statuses. */

@@ -1,0 +1,48 @@
+import { type Exposition, expositionFor, PROMETHEUS_TEXT } from "../../observability/metrics/exposition.ts";
+import type { MetricFamily } from "../../observability/metrics/metric-family.ts";
+import { ProcessMetrics } from "../../observability/metrics/process-metrics.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
+import type { Protocol } from "../protocol.ts";
+import { serviceMetrics } from "./service-metrics.ts";
+import { tensorflowServingMetrics } from "./tensorflow-serving-metrics.ts";
+import { tritonMetrics } from "./triton-metrics.ts";
+
+/**
+ * Metrics for Prometheus: `GET /metrics`, and under TensorFlow Serving's path and names. `?names=triton` adds Triton's, for dashboards that
+ * are made for it.
+ */
+export const prometheus: Protocol = {
+  name: "prometheus",
+  http: (dependencies) => ({
+    inference: [],
+    routes: [metricsRoute(dependencies), tensorflowServingRoute(dependencies)],
+  }),
+};
+
+/** Facts about the process, which all servers in it share. */
+const processMetrics = new ProcessMetrics();
+
+function metricsRoute(dependencies: HttpDependencies): HttpRoute {
+  const answer: HttpRoute["answer"] = async ({ request }) => {
+    const form = expositionFor(request.headers.accept);
+    const { searchParams } = new URL(request.url ?? "", "http://server");
+    const isTriton = searchParams.getAll("names").includes("triton");
+    const families = await Promise.all([
+      serviceMetrics(dependencies),
+      processMetrics.families(),
+      isTriton ? tritonMetrics(dependencies.service) : [],
+    ]);
+    return toAnswer(form, families.flat());
+  };
+  return { method: "GET", path: "/metrics", kind: "read", answer };
+}
+
+/** The path is the default of TensorFlow Serving's monitoring_config. */
+function tensorflowServingRoute({ metrics }: HttpDependencies): HttpRoute {
+  const answer: HttpRoute["answer"] = async () => toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics(metrics.series()));
+  return { method: "GET", path: "/monitoring/prometheus/metrics", kind: "read", answer };
+}
+
+function toAnswer({ contentType, write }: Exposition, families: readonly MetricFamily[]): HttpAnswer {
+  return { contentType, body: Buffer.from(write(families)) };
+}

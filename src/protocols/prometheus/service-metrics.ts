@@ -1,0 +1,79 @@
+import { METRICS } from "../../observability/metrics/catalogue.ts";
+import { Histogram, type HistogramData } from "../../observability/metrics/histogram.ts";
+import { type MetricFamily, type Sample, toFamily, toSingle } from "../../observability/metrics/metric-family.ts";
+import type { HttpDependencies } from "../../proxy/http-route.ts";
+import type { InferenceService, NamedStatistics, ServableState } from "../../serving/inference-service.ts";
+import { readVersion } from "../../version.ts";
+
+/** All metrics of a server's requests and models. */
+export async function serviceMetrics({
+  service,
+  memory,
+  metrics,
+}: Pick<HttpDependencies, "service" | "memory" | "metrics">): Promise<readonly MetricFamily[]> {
+  const states = service.index();
+  const statistics = await service.statistics();
+  const served = new Set(states.map(({ model, version }) => `${version}/${model}`));
+  metrics.forget((model, version) => served.has(`${version}/${model}`));
+  return [
+    toFamily("kserving_build_info", [{ labels: [readVersion(), process.versions.node], value: 1 }]),
+    ...metrics.families(),
+    ...inFlightMetrics(service),
+    toSingle("kserving_held_bytes", memory.heldBytes),
+    toSingle("kserving_held_bytes_limit", memory.maxBytes),
+    ...stateMetrics(states),
+    ...modelMetrics(statistics),
+  ];
+}
+
+function inFlightMetrics(service: InferenceService): readonly MetricFamily[] {
+  const inFlight = service.inFlight?.();
+  if (inFlight === undefined) return [];
+  return [
+    toSingle("kserving_requests_in_flight", inFlight.count),
+    toSingle("kserving_requests_in_flight_limit", inFlight.maxCount),
+  ];
+}
+
+function stateMetrics(states: readonly ServableState[]): readonly MetricFamily[] {
+  const labelsOf = ({ model, version }: ServableState) => [model, String(version)];
+  return [
+    toFamily(
+      "kserving_model_state",
+      states.map((state) => ({ labels: [...labelsOf(state), state.state], value: 1 })),
+    ),
+    toFamily(
+      "kserving_model_ready",
+      states.map((state) => ({ labels: labelsOf(state), value: state.isReady ? 1 : 0 })),
+    ),
+  ];
+}
+
+function modelMetrics(statistics: readonly NamedStatistics[]): readonly MetricFamily[] {
+  const samples = (read: (one: NamedStatistics) => number | HistogramData): Sample[] =>
+    statistics.map((one) => ({ labels: [one.model, String(one.version)], value: read(one) }));
+  return [
+    toFamily(
+      "kserving_model_queue_seconds",
+      samples(({ runs }) => runs.queueTimes),
+    ),
+    toFamily(
+      "kserving_model_run_seconds",
+      samples(({ runs }) => runs.runTimes),
+    ),
+    toFamily(
+      "kserving_model_batch_rows",
+      samples(({ runs }) => batchRows(runs.runs)),
+    ),
+    toFamily(
+      "kserving_model_last_request_timestamp_seconds",
+      samples(({ requests }) => requests.lastRequest / 1000),
+    ),
+  ];
+}
+
+function batchRows(runs: NamedStatistics["runs"]["runs"]): HistogramData {
+  const histogram = new Histogram(METRICS.kserving_model_batch_rows.bounds);
+  for (const { rows, count } of runs) histogram.observe(rows, count);
+  return histogram;
+}
