@@ -19,6 +19,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 import tf_keras
+from flatbuffers import flexbuffers
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow.lite.python import schema_py_generated as schema
 from tensorflow.lite.tools import flatbuffer_utils
 from tensorflow_cases import case, run_makers
 
@@ -264,6 +267,37 @@ def without_rank(content):
     return bytes(flatbuffer_utils.convert_object_to_bytearray(model))
 
 
+def with_signature_defs(content):
+    """The signatures as TensorFlow Serving's tools keep them: SignatureDefs in the metadata, in a map of a FlexBuffer."""
+    model = flatbuffer_utils.read_model_from_bytearray(bytearray(content))
+    [signature] = model.signatureDefs
+    names = {each.name.decode(): each.tensorIndex for each in [*signature.inputs, *signature.outputs]}
+
+    def infos(**names_by_alias):
+        tensors = {alias: model.subgraphs[0].tensors[names[name]] for alias, name in names_by_alias.items()}
+        return {alias: meta_graph_pb2.TensorInfo(name=each.name.decode(), dtype=1) for alias, each in tensors.items()}
+
+    definitions = {
+        "serving_default": meta_graph_pb2.SignatureDef(
+            inputs=infos(a="a", b="b"),
+            outputs=infos(sum="sum", product="product"),
+            method_name="tensorflow/serving/predict",
+        ),
+        "only_sum": meta_graph_pb2.SignatureDef(
+            inputs=infos(left="a", right="b"), outputs=infos(outputs="sum"), method_name="tensorflow/serving/regress"
+        ),
+    }
+    # As texts: all their bytes are ASCII.
+    texts = {name: each.SerializeToString().decode("ascii") for name, each in definitions.items()}
+    buffer, metadata = schema.BufferT(), schema.MetadataT()
+    buffer.data = np.frombuffer(flexbuffers.Dumps(texts), "uint8")
+    metadata.name, metadata.buffer = "signature_defs_metadata", len(model.buffers)
+    model.buffers.append(buffer)
+    model.metadata = [*(model.metadata or []), metadata]
+    model.signatureDefs = None
+    return bytes(flatbuffer_utils.convert_object_to_bytearray(model))
+
+
 def write_tflite(name, folder):
     make, setup = TFLITE[name]
     keras.utils.set_random_seed(3)
@@ -274,7 +308,8 @@ def write_tflite(name, folder):
     content = converter.convert()
     if name == "lite_unknown_rank":
         content = without_rank(content)
-    (folder / "model.tflite").write_bytes(content)
+    written = with_signature_defs(content) if name == "lite_signature_defs" else content
+    (folder / "model.tflite").write_bytes(written)
     if rows is None:
         return None
     interpreter = tf.lite.Interpreter(model_content=content)
@@ -284,7 +319,11 @@ def write_tflite(name, folder):
         shape = [rows if size == -1 else size for size in detail["shape_signature"]]
         dtype = np.dtype(detail["dtype"])
         inputs[key] = (random.integers(0, 2, shape) if dtype.kind in "iub" else random.normal(size=shape)).astype(dtype)
-    return [case("serving_default", inputs, runner(**inputs))]
+    outputs = runner(**inputs)
+    cases = [case("serving_default", inputs, outputs)]
+    if name == "lite_signature_defs":
+        cases.append(case("only_sum", {"left": inputs["a"], "right": inputs["b"]}, {"outputs": outputs["sum"]}))
+    return cases
 
 
 def picture_model(rows):
@@ -349,6 +388,11 @@ def lite_float16_weights():
 def lite_two_inputs():
     two_rows = {"a": ([None, 3], tf.float32), "b": ([None, 3], tf.float32)}
     return from_function(lambda a, b: {"sum": a + b, "product": a * b}, **two_rows), 2
+
+
+@converted()
+def lite_signature_defs():
+    return lite_two_inputs()
 
 
 @converted()

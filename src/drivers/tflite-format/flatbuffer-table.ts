@@ -34,6 +34,15 @@ export class FlatbufferTable {
     return Buffer.from(buffer, byteOffset + start + 4, this.#bytes.getUint32(start, true)).toString();
   }
 
+  /** A list of bytes, viewed; empty where it is absent. */
+  bytes(field: number): Uint8Array {
+    const at = this.#field(field);
+    if (at === undefined) return new Uint8Array(0);
+    const start = this.#follow(at);
+    const { buffer, byteOffset } = this.#bytes;
+    return new Uint8Array(buffer, byteOffset + start + 4, this.#bytes.getUint32(start, true));
+  }
+
   /** Checks that a field is there. */
   has(field: number): boolean {
     return this.#field(field) !== undefined;

@@ -59,8 +59,8 @@ export function predict(
 /** Fails unless the model answers as Python did; numbers may be off by the tolerance. */
 export async function expectAsInPython(file: string, tolerance = 1e-5): Promise<void> {
   const model = await loadTensorflow(formatModel(file));
-  for (const { inputs, outputs } of formatCases(file)) {
-    expectTensors(await predict(model, inputs), outputs, tolerance);
+  for (const { signature, inputs, outputs } of formatCases(file)) {
+    expectTensors(await predict(model, inputs, { signature }), outputs, tolerance);
   }
 }
 

@@ -34,6 +34,11 @@ const METHODS: Readonly<Record<string, ModelSignature["method"]>> = {
   "tensorflow/serving/regress": "regress",
 };
 
+/** The API that a SignatureDef's method name means; undefined for another. */
+export function methodOf(methodName: string): ModelSignature["method"] {
+  return Object.hasOwn(METHODS, methodName) ? METHODS[methodName] : undefined;
+}
+
 /** Signatures that hold what loading needs; nobody calls them. */
 const INTERNAL = /^__saved_model_(init|train)_op$/;
 
@@ -82,7 +87,7 @@ function findProblem({ inputs, outputs }: SignatureDef): string | undefined {
 }
 
 function toModelSignature({ inputs, outputs, methodName, defaults }: SignatureDef): ModelSignature {
-  const method = METHODS[methodName];
+  const method = methodOf(methodName);
   return {
     inputs: toBoundTensors(inputs, defaults),
     outputs: toBoundTensors(outputs, {}),

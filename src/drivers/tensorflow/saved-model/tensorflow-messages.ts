@@ -4,7 +4,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { BundleEntry, BundleHeader } from "./checkpoint-messages.ts";
 import type { ExampleMessage } from "./example-message.ts";
 import type { GraphDef } from "./graph-def.ts";
-import type { AssetFileDef, MetaGraphDef, SavedModelDef } from "./meta-graph.ts";
+import type { AssetFileDef, MetaGraphDef, SavedModelDef, SignatureDef } from "./meta-graph.ts";
 
 /** Built by `npm run gen`. */
 const DESCRIPTORS = new URL("../../../../proto/tensorflow-core.binpb", import.meta.url);
@@ -14,6 +14,7 @@ interface Messages {
   readonly Example: ExampleMessage;
   readonly SavedModel: SavedModelDef;
   readonly MetaGraphDef: MetaGraphDef;
+  readonly SignatureDef: SignatureDef;
   readonly AssetFileDef: AssetFileDef;
   readonly GraphDef: GraphDef;
   readonly BundleHeaderProto: BundleHeader;

@@ -1,11 +1,14 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE, type Signature } from "../../../signature/signature.ts";
+import type { Tensors } from "../../../tensor/tensor.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
 import { startLiteRt } from "./litert.ts";
 import { toLoadError, toRunError } from "./litert-error.ts";
+import type { FullSignature } from "./litert-model.ts";
 import { RowModels } from "./row-models.ts";
+import { fromModelOutputs, readSignatureDefs, toModelInputs } from "./signature-defs.ts";
 import { readTfliteFile, type TfliteFile } from "./tflite-file.ts";
 
 /** Serves .tflite files, quantized ones too, with LiteRT's WebAssembly build. */
@@ -18,7 +21,13 @@ const engine: TensorflowEngine = {
     const models = await RowModels.load(runtime, file).catch((reason: unknown) => {
       throw toLoadError(reason, path);
     });
-    return createTfliteModel(models, chooseSignature(models, model_signature));
+    try {
+      const named = withSignatureDefs(models, file);
+      return createTfliteModel(named, chooseSignature(named, model_signature), () => models.close());
+    } catch (reason) {
+      models.close();
+      throw reason;
+    }
   },
 };
 
@@ -37,8 +46,27 @@ function refuseSelectOps({ customOperators }: TfliteFile, path: string): void {
   );
 }
 
+/** A model whose signatures have names: those of its file, or of the file's metadata. */
+interface NamedModel {
+  readonly signatures: ReadonlyMap<string, FullSignature & Pick<Signature, "method">>;
+  run(key: string, inputs: Tensors, wanted: readonly string[] | undefined): Promise<Tensors>;
+}
+
+/** Gives the only graph of an older file the signatures of its metadata. */
+function withSignatureDefs(models: RowModels, { signatureDefs }: TfliteFile): NamedModel {
+  const [[key, full] = []] = models.signatures;
+  if (signatureDefs === undefined || key === undefined || full === undefined) return models;
+  const signatures = readSignatureDefs(signatureDefs, full);
+  if (signatures.size === 0) return models;
+  const run = async (name: string, inputs: Tensors, wanted: readonly string[] | undefined) => {
+    const signature = signatures.get(name)!;
+    return fromModelOutputs(signature, await models.run(key, toModelInputs(signature, inputs), undefined), wanted);
+  };
+  return { signatures, run };
+}
+
 /** The name in the file that the default signature has; the only signature, or the first, where none has the usual name. */
-function chooseSignature({ signatures }: RowModels, asked: string): string {
+function chooseSignature({ signatures }: NamedModel, asked: string): string {
   const names = [...signatures.keys()];
   if (names.includes(asked)) return asked;
   if (asked === DEFAULT_SIGNATURE && names[0] !== undefined) return names[0];
@@ -47,11 +75,10 @@ function chooseSignature({ signatures }: RowModels, asked: string): string {
   );
 }
 
-function createTfliteModel(models: RowModels, chosen: string): Model {
-  const shown = models.signatures.get(chosen) as Required<Pick<Signature, "inputs" | "outputs">>;
-  const named = Object.fromEntries(models.signatures);
+function createTfliteModel(named: NamedModel, chosen: string, close: () => void): Model {
+  const shown = named.signatures.get(chosen)!;
   return {
-    signatures: { ...named, [DEFAULT_SIGNATURE]: shown },
+    signatures: { ...Object.fromEntries(named.signatures), [DEFAULT_SIGNATURE]: shown },
     isPure: true,
     hookArgs: {
       driver: "tensorflow",
@@ -62,11 +89,11 @@ function createTfliteModel(models: RowModels, chosen: string): Model {
       if (signal.aborted) throw ServingError.from(signal.reason);
       const key = signature === DEFAULT_SIGNATURE ? chosen : signature;
       try {
-        return await models.run(key, inputs, outputs);
+        return await named.run(key, inputs, outputs);
       } catch (reason) {
         throw toRunError(reason);
       }
     },
-    close: async () => models.close(),
+    close: async () => close(),
   };
 }

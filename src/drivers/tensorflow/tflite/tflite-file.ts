@@ -1,5 +1,6 @@
 import { FlatbufferTable } from "../../tflite-format/flatbuffer-table.ts";
 import { readTflite } from "../../tflite-format/read-tflite.ts";
+import { SIGNATURE_DEFS } from "./signature-defs.ts";
 
 /** A .tflite file in memory. */
 export interface TfliteFile {
@@ -14,12 +15,16 @@ export interface TfliteFile {
   readonly hasState: boolean;
   /** Names of tensors that a signature takes and gives back unchanged. */
   readonly passedOn: readonly string[];
+  /** Signatures that stand in the metadata, where the file itself has none; see {@link readSignatureDefs}. */
+  readonly signatureDefs: Uint8Array | undefined;
   /** For each signature, by name: the shapes of inputs and outputs as the converter meant them, -1 for an open size. */
   readonly shapes: readonly ReadonlyMap<string, readonly number[]>[];
 }
 
 // Field numbers and codes: https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/mlir/lite/schema/schema.fbs
-const MODEL = { operatorCodes: 1, subgraphs: 2, signatures: 7 };
+const MODEL = { operatorCodes: 1, subgraphs: 2, buffers: 4, metadata: 6, signatures: 7 };
+const METADATA = { name: 0, buffer: 1 };
+const BUFFER = { data: 0 };
 const OPERATOR_CODE = { deprecatedCode: 0, customName: 1, code: 3 };
 const SUBGRAPH = { tensors: 0, inputs: 1, outputs: 2 };
 const TENSOR = { shape: 0, name: 3, isVariable: 5, shapeSignature: 7 };
@@ -55,10 +60,19 @@ function describeModel(bytes: Buffer): TfliteFile {
     passedOn: ends.flatMap(({ inputs, outputs }) =>
       outputs.filter(({ index }) => inputs.some((input) => input.index === index)).map(({ name }) => name),
     ),
+    signatureDefs: model.count(MODEL.signatures) === 0 ? metadataOf(model, SIGNATURE_DEFS) : undefined,
     shapes: ends.map(
       ({ inputs, outputs }) => new Map([...inputs, ...outputs].map(({ name, tensor }) => [name, meantShape(tensor)])),
     ),
   };
+}
+
+/** Undefined where there is none, or it lies behind the file's end. */
+function metadataOf(model: FlatbufferTable, name: string): Uint8Array | undefined {
+  const metadata = model.tables(MODEL.metadata).find((each) => each.text(METADATA.name) === name);
+  if (metadata === undefined) return undefined;
+  const bytes = model.tables(MODEL.buffers)[metadata.int(METADATA.buffer)]?.bytes(BUFFER.data);
+  return bytes?.length ? bytes : undefined;
 }
 
 /** A tensor that a signature takes or gives. */
