@@ -37,6 +37,8 @@ export interface TensorSpec {
   readonly default?: Tensor;
   /** The runtime's own name, where that is another: `serving_default_x:0` of a TensorFlow graph. */
   readonly nativeName?: string;
+  /** The dtype that the model's file declares, where its graph takes another; told to clients that ask for the declaration. */
+  readonly declaredDType?: DType;
   /** Layout of the images that an input takes; a driver sets it only where one of its own options decides. */
   readonly imageLayout?: "NHWC" | "NCHW";
   /** True where numbers of other dtypes are converted to the input's; the server sets it. */

@@ -57,13 +57,19 @@ function suggested({ suggestedInputs, inputNames = [] }: Signature): readonly Lo
   return suggestedInputs ?? inputNames.map((name) => ({ name }));
 }
 
-type Info = LooseSpec & Pick<TensorSpec, "nativeName">;
+type Info = LooseSpec & Pick<TensorSpec, "nativeName" | "declaredDType">;
 
 function toTensorInfos(specs: readonly Info[]): JsonObject {
   return Object.fromEntries(specs.map((spec) => [spec.name, toTensorInfo(spec)]));
 }
 
-function toTensorInfo({ name, dtype, shape, nativeName = name }: Info): JsonObject {
+function toTensorInfo({
+  name,
+  dtype: taken,
+  declaredDType: dtype = taken,
+  shape,
+  nativeName = name,
+}: Info): JsonObject {
   const dim = shape?.map((dimension) => ({ size: toSize(dimension) }));
   return {
     name: nativeName,

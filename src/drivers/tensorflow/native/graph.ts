@@ -7,7 +7,7 @@ import type { TensorflowApi } from "./c-api.ts";
 import { withStatus } from "./status.ts";
 
 /** Bytes of a TF_Output: an address and an int, padded. */
-const OUTPUT_BYTES = 16;
+export const OUTPUT_BYTES = 16;
 
 /** One output of an operation: what is fed and fetched. */
 export interface GraphTensor {
@@ -34,22 +34,32 @@ export class TensorflowGraph {
     this.#pointer = pointer;
   }
 
+  /** The operation of a name; throws `invalid_argument` for one that the graph lacks. */
+  operation(name: string): Pick<GraphTensor, "name" | "operation"> {
+    const operation = this.#api.TF_GraphOperationByName(this.#pointer, name);
+    if (operation !== null) return { name, operation };
+    const hint = didYouMean(
+      name,
+      [...this.#pointers()].map((each) => this.#nameOf(each)),
+    );
+    throw invalidArgument(`The graph has no operation "${name}".${hint}`);
+  }
+
   /** The tensor of a name (`name` or `name:0`); throws `invalid_argument` for one that the graph lacks. */
   tensor(name: string): GraphTensor {
     const [, operationName = name, digits = "0"] = /^(.*):(\d+)$/.exec(name) ?? [];
-    const operation = this.#api.TF_GraphOperationByName(this.#pointer, operationName);
-    if (operation === null) {
-      const hint = didYouMean(
-        operationName,
-        [...this.#pointers()].map((each) => this.#nameOf(each)),
-      );
-      throw invalidArgument(`The graph has no operation "${operationName}".${hint}`);
-    }
+    const { operation } = this.operation(operationName);
     const count = this.#api.TF_OperationNumOutputs(operation);
     const index = Number(digits);
     if (index < count) return { name, operation, index };
     const has = count === 1 ? "one output" : `${count} outputs`;
     throw invalidArgument(`The operation "${operationName}" has ${has}; there is no "${operationName}:${digits}".`);
+  }
+
+  /** Checks if there is an operation that has a tensor of this name as one of its outputs. */
+  has(name: string): boolean {
+    const operation = this.#api.TF_GraphOperationByName(this.#pointer, name.replace(/:\d+$/, ""));
+    return operation !== null && Number(/:(\d+)$/.exec(name)?.[1] ?? 0) < this.#api.TF_OperationNumOutputs(operation);
   }
 
   /** TensorFlow's number of a tensor's type. */

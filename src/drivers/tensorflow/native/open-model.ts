@@ -4,6 +4,7 @@ import { failedPrecondition } from "../../../errors.ts";
 import type { Logger } from "../../../observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { ModelSource } from "../model-source.ts";
+import { type TypeOfTensor, withGraphTypes } from "../saved-model/graph-types.ts";
 import { parseTags } from "../saved-model/load-saved-model.ts";
 import { type ModelSignature, toModelSignatures } from "../saved-model/model-signatures.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
@@ -46,8 +47,13 @@ async function openSavedModel(api: TensorflowApi, folder: string, settings: Open
     const meta = parseMessage("MetaGraphDef", withoutGraph(metaGraph));
     const { served, refused } = toModelSignatures(meta, options.model_signature);
     for (const [signature, reason] of refused) log.warn("a signature cannot be served", { signature, reason });
-    return { session, signatures: served };
+    return { session, signatures: withGraphTypes(served, graphTypes(session)) };
   });
+}
+
+/** A name that the graph lacks is refused where it is looked up to be fed. */
+function graphTypes({ graph }: TensorflowSession): TypeOfTensor {
+  return (name) => (graph.has(name) ? graph.dataType(graph.tensor(name)) : undefined);
 }
 
 const VARIABLE_TYPES = ["VarHandleOp", "VariableV2", "Variable"];

@@ -2,6 +2,8 @@ import { ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { DriverHost, Model } from "../../driver.ts";
 import type { ModelSource } from "../model-source.ts";
+import type { GraphDef } from "../saved-model/graph-def.ts";
+import { type TypeOfTensor, withGraphTypes } from "../saved-model/graph-types.ts";
 import { loadFrozenGraph, loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
 import { toModelSignatures } from "../saved-model/model-signatures.ts";
 import type { TensorflowOptions } from "../tensorflow-options.ts";
@@ -9,6 +11,7 @@ import { startTfjs } from "../tfjs/tfjs-backend.ts";
 import { toFrozenSignature } from "./frozen-signature.ts";
 import { createFunctionLibrary } from "./graph-inliner.ts";
 import { loadModelResources } from "./model-resources.ts";
+import { outputType } from "./output-types.ts";
 import { PortableModel, type PortableSource } from "./portable-model.ts";
 import { Refusal, refusedModel, toLoadError } from "./refusal.ts";
 
@@ -42,9 +45,10 @@ function readSavedModel(folder: string, options: TensorflowOptions): () => Porta
   const meta = loadSavedModel(folder, parseTags(options.tags));
   const { served } = toModelSignatures(meta, options.model_signature);
   const graph = meta.graphDef ?? { node: [] };
+  const signatures = withGraphTypes(served, placeholderTypes(graph));
   return () => {
     try {
-      return { graph, signatures: served, resources: loadModelResources(meta, createFunctionLibrary(graph), folder) };
+      return { graph, signatures, resources: loadModelResources(meta, createFunctionLibrary(graph), folder) };
     } catch (reason) {
       // A table may hold numbers that cannot be carried.
       const isBeyond = reason instanceof ServingError && reason.code === "invalid_argument";
@@ -52,6 +56,13 @@ function readSavedModel(folder: string, options: TensorflowOptions): () => Porta
       throw refusedModel(`The portable engine cannot load this model: ${reason.message.replace(/\.$/, "")}.`, reason);
     }
   };
+}
+
+function placeholderTypes({ node }: GraphDef): TypeOfTensor {
+  const types = new Map(
+    node.filter(({ op }) => op === "Placeholder").map((each) => [`${each.name}:0`, outputType(each, 0)]),
+  );
+  return (name) => types.get(name);
 }
 
 function readFrozen(path: string, options: TensorflowOptions): () => PortableSource {
