@@ -1,9 +1,17 @@
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 
-/** Checks that an IP address, with or without a port, is a loopback address. */
+/** The address of clients that come through a Unix socket, which has none. */
+const LOCAL_ADDRESS = "unix:";
+
+/** Makes a connection through a Unix socket known as one of a program of this machine. */
+export function markLocal(socket: Socket): Socket {
+  return Object.defineProperty(socket, "remoteAddress", { value: LOCAL_ADDRESS });
+}
+
+/** Checks that an address, with or without a port, is one that only programs of this machine have. */
 export function isLoopback(address: string): boolean {
-  return /^(?:::ffff:)?127\.|^\[?::1(?:\]|$)/.test(address);
+  return address === LOCAL_ADDRESS || /^(?:::ffff:)?127\.|^\[?::1(?:\]|$)/.test(address);
 }
 
 /**

@@ -1,9 +1,13 @@
 import type { ServerHttp2Session } from "node:http2";
+import type { ConnectionRules } from "./connection-rules.ts";
 
 /** Time between two pings of a connection, in milliseconds. */
 const PING_INTERVAL_MS = 60_000;
 /** The largest frame that a client may send, in bytes: after so many, one has come whole. */
 const FRAME_BYTES = 16_384 + 9;
+
+/** Times of pings; absent = the usual ones. */
+type PingRules = Pick<ConnectionRules, "pingIntervalMs" | "pingTimeoutMs">;
 
 interface Watched {
   readonly session: ServerHttp2Session;
@@ -21,11 +25,16 @@ interface Watched {
  */
 export class ConnectionWatch {
   readonly #timeoutMs: number;
+  readonly #pingTimeoutMs: number;
+  readonly #pingIntervalMs: number;
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(timeoutMs: number) {
+  /** `timeoutMs` limits the handshake and, where the rules say nothing else, the answer to a ping. */
+  constructor(timeoutMs: number, { pingTimeoutMs = timeoutMs, pingIntervalMs = PING_INTERVAL_MS }: PingRules = {}) {
     this.#timeoutMs = timeoutMs;
+    this.#pingTimeoutMs = pingTimeoutMs;
+    this.#pingIntervalMs = pingIntervalMs;
   }
 
   /** Watches a new connection until it closes. */
@@ -37,7 +46,11 @@ export class ConnectionWatch {
       this.#watched.delete(watched);
       if (this.#watched.size === 0) this.#stop();
     });
-    this.#timer ??= setInterval(() => this.#look(), this.#timeoutMs / 8).unref();
+    this.#timer ??= setInterval(() => this.#look(), this.#lookEveryMs).unref();
+  }
+
+  get #lookEveryMs(): number {
+    return Math.min(this.#timeoutMs, this.#pingTimeoutMs, this.#pingIntervalMs) / 8;
   }
 
   #stop(): void {
@@ -66,13 +79,13 @@ export class ConnectionWatch {
     const now = performance.now();
     const { session, awaitedSince } = watched;
     if (awaitedSince === undefined) {
-      if (now - watched.answeredAt < PING_INTERVAL_MS) return;
+      if (now - watched.answeredAt < this.#pingIntervalMs) return;
       watched.awaitedSince = now;
       watched.bytesRead = bytesReadOf(session);
       this.#ping(watched);
       return;
     }
-    if (now - awaitedSince < this.#timeoutMs) return;
+    if (now - awaitedSince < (watched.answeredAt === 0 ? this.#timeoutMs : this.#pingTimeoutMs)) return;
     // The answer may be queued behind a large message on a slow line.
     const bytesRead = bytesReadOf(session);
     if (bytesRead - watched.bytesRead <= FRAME_BYTES) {

@@ -18,6 +18,7 @@ import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { httpRefusal } from "./call-headers.ts";
 import { openRecord, tellOver } from "./call-record.ts";
+import { type ConnectionRules, readChannelArguments } from "./connection-rules.ts";
 import { ConnectionWatch } from "./connection-watch.ts";
 import type { CallContext, GrpcCall } from "./grpc-call.ts";
 import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.ts";
@@ -49,6 +50,8 @@ export interface GrpcServerOptions {
   readonly requireModelSpec?: boolean;
   /** Time that a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
+  /** Limits of connections as gRPC's channel arguments, `KEY=VALUE`. Default: none. */
+  readonly channelArguments?: readonly string[];
   /** Permissions of clients. Default: no client may change the server. */
   readonly policy?: AccessPolicy;
   /** Logs a line for each request. Default false. */
@@ -79,15 +82,17 @@ const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting do
 /** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
   const { host, log, tensorContent = false, requireModelSpec = false } = options;
-  const context = toCallContext(options);
+  const rules = readChannelArguments(options.channelArguments ?? [], log);
+  const context = toCallContext(options, rules);
   const { maxMessageBytes, observer } = context;
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
-  const server = createHttp2Server();
+  const server = createHttp2Server(rules.maxConcurrentStreams);
   warnOfHttp1(server, log);
   const connections = new Http2Connections(
     server,
-    new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS),
+    new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS, rules),
+    rules,
   );
   if (options.port !== "shared") await listen(server, host, options.port);
   const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, log };
@@ -111,8 +116,10 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   };
 }
 
-function toCallContext(options: GrpcServerOptions): CallContext {
-  const { log, maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes, messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
+function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): CallContext {
+  const { log, maxMessageBytes: ownMax = SERVER_DEFAULTS.maxMessageBytes } = options;
+  const { messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
+  const maxMessageBytes = Math.min(ownMax, rules.maxMessageBytes ?? ownMax);
   const { policy = new AccessPolicy(), memory = new MemoryBudget(2 * maxMessageBytes) } = options;
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const clock = new MessageClock(messageTimeoutMs);

@@ -1,6 +1,8 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { openInTurns } from "../limits/open-in-turns.ts";
+import { limitAge } from "./connection-age.ts";
+import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
 
@@ -16,10 +18,10 @@ const LINGER_MS = 500;
 const MAX_IDLE_PINGS = 1000;
 
 /** An HTTP/2 server without TLS that does not listen yet; it counts what is sent to it itself, so that Node need not. */
-export function createHttp2Server(): Http2Server {
+export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): Http2Server {
   const unbounded = Number.MAX_SAFE_INTEGER;
   const server = createServer({
-    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxConcurrentStreams: MAX_CONCURRENT_CALLS, enablePush: false },
+    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxConcurrentStreams, enablePush: false },
     maxSessionMemory: unbounded,
     maxSendHeaderBlockLength: unbounded,
   });
@@ -34,7 +36,7 @@ export class Http2Connections {
   readonly #sessions = new Set<ServerHttp2Session>();
 
   /** `watch` closes the connections of clients that do not answer. */
-  constructor(server: Http2Server, watch: ConnectionWatch) {
+  constructor(server: Http2Server, watch: ConnectionWatch, rules: ConnectionRules = {}) {
     this.#server = server;
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
@@ -43,6 +45,7 @@ export class Http2Connections {
     server.on("session", (session) => {
       this.#open(session);
       watch.add(session);
+      limitAge(session, rules);
     });
     // What breaks a connection also ends its calls, which are logged.
     server.on("sessionError", ignore);

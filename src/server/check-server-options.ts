@@ -22,6 +22,10 @@ import {
 import type { ServerOptions } from "./server-options.ts";
 
 const BOOLEAN: OptionCheck = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
+const TEXTS: OptionCheck = {
+  expected: "an array of texts",
+  accepts: (value) => Array.isArray(value) && value.every(isText),
+};
 const PORT = integerCheck(0, 65535, " (0 picks a free one)");
 const BYTES = integerCheck(1, 2 ** 31 - 1, ", in bytes");
 
@@ -35,10 +39,9 @@ const OPTIONS = {
   host: TEXT_CHECK,
   port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
-  corsOrigins: {
-    expected: "an array of texts",
-    accepts: (value: unknown) => Array.isArray(value) && value.every(isText),
-  },
+  grpcSocketPath: TEXT_CHECK,
+  grpcChannelArguments: TEXTS,
+  corsOrigins: TEXTS,
   maxMessageBytes: BYTES,
   workers: integerCheck(0),
   instances: integerCheck(1),

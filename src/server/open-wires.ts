@@ -1,4 +1,6 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
+import { markLocal } from "../access/local-host.ts";
+import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -11,6 +13,10 @@ export interface WireOptions {
   readonly host: string;
   /** gRPC port; 0 picks a free one. */
   readonly port: number;
+  /** Path of a Unix socket on which gRPC is served too. */
+  readonly grpcSocketPath?: string;
+  /** gRPC's channel arguments, `KEY=VALUE`. */
+  readonly grpcChannelArguments: readonly string[];
   /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
   readonly httpPort?: number;
   readonly maxMessageBytes: number;
@@ -61,9 +67,29 @@ export async function openWires(service: InferenceService, wireOptions: WireOpti
 type Opening = WireOptions & { readonly protocols: readonly Protocol[]; readonly metrics?: RequestMetrics };
 
 async function openGrpc(service: InferenceService, options: Opening): Promise<Wires> {
-  const { createGrpcServer } = await importGrpc();
-  const grpc = await createGrpcServer(service, options);
+  const grpc = await startGrpc(service, options);
   return { grpcAddress: grpc.address, httpUrl: undefined, close: (ms) => grpc.close(ms) };
+}
+
+/** On its port and, where wanted, its Unix socket. */
+async function startGrpc(
+  service: InferenceService,
+  { grpcSocketPath: path, grpcChannelArguments: channelArguments, ...options }: Opening,
+  port: GrpcServerOptions["port"] = options.port,
+): Promise<GrpcServer> {
+  const { createGrpcServer } = await importGrpc();
+  const grpc = await createGrpcServer(service, { ...options, channelArguments, port });
+  if (path === undefined) return grpc;
+  const { listenUnix } = await import("../net/unix-socket.ts");
+  const socket = await listenUnix(path, (connection) => grpc.accept(markLocal(connection))).catch(async (reason) => {
+    await grpc.close(0);
+    throw reason;
+  });
+  const close = (ms: number) => {
+    socket.close();
+    return grpc.close(ms);
+  };
+  return { ...grpc, close };
 }
 
 async function openBoth(service: InferenceService, options: Opening, httpPort: number): Promise<Wires> {
@@ -80,12 +106,8 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
 }
 
 async function openShared(service: InferenceService, options: Opening): Promise<Wires> {
-  const [{ createGrpcServer }, { createHttpServer }, { listenShared }] = await Promise.all([
-    importGrpc(),
-    importHttp(),
-    import("./shared-port.ts"),
-  ]);
-  const grpc = await createGrpcServer(service, { ...options, port: "shared" });
+  const [{ createHttpServer }, { listenShared }] = await Promise.all([importHttp(), import("./shared-port.ts")]);
+  const grpc = await startGrpc(service, options, "shared");
   const http = await createHttpServer(service, { ...options, port: "shared" });
   const users = { http1: http.accept, http2: grpc.accept };
   const { host, port } = options;

@@ -49,7 +49,9 @@ export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): S
 export function toWireOptions(choices: ServerChoices): WireOptions {
   const { host, port, http, tensorContent, requireModelSpec, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
+  const { grpcSocketPath, grpcChannelArguments = [] } = choices;
+  const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy(choices);
   const answers = { tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs };
-  return { host, port, ...httpPort, ...answers, policy, accessLog, log };
+  return { ...socket, grpcChannelArguments, host, port, ...httpPort, ...answers, policy, accessLog, log };
 }

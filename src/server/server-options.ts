@@ -24,6 +24,10 @@ export interface ServerOptions {
   readonly host?: string;
   /** gRPC port; 0 (default) picks a free one. */
   readonly port?: number;
+  /** Path of a Unix socket on which gRPC is served in addition to its port. */
+  readonly grpcSocketPath?: string;
+  /** Limits of gRPC connections as `KEY=VALUE`, such as `grpc.max_connection_age_ms=600000`. Default none. */
+  readonly grpcChannelArguments?: readonly string[];
   /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
   readonly http?: { readonly port?: number };
   /** The largest message or body taken, in bytes. Default 256 MB. */

@@ -31,6 +31,8 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
   return {
     host: settings.host,
     port: settings.port,
+    ...(settings.grpcSocketPath !== undefined && { grpcSocketPath: settings.grpcSocketPath }),
+    grpcChannelArguments: settings.grpcChannelArguments,
     maxMessageBytes: settings.maxMessageBytes,
     tensorContent: settings.tensorContent,
     requireModelSpec: settings.requireModelSpec,

@@ -19,6 +19,22 @@ export const NETWORK_SETTINGS = {
     commands: BOTH,
   },
   port: { type: "port", placeholder: "PORT", default: 9000, help: "gRPC port; 0 picks a free one", commands: SERVE },
+  grpcSocketPath: {
+    type: "text",
+    placeholder: "PATH",
+    help: "Unix socket on which gRPC is served too",
+    details: "Its owner and its group may connect; what a server left behind there is replaced.",
+    isPath: true,
+    commands: SERVE,
+  },
+  grpcChannelArguments: {
+    type: "list",
+    separator: ",",
+    placeholder: "KEY=VALUE",
+    help: "limits of gRPC connections, as gRPC calls them; repeatable",
+    details: "[grpc.md](grpc.md#connections) lists those that say something here; others are ignored with a warning.",
+    commands: SERVE,
+  },
   httpEnable: {
     type: "boolean",
     default: false,

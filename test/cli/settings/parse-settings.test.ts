@@ -24,6 +24,8 @@ describe("without flags", () => {
       requireModelSpec: false,
       allowControl: "off",
       corsOrigin: [],
+      grpcChannelArguments: [],
+      grpcSocketPath: undefined,
       workers: 1,
       hookTimeout: 60,
       hookStall: 10,

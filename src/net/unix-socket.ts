@@ -1,0 +1,62 @@
+import { chmodSync, lstatSync, unlinkSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { reasonText, ServingError } from "../errors.ts";
+
+/** Bytes of the longest path: `sun_path` of Linux and of macOS, less the zero at its end. */
+const MAX_PATH_BYTES = process.platform === "linux" ? 107 : 103;
+/** Read and write for the owner and the group. */
+const MODE = 0o660;
+
+/** A Unix socket that listens. */
+export interface UnixSocket {
+  /** Takes no more connections and removes the file. */
+  close(): void;
+}
+
+/**
+ * Listens on a Unix socket; a file that a server has left behind is replaced. Throws `unavailable` for a path that is too
+ * long or in use, or where no socket can be made.
+ */
+export async function listenUnix(path: string, onConnection: (socket: Socket) => void): Promise<UnixSocket> {
+  const bytes = Buffer.byteLength(path);
+  if (bytes > MAX_PATH_BYTES) {
+    throw cannotListen(
+      path,
+      `the path has ${bytes} bytes, and a socket's may have ${MAX_PATH_BYTES}; choose a shorter one`,
+    );
+  }
+  await removeStale(path);
+  const server = createServer(onConnection);
+  await new Promise<void>((resolve, reject) => {
+    server.on("error", (cause) => reject(cannotListen(path, reasonText(cause), cause)));
+    server.listen(path, () => resolve());
+  });
+  chmodSync(path, MODE);
+  return { close: () => void server.close() };
+}
+
+/** Removes the socket of a server that is gone. */
+async function removeStale(path: string): Promise<void> {
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return;
+  if (!file.isSocket()) throw cannotListen(path, "a file of that name exists and is not a socket; remove it");
+  if (await answers(path)) throw cannotListen(path, "another server listens there; stop it, or choose another path");
+  unlinkSync(path);
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path, () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", (cause: NodeJS.ErrnoException) => {
+      if (cause.code === "ECONNREFUSED" || cause.code === "ENOENT") resolve(false);
+      else reject(cannotListen(path, reasonText(cause), cause));
+    });
+  });
+}
+
+function cannotListen(path: string, why: string, cause?: unknown): ServingError {
+  return new ServingError("unavailable", `Cannot listen on the Unix socket ${path}: ${why}.`, { cause });
+}

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { connect, type Settings } from "node:http2";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { readChannelArguments } from "../../src/grpc/connection-rules.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { ScriptedService, serve } from "./scripted-service.ts";
+
+async function openSession(...channelArguments: string[]) {
+  const { address } = await serve(new ScriptedService(), { channelArguments });
+  const session = connect(`http://${address}`);
+  onTestFinished(() => session.destroy());
+  // The server cuts it where a test says so.
+  session.on("error", () => {});
+  return session;
+}
+
+describe("gRPC's channel arguments", () => {
+  it("limit the calls of a connection", async () => {
+    const [settings] = (await once(await openSession("grpc.max_concurrent_streams=7"), "remoteSettings")) as [Settings];
+    expect(settings.maxConcurrentStreams).toBe(7);
+  });
+
+  it.each(["grpc.max_connection_age_ms=50", "grpc.max_connection_idle_ms=50"])("%s ends a connection", async (text) => {
+    const session = await openSession(text);
+    await once(session, "goaway");
+    await once(session, "close");
+  });
+
+  it("give the calls of an old connection their grace, then cut them", async () => {
+    const session = await openSession("grpc.max_connection_age_ms=20", "grpc.max_connection_age_grace_ms=50");
+    const call = session.request(
+      {
+        ":method": "POST",
+        ":path": "/grpc.health.v1.Health/Watch",
+        "content-type": "application/grpc",
+        te: "trailers",
+      },
+      { endStream: false },
+    );
+    call.on("error", () => {});
+    call.write(Buffer.alloc(5));
+    await once(session, "goaway");
+    expect(call.closed).toBe(false);
+    await once(call, "close");
+  });
+
+  it("set how often a client is pinged, and how long it has to answer", async () => {
+    const session = await openSession("grpc.keepalive_time_ms=30", "grpc.keepalive_timeout_ms=5000");
+    for (let pings = 0; pings < 3; pings++) await once(session, "ping");
+  });
+
+  it("that say nothing here are named in one warning", async () => {
+    const { log, events } = createEventLog();
+    const rules = readChannelArguments(["grpc.lb_policy_name=grpclb", "grpc.keepalive_time_ms=-1", "a.b=c=d"], log);
+    expect(rules).toEqual({});
+    expect(events).toMatchObject([{ level: "warn", ignored: ["grpc.lb_policy_name", "a.b"] }]);
+  });
+
+  it.each([
+    [
+      "grpc.max_connection_age_ms",
+      'The gRPC channel argument "grpc.max_connection_age_ms" is none; expected KEY=VALUE.',
+    ],
+    ["=5", 'The gRPC channel argument "=5" is none; expected KEY=VALUE.'],
+    [
+      "grpc.max_connection_age_ms=soon",
+      'The gRPC channel argument grpc.max_connection_age_ms is "soon"; expected an integer of 1 or more, or -1 for no limit.',
+    ],
+    [
+      "grpc.max_concurrent_streams=0",
+      'The gRPC channel argument grpc.max_concurrent_streams is "0"; expected an integer of 1 or more, or -1 for no limit.',
+    ],
+  ])("refuses %s", (text, message) => {
+    expect(() => readChannelArguments([text], createSilentLogger())).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message }),
+    );
+  });
+});
