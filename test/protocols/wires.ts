@@ -49,9 +49,10 @@ export const WIRES = {
     return judge.encodeRequest({ model_spec, inputs: { x }, output_filter: output === undefined ? [] : [output] });
   }),
   "TensorFlow Serving HTTP": http("tensorflow-serving", "/v1/models/{name}:predict", (question) => {
-    const { model = "default", version, signature } = question;
+    const { model = "default", version, signature, output } = question;
     const path = `/v1/models/${model}${version === undefined ? "" : `/versions/${version}`}:predict`;
-    return { path, body: JSON.stringify({ signature_name: signature, inputs: values(question) }) };
+    const filter = output === undefined ? {} : { output_filter: [output] };
+    return { path, body: JSON.stringify({ signature_name: signature, inputs: values(question), ...filter }) };
   }),
   "Regress gRPC": grpc("tensorflow-serving", "/tensorflow.serving.PredictionService/Regress", (question) =>
     encodeAs("tensorflow.serving.RegressionRequest", { model_spec: modelSpec(question), input: examples(question) }),

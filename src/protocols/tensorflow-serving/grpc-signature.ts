@@ -52,7 +52,8 @@ function missing(
   );
 }
 
-function checkOutputFilter(filter: readonly string[], specs: readonly TensorSpec[] | undefined): void {
+/** Throws `invalid_argument`, with TensorFlow Serving's text, for names that are no outputs, and for one that is asked for twice. */
+export function checkOutputFilter(filter: readonly string[], specs: readonly TensorSpec[] | undefined): void {
   const names = specs?.map((spec) => spec.name);
   const seen = new Set<string>();
   for (const name of filter) {

@@ -11,14 +11,24 @@ import { toModelRef } from "./url-model-ref.ts";
 const MODEL = /^\/v1\/models\/([^/:?]+)(?:\/versions\/(\d+)|\/labels\/([^/:?]+))?(?:\/metadata)?\/?(?:\?|$)/i;
 const PATHS = ["/v1/models/:name", "/v1/models/:name/versions/:version", "/v1/models/:name/labels/:label"];
 
-/** The routes that tell the states of a model's versions, and its inputs and outputs. */
+/** The routes that list the models and tell the states of a model's versions, and its inputs and outputs. */
 export function modelRoutes(service: InferenceService): readonly HttpRoute[] {
   const status = telling((ref) => modelStatus(service, ref));
   const metadata = telling((ref) => modelMetadata(service, ref));
-  return PATHS.flatMap((path) => [
+  const ofOne = PATHS.flatMap((path): HttpRoute[] => [
     { method: "GET", path, kind: "read", answer: status },
     { method: "GET", path: `${path}/metadata`, kind: "read", answer: metadata },
   ]);
+  return [
+    { method: "GET", path: "/v1/models", kind: "read", answer: async () => toJson(listModels(service)) },
+    ...ofOne,
+  ];
+}
+
+/** Every model with the states of its versions, in objects that may get more members. */
+function listModels(service: InferenceService) {
+  const names = new Set(service.index().map(({ model }) => model));
+  return Array.from(names, (model) => ({ model_name: model, ...modelStatus(service, { model }) }));
 }
 
 function telling(find: (ref: ModelRef) => object | Promise<object>): RouteHandler {

@@ -19,6 +19,8 @@ export interface PredictBody {
   readonly root: JsonObject;
   /** Empty = the default signature. */
   readonly signature: string;
+  /** Empty = all outputs. */
+  readonly outputFilter: readonly string[];
   /** Memory that is left for its values. */
   readonly budget: DecodeBudget;
 }
@@ -31,11 +33,23 @@ export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): Predic
 
 function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {
   if (!isJsonObject(root)) throw invalidArgument(`JSON Value: ${dumpJson(root)} Is not object`);
-  const { signature_name: signature = "" } = root;
-  if (typeof signature === "string") return { root, signature, budget };
-  throw invalidArgument(
-    `JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`,
-  );
+  const { signature_name: signature = "", output_filter: outputFilter = [] } = root;
+  if (typeof signature !== "string") {
+    throw invalidArgument(
+      `JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`,
+    );
+  }
+  return { root, signature, outputFilter: readFilter(outputFilter, budget), budget };
+}
+
+function readFilter(filter: JsonValue, budget: DecodeBudget): readonly string[] {
+  if (!isJsonList(filter) || !filter.every((name) => typeof name === "string")) {
+    throw invalidArgument(
+      `JSON Value: ${dumpJson(filter)} not formatted correctly. 'output_filter' key must be a list of output names.`,
+    );
+  }
+  budget.countOutputs(filter.length);
+  return filter as readonly string[];
 }
 
 type Described = Pick<ServableDescription, "signatures">;
@@ -60,13 +74,14 @@ export interface PredictInputs {
 export interface PredictMessage extends PredictInputs {
   /** Resolved, unless the servable does not tell its signatures. */
   readonly signature: string;
+  readonly outputFilter: readonly string[];
 }
 
 /** Decodes the body of a predict request for a servable with these signatures. `maxBytes` bounds what is made of it. */
 export function decodePredict(body: Uint8Array, signatures: Described["signatures"], maxBytes: number): PredictMessage {
   const parsed = parsePredictBody(body, new DecodeBudget(maxBytes));
   const { name, spec } = findSignature(parsed.signature, { signatures });
-  return { signature: name, ...readInputs(parsed, spec) };
+  return { signature: name, outputFilter: parsed.outputFilter, ...readInputs(parsed, spec) };
 }
 
 /** {@link decodePredict} for a codec thread. */

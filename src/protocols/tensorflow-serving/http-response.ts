@@ -13,12 +13,15 @@ const BYTES_PER_ELEMENT = 8;
 
 /**
  * The answer to a predict request, as TensorFlow Serving writes it: `predictions` for a row request, `outputs` for a
- * column request; one output alone goes without its name. Throws `invalid_argument` for outputs that have no rows.
+ * column request; one output alone goes without its name. Throws `invalid_argument` for outputs that have no rows, and for complex numbers.
  */
 export function writePredictions(outputs: Tensors, format: PredictFormat): Uint8Array {
   const entries = Object.entries(outputs);
   let elements = 0;
-  for (const [, { data }] of entries) elements += data.length;
+  for (const [, { dtype, data }] of entries) {
+    if (dtype.startsWith("complex")) throw invalidArgument(`Failed to write JSON value for tensor type: ${dtype}`);
+    elements += data.length;
+  }
   const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
   if (format === "row") writeRows(writer, entries);
   else writeColumns(writer, entries);

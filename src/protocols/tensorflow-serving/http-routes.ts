@@ -13,6 +13,7 @@ import type {
 import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { answerExamples } from "./examples/http-examples.ts";
+import { checkOutputFilter } from "./grpc-signature.ts";
 import { configRoutes } from "./http-config.ts";
 import { modelRoutes } from "./http-models.ts";
 import {
@@ -24,6 +25,7 @@ import {
   readInputs,
 } from "./http-request.ts";
 import { writePredictions, writePredictionsJob } from "./http-response.ts";
+import { versionHeaders } from "./http-version.ts";
 import { malformedRequest } from "./malformed-request.ts";
 import { toModelRef } from "./url-model-ref.ts";
 
@@ -79,7 +81,7 @@ async function predict(service: InferenceService, ref: ModelRef, exchange: HttpE
   const text = isLargeText(Object.values(outputs))
     ? await exchange.encode(writePredictionsJob, [outputs, format])
     : writePredictions(outputs, format);
-  return toAnswer(text, answer.metadata);
+  return toAnswer(text, versionHeaders(answer));
 }
 
 interface ReceivedPredict {
@@ -94,8 +96,11 @@ async function infer(lease: Lease, { body, parsed, call }: ReceivedPredict, exch
     const { description } = lease;
     const large = parsed === undefined ? await decodeLarge(body, description.signatures, exchange) : undefined;
     const signature = findSignature((large ?? parsed)?.signature ?? "", description);
+    const { outputFilter } = large ?? (parsed as PredictBody);
+    if (signature.spec !== undefined) checkOutputFilter(outputFilter, signature.spec.outputs);
     const { format, inputs } = large ?? readInputs(parsed as PredictBody, signature.spec);
-    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, call });
+    const outputs = outputFilter.length > 0 ? outputFilter : undefined;
+    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
     return { signature, format, answer };
   } finally {
     lease.release();

@@ -32,7 +32,7 @@ export interface KnownInputs {
   readonly unnamed?: string | undefined;
 }
 
-type NamedDType = Pick<TensorSpec, "name" | "dtype">;
+type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
 
 /**
  * The tensors of a list of instances, which has one element at least: each instance is a value of the only input, or an
@@ -81,13 +81,19 @@ function readPlain(instances: JsonList, dtype: DType): Tensor {
 }
 
 function readNamed(instances: JsonList, specs: readonly NamedDType[]): Tensors {
-  const columns = new Map(specs.map(({ name, dtype }) => [name, new Column(dtype)]));
+  const columns = toColumns(specs, instances[0] as JsonObject);
   for (const [index, instance] of instances.entries()) {
     if (!isNamedInstance(instance))
       throw invalidArgument(`Expecting object but got list at item ${index} of input list`);
     addInstance(columns, instance, index);
   }
   return createTensors([...columns].map(([name, column]) => [name, column.finish()]));
+}
+
+/** An input with a default may be left out, by all instances as by the first. */
+function toColumns(specs: readonly NamedDType[], first: JsonObject): ReadonlyMap<string, Column> {
+  const sent = specs.filter((spec) => spec.default === undefined || Object.hasOwn(first, spec.name));
+  return new Map(sent.map(({ name, dtype }) => [name, new Column(dtype)]));
 }
 
 /** The names that the first instance has; a dtype for all values of each. */

@@ -79,7 +79,7 @@ describe("writePredictions", () => {
     const complex = createTensor("complex128", [1], Float64Array.of(1, 2));
     expect(() => write({ y: complex }, "row")).toThrow(
       expect.objectContaining({
-        code: "unimplemented",
+        code: "invalid_argument",
         message: "Failed to write JSON value for tensor type: complex128",
       }),
     );

@@ -30,6 +30,47 @@ describe("POST /v1/models/NAME:predict", () => {
     expect(JSON.parse(text)).toEqual({ outputs: { a: [1], b: { b64: "/w==" } } });
   });
 
+  test("gives the outputs of the filter alone, in small and large bodies", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const ask = (more: string) =>
+      post(httpUrl, "/v1/models/default:predict", `{"inputs": {"a": 1, "b": 2, "c": 3}, ${more}}`);
+    for (const filler of ["", `, "filler": "${"x".repeat(70_000)}"`]) {
+      expect(JSON.parse((await ask(`"output_filter": ["b"]${filler}`)).text)).toEqual({ outputs: 2 });
+      expect(JSON.parse((await ask(`"output_filter": []${filler}`)).text)).toEqual({ outputs: { a: 1, b: 2, c: 3 } });
+      expect(await ask(`"output_filter": ["b", "b"]${filler}`)).toMatchObject({ status: 400 });
+      expect(await ask(`"output_filter": "b"${filler}`)).toMatchObject({
+        status: 400,
+        text: expect.stringContaining("'output_filter' key must be a list of output names."),
+      });
+    }
+  });
+
+  test("refuses a filter with names that the signature does not have, with the text of gRPC", async () => {
+    const hooks = defineHooks({
+      outputs: [{ name: "y", dtype: "float32" }],
+      postprocess: ({ x }) => ({ y: x as never }),
+    });
+    const { httpUrl } = await startServer({ ...ECHO, hooks, workers: 0 });
+    const ask = (filter: string) =>
+      post(httpUrl, "/v1/models/default:predict", `{"inputs": {"x": 1.5}, "output_filter": ${filter}}`);
+    expect(JSON.parse((await ask('["y"]')).text)).toEqual({ outputs: 1.5 });
+    expect((await ask('["z"]')).text).toContain(
+      "output tensor alias not found in signature: z Outputs expected to be in the set {y}.",
+    );
+    expect((await ask('["y", "y"]')).text).toContain("duplicate output tensor alias: y");
+  });
+
+  test("says in headers which version of which model has answered", async () => {
+    const { httpUrl } = await startServer({ models: { größe: { driver: "null" } } });
+    for (const [verb, body] of Object.entries({ predict: '{"inputs": 1}', regress: '{"examples": [{"x": 1.5}]}' })) {
+      const { headers } = await fetch(`${httpUrl}/v1/models/${encodeURIComponent("größe")}:${verb}`, {
+        method: "POST",
+        body,
+      });
+      expect([headers.get("x-model-name"), headers.get("x-model-version")]).toEqual(["gr%C3%B6%C3%9Fe", "1"]);
+    }
+  });
+
   test("brings a large list of floats there and back", async () => {
     const { httpUrl } = await startServer(ECHO);
     const values = Array.from({ length: 150_528 }, (_, index) => Math.fround(Math.sin(index)));
@@ -240,11 +281,11 @@ describe("POST /v1/models/NAME:predict", () => {
     expect(text).not.toContain("at ");
   });
 
-  test("answers complex outputs with 501", async () => {
+  test("answers complex outputs with 400", async () => {
     const hooks = defineHooks({ process: () => ({ y: createTensor("complex64", [1], Float32Array.of(1, 2)) }) });
     const { httpUrl } = await startServer({ ...ECHO, hooks });
     expect(await errorOf(httpUrl, "/v1/models/default:predict")).toEqual([
-      501,
+      400,
       "Failed to write JSON value for tensor type: complex64",
     ]);
   });
@@ -267,4 +308,14 @@ describe("other requests under /v1/", () => {
     expect([allowed.status, await allowed.text()]).toEqual([200, ""]);
     expect((await fetch(url, { method: "OPTIONS" })).status).toBe(400);
   });
+});
+
+test("GET /v1/models lists every model with the states of its versions", async () => {
+  const { httpUrl } = await startServer({ models: { a: { driver: "null" }, b: { driver: "null" } } });
+  const status = { error_code: "OK", error_message: "" };
+  const versions = [{ version: "1", state: "AVAILABLE", status }];
+  expect(await (await fetch(`${httpUrl}/v1/models`)).json()).toEqual([
+    { model_name: "a", model_version_status: versions },
+    { model_name: "b", model_version_status: versions },
+  ]);
 });

@@ -3,6 +3,7 @@ import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { readInstances } from "../../../src/protocols/tensorflow-serving/http-rows.ts";
 import type { TensorSpec } from "../../../src/signature/signature.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 
@@ -126,6 +127,16 @@ describe("readInstances", () => {
     ],
   ] as const)("refuses %s", (text, specs, message) => {
     expect(errorOf(text, specs)).toBe(message);
+  });
+
+  test("lets all instances leave out an input with a default, or none", () => {
+    const withDefault = { ...spec("b", "int32"), default: createTensor("int32", [], Int32Array.of(7)) };
+    const specs = [spec("a", "int32"), withDefault];
+    expect(Object.keys(read('[{"a": 1}, {"a": 2}]', specs))).toEqual(["a"]);
+    expect(Object.keys(read('[{"a": 1, "b": 2}]', specs))).toEqual(["a", "b"]);
+    expect(errorOf('[{"a": 1, "b": 2}, {"a": 1}]', specs)).toMatch(/keys must be equal to: a,b$/);
+    expect(errorOf('[{"a": 1}, {"a": 1, "b": 2}]', specs)).toMatch(/does not have named input: b$/);
+    expect(errorOf('[{"b": 1}]', specs)).toMatch(/keys must be equal to: a,b$/);
   });
 
   test("keeps the code of what one instance fails with", () => {

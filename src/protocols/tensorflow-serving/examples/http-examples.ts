@@ -2,6 +2,7 @@ import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import type { HttpExchange } from "../../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../../serving/inference-service.ts";
+import { versionHeaders } from "../http-version.ts";
 import { readExamplesJson, readExamplesJsonJob } from "./examples-json.ts";
 import { isLargeResult } from "./result-messages.ts";
 import type { ExampleMethod } from "./results.ts";
@@ -25,9 +26,9 @@ export async function answerExamples(
       : readExamplesJson(body, maxBytes);
   const lease = await service.acquire(ref);
   try {
-    const { result, metadata } = await runExamples(lease, { method, signature, examples, call, maxBytes });
+    const { result, ...answer } = await runExamples(lease, { method, signature, examples, call, maxBytes });
     const text = isLargeResult(result) ? await exchange.encode(writeResultJob, [result]) : writeResult(result);
-    return { contentType: "application/json", body: text, headers: metadata };
+    return { contentType: "application/json", body: text, headers: versionHeaders(answer) };
   } finally {
     lease.release();
   }
