@@ -62,6 +62,12 @@ export interface Model {
    * the arrays of what it returns are the server's, which may hand them to another thread.
    */
   predict(inputs: Tensors, call: PredictCall): Promise<Tensors>;
+  /**
+   * Runs any part of the graph; its inputs are fed by the names of the graph's tensors. It bounds its own runs. Throws
+   * `invalid_argument` for names that the graph does not have, `permission_denied` for parts that no signature computes.
+   * Absent where the runtime has no names for tensors.
+   */
+  runGraph?(feeds: Tensors, run: GraphRun): Promise<Tensors>;
   /** Number of predicts that may overlap without blocking the thread; the rest queue. Default 1. */
   readonly concurrency?: number;
   /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
@@ -107,6 +113,14 @@ export interface PredictCall {
   readonly signal: AbortSignal;
   /** Milliseconds left, for runtimes that take a timeout. */
   readonly deadlineMs?: number;
+}
+
+/** One run of a part of a model's graph. */
+export interface GraphRun extends Pick<PredictCall, "signal" | "deadlineMs"> {
+  /** Names of tensors, each once; what is returned has these names. */
+  readonly fetches: readonly string[];
+  /** Names of operations that run although nothing of them is returned. */
+  readonly targets: readonly string[];
 }
 
 /** Types a driver's options; adds nothing at run time. */

@@ -16,6 +16,8 @@ export interface ModelFacts {
   readonly runtime?: string;
   /** True where a run leaves nothing behind; absent = not known. */
   readonly isPure?: boolean;
+  /** True where parts of its graph can be run by the names of tensors. */
+  readonly runsGraph?: boolean;
   /** Inputs on which the model probably runs, where the signatures do not say. */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** Memory that it takes, in bytes; absent = not known. */

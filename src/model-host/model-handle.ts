@@ -23,6 +23,11 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
   /**
+   * Operations to run in addition, where inputs and outputs are those of the model's graph, by the names of its tensors;
+   * absent = they are those of the signature.
+   */
+  readonly targets?: readonly string[] | undefined;
+  /**
    * True where the caller has no further use for the inputs, so that large ones may be transferred instead of copied.
    */
   readonly give?: boolean;
@@ -37,12 +42,13 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
 /** The plain data of a handle. */
 export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const { maxBatchSize, runtime, isPure, likelyInputs, memoryBytes } = handle;
+  const { maxBatchSize, runtime, isPure, runsGraph, likelyInputs, memoryBytes } = handle;
   return {
     ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
     ...(maxBatchSize !== undefined && { maxBatchSize }),
     ...(runtime !== undefined && { runtime }),
     ...(isPure !== undefined && { isPure }),
+    ...(runsGraph !== undefined && { runsGraph }),
     ...(likelyInputs !== undefined && { likelyInputs }),
     ...(memoryBytes !== undefined && { memoryBytes }),
   };

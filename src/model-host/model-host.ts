@@ -116,10 +116,12 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
     ...(model.runtime !== undefined && { runtime: model.runtime }),
     ...(model.isPure !== undefined && { isPure: model.isPure }),
+    ...(model.runGraph !== undefined && { runsGraph: true }),
     ...(model.memoryBytes !== undefined && { memoryBytes: model.memoryBytes }),
     ...(model.likelyInputs !== undefined && { likelyInputs: model.likelyInputs }),
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
+      if (call.targets !== undefined) return runGraph(model, inputs, call, facts);
       const signature = signatureOf(model, call.signature);
       assertOutputs(call.outputs, signature.outputs);
       const { inputs: specs = [] } = signature;
@@ -161,14 +163,32 @@ function bytesOfDrawn(decoded: Tensors, inputs: Tensors): number {
   return drawn.reduce((sum, [, { data }]) => sum + ("byteLength" in data ? data.byteLength : 0), 0);
 }
 
-async function predict(model: Model, inputs: Tensors, call: ModelCall, { driver, log }: HostFacts): Promise<Tensors> {
+/** The signature's checks and queue are not for it: it has other inputs, and its runtime bounds such runs. */
+async function runGraph(model: Model, inputs: Tensors, call: ModelCall, facts: HostFacts): Promise<Tensors> {
+  const { outputs: fetches = [], targets = [] } = call;
+  if (model.runGraph === undefined)
+    throw failedPrecondition(`The ${facts.driver} model does not run parts of a graph.`);
+  const driverCall = new DriverCall(call);
+  const { signal, deadlineMs } = driverCall;
+  const run = { fetches, targets, signal, ...(deadlineMs !== undefined && { deadlineMs }) };
+  return model.runGraph(inputs, run).catch((reason) => {
+    throw runError(reason, call, facts);
+  });
+}
+
+function runError(reason: unknown, { signal }: ModelCall, { driver }: HostFacts): unknown {
+  if (reason instanceof ServingError) return reason;
+  if (signal.aborted) return signal.reason;
+  return new ServingError("internal", `The ${driver} model failed: ${publicText(reason)}`, { cause: reason });
+}
+
+async function predict(model: Model, inputs: Tensors, call: ModelCall, facts: HostFacts): Promise<Tensors> {
+  const { driver, log } = facts;
   const started = log.level === "trace" ? performance.now() : undefined;
   try {
     return await model.predict(inputs, new DriverCall(call));
   } catch (reason) {
-    if (reason instanceof ServingError) throw reason;
-    if (call.signal.aborted) throw call.signal.reason;
-    throw new ServingError("internal", `The ${driver} model failed: ${publicText(reason)}`, { cause: reason });
+    throw runError(reason, call, facts);
   } finally {
     if (started !== undefined) {
       const ms = performance.now() - started;

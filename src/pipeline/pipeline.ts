@@ -33,6 +33,8 @@ export interface PipelineRequest {
   readonly inputs: Payload;
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
+  /** As {@link ModelCall.targets}; only for one model without hooks. */
+  readonly targets?: readonly string[] | undefined;
   readonly call: CallOptions;
 }
 
@@ -101,7 +103,7 @@ export class Pipeline {
 
   /** One model alone, as most requests ask for: each step between would cost a small one a fiftieth of its time. */
   async #runModel(request: PipelineRequest): Promise<PipelineResult> {
-    const { outputs, call } = request;
+    const { outputs, targets, call } = request;
     const model = this.#parts.models[0]!;
     const inputs = openPayload(request.inputs) as Tensors;
     const { signal, deadline, priority, queueTimeoutMs, depth, warmUp, fromHook } = call;
@@ -111,6 +113,7 @@ export class Pipeline {
     const made = await model.predict(inputs, {
       signature,
       outputs,
+      targets,
       give: true,
       fromHook,
       requestId,

@@ -101,6 +101,11 @@ export interface ServableDescription {
   readonly drivers: readonly string[];
   /** By name. Empty where a remote server does not tell. */
   readonly signatures: Readonly<Record<string, Signature>>;
+  /**
+   * The reason why parts of its graph cannot be run by the names of tensors; empty = they can, absent = a remote server
+   * does not tell.
+   */
+  readonly graphRefusal?: string;
   /** Rows that waiting requests are put together to; absent or 0 = they are not, or a remote server does not tell. */
   readonly maxBatchSize?: number;
 }
@@ -112,6 +117,11 @@ export interface InferRequest {
   readonly inputs: Payload;
   /** Output names wanted, which the signature has where it tells its outputs; absent = all. */
   readonly outputs?: readonly string[] | undefined;
+  /**
+   * Operations to run in addition, where inputs and outputs are those of the model's graph, by the names of its tensors;
+   * absent = they are those of the signature. Only where {@link ServableDescription.graphRefusal} is empty.
+   */
+  readonly targets?: readonly string[] | undefined;
   readonly call: CallOptions;
 }
 

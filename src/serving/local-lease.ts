@@ -1,3 +1,4 @@
+import { ServingError } from "../errors.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { limitTime } from "../limits/time-limit.ts";
 import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
@@ -24,8 +25,8 @@ export class LocalLease implements Lease {
   #isReleased = false;
 
   constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
-    const { name, version, drivers, signatures, maxBatchSize } = servable;
-    this.description = { model: name, version, drivers, signatures, maxBatchSize };
+    const { name, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
+    this.description = { model: name, version, drivers, signatures, maxBatchSize, graphRefusal };
     this.#servable = servable;
     this.#queue = queue;
     this.#limits = limits;
@@ -33,7 +34,7 @@ export class LocalLease implements Lease {
   }
 
   /** One function, since each that awaits another costs a small request as much as its checks. */
-  async infer({ signature, inputs, outputs, call: given }: InferRequest): Promise<InferResponse> {
+  async infer({ signature, inputs, outputs, targets, call: given }: InferRequest): Promise<InferResponse> {
     const { admission, memory: budget, requestTimeoutMs } = this.#limits;
     const { model, version } = this.description;
     const { record, memory = budget.open() } = given;
@@ -42,6 +43,9 @@ export class LocalLease implements Lease {
     const { signal, deadline } = limited ?? given;
     const call = isGiven ? given : { ...given, signal, deadline, memory };
     const info = { id: call.id, model, version, signature: signature.name };
+    if (targets !== undefined && this.description.graphRefusal !== "") {
+      throw new ServingError("unimplemented", `Its graph cannot be run: ${this.description.graphRefusal}.`);
+    }
     let admitted: Admitted | undefined;
     let isSuccess = false;
     let queuedBytes = -1;
@@ -56,7 +60,7 @@ export class LocalLease implements Lease {
       // A call of another model has been let in with that one's request, and may go on where no new one may begin.
       if (!call.depth) admitted = admission.enter(info);
       started = performance.now();
-      const result = await this.#servable.run({ info, inputs, outputs, call });
+      const result = await this.#servable.run({ info, inputs, outputs, targets, call });
       isSuccess = true;
       memory.growTo(payloadBytes(result.outputs));
       memory.isWireOnly = !this.#servable.hooksShareTensors;

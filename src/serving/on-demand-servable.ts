@@ -32,7 +32,7 @@ export interface OnDemandOptions {
 /** Facts about a servable that are known while it is not loaded. */
 type KnownFacts = Pick<
   Servable,
-  "drivers" | "models" | "needed" | "signatures" | "maxBatchSize" | "hooksShareTensors"
+  "drivers" | "models" | "needed" | "signatures" | "maxBatchSize" | "hooksShareTensors" | "graphRefusal"
 > & {
   readonly sources: readonly string[];
 };
@@ -92,6 +92,10 @@ export class OnDemandServable implements Servable, Unloadable {
 
   get maxBatchSize() {
     return this.#facts.maxBatchSize;
+  }
+
+  get graphRefusal() {
+    return this.#facts.graphRefusal;
   }
 
   get hooksShareTensors() {
@@ -253,8 +257,17 @@ export class OnDemandServable implements Servable, Unloadable {
 }
 
 function factsOf(loaded: Servable): KnownFacts {
-  const { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors } = loaded;
-  return { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors, sources: loaded.sources() };
+  const { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors, graphRefusal } = loaded;
+  return {
+    drivers,
+    models,
+    needed,
+    signatures,
+    maxBatchSize,
+    hooksShareTensors,
+    graphRefusal,
+    sources: loaded.sources(),
+  };
 }
 
 /** Characters of a reason that clients are told at most. */

@@ -6,6 +6,7 @@ import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
+import { graphRefusal } from "./graph-refusal.ts";
 import { LeaseCount } from "./lease-count.ts";
 import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
 
@@ -22,6 +23,8 @@ export interface Servable {
   readonly needed: readonly ModelFacts[];
   /** Rows that requests are put together to, where one model answers alone; 0 = they are not, or several models answer. */
   readonly maxBatchSize: number;
+  /** The reason why parts of its graph cannot be run by the names of tensors; empty = they can. */
+  readonly graphRefusal: string;
   /** Memory that it takes, by its files where nothing better is known. */
   readonly memoryBytes: number;
   /** True where hooks run in this thread, which may keep and later change tensors of requests and answers. */
@@ -82,6 +85,10 @@ export function createServable(
     drivers: hosts.map(({ facts }) => facts.driver),
     models: hosts.map(({ facts }) => facts),
     needed: needed.map(({ facts }) => facts),
+    graphRefusal: graphRefusal(
+      hosts.map(({ facts }) => facts),
+      { hasHooks, isOther: needed.length > 0 },
+    ),
     maxBatchSize: hosts.length === 1 ? (hosts[0]?.facts.maxBatchSize ?? 0) : 0,
     get signatures() {
       return runner.signatures;

@@ -12,14 +12,20 @@ export function checkModelRequest({ kind, meta }: WireRecord): void {
   else if (kind !== STATISTICS) throw new MalformedMessage(`it has kind ${kind}, which no model answers`);
 }
 
-function checkPredict({ signature, fromHook, requestId, outputs, ...limits }: Unchecked<PredictMeta>): void {
+function checkPredict({ signature, fromHook, requestId, outputs, targets, ...limits }: Unchecked<PredictMeta>): void {
   const isValid =
     (signature === undefined || typeof signature === "string") &&
     (fromHook === undefined || typeof fromHook === "boolean") &&
     (requestId === undefined || typeof requestId === "string") &&
-    (outputs === undefined || (Array.isArray(outputs) && outputs.every((name) => typeof name === "string"))) &&
+    areNames(outputs) &&
+    areNames(targets) &&
     arePlainLimits(limits);
   if (!isValid) throw new MalformedMessage("it has a predict whose signature, outputs or times are not valid");
+}
+
+/** Absent, or a list of texts. */
+function areNames(names: unknown): boolean {
+  return names === undefined || (Array.isArray(names) && names.every((name) => typeof name === "string"));
 }
 
 function checkCall({ method, args }: Unchecked<CallMeta>): void {

@@ -14,15 +14,18 @@ export interface PredictMeta extends PlainLimits {
   readonly signature?: string;
   readonly fromHook?: boolean | undefined;
   readonly outputs?: readonly string[] | undefined;
+  readonly targets?: readonly string[] | undefined;
   readonly requestId?: string | undefined;
 }
 
 /** A call's meta; undefined for one that differs in nothing, since plain data costs as much as all else of a small record. */
 export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | undefined {
-  const { signature, fromHook, outputs, requestId } = call;
+  const { signature, fromHook, outputs, targets, requestId } = call;
   const limits = toPlainLimits(call);
-  const isPlain = fromHook === undefined && outputs === undefined && limits === undefined && requestId === undefined;
-  return isPlain && signature === defaultSignature ? undefined : { signature, fromHook, outputs, requestId, ...limits };
+  const isWhole = outputs === undefined && targets === undefined;
+  const isPlain = fromHook === undefined && isWhole && limits === undefined && requestId === undefined;
+  if (isPlain && signature === defaultSignature) return undefined;
+  return { signature, fromHook, outputs, targets, requestId, ...limits };
 }
 
 /** The meta of {@link CALL}; its tensors are those of the arguments. */

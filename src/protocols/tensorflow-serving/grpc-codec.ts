@@ -13,12 +13,12 @@ import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { decodeQuickly } from "../../limits/quick-budget.ts";
-import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
+import { TensorMap, tensorFields } from "./tensor-map.ts";
 import { typeOfDType } from "./tensor-proto.ts";
-import { TensorProtoFields, VIEWED_FIELDS } from "./tensor-proto-fields.ts";
-import { toTensor } from "./tensor-proto-reader.ts";
-import { type TensorEncoding, tensorProtoParts } from "./tensor-proto-writer.ts";
+import { VIEWED_FIELDS } from "./tensor-proto-fields.ts";
+import type { TensorEncoding } from "./tensor-proto-writer.ts";
 
 /** Field numbers of tensorflow.serving.PredictRequest and PredictResponse. */
 const REQUEST = { modelSpec: 1, inputs: 2, outputFilter: 3 } as const;
@@ -28,11 +28,8 @@ const RESPONSE = { outputs: 1, modelSpec: 2 } as const;
 export const PREDICT_NESTING: Nesting = [REQUEST.inputs, MAP_ENTRY.value];
 
 /** Places of the values of a PredictRequest, and of a PredictResponse, that may be viewed. */
-const REQUEST_PLACES: ValuePlaces = { nesting: PREDICT_NESTING, viewedFields: VIEWED_FIELDS };
+export const REQUEST_PLACES: ValuePlaces = { nesting: PREDICT_NESTING, viewedFields: VIEWED_FIELDS };
 const RESPONSE_PLACES: ValuePlaces = { nesting: [RESPONSE.outputs, MAP_ENTRY.value], viewedFields: VIEWED_FIELDS };
-
-/** Memory of a map entry while it is read, so that a message of empty entries cannot fill the memory. */
-const ENTRY_BYTES = 256;
 
 /** A tensorflow.serving.PredictRequest. */
 export interface PredictRequest {
@@ -123,14 +120,14 @@ export function encodePredictRequest(request: PredictRequest, encoding: TensorEn
   const { spec, inputs, outputFilter } = request;
   return encodeMessage([
     ...(choosesNothing(spec) ? [] : [messageField(REQUEST.modelSpec, modelSpecParts(spec))]),
-    ...mapFields(REQUEST.inputs, inputs, encoding),
+    ...tensorFields(REQUEST.inputs, inputs, encoding),
     ...outputFilter.map((name) => textElement(REQUEST.outputFilter, name)),
   ]);
 }
 
 /** The fields of a PredictResponse. */
 export function predictResponseParts({ spec, outputs }: PredictResponse, encoding: TensorEncoding): WirePart[] {
-  const parts = mapFields(RESPONSE.outputs, outputs, encoding);
+  const parts = tensorFields(RESPONSE.outputs, outputs, encoding);
   parts.push(bytesField(RESPONSE.modelSpec, encodeSpec(spec)));
   return parts;
 }
@@ -148,7 +145,7 @@ export function framePredictResponse(
 export const framePredictResponseJob = defineJob(import.meta.url, "framePredictResponseJob", framePredictResponse);
 
 /** Checks if writing a response is work for a codec thread: many texts, or integers that become varints. */
-export function isLargeResponse({ outputs }: PredictResponse, encoding: TensorEncoding): boolean {
+export function isLargeResponse({ outputs }: Pick<PredictResponse, "outputs">, encoding: TensorEncoding): boolean {
   for (const name in outputs) {
     const tensor = outputs[name]!;
     if (isLargeBytes(tensor)) return true;
@@ -173,42 +170,4 @@ function encodeSpec(spec: ModelSpec): Buffer {
 
 function choosesNothing({ model, signature, version, label }: ModelSpec): boolean {
   return model === "" && signature === "" && version === undefined && label === undefined;
-}
-
-function mapFields(field: number, tensors: Tensors, encoding: TensorEncoding): WirePart[] {
-  const entries: WirePart[] = [];
-  for (const name in tensors) {
-    const value = messageField(MAP_ENTRY.value, tensorProtoParts(tensors[name] as Tensor, encoding));
-    entries.push(messageField(field, [textElement(MAP_ENTRY.key, name), value]));
-  }
-  return entries;
-}
-
-/** A protobuf map of TensorProto while it is read: of entries with equal keys the last one counts. */
-class TensorMap {
-  readonly #entries = new Map<string, TensorProtoFields>();
-  readonly #budget: DecodeBudget;
-
-  constructor(budget: DecodeBudget) {
-    this.#budget = budget;
-  }
-
-  read(entry: WireReader): void {
-    this.#budget.spend(ENTRY_BYTES, () => "one more map entry");
-    const fields = new TensorProtoFields(this.#budget);
-    let key = "";
-    while (entry.hasMore()) {
-      const tag = entry.tag();
-      if (tag === ((MAP_ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
-      else if (tag === ((MAP_ENTRY.value << 3) | WIRE.bytes)) fields.merge(entry.nested("TensorProto"));
-      else entry.skip(tag);
-    }
-    this.#entries.set(key, fields);
-  }
-
-  tensors(): Tensors {
-    const tensors = createTensors();
-    for (const [name, fields] of this.#entries) tensors[name] = toTensor(fields, name, this.#budget);
-    return tensors;
-  }
 }

@@ -15,6 +15,7 @@ import {
 } from "./grpc-codec.ts";
 import { metadataMethod } from "./grpc-metadata.ts";
 import { modelServiceRoutes } from "./grpc-model-service.ts";
+import { sessionServiceRoutes } from "./grpc-session-service.ts";
 import { checkSignature } from "./grpc-signature.ts";
 import { assertNamesModel } from "./model-spec.ts";
 
@@ -36,6 +37,7 @@ export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
       maxBytes: SMALL_REQUEST_BYTES,
     },
     ...modelServiceRoutes(service),
+    ...sessionServiceRoutes(service, options),
   },
 });
 

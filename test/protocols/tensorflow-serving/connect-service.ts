@@ -5,7 +5,11 @@ import { onTestFinished } from "vitest";
 import type { Server } from "../../../src/server/server.ts";
 import type { Plain } from "../../grpc/judge.ts";
 
-const FILES = { ModelService: "model_service.proto", PredictionService: "prediction_service.proto" };
+const FILES = {
+  ModelService: "model_service.proto",
+  PredictionService: "prediction_service.proto",
+  SessionService: "session_service.proto",
+};
 
 /** A grpc-js client of one of TensorFlow Serving's services, which closes when the test ends. */
 export function connectService({ grpcAddress }: Server, name: keyof typeof FILES) {

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { ServingError } from "../../../errors.ts";
+import type { Pointer } from "../../../native/bind-functions.ts";
 import { maxAsyncCalls } from "../../../native/max-async-calls.ts";
 import { findLibrary } from "../../../runtimes/find-library.ts";
 import { lookedIn } from "../../../runtimes/library-places.ts";
@@ -13,12 +14,15 @@ import type { TensorflowOptions } from "../tensorflow-options.ts";
 import { breaksFusing } from "./breaks-fusing.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { loadCustomOps } from "./custom-ops.ts";
+import { GraphRunner } from "./graph-runner.ts";
 import { createNativeModel } from "./native-model.ts";
-import { openModel } from "./open-model.ts";
+import { type OpenedModel, openModel } from "./open-model.ts";
 import { openTensorflow } from "./open-tensorflow.ts";
+import { servedPart } from "./served-part.ts";
 import type { TensorflowSession } from "./session.ts";
 import { createSessionConfig, encodeSessionConfig } from "./session-config.ts";
 import { claimThreadPools } from "./thread-pools.ts";
+import { usesFiles } from "./uses-files.ts";
 import { writes } from "./writes.ts";
 
 /** libtensorflow itself, by its C API. */
@@ -40,12 +44,29 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
       shown: signatures[DEFAULT_SIGNATURE],
       concurrency: limit,
       isPure: !writes(source),
+      runner: createGraphRunner(api, { session, signatures }, source),
       runtime: `TensorFlow ${api.TF_Version()}`,
     });
   } catch (reason) {
     await session.close();
     throw reason;
   }
+}
+
+function createGraphRunner(api: TensorflowApi, { session, signatures }: OpenedModel, source: ModelSource): GraphRunner {
+  const tensors = (side: "inputs" | "outputs") =>
+    Object.values(signatures).flatMap((each) => each[side].map(({ nativeName }) => session.graph.tensor(nativeName)));
+  const inputs = tensors("inputs");
+  let served: ReadonlySet<Pointer> | undefined;
+  const findServed = () => {
+    // An input that no output needs may be fed too.
+    served ??= servedPart(
+      api,
+      [...tensors("outputs"), ...inputs].map(({ operation }) => operation),
+    );
+    return served;
+  };
+  return new GraphRunner(session, { inputs, served: findServed, usesFiles: usesFiles(source) });
 }
 
 function findTensorflow({ tensorflow_lib }: TensorflowOptions, { log }: DriverHost): TensorflowApi {

@@ -4,6 +4,7 @@ import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor
 import type { Model, PredictCall } from "../../driver.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
 import type { GraphTensor } from "./graph.ts";
+import type { GraphRunner } from "./graph-runner.ts";
 import { toRunError } from "./run-error.ts";
 import type { Feed } from "./run-session.ts";
 import type { TensorflowSession } from "./session.ts";
@@ -27,6 +28,8 @@ interface NativeModelFacts {
   readonly concurrency: number;
   /** True where a run leaves nothing behind. */
   readonly isPure: boolean;
+  /** Runs parts of its graph for clients. */
+  readonly runner: GraphRunner;
   /** Its name and version. */
   readonly runtime: string;
 }
@@ -35,7 +38,7 @@ interface NativeModelFacts {
 export function createNativeModel(
   session: TensorflowSession,
   signatures: Readonly<Record<string, ModelSignature>>,
-  { shown, concurrency, isPure, runtime }: NativeModelFacts,
+  { shown, concurrency, isPure, runner, runtime }: NativeModelFacts,
 ): Model {
   const bound = new Map(Object.entries(signatures).map(([name, signature]) => [name, bind(session, signature)]));
   return {
@@ -52,6 +55,7 @@ export function createNativeModel(
       model_outputs: (shown?.outputs ?? []).map(({ name }) => name),
     },
     predict: (inputs, call) => predict(session, bound.get(call.signature)!, { inputs, call }),
+    runGraph: (feeds, run) => runner.run(feeds, run),
     close: () => session.close(),
   };
 }

@@ -15,6 +15,8 @@ export interface Feed {
 export interface SessionRun {
   readonly feeds: readonly Feed[];
   readonly fetches: readonly GraphTensor[];
+  /** Operations that run in addition. */
+  readonly targets?: readonly Pointer[] | undefined;
   /** Milliseconds after which TensorFlow ends it. */
   readonly timeoutMs?: number | undefined;
 }
@@ -41,7 +43,7 @@ interface CallArguments {
 
 /** koffi keeps the arrays where they are until the call returns. */
 async function call(api: TensorflowApi, session: Pointer, args: CallArguments): Promise<BigUint64Array> {
-  const { feeds, fetches } = args.run;
+  const { feeds, fetches, targets = [] } = args.run;
   const inputs = encodeOutputs(feeds.map(({ target }) => target));
   const values = BigUint64Array.from(args.given);
   const outputs = encodeOutputs(fetches);
@@ -57,8 +59,8 @@ async function call(api: TensorflowApi, session: Pointer, args: CallArguments): 
       outputs,
       results,
       fetches.length,
-      null,
-      0,
+      BigUint64Array.from(targets),
+      targets.length,
       null,
       status,
     ),

@@ -1,8 +1,7 @@
-import { invalidArgument } from "../../../errors.ts";
 import { toTensors, type Values } from "../../../tensor/plain-value.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import { dataTypeName } from "../saved-model/data-type.ts";
-import type { GraphOperation, GraphTensor, TensorflowGraph } from "./graph.ts";
+import type { GraphOperation, TensorflowGraph } from "./graph.ts";
+import { checkDType } from "./graph-runner.ts";
 import { toRunError } from "./run-error.ts";
 import type { Feed } from "./run-session.ts";
 import type { TensorflowSession } from "./session.ts";
@@ -50,10 +49,4 @@ function toFeeds(graph: TensorflowGraph, feeds: Values): Feed[] {
     checkDType(graph, target, tensor);
     return { target, tensor };
   });
-}
-
-function checkDType(graph: TensorflowGraph, target: GraphTensor, { dtype }: Tensor): void {
-  const expected = graph.dtype(target) ?? dataTypeName(graph.dataType(target));
-  if (dtype === expected) return;
-  throw invalidArgument(`Feed "${target.name}" is ${dtype}; the graph takes ${expected}.`);
 }

@@ -17,6 +17,12 @@ export interface RunLimits {
   readonly deadlineMs?: number | undefined;
 }
 
+/** Parts of a run that few have. */
+export interface RunExtras extends RunLimits {
+  /** Operations that run although nothing of them is fetched. */
+  readonly targets?: readonly Pointer[];
+}
+
 /** Parts of a session, and the way it is run. */
 export interface SessionParts {
   readonly graph: NativeObject;
@@ -61,12 +67,13 @@ export class TensorflowSession {
   }
 
   /** Runs what the fetched tensors need and gives them in the order of the fetches; a tensor that is fed as well is what was fed. */
-  async run(feeds: readonly Feed[], fetches: readonly GraphTensor[], limits: RunLimits = {}): Promise<Tensor[]> {
+  async run(feeds: readonly Feed[], fetches: readonly GraphTensor[], limits: RunExtras = {}): Promise<Tensor[]> {
     this.#checkOpen();
     // TensorFlow refuses to give what it was given.
     const fed = fetches.map((fetch) => feeds.find(({ target }) => isSame(target, fetch))?.tensor);
     const unknown = fetches.filter((_, index) => fed[index] === undefined);
-    const computed = unknown.length === 0 ? [] : await this.#compute(feeds, unknown, limits);
+    const isIdle = unknown.length === 0 && !limits.targets?.length;
+    const computed = isIdle ? [] : await this.#compute(feeds, unknown, limits);
     return fed.map((tensor) => (tensor === undefined ? computed.shift()! : copyOf(tensor)));
   }
 
@@ -84,15 +91,15 @@ export class TensorflowSession {
     return this.#ended;
   }
 
-  async #compute(feeds: readonly Feed[], fetches: readonly GraphTensor[], limits: RunLimits): Promise<Tensor[]> {
-    const { signal, deadlineMs } = limits;
+  async #compute(feeds: readonly Feed[], fetches: readonly GraphTensor[], limits: RunExtras): Promise<Tensor[]> {
+    const { signal, deadlineMs, targets } = limits;
     const until = deadlineMs === undefined ? undefined : performance.now() + deadlineMs;
     let running: Promise<Tensor[]> | undefined;
     const run = this.#turns.run(async () => {
       if (signal?.aborted) throw signal.reason;
       if (this.#ended !== undefined) throw new ServingError("unavailable", "The model is loaded again.");
       const timeoutMs = until === undefined ? undefined : until - performance.now();
-      running = runSession(this.#api, this.#session.pointer, { feeds, fetches, timeoutMs });
+      running = runSession(this.#api, this.#session.pointer, { feeds, fetches, targets, timeoutMs });
       return running;
     });
     if (signal === undefined) return this.#keep(run);

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ModelSource } from "../model-source.ts";
 import { graphFiles } from "./graph-files.ts";
+import { namesOperation } from "./names-operation.ts";
 
 /** Operations that change variables, tables and queues, or take from them; no restoring of a checkpoint has them. */
 const WRITERS = [
@@ -20,15 +21,10 @@ export function writes(source: ModelSource): boolean {
   return graphFiles(source).some((file) => {
     const bytes = readFileSync(file);
     return (
-      WRITERS.some((name) => bytes.includes(operation(name))) ||
-      count(bytes, operation("AssignVariableOp")) > count(bytes, operation("VarHandleOp"))
+      WRITERS.some((name) => bytes.includes(namesOperation(name))) ||
+      count(bytes, namesOperation("AssignVariableOp")) > count(bytes, namesOperation("VarHandleOp"))
     );
   });
-}
-
-/** `op` of a NodeDef in protobuf's form: field 2, the length, the name. */
-function operation(name: string): Buffer {
-  return Buffer.from([0x12, name.length, ...Buffer.from(name)]);
 }
 
 function count(bytes: Buffer, part: Buffer): number {

@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import { defineHooks } from "../../../src/hooks/hooks.ts";
+import type { ServerOptions } from "../../../src/server/server-options.ts";
+import { missingRuntime } from "../../drivers/missing-runtime.ts";
+import { tensorflowRuntime } from "../../drivers/tensorflow/native/tensorflow-runtime.ts";
+import { tensorflowModel } from "../../drivers/tensorflow/tensorflow-cases.ts";
+import { connect } from "../../grpc/byte-client.ts";
+import type { Plain } from "../../grpc/judge.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { connectService } from "./connect-service.ts";
+
+const missing = await missingRuntime("SessionRun", tensorflowRuntime);
+
+const spec = (name: string) => ({ model_spec: { name } });
+
+function floats(values: readonly number[]): Plain {
+  const shape = { dim: [{ size: values.length }, { size: 1 }] };
+  return { dtype: "DT_FLOAT", tensor_shape: shape, float_val: values };
+}
+
+const fed = (name: string, tensor: Plain) => ({ name, tensor });
+
+describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow", async () => {
+  const graph = async (name = "half_plus_two", hooks?: ServerOptions["hooks"]) => {
+    const options = { engine: "native", tensorflow_lib: await tensorflowRuntime() };
+    const path = tensorflowModel(name);
+    const server = await startServer({
+      models: { half: { driver: "tensorflow", path, options, ...(hooks && { hooks }) } },
+    });
+    return connectService(server, "SessionService");
+  };
+
+  it("feeds and fetches tensors by their names, in the order of the fetches", async () => {
+    const call = await graph();
+    const answer = await call("SessionRun", {
+      ...spec("half"),
+      feed: [fed("x:0", floats([2, 4]))],
+      fetch: ["y:0", "Mul", "a/read:0"],
+      target: ["y"],
+      options: { timeout_in_ms: 60_000, trace_level: "FULL_TRACE" },
+    });
+    expect(answer).toMatchObject({
+      model_spec: { name: "half", version: { value: "1" } },
+      tensor: [
+        { name: "y:0", tensor: { dtype: "DT_FLOAT", float_val: [3, 4] } },
+        { name: "Mul", tensor: { float_val: [1, 2] } },
+        { name: "a/read:0", tensor: { float_val: [0.5] } },
+      ],
+    });
+  });
+
+  it("carries messages that codec threads read and write", async () => {
+    const call = await graph();
+    const values = Array.from({ length: 300_000 }, (_, index) => index);
+    const { tensor } = await call("SessionRun", {
+      ...spec("half"),
+      feed: [fed("x", floats(values))],
+      fetch: ["y:0"],
+    });
+    const [first] = tensor as { tensor: { float_val: number[] } }[];
+    expect(first?.tensor.float_val).toEqual(values.map((value) => value / 2 + 2));
+  });
+
+  it("refuses what it cannot run, saying why", async () => {
+    const call = await graph();
+    const feed = [fed("x:0", floats([2]))];
+    const refusals: [Plain, number, RegExp][] = [
+      [{ feed, fetch: ["z:0"] }, 3, /^The graph has no operation "z"/],
+      [{ feed, fetch: ["y:1"] }, 3, /^The operation "y" has one output; there is no "y:1"\.$/],
+      [{ feed: [...feed, ...feed], fetch: ["y:0"] }, 3, /^The tensor "x:0" is fed twice/],
+      [{ feed, fetch: ["y:0", "y:0"] }, 3, /^"y:0" is asked for twice/],
+      [{ feed }, 3, /^Must specify at least one target to fetch or execute\.$/],
+      [
+        { feed: [fed("x:0", { dtype: "DT_INT32" })], fetch: ["y:0"] },
+        3,
+        /^Feed "x:0" is int32; the graph takes float32\.$/,
+      ],
+      [
+        { feed: [fed("x:0", { dtype: "DT_RESOURCE" })], fetch: ["y:0"] },
+        3,
+        /^tensor parsing error: x:0: dtype DT_RESOURCE/,
+      ],
+    ];
+    for (const [request, code, details] of refusals) {
+      await expect(call("SessionRun", { ...spec("half"), ...request })).rejects.toMatchObject({
+        code,
+        details: expect.stringMatching(details),
+      });
+    }
+  });
+
+  it("keeps clients from what restores, initialises and saves the model, which writes files", async () => {
+    const call = await graph();
+    for (const request of [
+      { fetch: ["save/Const:0"] },
+      { fetch: ["save/control_dependency:0"] },
+      { target: ["save/restore_all"] },
+      { target: ["init_all"] },
+      { feed: [fed("save/Const:0", { dtype: "DT_STRING", string_val: [Buffer.from("/etc/x")] })], fetch: ["a/read:0"] },
+    ]) {
+      const refused = { code: 7, details: expect.stringMatching(/^No signature of the model computes/) };
+      await expect(call("SessionRun", { ...spec("half"), ...request })).rejects.toMatchObject(refused);
+    }
+  });
+
+  it("ends a run at the time that the options set", async () => {
+    const call = await graph("endless");
+    const feed = [fed("serving_default_x:0", { dtype: "DT_FLOAT", float_val: [1] })];
+    const request = { ...spec("half"), feed, fetch: ["PartitionedCall:0"], options: { timeout_in_ms: 50 } };
+    await expect(call("SessionRun", request)).rejects.toMatchObject({ code: 4 });
+  });
+
+  it("is refused for a model with hooks", async () => {
+    const call = await graph("half_plus_two", defineHooks({ preprocess: (inputs) => inputs }));
+    await expect(call("SessionRun", { ...spec("half"), fetch: ["y:0"] })).rejects.toMatchObject({
+      code: 12,
+      details: expect.stringContaining("it has hooks, which such a run would leave out"),
+    });
+  });
+});
+
+describe("SessionRun of other models", () => {
+  it.each([
+    ["the onnx driver", "test/fixtures/models/half-plus-two.onnx", {}, /the onnx driver \(.*\) runs it/],
+    [
+      "the portable engine",
+      tensorflowModel("half_plus_two"),
+      { engine: "portable" },
+      /the tensorflow driver.* runs it/,
+    ],
+  ])("is refused for %s", async (_, path, options, why) => {
+    const call = connectService(await startServer({ models: { half: { path, options } } }), "SessionService");
+    await expect(call("SessionRun", { ...spec("half"), fetch: ["y:0"] })).rejects.toMatchObject({
+      code: 12,
+      details: expect.stringMatching(why),
+    });
+    await expect(call("SessionRun", { ...spec("other"), fetch: ["y:0"] })).rejects.toMatchObject({ code: 5 });
+  });
+
+  it("is refused for bytes that are no request", async () => {
+    const { grpcAddress } = await startServer({ models: { null: { driver: "null" } } });
+    const call = connect(grpcAddress).call("/tensorflow.serving.SessionService/SessionRun", Buffer.of(0x12, 99, 0));
+    await expect(call).rejects.toMatchObject({
+      code: 3,
+      details: expect.stringContaining("Malformed SessionRunRequest"),
+    });
+  });
+});
+
+it("PredictStreamed is unknown, as it is to TensorFlow Serving", async () => {
+  const { grpcAddress } = await startServer({ models: { null: { driver: "null" } } });
+  const stream = connect(grpcAddress).stream("/tensorflow.serving.PredictionService/PredictStreamed", Buffer.alloc(0));
+  await expect(stream.next()).rejects.toMatchObject({ code: 12 });
+});
