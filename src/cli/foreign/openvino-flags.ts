@@ -6,7 +6,6 @@ const NO_DOWNLOAD = "models are not downloaded here; put them into a folder";
 const EDIT_IT =
   "configuration files are not written here; edit the file, and let kserving config check FILE look at it";
 const METRICS = "metrics are not served yet; GET /v2/models/NAME/stats has counts and times";
-const NOT_YET = "not here yet";
 const ONE_ADDRESS = "`--host`, for gRPC and HTTP alike";
 const CORS = "which pages may call is said by allowed_origins alone";
 
@@ -84,7 +83,11 @@ export const OVMS_FLAGS = {
     unused: "`KSERVING_MAX_QUEUE_BYTES` bounds the memory of all requests",
     help: "memory of gRPC's server",
   },
-  grpc_channel_arguments: { type: "text", unused: NOT_YET, help: "arguments of gRPC's server, separated by commas" },
+  grpc_channel_arguments: {
+    type: "text",
+    setting: "grpcChannelArguments",
+    help: "arguments of gRPC's server, separated by commas",
+  },
   log_level: {
     type: "text",
     default: "INFO",

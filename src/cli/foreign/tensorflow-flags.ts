@@ -3,7 +3,6 @@ import type { ForeignFlags } from "./foreign-flag.ts";
 const ONE_PROCESS = "one event loop serves all connections";
 const NO_TFLITE_POOL = "a .tflite file is told by its name, and runs in one thread for each copy";
 const METRICS = "metrics are not served yet; GET /v2/models/NAME/stats has counts and times";
-const NOT_YET = "not here yet";
 
 /** Value of a number that has to be above 0 to count. */
 function ifPositive(text: string): string | undefined {
@@ -17,7 +16,13 @@ function ifGiven(text: string): string | undefined {
 /** The flags of `tensorflow_model_server`: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc */
 export const TENSORFLOW_FLAGS = {
   port: { type: "integer", default: "8500", setting: "port", help: "gRPC port" },
-  grpc_socket_path: { type: "text", default: "", unused: NOT_YET, help: "Unix socket for gRPC" },
+  grpc_socket_path: {
+    type: "text",
+    default: "",
+    setting: "grpcSocketPath",
+    toText: ifGiven,
+    help: "Unix socket for gRPC",
+  },
   rest_api_port: {
     type: "integer",
     default: "0",
@@ -189,7 +194,8 @@ export const TENSORFLOW_FLAGS = {
   grpc_channel_arguments: {
     type: "text",
     default: "",
-    unused: NOT_YET,
+    setting: "grpcChannelArguments",
+    toText: ifGiven,
     help: "arguments of gRPC's server, separated by commas",
   },
   grpc_max_threads: { type: "integer", unused: ONE_PROCESS, help: "threads for gRPC" },

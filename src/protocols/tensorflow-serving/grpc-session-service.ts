@@ -4,6 +4,7 @@ import type { CallInfo, GrpcProtocolOptions, GrpcRoutes, UnaryMethod } from "../
 import type { InferenceService, Lease } from "../../serving/inference-service.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { isLargeResponse, PREDICT_NESTING } from "./grpc-codec.ts";
+import { assertNamesModel } from "./model-spec.ts";
 import {
   decodeSessionRunJob,
   decodeSessionRunQuickly,
@@ -28,6 +29,7 @@ function sessionRunMethod(service: InferenceService, options: GrpcProtocolOption
       decodeSessionRunQuickly(message, maxBytes) ??
       (await decodeInThread(decodeSessionRunJob, [message, maxBytes], { ...call, message, maxBytes }));
     const { spec } = request;
+    if (options.requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
     const answer = await run(await service.acquire(spec), request, call);
     const { model, version } = answer;

@@ -72,6 +72,21 @@ describe("the flags of tensorflow_model_server", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("open a Unix socket and limit connections, also without a port", async () => {
+    const argv = [
+      "--port=0",
+      "--grpc_socket_path=/run/tf.sock",
+      "--grpc_channel_arguments=grpc.max_connection_age_ms=2000,a.b=c",
+    ];
+    const { settings, warnings } = await understood([...MODEL, ...argv]);
+    expect(settings).toMatchObject({
+      port: 0,
+      grpcSocketPath: "/run/tf.sock",
+      grpcChannelArguments: ["grpc.max_connection_age_ms=2000", "a.b=c"],
+    });
+    expect(warnings).toEqual([]);
+  });
+
   it("read a batching file for whatever model there is", async () => {
     const file = join(tempFolder({ "batching.txt": "max_batch_size { value: 8 }" }), "batching.txt");
     const { sources } = await understood([...MODEL, "--enable_batching=true", `--batching_parameters_file=${file}`]);
