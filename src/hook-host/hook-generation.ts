@@ -2,6 +2,7 @@ import { Backoff } from "../async/backoff.ts";
 import { reasonText, type ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { ThreadCounts } from "../observability/thread-counts.ts";
 import type { WarmedThread } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import { type CompiledModule, compileUserModule } from "../user-module/user-module.ts";
@@ -75,6 +76,8 @@ export class HookGeneration {
   readonly #crashBackoff = new Backoff(CRASH_BACKOFF);
   #signatures: Readonly<Record<string, Signature>> = {};
   #isOver = false;
+  #lostCount = 0;
+  #wanted = 0;
 
   constructor(parts: GenerationParts) {
     this.#parts = parts;
@@ -101,6 +104,12 @@ export class HookGeneration {
     return [...this.#ready].some((worker) => worker.isOpen);
   }
 
+  /** Its threads, those included that start; those that were lost are of this generation. */
+  get threads(): ThreadCounts {
+    const ready = [...this.#ready].filter((worker) => worker.isOpen).length;
+    return { ready, missing: Math.max(0, this.#wanted - ready), lost: this.#lostCount };
+  }
+
   /** The thread that a warm-up request of this number is for. */
   at(number: number): HookWorker | undefined {
     const ready = [...this.#ready].filter((worker) => worker.isOpen && worker.inFlight < MAX_STARTED);
@@ -118,6 +127,7 @@ export class HookGeneration {
 
   /** Resolves once all threads can take requests; throws what init_hook threw. A generation that did not start is to be disposed. */
   async start(start: HookStart): Promise<void> {
+    this.#wanted = start.workers;
     const others = Array.from({ length: start.workers - 1 }, () => this.#spawn());
     const enlist = (worker: HookWorker) => this.#enlist(worker, start, start.warmUp);
     await Promise.all([this.#parts.first, ...others].map(enlist));
@@ -181,6 +191,7 @@ export class HookGeneration {
     this.#ready.delete(worker);
     if (this.#isOver || reason === undefined) return;
     if (worker.hasAnswered) this.#crashBackoff.reset();
+    this.#lostCount++;
     this.#parts.log.error(`a hook thread ended and is replaced: ${reason.message}`, {
       requestIds: worker.lostRequestIds,
       err: reason.cause ?? reason,

@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
+import type { ThreadCounts } from "../observability/thread-counts.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
@@ -36,6 +37,8 @@ export class HookPool implements PipelineRunner {
   readonly #handedOn = new WeakMap<PipelineRequest, number>();
   readonly #closing = new AbortController();
   #generation: HookGeneration;
+  /** Threads that were lost of the generations before. */
+  #lostBefore = 0;
   #warmUp: HookStart["warmUp"] = async () => {};
   /** Resolves once no reload runs or waits. */
   #reloaded: Promise<unknown> = Promise.resolve();
@@ -54,6 +57,11 @@ export class HookPool implements PipelineRunner {
 
   isReady(): boolean {
     return this.#generation.isReady();
+  }
+
+  threads(): ThreadCounts {
+    const { lost, ...current } = this.#generation.threads;
+    return { ...current, lost: this.#lostBefore + lost };
   }
 
   /** The files that the hooks were made of. */
@@ -122,6 +130,7 @@ export class HookPool implements PipelineRunner {
       throw reason;
     }
     const old = this.#generation;
+    this.#lostBefore += old.threads.lost;
     this.#generation = next;
     this.#takeNext();
     return old;

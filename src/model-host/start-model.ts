@@ -3,6 +3,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
 import type { Logger } from "../observability/logger.ts";
+import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts";
 import { toHostPort } from "../threads/host-port.ts";
 import type { MalformedListener } from "../threads/malformed-message.ts";
 import { ImageDrawer } from "./images/image-drawer.ts";
@@ -59,6 +60,8 @@ export interface ModelHost {
   warmUpThreads?(warmUp: (copy: ModelHandle) => Promise<void>): void;
   /** True while any instance can answer. */
   isReady(): boolean;
+  /** Its threads; absent where it has none. */
+  threads?(): ThreadCounts;
   /** Waits for the last predict, then frees the model and ends its threads. */
   close(): Promise<void>;
 }
@@ -121,6 +124,7 @@ async function startThreads(source: ModelSource, options: StartModelOptions): Pr
       warmUp = run;
     },
     isReady: () => copies.some((copy) => copy.isAlive),
+    threads: () => sumThreads(copies.map(({ threads }) => threads)),
     close: async () => {
       await handle.close();
       await Promise.all(copies.map((copy) => copy.close()));

@@ -1,3 +1,4 @@
+import type { ThreadCounts } from "../observability/thread-counts.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
 
@@ -11,6 +12,8 @@ export interface PipelineRunner {
   run(request: PipelineRequest): Promise<PipelineResult>;
   /** Reports if requests can be run now: false while no hook thread is alive. */
   isReady(): boolean;
+  /** Hook threads; absent where hooks have none. */
+  threads?(): ThreadCounts;
   /** Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the new ones fail. */
   reload?(): Promise<void>;
   /** Runs requests in each thread that is started from now on, before it takes others, where hooks run in threads. New hooks on which they fail do not take over. */

@@ -3,6 +3,7 @@ import type { Payload } from "../pipeline/payload.ts";
 import type { ChosenSignature } from "../signature/choose-signature.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
+import type { LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { ServableStatistics } from "./servable.ts";
 import type { RoutedRequest } from "./traffic.ts";
@@ -27,6 +28,8 @@ export interface InferenceService {
   statistics(): Promise<readonly NamedStatistics[]>;
   /** Requests under way now, and at most; absent where another server answers. */
   inFlight?(): RequestCount;
+  /** Loads of the versions that {@link index} tells; absent where another server answers. */
+  loads?(): readonly LoadCounts[];
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
   load(model: string, overrides?: LoadOverrides): Promise<void>;
   /**

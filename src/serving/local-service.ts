@@ -17,6 +17,7 @@ import type {
   UnloadOptions,
 } from "./inference-service.ts";
 import { inputKey } from "./input-key.ts";
+import { LoadCounter, type LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { ManagedVersion } from "./managed-version.ts";
@@ -64,6 +65,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #loadable: NonNullable<LocalServiceOptions["loadable"]>;
   readonly #readiness: Readiness;
   readonly #shadows: ShadowTraffic;
+  readonly #loads = new LoadCounter();
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
     const { requestTimeoutMs, maxCount, maxBytes, reconfigure, lookAgain, log } = options;
@@ -81,7 +83,10 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#shadows = new ShadowTraffic(this, log);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.look());
-    manager.onState(() => this.#readiness.look());
+    manager.onState((status) => {
+      this.#loads.note(status);
+      this.#readiness.look();
+    });
   }
 
   acquire(ref: ModelRef, request?: RoutedRequest): Lease {
@@ -125,6 +130,10 @@ export class LocalService implements InferenceService, ServiceLimits {
 
   inFlight(): RequestCount {
     return this.admission;
+  }
+
+  loads(): readonly LoadCounts[] {
+    return this.#loads.counts(this.#manager.statuses());
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {

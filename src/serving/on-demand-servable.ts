@@ -5,6 +5,7 @@ import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { Logger } from "../observability/logger.ts";
+import { sumThreads } from "../observability/thread-counts.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
@@ -132,7 +133,9 @@ export class OnDemandServable implements Servable, Unloadable {
     await this.#unloading;
     const loaded = await this.#loaded?.statistics();
     const runs = loaded === undefined ? this.#pastRuns : sumStatistics([this.#pastRuns, loaded.runs]);
-    return { requests: this.requests.statistics(), runs };
+    const threads = loaded?.threads ?? NO_THREADS;
+    const loadMs = this.models.reduce((sum, facts) => sum + facts.loadMs, 0);
+    return { requests: this.requests.statistics(), runs, threads, loadMs };
   }
 
   async exampleInputs(): Promise<ExampleInputs> {
@@ -269,6 +272,8 @@ function factsOf(loaded: Servable): KnownFacts {
     sources: loaded.sources(),
   };
 }
+
+const NO_THREADS = { hook: sumThreads([]), model: sumThreads([]) };
 
 /** Characters of a reason that clients are told at most. */
 const MAX_TEXT = 1024;

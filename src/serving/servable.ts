@@ -2,6 +2,7 @@ import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { ModelHost } from "../model-host/start-model.ts";
+import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
@@ -53,6 +54,16 @@ export interface Servable {
 export interface ServableStatistics {
   readonly requests: RequestStatistics;
   readonly runs: RunStatistics;
+  readonly threads: ServableThreads;
+  /** Milliseconds that the last load of its models took. */
+  readonly loadMs: number;
+}
+
+/** Threads of one servable. */
+export interface ServableThreads {
+  readonly hook: ThreadCounts;
+  /** A model that shares its thread counts that as one of its own. */
+  readonly model: ThreadCounts;
 }
 
 /** Parts of a servable. */
@@ -61,7 +72,7 @@ export interface ServableParts {
   readonly hooksShareTensors: boolean;
   readonly hasHooks: boolean;
   readonly memoryBytes: number;
-  readonly hosts: readonly Pick<ModelHost, "isReady" | "facts" | "handle">[];
+  readonly hosts: readonly Pick<ModelHost, "isReady" | "facts" | "handle" | "threads">[];
   /** Those of the hosts that stand for other models of this server. */
   readonly needed: readonly Pick<ModelHost, "facts">[];
   /** Frees all of it. */
@@ -98,6 +109,11 @@ export function createServable(
     statistics: async () => ({
       requests: requests.statistics(),
       runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
+      loadMs: hosts.reduce((sum, { facts }) => sum + facts.loadMs, 0),
+      threads: {
+        hook: sumThreads([runner.threads?.()].flatMap((counts) => counts ?? [])),
+        model: sumThreads(hosts.flatMap((host) => host.threads?.() ?? [])),
+      },
     }),
     exampleInputs: () => {
       const signature = runner.signatures[defaultSignatureName(runner.signatures)] ?? {};

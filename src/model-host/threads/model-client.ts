@@ -7,6 +7,7 @@ import type { ModelFacts } from "../model-facts.ts";
 import type { ModelHandle } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
 import { CALL, PREDICT, STATISTICS, toPredictMeta } from "./model-protocol.ts";
+import { ToldStatistics } from "./told-statistics.ts";
 
 /** A model that is reached by message. */
 export interface ModelAddress {
@@ -36,6 +37,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
   let closed = false;
   const connect = (port: HostPort) => new Exchange(port, "the model's thread");
   const exchanges = ports.map(connect);
+  const told = exchanges.map((exchange) => new ToldStatistics(() => askStatistics(exchange)));
   let turn = 0;
   const leastLoaded = () => {
     // Other threads' calls are not seen here: equals take turns, so that not all begin with the first.
@@ -77,14 +79,12 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
         }
       }
     },
-    statistics: async () => {
-      const open = exchanges.filter(({ isOpen }) => isOpen);
-      const answers = await Promise.all(open.map((exchange) => exchange.ask(ASK_STATISTICS)));
-      return sumStatistics(answers.map(({ meta }) => meta as RunStatistics));
-    },
+    statistics: async () => sumStatistics(await Promise.all(told.map((copy) => copy.read()))),
     reconnect: (instance, port, resend) => {
       const old = exchanges[instance];
-      exchanges[instance] = connect(port);
+      const exchange = connect(port);
+      exchanges[instance] = exchange;
+      told[instance] = new ToldStatistics(() => askStatistics(exchange), told[instance]?.known);
       old?.close(resend);
     },
     close: async () => {
@@ -93,6 +93,11 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       for (const exchange of exchanges) exchange.close();
     },
   };
+}
+
+async function askStatistics(exchange: Exchange): Promise<RunStatistics> {
+  const { meta } = await exchange.ask(ASK_STATISTICS);
+  return meta as RunStatistics;
 }
 
 function loadOf({ isOpen, pending }: Exchange): number {

@@ -2,6 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import { Backoff } from "../../async/backoff.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import type { ThreadCounts } from "../../observability/thread-counts.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import type { ModelThreadData } from "./model-thread.ts";
 import type { LostThread, ModelThread } from "./model-thread-host.ts";
@@ -25,6 +26,8 @@ export class SupervisedModel {
   /** Stuck threads that have not come back. */
   readonly #stuck = new Set<ModelThread>();
   #alive = true;
+  /** Threads that were lost. */
+  #lost = 0;
   #closed = false;
 
   private constructor(instance: number, thread: ModelThread, parts: SupervisedParts) {
@@ -53,6 +56,11 @@ export class SupervisedModel {
     return this.#alive;
   }
 
+  /** Its thread, which other small models may share. */
+  get threads(): ThreadCounts {
+    return { ready: this.#alive ? 1 : 0, missing: this.#alive ? 0 : 1, lost: this.#lost };
+  }
+
   /** A new line to the model. */
   connect(onMalformed?: MalformedListener): MessagePort {
     return this.#thread.connect(onMalformed);
@@ -75,6 +83,7 @@ export class SupervisedModel {
     void thread.lost.then((lost) => {
       if (this.#closed) return;
       this.#alive = false;
+      this.#lost++;
       if (lost.culprit !== "other") {
         this.#stuck.add(thread);
         void thread.ended.then(() => this.#stuck.delete(thread));

@@ -94,6 +94,26 @@ export const METRICS = {
     help: "Time at which a version's last request ended.",
     labels: VERSION,
   },
+  kserving_threads: {
+    type: "gauge",
+    help: "Threads of a version by kind (hook, model) and state (ready, missing); small models that share one count one each.",
+    labels: [...VERSION, "kind", "state"],
+  },
+  kserving_threads_lost_total: {
+    type: "counter",
+    help: "Threads that ended or got stuck, and were replaced.",
+    labels: [...VERSION, "kind"],
+  },
+  kserving_model_loads_total: {
+    type: "counter",
+    help: "Loads of a version by result (success, failure), tries included.",
+    labels: [...VERSION, "result"],
+  },
+  kserving_model_load_seconds: {
+    type: "gauge",
+    help: "Time that the last load of a version's models took.",
+    labels: VERSION,
+  },
   process_cpu_seconds_total: { type: "counter", help: "Processor time of the process, all threads.", labels: [] },
   process_start_time_seconds: { type: "gauge", help: "Start of the process, as Unix time.", labels: [] },
   process_resident_memory_bytes: { type: "gauge", help: "Memory of the process, all threads.", labels: [] },

@@ -3,6 +3,7 @@ import { Histogram, type HistogramData } from "../../observability/metrics/histo
 import { type MetricFamily, type Sample, toFamily, toSingle } from "../../observability/metrics/metric-family.ts";
 import type { HttpDependencies } from "../../proxy/http-route.ts";
 import type { InferenceService, NamedStatistics, ServableState } from "../../serving/inference-service.ts";
+import type { LoadCounts } from "../../serving/load-counter.ts";
 import { readVersion } from "../../version.ts";
 
 /** All metrics of a server's requests and models. */
@@ -23,6 +24,8 @@ export async function serviceMetrics({
     toSingle("kserving_held_bytes_limit", memory.maxBytes),
     ...stateMetrics(states),
     ...modelMetrics(statistics),
+    ...threadMetrics(statistics),
+    toFamily("kserving_model_loads_total", (service.loads?.() ?? []).flatMap(loadSamples)),
   ];
 }
 
@@ -69,6 +72,32 @@ function modelMetrics(statistics: readonly NamedStatistics[]): readonly MetricFa
       "kserving_model_last_request_timestamp_seconds",
       samples(({ requests }) => requests.lastRequest / 1000),
     ),
+    toFamily(
+      "kserving_model_load_seconds",
+      samples(({ loadMs }) => loadMs / 1000),
+    ),
+  ];
+}
+
+const KINDS = ["hook", "model"] as const;
+
+function threadMetrics(statistics: readonly NamedStatistics[]): readonly MetricFamily[] {
+  const counted = statistics.flatMap(({ model, version, threads }) =>
+    KINDS.map((kind) => ({ labels: [model, String(version), kind], ...threads[kind] })),
+  );
+  const states = counted.flatMap(({ labels, ready, missing }) => [
+    { labels: [...labels, "ready"], value: ready },
+    { labels: [...labels, "missing"], value: missing },
+  ]);
+  const lost = counted.map(({ labels, lost: value }) => ({ labels, value }));
+  return [toFamily("kserving_threads", states), toFamily("kserving_threads_lost_total", lost)];
+}
+
+function loadSamples({ model, version, succeeded, failed }: LoadCounts): Sample[] {
+  const labels = [model, String(version)];
+  return [
+    { labels: [...labels, "success"], value: succeeded },
+    { labels: [...labels, "failure"], value: failed },
   ];
 }
 
