@@ -5,7 +5,6 @@ const GENERATIVE = "generative models are not served here";
 const NO_DOWNLOAD = "models are not downloaded here; put them into a folder";
 const EDIT_IT =
   "configuration files are not written here; edit the file, and let kserving config check FILE look at it";
-const METRICS = "metrics are not served yet; GET /v2/models/NAME/stats has counts and times";
 const ONE_ADDRESS = "`--host`, for gRPC and HTTP alike";
 const CORS = "which pages may call is said by allowed_origins alone";
 
@@ -118,8 +117,8 @@ export const OVMS_FLAGS = {
     help: "time between cleanings",
   },
   cache_dir: { type: "text", option: "cache_dir", toText: ifGiven, help: "folder for compiled models" },
-  metrics_enable: { type: "boolean", default: "false", unused: METRICS, help: "serve metrics" },
-  metrics_list: { type: "text", default: "", unused: METRICS, help: "metrics to serve" },
+  metrics_enable: { type: "boolean", default: "false", own: "metrics are always at `/metrics`", help: "serve metrics" },
+  metrics_list: { type: "text", default: "", unused: "all metrics are served", help: "metrics to serve" },
   cpu_extension: {
     type: "text",
     default: "",

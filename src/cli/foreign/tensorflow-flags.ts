@@ -2,7 +2,6 @@ import type { ForeignFlags } from "./foreign-flag.ts";
 
 const ONE_PROCESS = "one event loop serves all connections";
 const NO_TFLITE_POOL = "a .tflite file is told by its name, and runs in one thread for each copy";
-const METRICS = "metrics are not served yet; GET /v2/models/NAME/stats has counts and times";
 
 /** Value of a number that has to be above 0 to count. */
 function ifPositive(text: string): string | undefined {
@@ -212,7 +211,12 @@ export const TENSORFLOW_FLAGS = {
     help: "number of times that they are run",
   },
   version: { type: "boolean", default: "false", own: "prints the version", help: "print the version" },
-  monitoring_config_file: { type: "text", default: "", unused: METRICS, help: "file that switches metrics on" },
+  monitoring_config_file: {
+    type: "text",
+    default: "",
+    own: "metrics are always at `/monitoring/prometheus/metrics` and at `/metrics`; another path is named in a warning",
+    help: "file that switches metrics on",
+  },
   remove_unused_fields_from_bundle_metagraph: {
     type: "boolean",
     default: "true",

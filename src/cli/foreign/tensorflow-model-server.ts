@@ -9,6 +9,7 @@ import { readForeignFlags } from "./read-foreign-flags.ts";
 import { createTensorflowAnnouncer } from "./tensorflow-announcer.ts";
 import { failTensorflow, TENSORFLOW_FAILURE } from "./tensorflow-failure.ts";
 import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
+import { monitoringWarnings } from "./tensorflow-monitoring.ts";
 import { checkTensorflowFlags, readTensorflowOptions } from "./tensorflow-options.ts";
 import { tensorflowUsage } from "./tensorflow-usage.ts";
 import { settingOf, type Translation, translateFlags } from "./translate-flags.ts";
@@ -64,12 +65,13 @@ async function toCommandLine(
     const value = Object.entries(options).map(([key, text]) => `${key}=${text}`);
     settings.set("option", { value, origin: "the command line" });
   }
+  const monitoring = await monitoringWarnings(values.get("monitoring_config_file") ?? "");
   return {
     settings,
     defaults: DEFAULTS,
     models: settings.has("config") ? [] : [toModel(fields)],
     keepsFiles: Number(values.get("model_config_file_poll_wait_seconds") ?? 0) <= 0,
-    warnings: [...warnings, ...unknown.flatMap(missingEquals)],
+    warnings: [...warnings, ...monitoring, ...unknown.flatMap(missingEquals)],
     notice:
       "as tensorflow_model_server: programs on this machine may send HandleReloadConfigRequest (KSERVING_ALLOW_CONTROL says otherwise), and a request without a model_spec is refused",
   };

@@ -1,6 +1,6 @@
 import { flagOf, SETTINGS, type SettingName } from "./settings.ts";
 
-const METRICS = "metrics are not served yet; KServe V2's statistics (GET /v2/models/NAME/stats) have counts and times";
+const METRICS = "leave it out; GET /metrics at the HTTP port is always there";
 const TLS = "connections are not encrypted; let a proxy in front of the server do that";
 const CONFIG = "write --config FILE; the file is read as it is";
 const POLL = "write --poll-interval SECONDS";

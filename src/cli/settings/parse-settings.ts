@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { ServingError } from "../../errors.ts";
 import type { SettingsCommand } from "../command-names.ts";
+import { commandsWithFlag } from "../foreign/commands-with-flag.ts";
 import { unexpectedArgument } from "../unexpected-argument.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
 import { createFlagParser, type ListedFlag } from "./flag-parser.ts";
@@ -117,9 +118,11 @@ function foreignFlag(reason: unknown): ServingError | undefined {
   const hint = argument === undefined ? undefined : foreignFlagHint(argument);
   if (argument === undefined || hint === undefined) return undefined;
   const [flag] = argument.split("=", 1);
+  const takers = commandsWithFlag(argument).join(" and ");
+  const taker = takers === "" ? "" : ` It is a flag of ${takers}.`;
   return new ServingError(
     "invalid_argument",
-    `There is no flag ${flag} here: ${hint}. kserving --help lists the flags.`,
+    `There is no flag ${flag} here: ${hint}.${taker} kserving --help lists the flags.`,
   );
 }
 

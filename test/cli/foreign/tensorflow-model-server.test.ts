@@ -111,6 +111,19 @@ describe("the flags of tensorflow_model_server", () => {
     ]);
   });
 
+  it("name a file of metrics, which are always there, but at their own paths alone", async () => {
+    const folder = tempFolder({
+      "usual.txt": 'prometheus_config { enable: true, path: "/monitoring/prometheus/metrics" }',
+      "other.txt": 'prometheus_config: { enable: true path: "/m" }',
+    });
+    const flag = (name: string) => `--monitoring_config_file=${join(folder, name)}`;
+    expect((await understood([...MODEL, flag("usual.txt")])).warnings).toEqual([]);
+    expect((await understood([...MODEL, flag("other.txt")])).warnings).toEqual([
+      "--monitoring_config_file: metrics are at /monitoring/prometheus/metrics and at /metrics, not at /m.",
+    ]);
+    await expect(understood([...MODEL, flag("none.txt")])).rejects.toThrow("none.txt");
+  });
+
   it("count before our environment variables, and their absence does not", async () => {
     const env = { KSERVING_PORT: "7000", KSERVING_MAX_QUEUE: "5", KSERVING_ALLOW_CONTROL: "off" };
     expect((await understood(MODEL, env)).settings).toMatchObject({ port: 7000, maxQueue: 5, allowControl: "off" });

@@ -31,12 +31,18 @@ test.each([
   ["--grpc_port", "--port PORT"],
   ["--http", "--http-enable, or --http-port PORT"],
   ["--models", "--model NAME=PATH for each"],
-  ["--metrics-port", "metrics are not served yet"],
+  ["--metrics-port", "GET /metrics at the HTTP port"],
   ["--model_dir", "--model-path PATH"],
 ])("%s says what to write here", (flag, hint) => {
   const message = messageOf([flag, "x"]);
   expect(message).toMatch(/^There is no flag --[^=\s]+ here: .*\. kserving --help lists the flags\.$/);
   expect(message).toContain(hint);
+});
+
+test("a flag of a server whose command line one of our commands takes names that command", () => {
+  expect(messageOf(["--rest_api_port=1"])).toContain(". It is a flag of kserving tensorflow-model-server. ");
+  expect(messageOf(["--model_name", "m"])).toContain("of kserving tensorflow-model-server and kserving ovms. ");
+  expect(messageOf(["--grpc-port", "1"])).not.toContain("It is a flag of");
 });
 
 test("flags of other servers that are spelt as ours are taken", () => {
