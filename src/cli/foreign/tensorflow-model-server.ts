@@ -4,6 +4,7 @@ import { type ModelConfig, modelConfig } from "../../repository/config/model-con
 import { basePathRefusal } from "../../repository/formats/tensorflow-serving.ts";
 import { readVersion } from "../../version.ts";
 import type { Environment } from "../settings/environment.ts";
+import type { Settings } from "../settings/settings.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { readForeignFlags } from "./read-foreign-flags.ts";
 import { createTensorflowAnnouncer } from "./tensorflow-announcer.ts";
@@ -18,10 +19,17 @@ import { waitForVersions } from "./wait-for-versions.ts";
 /** `kserving tensorflow-model-server`, also `tensorflow_model_server`. */
 export const TENSORFLOW_MODEL_SERVER: ForeignProgram = {
   read,
-  waitForModels: waitForVersions,
+  waitForModels,
   createAnnouncer: createTensorflowAnnouncer,
   fail: failTensorflow,
 };
+
+/** As there, a file with a model that cannot be served ends the start before anything is waited for. */
+async function waitForModels(models: readonly ModelConfig[], settings: Settings<"serve">): Promise<void> {
+  const refused = models.find(({ refusal }) => refusal !== undefined);
+  if (refused !== undefined) throw invalidArgument(refused.refusal as string);
+  await waitForVersions(models, settings);
+}
 
 /** As the original's main(): a value of the wrong type ends it, help and version end it, an unknown word is printed and passed over. */
 async function read(argv: readonly string[], env: Environment): Promise<ForeignCommandLine | number> {

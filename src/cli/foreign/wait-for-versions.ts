@@ -24,7 +24,6 @@ export async function waitForVersions(
 }
 
 async function waitForVersion(model: ModelConfig, pollMs: number): Promise<void> {
-  if (model.refusal !== undefined) return;
   let told = "";
   for (;;) {
     const problem = await problemOf(model);

@@ -208,6 +208,20 @@ describe("a command line that tensorflow_model_server does not take", () => {
     expect(code).toBe(255);
   });
 
+  it.each([
+    [
+      'name: "a" base_path: "a" model_platform: "tensorflow"',
+      "Expected model a to have an absolute path or URI; got base_path()=a",
+    ],
+    ['name: "a" base_path: "/a"', "Illegal setting neither ModelServerConfig::model_type (deprecated) nor"],
+    ['name: "a" base_path: "/a" model_platform: "caffe"', "Model a requests unsupported platform caffe"],
+  ])("has a file with a model that cannot be served: %s", async (config, message) => {
+    const file = join(tempFolder({ "models.config": `model_config_list { config { ${config} } }` }), "models.config");
+    const { code, stdout } = await run([`--model_config_file=${file}`]);
+    expect(stdout).toContain(`${INVALID}${message}`);
+    expect(code).toBe(255);
+  });
+
   it("has a file with a model twice", async () => {
     const config = 'config { name: "a" base_path: "/a" model_platform: "tensorflow" }';
     const file = join(tempFolder({ "models.config": `model_config_list { ${config} ${config} }` }), "models.config");
