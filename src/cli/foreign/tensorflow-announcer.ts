@@ -1,10 +1,13 @@
 import type { Announcer } from "../announcer/announcer.ts";
+import type { Settings } from "../settings/settings.ts";
 import { tensorflowLog } from "./tensorflow-log.ts";
 
 const log = (text: string) => tensorflowLog("I", text);
 
+type ListenSettings = Pick<Settings<"serve">, "port" | "grpcSocketPath">;
+
 /** Prints the lines of `tensorflow_model_server` that scripts wait for, to standard error as there. */
-export function createTensorflowAnnouncer(): Partial<Announcer> {
+export function createTensorflowAnnouncer({ port, grpcSocketPath }: ListenSettings): Partial<Announcer> {
   const available = new Set<string>();
   const tellVersion = (name: string, version: bigint | string, state: string) => {
     const text = `{name: ${name} version: ${version}}`;
@@ -18,7 +21,8 @@ export function createTensorflowAnnouncer(): Partial<Announcer> {
     changed: ({ name, version, state }) => tellVersion(name, version, state),
     ready: ({ grpcAddress, httpUrl, models = [] }) => {
       for (const { name, version, state } of models) tellVersion(name, version, state);
-      log(`Running gRPC ModelServer at 0.0.0.0:${portOf(grpcAddress)} ...`);
+      if (port !== 0) log(`Running gRPC ModelServer at 0.0.0.0:${portOf(grpcAddress)} ...`);
+      if (grpcSocketPath !== undefined) log(`Running gRPC ModelServer at UNIX socket ${grpcSocketPath} ...`);
       if (httpUrl === undefined) return;
       log(`Exporting HTTP/REST API at:localhost:${portOf(httpUrl)} ...`);
       // Many scripts wait for the last line of all.

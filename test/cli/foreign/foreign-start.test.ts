@@ -22,7 +22,8 @@ test("tensorflow_model_server waits for a version, prints its lines, answers on 
   const folder = tempFolder();
   const [port, restPort] = [await freePort(), await freePort()];
   const flags = [`--port=${port}`, `--rest_api_port=${restPort}`, "--model_name=half", `--model_base_path=${folder}`];
-  const program = startKserving(["tensorflow_model_server", ...flags]);
+  const socket = join(tempFolder(), "tf.sock");
+  const program = startKserving(["tensorflow_model_server", ...flags, `--grpc_socket_path=${socket}`]);
   await program.output(/: W kserving\] No versions of servable half found under base path \S+\. Did you/, "stderr");
   addVersion(folder, 7);
   await program.output(/NET_LOG: Entering the event loop/, "stderr");
@@ -43,6 +44,7 @@ test("tensorflow_model_server waits for a version, prints its lines, answers on 
   expect(lines).toEqual([
     "Successfully loaded servable version {name: half version: 7}",
     `Running gRPC ModelServer at 0.0.0.0:${port} ...`,
+    `Running gRPC ModelServer at UNIX socket ${socket} ...`,
     `Exporting HTTP/REST API at:localhost:${restPort} ...`,
     "Done unloading servable version {name: half version: 7}",
   ]);
