@@ -34,6 +34,10 @@ async function run(argv: readonly string[], env: Environment): Promise<void> {
     const { runtimes } = await import("./commands/runtimes-command.ts");
     return runtimes(rest);
   }
+  if (command === "replay") {
+    const { replay } = await import("./commands/replay-command.ts");
+    return replay(rest);
+  }
   if (command === "config") {
     const { config } = await import("./commands/config-command.ts");
     return config(rest, env);

@@ -1,9 +1,7 @@
-import { setMaxListeners } from "node:events";
 import { isMainThread } from "node:worker_threads";
-import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import type { Client } from "@grpc/grpc-js";
 import { decodeInThread } from "../codec-host/codec-jobs.ts";
 import { reasonText, ServingError } from "../errors.ts";
-import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { decodePredictJson, encodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
@@ -29,8 +27,7 @@ import type {
 import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isConnected, watchConnection } from "./client-readiness.ts";
-import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
-import { fromServiceError } from "./service-error.ts";
+import { callUnary, createGrpcClient } from "./grpc-client.ts";
 
 /** Form and limits of the calls to another server. */
 export interface RemoteServiceOptions {
@@ -49,22 +46,13 @@ export interface RemoteService extends InferenceService {
   close(): Promise<void>;
 }
 
-/** Longer than any pause: a channel that idles would say that the server is not ready. */
-const NEVER_IDLE_MS = 2 ** 31 - 1;
-
 /**
  * A client of the server at `address` (`host:port`), one of ours, the original's or TensorFlow Serving.
  * It connects at once, keeps one connection, and reconnects by itself. Its errors are the server's, with the server's texts.
  */
 export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
   const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const client = new Client(address, credentials.createInsecure(), {
-    "grpc.max_receive_message_length": maxMessageBytes,
-    "grpc.max_send_message_length": -1,
-    "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
-    "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
-    "grpc.enable_channelz": 0,
-  });
+  const client = createGrpcClient(address, maxMessageBytes);
   isConnected(client);
   const limits = { versionEncoding, maxMessageBytes };
   const service: RemoteService = {
@@ -175,44 +163,6 @@ async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
     if (ServingError.from(cause).code !== "invalid_argument") throw ServingError.from(cause);
     throw new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause });
   }
-}
-
-interface OutgoingCall {
-  readonly message: Buffer;
-  readonly call: CallOptions;
-}
-
-interface IncomingAnswer {
-  readonly message: Buffer;
-  readonly metadata: Record<string, string>;
-}
-
-function callUnary(client: Client, path: string, { message, call: given }: OutgoingCall): Promise<IncomingAnswer> {
-  const { signal, deadline } = given;
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(ServingError.from(signal.reason));
-    // One request may lead to any number of calls at once, as a hook's loop over the faces of a photo does.
-    if (signal instanceof AbortSignal) setMaxListeners(0, signal);
-    let metadata: Record<string, string> | undefined;
-    const cancel = () => call.cancel();
-    const settle = (error: ServiceError | null, answer?: Buffer) => {
-      signal.removeEventListener("abort", cancel);
-      if (signal.aborted) reject(ServingError.from(signal.reason));
-      else if (error !== null) reject(fromServiceError(error, metadata !== undefined));
-      else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
-    };
-    const options = deadline === undefined ? {} : { deadline };
-    const sent = toMetadata(given.metadata);
-    const call = client.makeUnaryRequest(path, asIs, asIs, message, sent, options, settle);
-    call.on("metadata", (received: Metadata) => {
-      metadata = withoutTransport(fromMetadata(received));
-    });
-    signal.addEventListener("abort", cancel, { once: true });
-  });
-}
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }
 
 async function refuseControl(): Promise<never> {

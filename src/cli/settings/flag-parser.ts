@@ -21,6 +21,7 @@ Examples:
 Commands:
   kserving [serve]  all of the above
   kserving proxy    HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
+  kserving replay   sends recorded requests again and compares the answers (kserving replay --help)
   kserving config   explains configuration files (kserving config --help)
   kserving runtimes finds and installs what drivers need (kserving runtimes --help)
   kserving tensorflow-model-server, ovms, ie_serving

@@ -1,0 +1,114 @@
+import { Command } from "commander";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { createMessageClient } from "../../remote/message-client.ts";
+import type { ReplayRate } from "../../replay/pace.ts";
+import { assertRequestLog } from "../../replay/recorded-calls.ts";
+import type { ReplayOutcome } from "../../replay/replay-outcome.ts";
+import { toReplayTable } from "../../replay/replay-table.ts";
+import { runReplay } from "../../replay/run-replay.ts";
+import { parseTolerances } from "../../replay/tolerances.ts";
+import { printable } from "../../text/printable.ts";
+import { toUsageError } from "../settings/parse-settings.ts";
+import { readSetting } from "../settings/read-setting.ts";
+import { refuseRepeats } from "../settings/refuse-repeats.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving replay logs/half-default-*.tfrecord --against canary:9000
+  kserving replay traffic.tfrecord --rate recorded
+  kserving replay assets.extra/tf_serving_warmup_requests --model emotion
+  kserving replay traffic.tfrecord --tolerance float32=1e-3 --tolerance int8=0,1
+
+The exit code is 1 where an answer differs from the recorded one, or a request fails.
+`;
+
+interface ReplayFlags {
+  readonly against: string;
+  readonly rate: string;
+  readonly concurrency: string;
+  readonly model?: string;
+  readonly tolerance?: readonly string[];
+  readonly timeout: string;
+}
+
+/** `kserving replay`: sends recorded requests again and compares the answers. Throws `failed_precondition` where they differ. */
+export async function replay(argv: readonly string[]): Promise<void> {
+  try {
+    await createReplayCommand().parseAsync(argv, { from: "user" });
+  } catch (reason) {
+    throw toUsageError(reason, "kserving replay --help says what it takes");
+  }
+}
+
+/** The parser of `kserving replay`. */
+export function createReplayCommand(): Command {
+  const command = new Command("kserving replay")
+    .description("Sends recorded requests to a server again, and compares the answers with those that were recorded.")
+    .argument("<file...>", "files of --request-log, or of TensorFlow Serving")
+    .option("--against <host:port>", "gRPC address of the server to ask", "127.0.0.1:9000")
+    .option(
+      "--rate <rate>",
+      "recorded: as the requests came; max: as fast as they are answered; or a number per second",
+      "max",
+    )
+    .option("--concurrency <count>", "maximum number of requests at a time", "8")
+    .option("--model <name>", "model to ask in place of the recorded ones and their versions")
+    .option("--tolerance <[dtype=]rtol[,atol]>", "difference that counts as equal; repeatable", collect)
+    .option("--timeout <seconds>", "maximum time of one request", "60")
+    .helpOption("-h, --help", "print this help")
+    .addHelpText("after", EPILOGUE)
+    .configureOutput({ outputError: () => {} })
+    .exitOverride()
+    .action(run);
+  refuseRepeats(command, ({ long }) => long === "--tolerance");
+  return command;
+}
+
+function collect(value: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, value];
+}
+
+async function run(files: readonly string[], flags: ReplayFlags): Promise<void> {
+  const { against, model } = flags;
+  const read = (name: "concurrency" | "timeout", type: "count" | "seconds") =>
+    Number(readSetting({ ...READ, type, min: 1, default: 0 }, { source: `--${name}`, text: flags[name] }));
+  const options = {
+    files,
+    model,
+    rate: readRate(flags.rate),
+    concurrency: read("concurrency", "count"),
+    tolerances: parseTolerances(flags.tolerance ?? []),
+    timeoutMs: read("timeout", "seconds") * 1000,
+  };
+  readSetting({ ...READ, type: "address", default: "" }, { source: "--against", text: against });
+  for (const file of files) await assertRequestLog(file);
+  const client = createMessageClient(against);
+  try {
+    await client.connect();
+    const outcome = await runReplay(client, options);
+    console.log(printable(toReplayTable(outcome).join("\n")));
+    assertEqual(outcome);
+  } finally {
+    client.close();
+  }
+}
+
+/** The parts of a setting that reading its value does not need. */
+const READ = { help: "", commands: [] } as const;
+
+function readRate(text: string): ReplayRate {
+  if (text === "recorded" || text === "max") return text;
+  const rate = /^\d*\.?\d+$/.test(text) ? Number(text) : 0;
+  if (rate > 0) return rate;
+  throw invalidArgument(`--rate is "${text}"; expected recorded, max or a number of requests per second.`);
+}
+
+function assertEqual({ sent, different, failed, unrecorded, damages }: ReplayOutcome): void {
+  if (sent === 0) throw failedPrecondition("No request was sent, since the files hold none that can be.");
+  const problems = [
+    ...(different > 0 ? [`${different} of ${sent - failed - unrecorded} answers differ from the recorded ones`] : []),
+    ...(failed > 0 ? [`${failed} of ${sent} requests failed`] : []),
+    ...(damages.length > 0 ? [`${damages.length} places of the files are damaged`] : []),
+  ];
+  if (different + failed > 0) throw failedPrecondition(`${problems.join(", and ")}; the table above says which.`);
+}

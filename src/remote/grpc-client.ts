@@ -1,0 +1,66 @@
+import { setMaxListeners } from "node:events";
+import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { ServingError } from "../errors.ts";
+import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
+import type { CallOptions } from "../serving/inference-service.ts";
+import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
+import { fromServiceError } from "./service-error.ts";
+
+/** Longer than any pause: a channel that idles would say that the server is not ready. */
+const NEVER_IDLE_MS = 2 ** 31 - 1;
+
+/** A client that keeps one connection to the server at `host:port`, and takes answers of so many bytes. */
+export function createGrpcClient(address: string, maxMessageBytes: number): Client {
+  return new Client(address, credentials.createInsecure(), {
+    "grpc.max_receive_message_length": maxMessageBytes,
+    "grpc.max_send_message_length": -1,
+    "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
+    "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
+    "grpc.enable_channelz": 0,
+  });
+}
+
+/** A message to send, with its limits. */
+interface OutgoingCall {
+  readonly message: Buffer;
+  readonly call: Pick<CallOptions, "signal" | "deadline" | "metadata">;
+}
+
+/** A message that came back. */
+interface IncomingAnswer {
+  readonly message: Buffer;
+  readonly metadata: Record<string, string>;
+}
+
+/** Sends one message and waits for its answer; rejects with the server's own error, or the reason why there is none. */
+export function callUnary(
+  client: Client,
+  path: string,
+  { message, call: given }: OutgoingCall,
+): Promise<IncomingAnswer> {
+  const { signal, deadline } = given;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(ServingError.from(signal.reason));
+    // One request may lead to any number of calls at once, as a hook's loop over the faces of a photo does.
+    if (signal instanceof AbortSignal) setMaxListeners(0, signal);
+    let metadata: Record<string, string> | undefined;
+    const cancel = () => call.cancel();
+    const settle = (error: ServiceError | null, answer?: Buffer) => {
+      signal.removeEventListener("abort", cancel);
+      if (signal.aborted) reject(ServingError.from(signal.reason));
+      else if (error !== null) reject(fromServiceError(error, metadata !== undefined));
+      else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
+    };
+    const options = deadline === undefined ? {} : { deadline };
+    const sent = toMetadata(given.metadata);
+    const call = client.makeUnaryRequest(path, asIs, asIs, message, sent, options, settle);
+    call.on("metadata", (received: Metadata) => {
+      metadata = withoutTransport(fromMetadata(received));
+    });
+    signal.addEventListener("abort", cancel, { once: true });
+  });
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}

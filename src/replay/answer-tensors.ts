@@ -1,0 +1,110 @@
+import { WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
+import { decodePredictResponse } from "../protocols/tensorflow-serving/grpc-codec.ts";
+import { NO_MODEL_SPEC, readModelSpec } from "../protocols/tensorflow-serving/model-spec.ts";
+import type { LogKind } from "../protocols/tensorflow-serving/prediction-log-message.ts";
+import { createTensor, createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import { splitField } from "./message-fields.ts";
+
+/** Fields of ClassificationResponse and RegressionResponse, and of what they hold. */
+const RESULT = 1;
+const CLASSIFICATIONS = 1;
+const CLASSES = 1;
+const CLASS = { label: 1, score: 2 } as const;
+const REGRESSIONS = 1;
+const VALUE = 1;
+/** Fields of MultiInferenceResponse and InferenceResult. */
+const RESULTS = 1;
+const INFERENCE_RESULT = { modelSpec: 1, classify: 2, regress: 3 } as const;
+/** Field of SessionRunResponse's metadata; its tensors are written as those of a PredictResponse. */
+const RUN_METADATA = 2;
+/** Memory of what is made of an answer. */
+const MAX_BYTES = 2 ** 40;
+
+/** The values of a serialised response by name, to be compared; throws `invalid_argument` for malformed bytes. */
+export function answerTensors(kind: LogKind, bytes: Uint8Array): Tensors {
+  switch (kind) {
+    case "classify_log":
+      return createTensors(resultsOf(bytes).flatMap((result) => classifications(result, "")));
+    case "regress_log":
+      return createTensors(resultsOf(bytes).flatMap((result) => regressions(result, "")));
+    case "multi_inference_log":
+      return createTensors(splitField(bytes, RESULTS).contents.flatMap(inferenceResult));
+    case "session_run_log":
+      return decodePredictResponse(splitField(bytes, RUN_METADATA).others, MAX_BYTES).outputs;
+    default:
+      return decodePredictResponse(bytes, MAX_BYTES).outputs;
+  }
+}
+
+type Named = [name: string, tensor: Tensor];
+
+function resultsOf(bytes: Uint8Array): readonly Uint8Array[] {
+  return splitField(bytes, RESULT).contents;
+}
+
+function inferenceResult(bytes: Uint8Array): Named[] {
+  const { contents: specs, others } = splitField(bytes, INFERENCE_RESULT.modelSpec);
+  const { signature } = specs.reduce(
+    (spec, one) => readModelSpec(new WireReader(one, "ModelSpec"), spec),
+    NO_MODEL_SPEC,
+  );
+  const prefix = `${signature || "serving_default"}.`;
+  const classified = splitField(others, INFERENCE_RESULT.classify);
+  const regressed = splitField(classified.others, INFERENCE_RESULT.regress);
+  return [
+    ...classified.contents.flatMap((result) => classifications(result, prefix)),
+    ...regressed.contents.flatMap((result) => regressions(result, prefix)),
+  ];
+}
+
+function classifications(result: Uint8Array, prefix: string): Named[] {
+  const rows = splitField(result, CLASSIFICATIONS).contents.map((row) =>
+    splitField(row, CLASSES).contents.map(readClass),
+  );
+  const classes = rows.flat();
+  // Rows may have different numbers of classes.
+  const shape = [classes.length];
+  return [
+    [
+      `${prefix}classes`,
+      createTensor(
+        "bytes",
+        shape,
+        classes.map(({ label }) => label),
+      ),
+    ],
+    [
+      `${prefix}scores`,
+      createTensor(
+        "float32",
+        shape,
+        Float32Array.from(classes, ({ score }) => score),
+      ),
+    ],
+  ];
+}
+
+function readClass(bytes: Uint8Array): { readonly label: Uint8Array; readonly score: number } {
+  const [label = new Uint8Array(0)] = splitField(bytes, CLASS.label).contents.slice(-1);
+  return { label, score: readFloat(bytes, CLASS.score) };
+}
+
+function regressions(result: Uint8Array, prefix: string): Named[] {
+  const values = splitField(result, REGRESSIONS).contents.map((one) => readFloat(one, VALUE));
+  return [[`${prefix}outputs`, createTensor("float32", [values.length], Float32Array.from(values))]];
+}
+
+/** 0 where the field is absent. */
+function readFloat(bytes: Uint8Array, field: number): number {
+  const reader = new WireReader(bytes, "message");
+  let value = 0;
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag !== ((field << 3) | WIRE.fixed32)) reader.skip(tag);
+    else {
+      const four = reader.take(Float32Array.BYTES_PER_ELEMENT);
+      value = new DataView(four.buffer, four.byteOffset).getFloat32(0, true);
+    }
+  }
+  return value;
+}

@@ -1,0 +1,127 @@
+import { elementNumbers } from "../tensor/element-numbers.ts";
+import type { Tensor, Tensors } from "../tensor/tensor.ts";
+import type { Tolerance, Tolerances } from "./tolerances.ts";
+
+/** An output that came otherwise than it was recorded. */
+export interface Difference {
+  readonly output: string;
+  /** Distance of the element that differs most; infinite where the outputs cannot be compared by elements. */
+  readonly distance: number;
+  /** In words: `0.5 at [3]: 2 was recorded, 2.5 came`. */
+  readonly text: string;
+}
+
+/** The outputs that differ by more than their dtypes' tolerances. NaN equals NaN. */
+export function compareTensors(recorded: Tensors, came: Tensors, tolerances: Tolerances): Difference[] {
+  const names = new Set([...Object.keys(recorded), ...Object.keys(came)]);
+  return Array.from(names).flatMap((output) => {
+    const found = compareOutput(recorded[output], came[output], tolerances);
+    return found === undefined ? [] : [{ output, ...found }];
+  });
+}
+
+type Found = Omit<Difference, "output"> | undefined;
+
+function compareOutput(recorded: Tensor | undefined, came: Tensor | undefined, tolerances: Tolerances): Found {
+  if (recorded === undefined) return { distance: Number.POSITIVE_INFINITY, text: "it came, and was not recorded" };
+  if (came === undefined) return { distance: Number.POSITIVE_INFINITY, text: "it was recorded, and did not come" };
+  if (formOf(recorded) !== formOf(came)) {
+    const text = `${formOf(recorded)} was recorded, ${formOf(came)} came`;
+    return { distance: Number.POSITIVE_INFINITY, text };
+  }
+  const { dtype, shape } = recorded;
+  if (dtype === "bytes") return compareBytes(recorded as Tensor<"bytes">, came as Tensor<"bytes">);
+  const isComplex = dtype === "complex64" || dtype === "complex128";
+  const pair = dtype === "int64" || dtype === "uint64" ? integerPair(recorded, came) : numberPair(recorded, came);
+  return compareElements(pair, isComplex ? [...shape, 2] : shape, tolerances.get(dtype));
+}
+
+/** Elements at the same places. */
+interface Pair {
+  readonly length: number;
+  /** 0 for equal ones, infinite where one alone is not a number. */
+  distance(index: number): number;
+  /** Of the recorded element, without its sign. */
+  magnitude(index: number): number;
+  texts(index: number): readonly string[];
+}
+
+/** Parts of complex numbers are elements of their own. */
+function numberPair(recorded: Tensor, came: Tensor): Pair {
+  const [a, b] = [recorded, came].map(toNumbers) as [ArrayLike<number>, ArrayLike<number>];
+  return {
+    length: a.length,
+    distance: (index) => {
+      if (Object.is(a[index], b[index])) return 0;
+      const distance = Math.abs(b[index]! - a[index]!);
+      return Number.isNaN(distance) ? Number.POSITIVE_INFINITY : distance;
+    },
+    magnitude: (index) => Math.abs(a[index]!),
+    texts: (index) => [String(a[index]), String(b[index])],
+  };
+}
+
+function toNumbers(tensor: Tensor): ArrayLike<number> {
+  const isComplex = tensor.dtype === "complex64" || tensor.dtype === "complex128";
+  return isComplex ? (tensor.data as unknown as ArrayLike<number>) : elementNumbers(tensor, "replay");
+}
+
+/** Integers of 64 bits, which numbers would round. */
+function integerPair(recorded: Tensor, came: Tensor): Pair {
+  const [a, b] = [recorded.data, came.data] as unknown as [BigInt64Array, BigInt64Array];
+  return {
+    length: a.length,
+    distance: (index) => Math.abs(Number(b[index]! - a[index]!)),
+    magnitude: (index) => Math.abs(Number(a[index])),
+    texts: (index) => [String(a[index]), String(b[index])],
+  };
+}
+
+function formOf({ dtype, shape }: Tensor): string {
+  return `${dtype}[${shape}]`;
+}
+
+function compareBytes({ data, shape }: Tensor<"bytes">, came: Tensor<"bytes">): Found {
+  const index = data.findIndex((element, at) => Buffer.compare(element, came.data[at] as Uint8Array) !== 0);
+  if (index === -1) return undefined;
+  const [before, now] = [data[index], came.data[index]].map((bytes) => textOf(bytes as Uint8Array));
+  const text = `${placeOf(index, shape)}: ${before} was recorded, ${now} came`;
+  return { distance: Number.POSITIVE_INFINITY, text };
+}
+
+/** Characters of a text that are shown. */
+const MAX_TEXT = 40;
+
+function textOf(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes).toString();
+  return JSON.stringify(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
+}
+
+const EXACT: Tolerance = { rtol: 0, atol: 0 };
+
+/** The element that differs most of those that differ by more than the tolerance. */
+function compareElements(pair: Pair, shape: readonly number[], { rtol, atol }: Tolerance = EXACT): Found {
+  let worst = { index: -1, distance: 0 };
+  for (let index = 0; index < pair.length; index++) {
+    const distance = pair.distance(index);
+    if (distance <= worst.distance) continue;
+    const isNear = Number.isFinite(distance) && distance <= atol + rtol * pair.magnitude(index);
+    if (!isNear) worst = { index, distance };
+  }
+  if (worst.index === -1) return undefined;
+  const { index, distance } = worst;
+  const [before, now] = pair.texts(index);
+  const by = Number.isFinite(distance) ? `by ${Number(distance.toPrecision(3))} ` : "";
+  return { distance, text: `${by}at ${placeOf(index, shape)}: ${before} was recorded, ${now} came` };
+}
+
+/** The place of an element: `[0, 3]`. */
+function placeOf(flat: number, shape: readonly number[]): string {
+  let rest = flat;
+  const places = shape.toReversed().map((size) => {
+    const place = rest % size;
+    rest = Math.floor(rest / size);
+    return place;
+  });
+  return `[${places.toReversed().join(", ")}]`;
+}

@@ -1,0 +1,46 @@
+import { setTimeout as wait } from "node:timers/promises";
+
+/** Times at which requests are sent: as they were recorded, as soon as others are done, or so many in a second. */
+export type ReplayRate = "recorded" | "max" | number;
+
+/** Decides when requests are sent, and lets so many be under way. */
+export class Pace {
+  readonly #rate: ReplayRate;
+  readonly #concurrency: number;
+  readonly #underWay = new Set<Promise<void>>();
+  #started = 0;
+  #firstTimeMs: number | undefined;
+  #sent = 0;
+
+  constructor(rate: ReplayRate, concurrency: number) {
+    this.#rate = rate;
+    this.#concurrency = concurrency;
+  }
+
+  /** Waits until the next request is due, which was recorded at that time; undefined = no time is known, at once. */
+  async next(timeMs: number | undefined): Promise<void> {
+    if (this.#sent++ === 0) this.#started = performance.now();
+    const dueMs = this.#dueAfter(timeMs) - (performance.now() - this.#started);
+    if (dueMs > 0) await wait(dueMs);
+    while (this.#underWay.size >= this.#concurrency) await Promise.race(this.#underWay);
+  }
+
+  /** Begins a request, which never rejects. */
+  run(request: () => Promise<void>): void {
+    const running: Promise<void> = request().finally(() => this.#underWay.delete(running));
+    this.#underWay.add(running);
+  }
+
+  /** Waits for all requests that are under way. */
+  async finished(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+
+  /** Milliseconds from the first request on. */
+  #dueAfter(timeMs: number | undefined): number {
+    if (typeof this.#rate === "number") return ((this.#sent - 1) / this.#rate) * 1000;
+    if (this.#rate === "max" || timeMs === undefined) return 0;
+    this.#firstTimeMs ??= timeMs;
+    return timeMs - this.#firstTimeMs;
+  }
+}

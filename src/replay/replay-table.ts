@@ -1,0 +1,40 @@
+import { toColumns } from "../text/columns.ts";
+import type { ReplayOutcome } from "./replay-outcome.ts";
+
+/** Lines that tell what came of a replay: counts and latencies, outputs that differ, failures, and what was not sent. */
+export function toReplayTable(outcome: ReplayOutcome): string[] {
+  return [...countLines(outcome), ...differenceLines(outcome), ...failureLines(outcome), ...unsentLines(outcome)];
+}
+
+function countLines({ sent, equal, different, failed, unrecorded, latencies }: ReplayOutcome): string[] {
+  const sorted = Float64Array.from(latencies).sort();
+  const names = ["Requests", "Equal", "Different", "Failed", "Not compared", "p50 ms", "p90 ms", "p99 ms", "Max ms"];
+  const counts = [sent, equal, different, failed, unrecorded].map(String);
+  return toColumns([names, [...counts, ...[0.5, 0.9, 0.99, 1].map((share) => percentile(sorted, share))]]);
+}
+
+function percentile(sorted: Float64Array, share: number): string {
+  const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+  return value === undefined ? "-" : value.toFixed(value < 10 ? 2 : 0);
+}
+
+function differenceLines({ worst }: ReplayOutcome): string[] {
+  if (worst.size === 0) return [];
+  const rows = Array.from(worst.values(), ({ output, count, text, place }) => [output, String(count), text, place]);
+  return ["", ...toColumns([["Output", "Requests", "Greatest difference", "Where"], ...rows])];
+}
+
+function failureLines({ failures }: ReplayOutcome): string[] {
+  if (failures.length === 0) return [];
+  const rows = failures.map(({ text, place, count }) => [String(count), place, text]);
+  return ["", ...toColumns([["Failed", "First", "Reason"], ...rows])];
+}
+
+function unsentLines({ leftOut, damages, unrecorded }: ReplayOutcome): string[] {
+  const kinds = Array.from(leftOut, ([kind, count]) => `${kind} (${count})`).join(", ");
+  return [
+    ...(unrecorded > 0 ? ["", `${unrecorded} requests have no recorded answer to compare with.`] : []),
+    ...(kinds === "" ? [] : ["", `Left out: ${kinds}.`]),
+    ...damages.flatMap((text) => ["", text]),
+  ];
+}
