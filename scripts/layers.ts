@@ -58,6 +58,10 @@ export const LAYERS: readonly Layer[] = [
   { folder: "protocols", mayImport: [...TRANSPORT, "media", "grpc", "proxy"], packages: ["@grpc/**", "busboy"] },
   { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
   {
+    folder: "request-log",
+    mayImport: [...BASICS, "limits", "codec-host", "drivers", "pipeline", "serving", "protocols"],
+  },
+  {
     folder: "repository",
     mayImport: [
       ...BASICS,
@@ -71,9 +75,21 @@ export const LAYERS: readonly Layer[] = [
       "serving",
     ],
   },
+  { folder: "replay", mayImport: [...BASICS, "codecs", "protocols", "remote", "repository"] },
   {
     folder: "server",
-    mayImport: [...TRANSPORT, "drivers", "hooks", "model-host", "repository", "grpc", "proxy", "protocols", "remote"],
+    mayImport: [
+      ...TRANSPORT,
+      "drivers",
+      "hooks",
+      "model-host",
+      "repository",
+      "grpc",
+      "proxy",
+      "protocols",
+      "remote",
+      "request-log",
+    ],
   },
   {
     folder: "cli",
@@ -87,6 +103,7 @@ export const LAYERS: readonly Layer[] = [
       "proxy",
       "protocols",
       "remote",
+      "replay",
       "server",
     ],
   },

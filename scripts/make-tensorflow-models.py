@@ -806,7 +806,7 @@ def message(**fields):
 
 @model
 def counter_with_requests(folder, random):
-    """Brings the requests along that a server runs before others: two of Predict, and one of Classify in between."""
+    """Brings the requests along that a server runs before others: two of Predict, and one of SessionRun in between."""
     cases = counter(folder, random)
 
     def prediction_log(value):
@@ -816,7 +816,7 @@ def counter_with_requests(folder, random):
     extra = folder / "assets.extra"
     extra.mkdir()
     with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as writer:
-        for record in (prediction_log(10), message(_2=b""), prediction_log(20)):
+        for record in (prediction_log(10), message(_5=b""), prediction_log(20)):
             writer.write(record)
     return cases
 

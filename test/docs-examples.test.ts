@@ -10,11 +10,13 @@ import { tempFolder } from "./helpers/temp-folder.ts";
 const PRINTS = /console\.log\(.*\); \/\/ (.*)$/gm;
 
 /** The examples of the documents that say what they print. */
-const EXAMPLES = ["docs/tensors.md", "docs/images.md", "docs/embedding.md", "docs/models.md"].flatMap((page) => {
-  return codeOf(page)
-    .filter((code) => code.includes("console.log"))
-    .map((code, index) => [`${page} ${index + 1}`, code] as const);
-});
+const EXAMPLES = ["docs/tensors.md", "docs/images.md", "docs/embedding.md", "docs/models.md", "docs/replay.md"].flatMap(
+  (page) => {
+    return codeOf(page)
+      .filter((code) => code.includes("console.log"))
+      .map((code, index) => [`${page} ${index + 1}`, code] as const);
+  },
+);
 
 /** The blocks of TypeScript on a page. */
 function codeOf(page: string): string[] {

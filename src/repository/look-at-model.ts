@@ -68,13 +68,13 @@ async function printsOf(path: string, { hooks }: ModelConfig, shared: string): P
 const WITHOUT_FILES = { text: "", changedMs: 0 };
 
 function toModel(
-  { name, labels, maxQueue, maxQueueBytes, idleUnloadMs, traffic }: ModelConfig,
+  { name, labels, maxQueue, maxQueueBytes, idleUnloadMs, traffic, requestLog }: ModelConfig,
   chosen: readonly FoundVersion[],
   settled: ReadonlyMap<FoundVersion, AspiredVersion | undefined>,
 ): AspiredModel {
   const versions = chosen.map((found) => settled.get(found) as AspiredVersion);
   const limits = { maxQueue, maxQueueBytes, idleUnloadMs };
-  return { name, labels: Object.fromEntries(labels), versions, traffic, ...limits };
+  return { name, labels: Object.fromEntries(labels), versions, traffic, requestLog, ...limits };
 }
 
 /** Changes with the model's settings, and with files that all its versions share, but for their hooks. */

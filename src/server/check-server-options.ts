@@ -16,6 +16,7 @@ import {
   isText,
   OBJECT_CHECK,
   type OptionCheck,
+  REQUEST_LOG_CHECKS,
   TEXT_CHECK,
   WARM_UP_CHECK,
 } from "./option-check.ts";
@@ -36,6 +37,7 @@ const OPTIONS = {
   hooks: HOOKS_CHECK,
   options: OBJECT_CHECK,
   warmup: WARM_UP_CHECK,
+  requestLog: OBJECT_CHECK,
   host: TEXT_CHECK,
   port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
@@ -79,6 +81,7 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   checkMembers("", options, CHECKS);
   checkWhatIsServed(options);
   checkTexts("options", options.options);
+  if (options.requestLog !== undefined) checkMembers("requestLog.", options.requestLog as object, REQUEST_LOG_CHECKS);
   if (options.http !== undefined) checkMembers("http.", options.http as object, HTTP);
 }
 

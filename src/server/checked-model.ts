@@ -12,6 +12,7 @@ import {
   isObject,
   OBJECT_CHECK,
   type OptionCheck,
+  REQUEST_LOG_CHECKS,
   TEXT_CHECK,
   WARM_UP_CHECK,
 } from "./option-check.ts";
@@ -53,6 +54,7 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
   instances: integerCheck(1),
   threads: integerCheck(1),
   warmup: WARM_UP_CHECK,
+  requestLog: OBJECT_CHECK,
   maxQueue: integerCheck(1),
   maxQueueBytes: integerCheck(1, 2 ** 31 - 1, ", in bytes"),
   idleUnloadMs: AMOUNT_CHECK,
@@ -88,6 +90,8 @@ function checkModel(place: string, model: unknown): void {
   if (model.driver !== undefined && model.stages !== undefined)
     throw invalidArgument(`${place} has a driver and stages; expected one of them.`);
   if (model.shadow !== undefined) checkMembers(`${place}.shadow.`, model.shadow as object, SHADOW);
+  if (model.requestLog !== undefined)
+    checkMembers(`${place}.requestLog.`, model.requestLog as object, REQUEST_LOG_CHECKS);
   const problem = trafficProblem(model as GivenTraffic);
   if (problem !== undefined) throw invalidArgument(`${place}: ${problem}.`);
   if (model.stages !== undefined) checkStages(`${place}.stages`, model.stages as readonly unknown[]);

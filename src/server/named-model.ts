@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { type ModelConfig, modelConfig } from "../repository/config/model-config.ts";
+import { prefixPath } from "../repository/config/prefix-path.ts";
 import { type GivenShadow, toTraffic } from "../repository/config/read-traffic.ts";
 import type { GivenSticky } from "../repository/config/sticky-field.ts";
 import type { VersionPolicy } from "../repository/config/version-policy.ts";
@@ -9,6 +10,7 @@ import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
 import type { QueueLimits } from "../serving/model-queue.ts";
+import type { RequestLogOptions } from "../serving/request-log.ts";
 
 /** A request of a warm-up: `random` values, or a file with the JSON of KServe V2 or of TensorFlow Serving; alone or with the number of times. */
 export type WarmUpOption = string | { readonly request: string; readonly count?: number };
@@ -45,12 +47,14 @@ export interface NamedModelOptions extends QueueLimits {
   readonly idleUnloadMs?: number;
   /** Requests to run before a version becomes available; one that fails fails the load. */
   readonly warmup?: WarmUpOption | readonly WarmUpOption[];
+  /** Records requests and their answers in files whose paths begin with `prefix`. Default: as the server does. */
+  readonly requestLog?: RequestLogOptions;
 }
 
 /** The configuration of a named model. */
 export function toModelConfig(name: string, given: NamedModelOptions): ModelConfig {
   const { path, driver, stages, hooks, options, versions, labels = {}, workers, instances, threads } = given;
-  const { warmup } = given;
+  const { warmup, requestLog } = given;
   const traffic = toTraffic(given);
   const own = Object.entries({ driver, stages, options, workers, instances, threads });
   return modelConfig({
@@ -61,6 +65,7 @@ export function toModelConfig(name: string, given: NamedModelOptions): ModelConf
     ...(traffic !== undefined && { traffic }),
     ...(versions !== undefined && { versions: toPolicy(versions) }),
     ...(warmup !== undefined && { warmUp: toWarmUp(warmup) }),
+    ...(requestLog !== undefined && { requestLog: toRequestLog(requestLog) }),
     labels: new Map(Object.entries(labels).map(([label, version]) => [label, BigInt(version)])),
   });
 }
@@ -74,6 +79,19 @@ export function toWarmUp(warmup: Exclude<NamedModelOptions["warmup"], undefined>
     (path) => resolve(path),
   );
 }
+
+/** Settings of a request log without those that are undefined; its path goes out from the working directory. */
+export function toRequestLog({ prefix, rate, maxBytes, files }: RequestLogOptions): GivenRequestLog {
+  return {
+    ...(prefix !== undefined && { prefix: prefixPath(prefix, (path) => resolve(path)) }),
+    ...(rate !== undefined && { rate }),
+    ...(maxBytes !== undefined && { maxBytes }),
+    ...(files !== undefined && { files }),
+  };
+}
+
+/** Settings none of which is undefined. */
+type GivenRequestLog = { readonly [Name in keyof RequestLogOptions]: NonNullable<RequestLogOptions[Name]> };
 
 function toPolicy(versions: Exclude<NamedModelOptions["versions"], undefined>): VersionPolicy {
   if (versions === "all") return { kind: "all" };

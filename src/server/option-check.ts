@@ -43,6 +43,17 @@ export const HOOKS_CHECK: OptionCheck = {
   accepts: (value: unknown) => isText(value) || isObject(value),
 };
 
+/** Members of a request log's options. */
+export const REQUEST_LOG_CHECKS: OptionChecks = {
+  prefix: TEXT_CHECK,
+  rate: {
+    expected: "a number from 0 to 1",
+    accepts: (value) => typeof value === "number" && value >= 0 && value <= 1,
+  },
+  maxBytes: integerCheck(1, undefined, ", in bytes"),
+  files: integerCheck(1),
+};
+
 /** A warm-up: one request or several. */
 export const WARM_UP_CHECK: OptionCheck = {
   expected: '"random", a request file, { request, count } or an array of such',

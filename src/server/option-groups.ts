@@ -1,8 +1,11 @@
 import { AccessPolicy } from "../access/access-policy.ts";
+import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
+import type { RequestLogDefaults } from "../request-log/request-logs.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
+import { toRequestLog } from "./named-model.ts";
 import type { WireOptions } from "./open-wires.ts";
 import type { ServedModelsOptions } from "./served-models.ts";
 import type { ServerChoices } from "./server-options.ts";
@@ -43,6 +46,12 @@ export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): S
   const { loadTimeoutMs: timeoutMs, loadRetries: retries, loadRetryMs: retryMs, loadThreads: threads } = choices;
   const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs } = choices;
   return { timeoutMs, retries, retryMs, threads, strictReadiness, allowLabelsForUnavailable, idleUnloadMs, memory };
+}
+
+/** Settings of request logs where a model has none of its own. */
+export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): RequestLogDefaults {
+  const { prefix, rate, maxBytes, files } = { ...REQUEST_LOG_DEFAULTS, ...toRequestLog(requestLog) };
+  return { prefix, rate, maxBytes, files };
 }
 
 /** Addresses, and the settings of both transports. */

@@ -4,6 +4,7 @@ import type { Hooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { StageOptions } from "../repository/stage.ts";
+import type { RequestLogOptions } from "../serving/request-log.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
 
 /** The models to serve, the addresses to listen on, and all limits. */
@@ -42,6 +43,8 @@ export interface ServerOptions {
   readonly corsOrigins?: readonly string[];
   /** Logs a line for each request: model, version, status, sizes and times. Default false. */
   readonly accessLog?: boolean;
+  /** Records requests and their answers in files, those of every model whose own options say nothing else. Default: none are. */
+  readonly requestLog?: RequestLogOptions;
   /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
   readonly workers?: number;
   /** Copies of each model, each in a thread of its own. Default 1. */

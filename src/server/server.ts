@@ -1,6 +1,7 @@
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
+import { RequestLogs } from "../request-log/request-logs.ts";
 import type { InFlight } from "../serving/admission.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import type { InferenceService, UnloadOptions } from "../serving/inference-service.ts";
@@ -13,7 +14,7 @@ import type { ModelSource } from "./model-source.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
 import { openWires, prepareWires, type Wires } from "./open-wires.ts";
-import { toLoadOptions, toManagerOptions, toWireOptions } from "./option-groups.ts";
+import { toLoadOptions, toManagerOptions, toRequestLogDefaults, toWireOptions } from "./option-groups.ts";
 import { PipelineSource } from "./pipeline-source.ts";
 import { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
@@ -77,7 +78,9 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
   prepareWires(wires);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
+  const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
   const closeModels = async () => {
+    await recorder.close();
     await served.close();
     await remote.close();
   };
@@ -95,6 +98,7 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
       load,
       unload,
       loadable,
+      recorder,
       log,
     });
     await served.start(toLoadOptions(choices, { remote, memory, own: service }), source instanceof PipelineSource);

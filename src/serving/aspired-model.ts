@@ -1,5 +1,6 @@
 import type { ServingError } from "../errors.ts";
 import type { QueueLimits } from "./model-queue.ts";
+import type { RequestLogOptions } from "./request-log.ts";
 import type { Servable } from "./servable.ts";
 import type { Traffic } from "./traffic.ts";
 
@@ -14,6 +15,8 @@ export interface AspiredModel extends QueueLimits {
   readonly isAlong?: boolean;
   /** Ways of the requests that name no version; absent = to the highest version. */
   readonly traffic?: Traffic | undefined;
+  /** The files that its requests are recorded in; absent = as the server does. */
+  readonly requestLog?: RequestLogOptions | undefined;
   /** Those that the version policy chose, each number once. */
   readonly versions: readonly AspiredVersion[];
 }

@@ -23,6 +23,7 @@ import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { ManagedVersion } from "./managed-version.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { Readiness } from "./readiness.ts";
+import type { RequestRecorder } from "./request-recorder.ts";
 import { routedLease } from "./routed-lease.ts";
 import { ShadowTraffic } from "./shadow-traffic.ts";
 import type { RoutedRequest } from "./traffic.ts";
@@ -46,6 +47,8 @@ export interface LocalServiceOptions {
   readonly unload?: (model: string, options: UnloadOptions | undefined) => Promise<void>;
   /** The models that clients may load; absent = those that are served alone. */
   readonly loadable?: () => readonly AspiredModel[];
+  /** Records requests in files; absent = none are. */
+  readonly recorder?: RequestRecorder;
   readonly log: Logger;
 }
 
@@ -66,6 +69,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #readiness: Readiness;
   readonly #shadows: ShadowTraffic;
   readonly #loads = new LoadCounter();
+  readonly #recorder: RequestRecorder | undefined;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
     const { requestTimeoutMs, maxCount, maxBytes, reconfigure, lookAgain, log } = options;
@@ -81,6 +85,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.admission = new Admission(maxCount);
     this.memory = new MemoryBudget(maxBytes);
     this.#shadows = new ShadowTraffic(this, log);
+    this.#recorder = options.recorder;
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.look());
     manager.onState((status) => {
@@ -94,9 +99,11 @@ export class LocalService implements InferenceService, ServiceLimits {
     const names = request === undefined ? undefined : catalog.stickyInputs(ref);
     if (request !== undefined && names !== undefined) return this.#acquireByInputs(ref, request, names);
     const version = catalog.resolve(ref, request);
-    const lease = new LocalLease(version, this);
-    const shadowed = request === undefined ? undefined : catalog.shadowOf(ref);
-    return shadowed === undefined || shadowed.target === version ? lease : this.#shadows.shadowed(lease, shadowed);
+    const own = new LocalLease(version, this);
+    if (request === undefined) return own;
+    const shadowed = catalog.shadowOf(ref);
+    const isCopied = shadowed !== undefined && shadowed.target !== version;
+    return this.#recorded(isCopied ? this.#shadows.shadowed(own, shadowed) : own, ref);
   }
 
   /** The inputs are known once they have been checked, by what most requests would meet. */
@@ -106,7 +113,13 @@ export class LocalService implements InferenceService, ServiceLimits {
       catalog.resolve(ref, { metadata: request.metadata, inputKey: inputKey(inputs, names) });
     const lease = routedLease(new LocalLease(catalog.resolve(ref), this), choose, this);
     const shadowed = catalog.shadowOf(ref);
-    return shadowed === undefined ? lease : this.#shadows.shadowed(lease, shadowed);
+    return this.#recorded(shadowed === undefined ? lease : this.#shadows.shadowed(lease, shadowed), ref);
+  }
+
+  #recorded(lease: Lease, ref: ModelRef): Lease {
+    if (this.#recorder === undefined) return lease;
+    const options = this.#manager.catalog.get(lease.description.model)?.requestLog;
+    return this.#recorder.recorded(lease, { ref, options, memory: this.memory });
   }
 
   index({ loadable = false }: IndexScope = {}): readonly ServableState[] {

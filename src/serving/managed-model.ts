@@ -4,6 +4,7 @@ import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
 import type { LoadPolicy } from "./load-policy.ts";
 import { ManagedVersion } from "./managed-version.ts";
 import { ModelQueue } from "./model-queue.ts";
+import type { RequestLogOptions } from "./request-log.ts";
 import type { Traffic } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
 
@@ -38,6 +39,7 @@ export class ManagedModel {
   /** True where it was loaded only because others need it. */
   isAlong: boolean;
   #traffic: Traffic | undefined;
+  #requestLog: RequestLogOptions | undefined;
   #isUnloaded = false;
   #isChanging = false;
   #current: ManagedVersion | undefined;
@@ -86,6 +88,11 @@ export class ManagedModel {
     return this.#traffic;
   }
 
+  /** The files that its requests are recorded in; undefined = as the server does. */
+  get requestLog(): RequestLogOptions | undefined {
+    return this.#requestLog;
+  }
+
   /** Every version that is listed, highest first. */
   get versions(): readonly ManagedVersion[] {
     return this.#versions;
@@ -119,8 +126,9 @@ export class ManagedModel {
   }
 
   /** Changes what should be served; what a client has unloaded stays so. */
-  aspire({ versions, labels = {}, idleUnloadMs, traffic, ...limits }: Omit<AspiredModel, "name">): void {
+  aspire({ versions, labels = {}, idleUnloadMs, traffic, requestLog, ...limits }: Omit<AspiredModel, "name">): void {
     this.#queue.limit(limits);
+    this.#requestLog = requestLog;
     this.#idleUnloadMs = idleUnloadMs;
     this.#traffic = traffic;
     for (const { servable } of this.#versions) servable?.watchIdle();

@@ -17,10 +17,10 @@ export type RecordedFor = Pick<ServableDescription, "model" | "signatures"> & { 
 /** Reads requests of files, in the forms of the protocols. They throw what the protocol answers to such a request. */
 export interface RecordedRequests {
   /**
-   * Reads a `tensorflow.serving.PredictionLog`; returns the name of its kind for one of another API than Predict, and
-   * undefined for one that is empty.
+   * Reads the requests of a `tensorflow.serving.PredictionLog`; returns the name of its kind for one that is not run
+   * here, and undefined for one that is empty.
    */
-  readLog(bytes: Uint8Array, target: RecordedFor): Promise<RecordedRequest | string | undefined>;
+  readLog(bytes: Uint8Array, target: RecordedFor): Promise<readonly RecordedRequest[] | string | undefined>;
   /** Reads JSON of KServe V2 or of TensorFlow Serving's REST API, told by its content. */
   readJson(body: Uint8Array, target: RecordedFor): Promise<RecordedRequest>;
 }

@@ -1,8 +1,8 @@
 import { publicText, ServingError } from "../errors.ts";
 import { limitTime } from "../limits/time-limit.ts";
 import type { Logger } from "../observability/logger.ts";
-import { type Payload, payloadBytes } from "../pipeline/payload.ts";
-import { copyTensors } from "../tensor/copy-tensors.ts";
+import { copyPayload } from "../pipeline/copy-payload.ts";
+import { payloadBytes } from "../pipeline/payload.ts";
 import type { LoadedVersion, ShadowedModel } from "./catalog.ts";
 import type { InferRequest, Lease } from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
@@ -47,7 +47,7 @@ export class ShadowTraffic {
   /** Before the request runs, which takes its inputs away; the copy begins after it. */
   #copy(request: InferRequest, model: ShadowedModel): void {
     if (!this.#hasRoom(model.target) || payloadBytes(request.inputs) > MAX_BYTES) return;
-    const copied = { ...request, inputs: copyOf(request.inputs) };
+    const copied = { ...request, inputs: copyPayload(request.inputs) };
     this.#underWay++;
     setImmediate(() => void this.#run(copied, model));
   }
@@ -107,8 +107,3 @@ export class ShadowTraffic {
 }
 
 type Limited = Pick<ReturnType<typeof limitTime>, "signal" | "deadline">;
-
-function copyOf(inputs: Payload): Payload {
-  if (inputs.kind === "json") return { kind: "json", json: inputs.json.slice() };
-  return { kind: "tensors", tensors: copyTensors(inputs.tensors) };
-}

@@ -12,5 +12,5 @@ function copyTensor(tensor: Tensor): Tensor {
   const packed = packedOf(tensor);
   if (packed !== undefined)
     return createPackedTensor(tensor.shape, packBytes(packed.content.slice(), packed.ranges.slice()));
-  return { ...tensor, data: tensor.data.map((element) => element.slice()) };
+  return { ...tensor, data: tensor.data.map((element) => new Uint8Array(element)) };
 }

@@ -56,13 +56,18 @@ async function replay(files: string | readonly string[], flags: readonly string[
 }
 
 async function run(argv: readonly string[]) {
-  let [stdout, stderr] = ["", ""];
-  const log = vi.spyOn(console, "log").mockImplementation((text: string) => void (stdout += `${text}\n`));
-  const err = vi.spyOn(process.stderr, "write").mockImplementation((text) => Boolean((stderr += String(text))));
-  onTestFinished(() => [log, err].forEach((spy) => spy.mockRestore()));
+  const printed: string[] = [];
+  const errors: unknown[] = [];
+  const log = vi.spyOn(console, "log").mockImplementation((text: string) => void printed.push(text));
+  const err = vi.spyOn(process.stderr, "write").mockImplementation((text) => errors.push(text) > 0);
+  onTestFinished(() => {
+    log.mockRestore();
+    err.mockRestore();
+  });
   const code = await main(["replay", ...argv], {});
   log.mockRestore();
   err.mockRestore();
+  const [stdout, stderr] = [printed.join("\n"), errors.join("")];
   const [, counts = ""] = stdout.split("\n");
   return { code, stdout, stderr, counts: counts.split(/ +/).slice(0, 5).map(Number) };
 }

@@ -42,6 +42,12 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     drainTimeoutMs: settings.drainTimeout * 1000,
     ...hosting(settings),
     ...loading(settings),
+    requestLog: {
+      ...(settings.requestLog !== undefined && { prefix: settings.requestLog }),
+      rate: settings.requestLogRate,
+      maxBytes: settings.requestLogMaxSize,
+      files: settings.requestLogFiles,
+    },
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),
   };
 }

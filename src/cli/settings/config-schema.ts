@@ -37,6 +37,8 @@ function typeOf(setting: Setting): JsonSchema {
       return { type: "integer", minimum: setting.min };
     case "seconds":
       return { type: "number", ...(setting.isSigned ? {} : { minimum: 0 }) };
+    case "share":
+      return { type: "number", minimum: 0, maximum: 1 };
     case "bytes":
       return { type: ["integer", "string"] };
     case "list":

@@ -1,6 +1,7 @@
+import { REQUEST_LOG_DEFAULTS } from "../../limits/request-log-defaults.ts";
 import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { LOG_LEVELS } from "../../observability/log-level.ts";
-import { BOTH, type Setting } from "./setting.ts";
+import { BOTH, SERVE, type Setting } from "./setting.ts";
 
 /** Settings of the log. */
 export const LOG_SETTINGS = {
@@ -37,5 +38,36 @@ export const LOG_SETTINGS = {
     help: "log each request: model, status, sizes and times",
     details: "The lines have level info; without this flag they have level debug.",
     commands: BOTH,
+  },
+  requestLog: {
+    type: "text",
+    placeholder: "PREFIX",
+    isPath: true,
+    help: "record requests and answers in PREFIX-MODEL-TIME.tfrecord",
+    details: "kserving replay sends them again, and a warm-up may run them. docs/replay.md has more.",
+    commands: SERVE,
+  },
+  requestLogRate: {
+    type: "share",
+    placeholder: "RATE",
+    default: REQUEST_LOG_DEFAULTS.rate,
+    help: "part of the requests that is recorded, from 0 to 1",
+    commands: SERVE,
+  },
+  requestLogMaxSize: {
+    type: "bytes",
+    isMemory: true,
+    placeholder: "SIZE",
+    default: REQUEST_LOG_DEFAULTS.maxBytes,
+    help: "size at which a file of recorded requests ends",
+    commands: SERVE,
+  },
+  requestLogFiles: {
+    type: "count",
+    min: 1,
+    placeholder: "COUNT",
+    default: REQUEST_LOG_DEFAULTS.files,
+    help: "files of recorded requests that are kept, for each model",
+    commands: SERVE,
   },
 } as const satisfies Record<string, Setting>;

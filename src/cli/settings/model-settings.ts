@@ -58,7 +58,7 @@ export const MODEL_SETTINGS = {
     placeholder: "REQUEST",
     help: "request to run before the pipeline is available; repeatable",
     details:
-      "`random`, or a file with the JSON of a request (KServe V2 or TensorFlow Serving). Models of --config have a key for it.",
+      "`random`, a file with the JSON of a request (KServe V2 or TensorFlow Serving), or a file of --request-log. Models of --config have a key for it.",
     commands: SERVE,
   },
   shareThreads: {

@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { type ConfigEntry, type ConfigNode, placeText } from "../../codecs/config/config-node.ts";
+import { prefixPath } from "../../repository/config/prefix-path.ts";
 import { readSetting } from "./read-setting.ts";
 import type { Setting } from "./setting.ts";
 import { flagOf, SETTINGS, type SettingName, settingsOf } from "./settings.ts";
@@ -37,7 +38,9 @@ function readEntry({ key, place, value }: ConfigEntry): FileSetting {
 
 /** A path, or several, as they go out from the file's folder. */
 function absolute(paths: unknown, folder: string): unknown {
-  return Array.isArray(paths) ? paths.map((path: string) => resolve(folder, path)) : resolve(folder, String(paths));
+  return Array.isArray(paths)
+    ? paths.map((path: string) => resolve(folder, path))
+    : prefixPath(String(paths), (path) => resolve(folder, path));
 }
 
 /** A list has its entries on lines of their own, which separate them in a variable too. */

@@ -41,6 +41,10 @@ export function readSetting(setting: Setting, given: GivenText): string | number
       return (setting.isSigned ? /^-?\d+(\.\d+)?s?$/ : /^\d+(\.\d+)?s?$/).test(text)
         ? Number.parseFloat(text)
         : refuse(given, "a number of seconds, for example 25 or 0.5");
+    case "share":
+      return /^\d*\.?\d+(e-\d+)?$/i.test(text) && Number(text) <= 1
+        ? Number(text)
+        : refuse(given, "a number from 0 to 1, for example 0.01");
     case "bytes":
       return setting.isMemory ? readMemory(given) : readBytes(given);
     case "command":

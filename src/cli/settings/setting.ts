@@ -30,6 +30,8 @@ export type Setting = {
   | { readonly type: "bytes"; readonly default: number; readonly isMemory?: true }
   /** May have decimals; `isSigned`: may be negative. */
   | { readonly type: "seconds"; readonly default: number; readonly isSigned?: true }
+  /** A part of a whole: 0 to 1. */
+  | { readonly type: "share"; readonly default: number }
   | { readonly type: "count"; readonly min: number; readonly default?: number }
   /** A flag that may be repeated; the separator stands between entries in the environment variable. */
   | { readonly type: "list"; readonly separator: "," | ";" }

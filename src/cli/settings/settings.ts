@@ -41,6 +41,7 @@ interface ValueByType {
   readonly port: number;
   readonly bytes: number;
   readonly seconds: number;
+  readonly share: number;
   readonly count: number;
   readonly list: readonly string[];
   readonly command: readonly [string, ...string[]];

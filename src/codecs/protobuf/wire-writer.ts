@@ -87,6 +87,14 @@ export function integerField(field: number, value: number | bigint): WirePart {
   return low === 0 && high === 0 ? NOTHING : new IntegerField(field, low, high);
 }
 
+/** A float of 64 bits; nothing if 0. */
+export function doubleField(field: number, value: number): WirePart {
+  if (Object.is(value, 0)) return NOTHING;
+  const tag = (field << 3) | WIRE.fixed64;
+  const size = varintSize(tag) + Float64Array.BYTES_PER_ELEMENT;
+  return { size, write: (target, at) => target.writeDoubleLE(value, writeVarint(tag, 0, target, at)) };
+}
+
 /** A float of 32 bits; nothing if 0. */
 export function floatField(field: number, value: number): WirePart {
   return Object.is(value, 0) ? NOTHING : new FloatField(field, value);

@@ -132,6 +132,11 @@ export function predictResponseParts({ spec, outputs }: PredictResponse, encodin
   return parts;
 }
 
+/** Writes a PredictResponse. */
+export function encodePredictResponse(response: PredictResponse, encoding: TensorEncoding): Buffer {
+  return encodeMessage(predictResponseParts(response, encoding));
+}
+
 /** A PredictResponse as it is sent; with `lends`, large values stay where they are. */
 export function framePredictResponse(
   response: PredictResponse,

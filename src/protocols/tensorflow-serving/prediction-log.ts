@@ -1,32 +1,53 @@
 import { codecs } from "../../codec-host/codecs.ts";
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import type { RecordedFor, RecordedRequest } from "../../serving/recorded-request.ts";
+import { methodOf } from "./examples/example-methods.ts";
+import {
+  copyExamples,
+  type ExampleRequest,
+  type ExampleTask,
+  isLargeRequest,
+  readMultiJob,
+  readSingleJob,
+} from "./examples/example-request.ts";
+import { type ExampleMethod, namedOutputs } from "./examples/results.ts";
+import { findSignature, toInputs } from "./examples/run-examples.ts";
 import { decodePredictRequestJob, decodePredictRequestQuickly } from "./grpc-codec.ts";
 import { checkSignature } from "./grpc-signature.ts";
+import { type PredictionLog, readPredictionLogMessage } from "./prediction-log-message.ts";
 
-/** Logs of tensorflow.serving.PredictionLog by field number; each has its request as field 1. */
-const LOGS: ReadonlyMap<number, string> = new Map([
-  [2, "classify_log"],
-  [3, "regress_log"],
-  [4, "multi_inference_log"],
-  [5, "session_run_log"],
-  [6, "predict_log"],
-  [7, "predict_streamed_log"],
-]);
-const REQUEST_TAG = (1 << 3) | WIRE.bytes;
+/** Limits of what is made of a log. */
+interface LogOptions {
+  readonly target: RecordedFor;
+  readonly maxBytes: number;
+}
 
 /**
- * Reads a PredictionLog as Predict reads its request, with the same checks and texts. Returns the name of a log of
- * another API, undefined for an empty log.
+ * Reads the requests of a PredictionLog as their APIs read them, with the same checks and texts; MultiInference has one
+ * for each task. Returns the name of a log that is not run, undefined for an empty log.
  */
 export async function readPredictionLog(
   bytes: Uint8Array,
-  { signatures, signal, model }: RecordedFor,
+  target: RecordedFor,
   maxBytes: number,
-): Promise<RecordedRequest | string | undefined> {
-  const log = findLog(bytes);
-  if (log?.kind !== "predict_log") return log?.kind;
-  const { request: message } = log;
+): Promise<readonly RecordedRequest[] | string | undefined> {
+  const log = readPredictionLogMessage(bytes);
+  const options = { target, maxBytes };
+  switch (log?.kind) {
+    case "predict_log":
+      return [await readPredict(log, options)];
+    case "classify_log":
+      return readExamples(log, readSingleJob, { ...options, method: "classify" });
+    case "regress_log":
+      return readExamples(log, readSingleJob, { ...options, method: "regress" });
+    case "multi_inference_log":
+      return readExamples(log, readMultiJob, options);
+    default:
+      return log?.kind;
+  }
+}
+
+async function readPredict({ request: message }: PredictionLog, { target, maxBytes }: LogOptions) {
+  const { signatures, signal, model } = target;
   const request =
     decodePredictRequestQuickly(message, maxBytes) ??
     (await codecs.run(decodePredictRequestJob, [message, maxBytes], { signal }));
@@ -35,25 +56,27 @@ export async function readPredictionLog(
   return { signature, inputs, ...(outputFilter.length > 0 && { outputs: outputFilter }) };
 }
 
-/** Of a oneof that is set several times the last one counts. */
-function findLog(bytes: Uint8Array): { readonly kind: string; readonly request: Uint8Array } | undefined {
-  const reader = new WireReader(bytes, "PredictionLog");
-  let found: { kind: string; request: Uint8Array } | undefined;
-  while (reader.hasMore()) {
-    const tag = reader.tag();
-    const kind = (tag & 7) === WIRE.bytes ? LOGS.get(tag >>> 3) : undefined;
-    if (kind === undefined) reader.skip(tag);
-    else found = { kind, request: requestOf(reader.nested(kind)) };
-  }
-  return found;
+type ExampleOptions = LogOptions & { readonly method?: ExampleMethod };
+
+async function readExamples(
+  { request: message }: PredictionLog,
+  job: typeof readSingleJob,
+  options: ExampleOptions,
+): Promise<readonly RecordedRequest[]> {
+  const { target, maxBytes } = options;
+  const { signal } = target;
+  const request = isLargeRequest(message)
+    ? await codecs.run(job, [message, maxBytes], { signal })
+    : await job.run(message, maxBytes);
+  return Promise.all(request.tasks.map((task) => toRequest(task, request, options)));
 }
 
-function requestOf(log: WireReader): Uint8Array {
-  let request: Uint8Array = new Uint8Array(0);
-  while (log.hasMore()) {
-    const tag = log.tag();
-    if (tag === REQUEST_TAG) request = log.bytes();
-    else log.skip(tag);
-  }
-  return request;
+async function toRequest(
+  { spec, method: name }: ExampleTask,
+  { examples }: ExampleRequest,
+  { target, maxBytes, method = methodOf(name) }: ExampleOptions,
+): Promise<RecordedRequest> {
+  const signature = findSignature(target, spec.signature);
+  const inputs = await toInputs(signature, { examples: copyExamples(examples), call: target, maxBytes });
+  return { signature, inputs, outputs: namedOutputs(method, signature.spec ?? {}) };
 }

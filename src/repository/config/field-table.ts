@@ -17,7 +17,7 @@ export type FieldSpec = FieldKind & {
 export type FieldKind =
   | { readonly type: "text" | "boolean" | "any" }
   /** May have decimals. */
-  | { readonly type: "number"; readonly min?: number }
+  | { readonly type: "number"; readonly min?: number; readonly max?: number }
   | { readonly type: "integer"; readonly min?: number; readonly max?: number }
   /** A model's version: an integer from 0 to 2^63-1. */
   | { readonly type: "version" }

@@ -1,5 +1,6 @@
 import type { RawOptions } from "../../drivers/option-table.ts";
 import type { Hooks } from "../../hooks/hooks.ts";
+import type { RequestLogOptions } from "../../serving/request-log.ts";
 import type { Traffic } from "../../serving/traffic.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { Ensemble } from "../ensemble.ts";
@@ -36,6 +37,8 @@ export interface ModelConfig {
   readonly idleUnloadMs?: number;
   /** Ways of the requests that name no version; left out = to the highest version. */
   readonly traffic?: Traffic;
+  /** The files that its requests are recorded in; left out = as the server's settings say. */
+  readonly requestLog?: RequestLogOptions;
   /** The name of the model's file in each version's folder; left out = the one model there. */
   readonly file?: string;
   /** Requests to run before a version becomes available. */

@@ -51,6 +51,24 @@ const SHADOW_FIELDS = {
   share: { type: "number", min: 0, help: "the part of the requests that is copied, up to 1", default: "1" },
 } as const;
 
+const REQUEST_LOG_FIELDS = {
+  prefix: { type: "text", help: "beginning of the files' paths", default: "--request-log" },
+  rate: {
+    type: "number",
+    min: 0,
+    max: 1,
+    help: "the part of its requests that is recorded",
+    default: "--request-log-rate",
+  },
+  "max-size": {
+    type: "integer",
+    min: 1,
+    help: "size at which a file ends, in bytes",
+    default: "--request-log-max-size",
+  },
+  files: { type: "integer", min: 1, help: "number of files that are kept", default: "--request-log-files" },
+} as const;
+
 /** Keys of one model under `models:` in our own configuration file. */
 export const MODEL_FIELDS = {
   name: { type: "text", required: true, help: "the name under which clients find the model" },
@@ -80,7 +98,13 @@ export const MODEL_FIELDS = {
   labels: { type: "map", values: { type: "version" }, help: "versions by label" },
   warmup: {
     ...WARM_UP_FIELD,
-    help: "requests to run before a version is available: random values, request files (JSON of V2 or TensorFlow Serving), each with a count perhaps",
+    help: "requests to run before a version is available: random values, request files (JSON of V2 or TensorFlow Serving), request logs, each with a count perhaps",
+  },
+  "request-log": {
+    type: "group",
+    fields: REQUEST_LOG_FIELDS,
+    help: "where its requests and answers are recorded, and how many: prefix, rate, max-size, files",
+    default: "--request-log",
   },
   split: {
     type: "map",

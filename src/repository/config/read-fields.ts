@@ -168,10 +168,9 @@ function readScalar(key: string, node: ConfigNode, kind: FieldKind, options: Rea
     case "boolean":
       return booleanOf(scalar) ?? fail("true or false");
     case "number": {
-      const { min = Number.NEGATIVE_INFINITY } = kind;
+      const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = kind;
       const number = numberOf(scalar);
-      if (number !== undefined && number >= min) return number;
-      return fail(kind.min === undefined ? "a number" : `a number of ${kind.min} or more`);
+      return number !== undefined && number >= min && number <= max ? number : fail(rangeText(kind, "a number"));
     }
     case "version": {
       const version = integerOf(scalar);
@@ -193,9 +192,9 @@ function readScalar(key: string, node: ConfigNode, kind: FieldKind, options: Rea
   }
 }
 
-function rangeText({ min, max }: { readonly min?: number; readonly max?: number }): string {
-  if (min !== undefined && max !== undefined) return `an integer from ${min} to ${max}`;
-  return min === undefined ? "an integer" : `an integer of ${min} or more`;
+function rangeText({ min, max }: { readonly min?: number; readonly max?: number }, what = "an integer"): string {
+  if (min !== undefined && max !== undefined) return `${what} from ${min} to ${max}`;
+  return min === undefined ? what : `${what} of ${min} or more`;
 }
 
 /** Protobuf's text format takes 1 and 0 too. */

@@ -3,6 +3,7 @@ import { didYouMean } from "../../text/nearest.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { MODEL_FIELDS } from "../config/model-fields.ts";
+import { prefixPath } from "../config/prefix-path.ts";
 import { readFields } from "../config/read-fields.ts";
 import { type GivenTraffic, toTraffic, trafficProblem } from "../config/read-traffic.ts";
 import { toWarmUpEntries } from "../config/warm-up-field.ts";
@@ -54,7 +55,7 @@ type Fields = FieldValues<typeof MODEL_FIELDS>;
 function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSource): ModelConfig | undefined {
   const { name, path, driver, stages, hooks, options, batching, images, versions, labels, warmup, ...others } = fields;
   const { "max-queue": maxQueue, "max-queue-bytes": maxQueueBytes, "idle-unload": idleUnload, ...less } = others;
-  const { split, sticky, shadow, ...rest } = less;
+  const { split, sticky, shadow, "request-log": requestLog, ...rest } = less;
   const given = { split: split && Object.fromEntries(split), sticky, shadow };
   const traffic = toTraffic(given);
   const problem = problemOf(fields) ?? stages?.map(stageProblem).find(isProblem) ?? problemIn(name, given);
@@ -75,6 +76,7 @@ function toModelConfig(fields: Fields, { place }: ConfigNode, source: ConfigSour
     ...(labels !== undefined && { labels }),
     ...(warmup !== undefined && { warmUp: toWarmUpEntries(warmup, (file) => pathIn(source, file)) }),
     ...(traffic !== undefined && { traffic }),
+    ...(requestLog !== undefined && { requestLog: toRequestLog(requestLog, source) }),
     ...(maxQueue !== undefined && { maxQueue }),
     ...(maxQueueBytes !== undefined && { maxQueueBytes }),
     ...(idleUnload !== undefined && { idleUnloadMs: idleUnload * 1000 }),
@@ -117,6 +119,13 @@ function toStage(stage: Stage, isVersioned: boolean, source: ConfigSource) {
     ...(driver !== undefined && { driver: driverIn(source, driver) }),
   };
 }
+
+function toRequestLog({ prefix, "max-size": maxBytes, ...others }: RequestLog, source: ConfigSource) {
+  const path = prefix && { prefix: prefixPath(prefix, (one) => pathIn(source, one)) };
+  return { ...others, ...path, ...(maxBytes !== undefined && { maxBytes }) };
+}
+
+type RequestLog = NonNullable<Fields["request-log"]>;
 
 /** A name, or the path of a driver file. */
 function driverIn(source: ConfigSource, driver: string): string {

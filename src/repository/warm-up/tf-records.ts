@@ -1,7 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { crc32c, maskCrc32c, maskedCrc32c } from "../../drivers/tensorflow/portable/crc32c.ts";
-import { ServingError } from "../../errors.ts";
-import { withRegularFile } from "./open-regular-file.ts";
+import { type OpenFile, openRegularFile, readError, withRegularFile } from "./open-regular-file.ts";
 
 /** Bytes before a record: its length in 8, the masked CRC-32C of these in 4. */
 const HEAD_BYTES = 12;
@@ -12,72 +11,99 @@ const PIECE_BYTES = 1024 * 1024;
 const MAX_RECORD_BYTES = 2 ** 31 - 1;
 const GZIP = 0x8b1f;
 
+/** One record of a TFRecord file. */
+export interface TfRecord {
+  readonly bytes: Uint8Array;
+  /** From 1. */
+  readonly number: number;
+  /** Its beginning in the file, in bytes. */
+  readonly offset: number;
+}
+
+/** Something wrong with a record. */
+export interface Damage extends Omit<TfRecord, "bytes"> {
+  /** To follow the record's name in a message: `has a wrong checksum`. */
+  readonly problem: string;
+}
+
 /**
- * Hands the records of a TFRecord file to `take`, one after the other, with their numbers from 1. Throws `data_loss` for a file that
- * is cut or has a wrong checksum, saying which record it is; `what` is the file in messages.
+ * Reads the records of a TFRecord file, one after the other; `what` is the file in messages. `onDamage` is told what is wrong, and may throw: else
+ * a record with a wrong checksum is left out, and a file ends where it is cut, or where a length is wrong. Throws `failed_precondition` for a file that
+ * cannot be read.
  */
-export function readTfRecords(
+export async function* tfRecords(
   path: string,
   what: string,
-  take: (record: Uint8Array, number: number) => Promise<void>,
-): Promise<void> {
-  return withRegularFile(path, what, async ({ file, size }) => {
-    let position = 0;
-    for (let number = 1; position < size; number++) {
-      const place: RecordPlace = { file, size, position, fail: (problem) => damaged(what, number, problem) };
-      const record = await readRecord(place);
-      position += HEAD_BYTES + record.length + TAIL_BYTES;
-      await take(record, number);
+  onDamage: (damage: Damage) => void,
+): AsyncGenerator<TfRecord> {
+  const { file, size } = await openRegularFile(path, what);
+  try {
+    let offset = 0;
+    for (let number = 1; offset < size; number++) {
+      const read = await readRecord({ file, size, offset });
+      if (read.problem !== undefined) onDamage({ number, offset, problem: read.problem });
+      else yield { bytes: read.bytes, number, offset };
+      if (read.end === undefined) return;
+      offset = read.end;
     }
+  } catch (reason) {
+    throw readError(what, reason);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Checks if a file begins as TFRecord files do; false for one that is empty. */
+export function isTfRecordFile(path: string, what: string): Promise<boolean> {
+  return withRegularFile(path, what, async ({ file, size }) => {
+    const head = Buffer.alloc(HEAD_BYTES);
+    if (size < HEAD_BYTES + TAIL_BYTES) return false;
+    await readInto(head, file, 0);
+    return maskedCrc32c(head.subarray(0, 8)) === head.readUInt32LE(8);
   });
 }
 
-interface RecordPlace {
-  readonly file: FileHandle;
-  readonly size: number;
-  readonly position: number;
-  readonly fail: (problem: string) => ServingError;
-}
+/** A record with its end; or a problem, with the end where the next record is known to begin. */
+type ReadRecord =
+  | { readonly bytes: Uint8Array; readonly end: number; readonly problem?: undefined }
+  | { readonly problem: string; readonly end?: number };
 
-async function readRecord({ file, size, position, fail }: RecordPlace): Promise<Uint8Array> {
-  const left = size - position - HEAD_BYTES;
-  if (left < 0) throw fail(`is cut after ${size - position} bytes`);
+async function readRecord({ file, size, offset }: OpenFile & { readonly offset: number }): Promise<ReadRecord> {
+  const left = size - offset - HEAD_BYTES;
+  if (left < 0) return { problem: `is cut after ${size - offset} bytes` };
   const head = Buffer.alloc(HEAD_BYTES);
-  await readInto(head, file, position, fail);
-  if (position === 0 && head.readUInt16LE(0) === GZIP) throw fail("is compressed by gzip; expected plain records");
-  if (maskedCrc32c(head.subarray(0, 8)) !== head.readUInt32LE(8)) throw fail("has a length with a wrong checksum");
+  if ((await readInto(head, file, offset)) === undefined) return SHORTENED;
+  if (offset === 0 && head.readUInt16LE(0) === GZIP)
+    return { problem: "is compressed by gzip; expected plain records" };
+  if (maskedCrc32c(head.subarray(0, 8)) !== head.readUInt32LE(8))
+    return { problem: "has a length with a wrong checksum" };
   const length = head.readBigUInt64LE(0);
   if (length > BigInt(left - TAIL_BYTES))
-    throw fail(`is cut: of its ${length} bytes and their checksum, ${left} bytes are there`);
-  if (length > MAX_RECORD_BYTES) throw fail(`has ${length} bytes, more than ${MAX_RECORD_BYTES}`);
-  const record = Buffer.allocUnsafeSlow(Number(length));
-  const crc = await readInto(record, file, position + HEAD_BYTES, fail);
-  const tail = Buffer.alloc(TAIL_BYTES);
-  await readInto(tail, file, position + HEAD_BYTES + record.length, fail);
-  if (maskCrc32c(crc) !== tail.readUInt32LE(0)) throw fail("has a wrong checksum");
-  return record;
+    return { problem: `is cut: of its ${length} bytes and their checksum, ${left} bytes are there` };
+  if (length > MAX_RECORD_BYTES) return { problem: `has ${length} bytes, more than ${MAX_RECORD_BYTES}` };
+  return readContent({ file, size, offset: offset + HEAD_BYTES }, Number(length));
 }
 
-/** Fills a buffer from a place of the file; resolves with the CRC-32C of what was read. */
-async function readInto(
-  buffer: Buffer,
-  file: FileHandle,
-  position: number,
-  fail: RecordPlace["fail"],
-): Promise<number> {
+const SHORTENED = { problem: "is cut, since the file became shorter while it was read" } as const;
+
+async function readContent({ file, offset }: OpenFile & { readonly offset: number }, length: number) {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  const crc = await readInto(bytes, file, offset);
+  const tail = Buffer.alloc(TAIL_BYTES);
+  if (crc === undefined || (await readInto(tail, file, offset + length)) === undefined) return SHORTENED;
+  const end = offset + length + TAIL_BYTES;
+  return maskCrc32c(crc) === tail.readUInt32LE(0) ? { bytes, end } : { problem: "has a wrong checksum", end };
+}
+
+/** Fills a buffer from a place of the file; resolves with the CRC-32C of what was read, undefined where the file is over. */
+async function readInto(buffer: Buffer, file: FileHandle, position: number): Promise<number | undefined> {
   let [done, crc] = [0, 0];
   while (done < buffer.length) {
     const length = Math.min(PIECE_BYTES, buffer.length - done);
     const { bytesRead } = await file.read(buffer, done, length, position + done);
-    if (bytesRead === 0) throw fail("is cut, since the file became shorter while it was read");
+    if (bytesRead === 0) return undefined;
     crc = crc32c(buffer.subarray(done, done + bytesRead), crc);
     done += bytesRead;
   }
   return crc;
-}
-
-/** With the hint that TensorFlow Serving gives. */
-function damaged(what: string, number: number, problem: string): ServingError {
-  const text = `Record ${number} of ${what} ${problem}. Please verify your warmup data is in TFRecord format.`;
-  return new ServingError("data_loss", text);
 }

@@ -5,13 +5,13 @@ import { findExampleInputs } from "../../model-host/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../model-host/model-handle.ts";
 import type { ModelHost } from "../../model-host/start-model.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { openPayload } from "../../pipeline/payload.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../../serving/recorded-request.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { withRegularFile } from "./open-regular-file.ts";
+import { type Named, type ReadRequest, runRequestFile } from "./run-request-file.ts";
 import { sampleTensor } from "./sample-tensor.ts";
 import { runSavedModelRequests } from "./saved-model-requests.ts";
+import { toRunner } from "./to-runner.ts";
 import type { WarmUpEntry } from "./warm-up-entry.ts";
 
 /** Parts that warming a version up needs. */
@@ -87,11 +87,14 @@ export class WarmUp {
   }
 
   async #pipeline(runner: WarmedThread): Promise<void> {
+    const { recorded, log } = this.#parts;
+    const target = this.#target(runner.signatures);
+    const named: Named = (title, run) => this.#named(title, run);
     for (const entry of this.#parts.entries) {
       if (entry.kind !== "file") continue;
-      const title = `The warm-up request ${entry.path}`;
-      const body = await withRegularFile(entry.path, title, ({ file }) => file.readFile());
-      await this.#named(title, () => this.#file(runner, body, entry.count));
+      if (recorded === undefined) throw failedPrecondition("No protocol is there that reads warm-up requests.");
+      const run = (read: ReadRequest) => this.#request(runner, read, entry.count);
+      await runRequestFile(entry.path, { recorded, target, log, named }, run);
     }
   }
 
@@ -101,9 +104,9 @@ export class WarmUp {
     const target = this.#target(handle.signatures);
     await runSavedModelRequests(handle.path, log, (record, title) =>
       this.#named(title, async () => {
-        const request = await recorded.readLog(record, target);
-        if (typeof request !== "object") return request;
-        await this.#model(handle, toModelInputs(request));
+        const requests = await recorded.readLog(record, target);
+        if (typeof requests !== "object") return requests;
+        for (const request of requests) await this.#model(handle, toModelInputs(request));
         return undefined;
       }),
     );
@@ -138,14 +141,12 @@ export class WarmUp {
     for (let run = 0; run < count; run++) await this.#model(handle, { inputs, signature: handle.defaultSignature });
   }
 
-  async #file(runner: WarmedThread, body: Uint8Array, count: number): Promise<void> {
-    const { recorded, name: model, version, instances, workers } = this.#parts;
-    if (recorded === undefined) throw failedPrecondition("No protocol is there that reads it.");
-    const copies = Math.max(instances, workers, 1);
+  /** Runs a request on each copy and in each hook thread; it is read for each anew, since a run may transfer its inputs. */
+  async #request(runner: WarmedThread, read: ReadRequest, count: number): Promise<void> {
+    const { name: model, version, instances, workers } = this.#parts;
     for (let run = 0; run < count; run++) {
-      await this.#onEachCopy(copies, async (limits) => {
-        // Read for each anew, since a run may transfer its inputs.
-        const { signature, inputs, outputs } = await recorded.readJson(body, this.#target(runner.signatures));
+      await this.#onEachCopy(Math.max(instances, workers, 1), async (limits) => {
+        const { signature, inputs, outputs } = await read();
         const info = { id: "warm-up", model, version, signature: signature.name };
         const call = { id: info.id, metadata: {}, ...limits };
         await runner.run({ info, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
@@ -191,20 +192,6 @@ export class WarmUp {
   #target(signatures: RecordedFor["signatures"]): RecordedFor {
     return { model: this.#parts.name, signatures, signal: this.#signal };
   }
-}
-
-/** A model as the pipeline that it alone is. */
-function toRunner(handle: ModelHandle): WarmedThread {
-  const { signatures, defaultSignature } = handle;
-  return {
-    signatures,
-    run: async ({ info, inputs, outputs, call }) => {
-      const signature = info.signature || defaultSignature;
-      const { signal, warmUp } = call;
-      const made = await handle.predict(openPayload(inputs) as Tensors, { signature, outputs, signal, warmUp });
-      return { outputs: { kind: "tensors", tensors: made }, metadata: {} };
-    },
-  };
 }
 
 type SampleInputs = Parameters<typeof sampleTensor>[0];

@@ -37,7 +37,7 @@ test("config check says what would be served, and what changes nothing", async (
     "/models.config is TensorFlow Serving's model_config_file.",
     "Model | Driver | Path | Versions | Options",
     "e | onnx | /emotion | 2 (latest 1 of 2) | -",
-    'warning: /models.config:1:9: "logging_config" changes nothing here: requests are not recorded in files.',
+    "warning: /models.config:1:9: logging_config of e has no log_collector_config with a filename_prefix: requests are recorded with --request-log.",
     "/batching.txt is TensorFlow Serving's batching_parameters_file.",
     "Options of all TensorFlow models: max_batch_size=8 batch_timeout_us=0",
     "/emotion is a folder of models.",

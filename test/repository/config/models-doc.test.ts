@@ -34,3 +34,12 @@ test("the configuration file of docs/models.md can be read", async () => {
   expect(models.map(({ name }) => name)).toEqual(["emotion", "faces-to-emotions"]);
   expect(settings).toHaveLength(2);
 });
+
+test("the configuration file of docs/replay.md can be read", async () => {
+  const doc = await readFile(new URL("../../../docs/replay.md", import.meta.url), "utf8");
+  const [, text = ""] = /^```yaml\n([\s\S]*?)^```$/m.exec(doc) ?? [];
+  const folder = tempFolder({ "serving.yaml": text });
+  const { models, warnings } = await readConfigFile(join(folder, "serving.yaml"), ["request-log"]);
+  expect(warnings).toEqual([]);
+  expect(models.map(({ requestLog }) => requestLog)).toEqual([{ rate: 0.1 }, { rate: 0 }]);
+});

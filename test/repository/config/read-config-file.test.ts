@@ -177,7 +177,8 @@ model_config_list: {
     version_labels { key: 'stable' value: 43 } version_labels { key: "canary", value: 42 } },
   config < name: "tw" "o" base_path: "/models/two" model_type: TENSORFLOW model_version_policy: { all {} } >;
   config { name: "three" base_path: "/m" model_platform: "tensorflow" model_version_policy { latest { num_versions: 2 } }
-    logging_config { sampling_config { sampling_rate: 0.1 } } [my.extension]: 5 }
+    logging_config { log_collector_config { type: "x" filename_prefix: "/logs/t" } sampling_config { sampling_rate: 0.1 } }
+    [my.extension]: 5 }
 }`);
     expect(models).toMatchObject([
       {
@@ -191,12 +192,9 @@ model_config_list: {
         ]),
       },
       { name: "two", driver: "tensorflow", versions: { kind: "all" } },
-      { name: "three", versions: { kind: "latest", count: 2 } },
+      { name: "three", versions: { kind: "latest", count: 2 }, requestLog: { prefix: "/logs/t", rate: 0.1 } },
     ]);
-    expect(warnings).toEqual([
-      'config:9:5: "logging_config" changes nothing here: requests are not recorded in files.',
-      "config:9:63: The extension [my.extension] is ignored.",
-    ]);
+    expect(warnings).toEqual(["config:10:5: The extension [my.extension] is ignored."]);
   });
 
   test.each([

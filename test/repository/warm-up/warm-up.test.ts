@@ -2,7 +2,12 @@ import { getEventListeners } from "node:events";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { encodeExampleRequest } from "../../../src/protocols/tensorflow-serving/examples/example-request.ts";
+import { writeFeatures } from "../../../src/protocols/tensorflow-serving/examples/features.ts";
+import { NO_MODEL_SPEC } from "../../../src/protocols/tensorflow-serving/model-spec.ts";
+import { encodePredictionLog, type LogKind } from "../../../src/protocols/tensorflow-serving/prediction-log-message.ts";
 import { loadServable, type ServableSource } from "../../../src/repository/load-servable.ts";
+import { frameRecord } from "../../../src/request-log/frame-record.ts";
 import type { Servable } from "../../../src/serving/servable.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 import { missingRuntime } from "../../drivers/missing-runtime.ts";
@@ -14,7 +19,7 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const missing = await missingRuntime("Warm-up requests of SavedModels", tensorflowRuntime);
 
-/** Adds up what it is asked, from 3 on; real TensorFlow has written requests for 10 and 20 beside it, and one of Classify. */
+/** Adds up what it is asked, from 3 on; real TensorFlow has written requests for 10 and 20 beside it, and one of SessionRun. */
 const COUNTER = "test/fixtures/tensorflow/counter_with_requests";
 const REQUESTS = "assets.extra/tf_serving_warmup_requests";
 const HALF = "test/fixtures/models/half-plus-two.onnx";
@@ -49,12 +54,12 @@ async function totalAfter(servable: Servable, value: number): Promise<unknown> {
 const UNASKED = { requests: { succeeded: { count: 0 }, failed: { count: 0 } }, runs: { requests: 0, runs: [] } };
 
 describe.skipIf(missing !== undefined)("the requests that a SavedModel brings along", () => {
-  it("run on each copy, those of Predict alone, and count nowhere", async () => {
+  it("run on each copy, but for those of SessionRun, and count nowhere", async () => {
     const { servable, lines } = await load({ stages: [{ path: COUNTER }] }, { instances: 2 });
     expect(await servable.statistics()).toMatchObject(UNASKED);
     expect([await totalAfter(servable, 1), await totalAfter(servable, 1)]).toEqual([34, 34]);
     expect(lines.filter(({ level }) => level === "warn").map(({ msg }) => msg)).toEqual([
-      `Requests of ${COUNTER}/${REQUESTS} are left out: classify_log (1); only those of Predict are run here.`,
+      `Requests of ${COUNTER}/${REQUESTS} are left out: session_run_log (1); those of Predict, Classify, Regress and MultiInference are run here.`,
     ]);
     expect(lines).toContainEqual(expect.objectContaining({ msg: "model warmed up", requests: 2 }));
   });
@@ -91,7 +96,7 @@ describe.skipIf(missing !== undefined)("the requests that a SavedModel brings al
   it("are a thousand at most", async () => {
     const empty = RECORDS.subarray(FIRST, FIRST + SECOND);
     const { lines } = await load(counterWith(Buffer.concat(new Array(1000).fill(empty))));
-    expect(lines).toContainEqual(expect.objectContaining({ msg: expect.stringContaining("classify_log (1000)") }));
+    expect(lines).toContainEqual(expect.objectContaining({ msg: expect.stringContaining("session_run_log (1000)") }));
     await expect(load(counterWith(Buffer.concat(new Array(1001).fill(empty))))).rejects.toThrow(
       "Number of warmup records exceeds the maximum (1000)",
     );
@@ -157,6 +162,58 @@ describe("request files", () => {
     const loading = load({ stages: [{ path: HALF }], warmUp: [{ kind: "file", path, count: 1 }] });
     await expect(loading).rejects.toThrow(message);
     await expect(loading).rejects.toThrow(`The warm-up request ${path}`);
+  });
+});
+
+describe("request logs", () => {
+  const x = (value: number) => new Map([["x", { kind: "float", values: [value] } as const]]);
+  const examples = createTensor("bytes", [2], [writeFeatures(x(1)), writeFeatures(x(2))]);
+  const spec = { ...NO_MODEL_SPEC, model: "m" };
+  const log = (kind: LogKind, request: Uint8Array) =>
+    frameRecord(encodePredictionLog({ kind, request }, { spec, rate: 1 }));
+  const task = { spec, method: "" };
+  const multi = { spec, method: "tensorflow/serving/regress" };
+  const LOG = Buffer.concat([
+    log("regress_log", encodeExampleRequest({ tasks: [task], examples })),
+    log("classify_log", encodeExampleRequest({ tasks: [task], examples })),
+    log("multi_inference_log", encodeExampleRequest({ tasks: [multi, multi], examples })),
+    log("session_run_log", new Uint8Array()),
+  ]);
+  /** Keeps what it is given, which it shares with its copies. */
+  const hooksOf = (seen: unknown[]) => ({
+    inputs: [{ name: "x", dtype: "float32", shape: [-1, 1] }] as const,
+    process: ({ x }: Record<string, unknown>) => {
+      seen.push(...(x as { data: Float32Array }).data);
+      return { y: 1 };
+    },
+  });
+
+  it("run through the pipeline, those of examples too", async () => {
+    const folder = tempFolder({ "log.tfrecord": LOG });
+    const seen: unknown[] = [];
+    const { lines } = await load(
+      {
+        stages: [{ driver: "null" }],
+        hooks: hooksOf(seen),
+        warmUp: [{ kind: "file", path: `${folder}/log.tfrecord`, count: 2 }],
+      },
+      { workers: 0 },
+    );
+    expect(seen).toEqual(new Array(8).fill([1, 2]).flat());
+    expect(lines).toContainEqual(
+      expect.objectContaining({ level: "warn", msg: expect.stringContaining("session_run_log (1)") }),
+    );
+  });
+
+  it("that are cut, or whose requests fail, fail the load and say which it is", async () => {
+    const folder = tempFolder({ "cut.tfrecord": LOG.subarray(0, LOG.length - 1), "log.tfrecord": LOG });
+    const warmUp = (name: string) => [{ kind: "file", path: `${folder}/${name}`, count: 1 } as const];
+    const stages = [{ driver: "null" }];
+    const cut = load({ stages, hooks: hooksOf([]), warmUp: warmUp("cut.tfrecord") }, { workers: 0 });
+    await expect(cut).rejects.toThrow(`Record 4 of ${folder}/cut.tfrecord is cut`);
+    const hooks = { inputs: [{ name: "z", dtype: "float32" }] as const, process: () => ({}) };
+    const failing = load({ stages, hooks, warmUp: warmUp("log.tfrecord") }, { workers: 0 });
+    await expect(failing).rejects.toThrow(`Record 1 of ${folder}/log.tfrecord failed: Feature: z`);
   });
 });
 

@@ -1,10 +1,11 @@
 import { defineJob } from "../../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import { bytesTag, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
+import { bytesField, encodeMessage, messageField, textField } from "../../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../../errors.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
-import { type ModelSpec, NO_MODEL_SPEC, readModelSpec } from "../model-spec.ts";
+import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../model-spec.ts";
 
 /** One thing that a request asks for of its examples. */
 export interface ExampleTask {
@@ -67,6 +68,26 @@ export const readMultiJob = defineJob(import.meta.url, "readMultiJob", readMulti
 /** Checks if a message is work for a codec thread. */
 export function isLargeRequest(bytes: Bytes): boolean {
   return bytes.length > LARGE_MESSAGE_BYTES;
+}
+
+/** The same examples in memory of their own: a run is given its inputs for good. */
+export function copyExamples({ shape, data }: Tensor<"bytes">): Tensor<"bytes"> {
+  return createTensor(
+    "bytes",
+    shape,
+    data.map((example) => new Uint8Array(example)),
+  );
+}
+
+/** Writes a ClassificationRequest or a RegressionRequest of one task, a MultiInferenceRequest of tasks that have methods. */
+export function encodeExampleRequest({ tasks, examples }: ExampleRequest): Buffer {
+  const list = examples.data.map((example) => bytesField(LIST.examples, example));
+  const input = messageField(REQUEST.input, [messageField(INPUT.list, list)]);
+  const specs = tasks.map(({ spec, method }) => {
+    const model = messageField(REQUEST.modelSpec, modelSpecParts({ ...spec, versionEncoding: "int64" }));
+    return method === "" ? model : messageField(MULTI_REQUEST.tasks, [model, textField(REQUEST.methodName, method)]);
+  });
+  return encodeMessage([...specs, input]);
 }
 
 function readTask(reader: WireReader): ExampleTask {

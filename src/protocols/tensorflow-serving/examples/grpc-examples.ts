@@ -1,14 +1,16 @@
 import { decodeInThread, encodeInThread } from "../../../codec-host/codec-jobs.ts";
-import { invalidArgument, ServingError } from "../../../errors.ts";
+import { invalidArgument } from "../../../errors.ts";
 import { frameBytes } from "../../../grpc/framed-message.ts";
 import type { CallInfo, GrpcProtocolOptions, UnaryAnswer, UnaryMethod } from "../../../grpc/grpc-route.ts";
 import type { InferenceService, Lease } from "../../../serving/inference-service.ts";
 import { defaultSignatureName } from "../../../signature/signature.ts";
-import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { assertNamesModel, type ModelSpec } from "../model-spec.ts";
+import { EXAMPLE_LOGS, methodOf } from "./example-methods.ts";
 import {
+  copyExamples,
   type ExampleRequest,
   type ExampleTask,
+  encodeExampleRequest,
   isLargeRequest,
   readMultiJob,
   readSingleJob,
@@ -24,12 +26,6 @@ import {
 import type { ExampleMethod } from "./results.ts";
 import { type ExampleRun, runExamples } from "./run-examples.ts";
 
-/** Methods by the names that signatures and tasks have for them. */
-const METHOD_NAMES: Readonly<Record<string, ExampleMethod>> = {
-  "tensorflow/serving/classify": "classify",
-  "tensorflow/serving/regress": "regress",
-};
-
 /** PredictionService.Classify or Regress. */
 export function exampleMethod(
   service: InferenceService,
@@ -41,13 +37,15 @@ export function exampleMethod(
     const { spec } = tasks[0] as ExampleTask;
     if (requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
-    const lease = await service.acquire(spec);
+    const lease = await service.acquire(spec, call);
     try {
+      const recording = lease.recordAs?.(EXAMPLE_LOGS[method], encodeExampleRequest({ tasks, examples }));
       const run = { method, signature: spec.signature, examples, call, maxBytes };
       const { result, metadata } = await runTask(lease, spec, run);
       const encoded = isLargeResult(result.result)
         ? await encodeInThread(encodeResultJob, [result], call)
         : encodeResult(result);
+      recording?.finish(encoded);
       return { message: frameBytes(encoded), metadata };
     } finally {
       lease.release();
@@ -65,29 +63,34 @@ export function multiInferenceMethod(
     const model = modelOf(tasks);
     call.record.model = model;
     // The version of the first counts, as in the original.
-    const lease = await service.acquire((tasks[0] as ExampleTask).spec);
+    const lease = await service.acquire((tasks[0] as ExampleTask).spec, call);
     try {
-      return await runTasks(lease, tasks, { examples, call, maxBytes });
+      const recording = lease.recordAs?.("multi_inference_log", encodeExampleRequest({ tasks, examples }));
+      const { encoded, metadata } = await runTasks(lease, tasks, { examples, call, maxBytes });
+      recording?.finish(encoded);
+      return { message: frameBytes(encoded), metadata };
     } finally {
       lease.release();
     }
   };
 }
 
+interface EncodedAnswer extends Required<Pick<UnaryAnswer, "metadata">> {
+  readonly encoded: Uint8Array;
+}
+
 type Shared = Pick<ExampleRun, "examples" | "maxBytes"> & { readonly call: CallInfo };
 
-async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Shared): Promise<UnaryAnswer> {
+async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Shared): Promise<EncodedAnswer> {
   checkSignatures(lease, tasks);
   const runs = tasks.map(({ spec, method: name }) => {
-    const method = Object.hasOwn(METHOD_NAMES, name) ? METHOD_NAMES[name] : undefined;
-    if (method === undefined) throw new ServingError("unimplemented", `Unsupported signature method_name: ${name}`);
-    return { spec, run: { ...shared, method, signature: spec.signature } };
+    return { spec, run: { ...shared, method: methodOf(name), signature: spec.signature } };
   });
   const results: TaskResult[] = [];
   const metadata: Record<string, string> = {};
   for (const [index, { spec, run }] of runs.entries()) {
     // A run is given its inputs for good.
-    const examples = index === runs.length - 1 ? run.examples : copyOf(run.examples);
+    const examples = index === runs.length - 1 ? run.examples : copyExamples(run.examples);
     const { result, metadata: own } = await runTask(lease, spec, { ...run, examples });
     results.push(result);
     Object.assign(metadata, own);
@@ -95,15 +98,7 @@ async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Sha
   const encoded = results.some(({ result }) => isLargeResult(result))
     ? await encodeInThread(encodeResultsJob, [results], shared.call)
     : encodeResults(results);
-  return { message: frameBytes(encoded), metadata };
-}
-
-function copyOf({ shape, data }: Tensor<"bytes">): Tensor<"bytes"> {
-  return createTensor(
-    "bytes",
-    shape,
-    data.map((example) => Uint8Array.from(example)),
-  );
+  return { encoded, metadata };
 }
 
 interface Reading {

@@ -2,9 +2,12 @@ import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import type { HttpExchange } from "../../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../../serving/inference-service.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
 import { versionHeaders } from "../http-version.ts";
+import { EXAMPLE_LOGS } from "./example-methods.ts";
+import { type ExampleRequest, encodeExampleRequest } from "./example-request.ts";
 import { readExamplesJson, readExamplesJsonJob } from "./examples-json.ts";
-import { isLargeResult } from "./result-messages.ts";
+import { encodeResult, isLargeResult } from "./result-messages.ts";
 import type { ExampleMethod } from "./results.ts";
 import { writeResult, writeResultJob } from "./results-json.ts";
 import { runExamples } from "./run-examples.ts";
@@ -24,12 +27,21 @@ export async function answerExamples(
     body.length > LARGE_MESSAGE_BYTES
       ? await exchange.decode(readExamplesJsonJob, [body, maxBytes], body)
       : readExamplesJson(body, maxBytes);
-  const lease = await service.acquire(ref);
+  const lease = await service.acquire(ref, call);
   try {
+    const recording = lease.recordAs?.(EXAMPLE_LOGS[method], encodeExampleRequest(toRequest(ref, signature, examples)));
     const { result, ...answer } = await runExamples(lease, { method, signature, examples, call, maxBytes });
+    recording?.finish(encodeResult({ spec: { ...answer, versionEncoding: "int64" }, result }));
     const text = isLargeResult(result) ? await exchange.encode(writeResultJob, [result]) : writeResult(result);
     return { contentType: "application/json", body: text, headers: versionHeaders(answer) };
   } finally {
     lease.release();
   }
+}
+
+/** The request as it would be over gRPC, where it is recorded. */
+function toRequest({ model, version, label }: ModelRef, signature: string, examples: Tensor<"bytes">): ExampleRequest {
+  const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
+  const spec = { model, signature, ...chosen, versionEncoding: "int64" } as const;
+  return { tasks: [{ spec, method: "" }], examples };
 }

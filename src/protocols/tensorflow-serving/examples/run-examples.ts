@@ -1,7 +1,7 @@
 import { codecs } from "../../../codec-host/codecs.ts";
 import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import { invalidArgument } from "../../../errors.ts";
-import type { CallOptions, InferResponse, Lease } from "../../../serving/inference-service.ts";
+import type { CallOptions, InferResponse, Lease, ServableDescription } from "../../../serving/inference-service.ts";
 import { type ChosenSignature, chooseSignature } from "../../../signature/choose-signature.ts";
 import { toPlainSignature } from "../../../signature/plain-signatures.ts";
 import { byteSize, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
@@ -9,16 +9,21 @@ import { answeredTensors } from "../../answered-tensors.ts";
 import { featureInputs, featureInputsJob, serializedInput } from "./example-inputs.ts";
 import { type ExampleMethod, type ExampleResult, namedOutputs, toResult } from "./results.ts";
 
+/** Examples that become inputs. */
+interface ExampleInputs {
+  /** Serialised tf.Examples: [count]. */
+  readonly examples: Tensor<"bytes">;
+  readonly call: Pick<CallOptions, "signal" | "memory">;
+  /** Bytes that may be made of the examples. */
+  readonly maxBytes: number;
+}
+
 /** Examples for a leased version of a model, and the method that is run on them. */
-export interface ExampleRun {
+export interface ExampleRun extends ExampleInputs {
   readonly method: ExampleMethod;
   /** Empty = the default one. */
   readonly signature: string;
-  /** Serialised tf.Examples: [count]. */
-  readonly examples: Tensor<"bytes">;
   readonly call: CallOptions;
-  /** Bytes that may be made of the examples. */
-  readonly maxBytes: number;
 }
 
 /** The answer of a model to examples. */
@@ -33,7 +38,7 @@ export interface ExampleAnswer extends InferResponse {
 export async function runExamples(lease: Lease, run: ExampleRun): Promise<ExampleAnswer> {
   const { method, call } = run;
   const count = run.examples.data.length;
-  const signature = findSignature(lease, run.signature);
+  const signature = findSignature(lease.description, run.signature);
   const spec = signature.spec ?? {};
   const inputs = await toInputs(signature, run);
   const answer = await lease.infer({
@@ -45,14 +50,17 @@ export async function runExamples(lease: Lease, run: ExampleRun): Promise<Exampl
   return { ...answer, result: toResult(method, answeredTensors(answer), spec, count) };
 }
 
-function findSignature({ description }: Lease, name: string): ChosenSignature {
-  const chosen = chooseSignature(name, description.signatures);
+/** The signature of a name, the default one of an empty name; throws `invalid_argument` with the original's text. */
+export function findSignature({ signatures }: Pick<ServableDescription, "signatures">, name: string): ChosenSignature {
+  const chosen = chooseSignature(name, signatures);
   if (chosen !== undefined) return chosen;
-  const known = Object.keys(description.signatures).join(", ");
+  const known = Object.keys(signatures).join(", ");
   throw invalidArgument(`No signature was found with the name: ${name}. The model has ${known}.`);
 }
 
-async function toInputs({ spec = {} }: ChosenSignature, { examples, call, maxBytes }: ExampleRun): Promise<Tensors> {
+/** The inputs that a signature gets of examples, as {@link runExamples} says. */
+export async function toInputs({ spec = {} }: ChosenSignature, from: ExampleInputs): Promise<Tensors> {
+  const { examples, call, maxBytes } = from;
   const serialized = serializedInput(spec);
   if (serialized !== undefined) return createTensors([[serialized, examples]]);
   if (byteSize(examples) <= LARGE_MESSAGE_BYTES) return featureInputs(examples, spec, maxBytes);

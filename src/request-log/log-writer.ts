@@ -1,0 +1,159 @@
+import { codecs } from "../codec-host/codecs.ts";
+import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
+import { publicText } from "../errors.ts";
+import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
+import type { Logger } from "../observability/logger.ts";
+import { sizeText } from "../text/size-text.ts";
+import { type FileLimits, LogFiles } from "./log-files.ts";
+import { type LoggedRequest, toRecordJob } from "./logged-request.ts";
+import { LossReport } from "./loss-report.ts";
+import { writeProblem } from "./write-problem.ts";
+
+/** Milliseconds for which records are gathered before they are written. */
+const GATHER_MS = 100;
+/** Written at a time, in bytes. */
+const BATCH_BYTES = 1024 * 1024;
+/** Bytes that wait, at most. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+/** Milliseconds after a failure during which nothing is tried. */
+const PAUSE_MS = 10_000;
+
+const TOO_SLOW = `more than ${sizeText(MAX_WAITING_BYTES)}, or half of --max-queue-bytes, waits to be written. Lower --request-log-rate, or write to a faster disk.`;
+
+/** Larger requests and answers are not recorded: the time that a copy takes would delay the answer. */
+const MAX_COPY_BYTES = 32 * 1024 * 1024;
+const TOO_LARGE = `its inputs or its outputs have more than ${sizeText(MAX_COPY_BYTES)}, whose copy would delay it.`;
+
+/** A request that waits to be written, and the memory that it holds. */
+interface Waiting {
+  readonly logged: LoggedRequest;
+  readonly bytes: number;
+  readonly shares: readonly MemoryShare[];
+}
+
+/** Writes the records of one model in the order of their answers, in turns of its own. */
+export class LogWriter {
+  /** Limits of the files from the next write on. */
+  limits: FileLimits;
+  readonly #files: LogFiles;
+  readonly #losses: LossReport;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+  #failure = "";
+  #pausedUntil = 0;
+
+  constructor(prefix: string, model: string, { limits, log }: { readonly limits: FileLimits; readonly log: Logger }) {
+    this.limits = limits;
+    this.#files = new LogFiles(prefix, model);
+    this.#losses = new LossReport(model, log);
+  }
+
+  /** Memory for a part of a record; undefined, with a count of the loss, where there is no room for it. */
+  reserve(memory: MemoryBudget, bytes: number): MemoryShare | undefined {
+    const refusal = this.#refusal(memory, bytes);
+    if (refusal !== undefined) {
+      this.#losses.add(refusal);
+      return undefined;
+    }
+    const share = memory.open();
+    try {
+      share.grow(bytes);
+    } catch {
+      this.#losses.add(TOO_SLOW);
+      return undefined;
+    }
+    this.#waitingBytes += bytes;
+    return share;
+  }
+
+  /** Gives memory back. */
+  release(share: MemoryShare): void {
+    this.#waitingBytes -= share.bytes;
+    share.release();
+  }
+
+  #refusal(memory: MemoryBudget, bytes: number): string | undefined {
+    if (this.#isPaused()) return this.#failure;
+    if (bytes > MAX_COPY_BYTES) return TOO_LARGE;
+    return memory.isHalfFull || this.#waitingBytes + bytes > MAX_WAITING_BYTES ? TOO_SLOW : undefined;
+  }
+
+  /** Writes a request soon; its memory was reserved. */
+  add(logged: LoggedRequest, shares: readonly MemoryShare[]): void {
+    const bytes = shares.reduce((sum, share) => sum + share.bytes, 0);
+    this.#waiting.push({ logged, bytes, shares });
+    if (this.#waitingBytes >= BATCH_BYTES) this.#write();
+    else this.#timer ??= setTimeout(() => this.#write(), GATHER_MS).unref();
+  }
+
+  /** Writes all that waits. */
+  async flush(): Promise<void> {
+    this.#write();
+    await this.#writing;
+  }
+
+  /** Writes all that waits, and tells of what is lost. */
+  async close(): Promise<void> {
+    await this.flush();
+    this.#losses.close();
+  }
+
+  #write(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#takeBatch();
+      const records = await this.#toRecords(batch);
+      if (records.length > 0) await this.#append(records);
+      for (const { shares } of batch) for (const share of shares) this.release(share);
+    }
+  }
+
+  #takeBatch(): Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex((one, index) => {
+      bytes += one.bytes;
+      return index > 0 && bytes > BATCH_BYTES;
+    });
+    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+  }
+
+  async #toRecords(batch: readonly Waiting[]): Promise<Uint8Array[]> {
+    const records: Uint8Array[] = [];
+    for (const { logged, bytes } of batch) {
+      try {
+        const isLarge = bytes > LARGE_MESSAGE_BYTES;
+        records.push(
+          await (isLarge ? codecs.run(toRecordJob, [logged], { transfer: "owned" }) : toRecordJob.run(logged)),
+        );
+      } catch (reason) {
+        this.#losses.add(`its tensors cannot be written: ${publicText(reason)}`);
+      }
+    }
+    return records;
+  }
+
+  async #append(records: readonly Uint8Array[]): Promise<void> {
+    if (this.#isPaused()) return this.#losses.add(this.#failure, records.length);
+    try {
+      const [only, ...others] = records as [Uint8Array, ...Uint8Array[]];
+      await this.#files.append(others.length === 0 ? only : Buffer.concat(records), this.limits);
+    } catch (reason) {
+      this.#failure = writeProblem(this.#files.path, reason);
+      this.#pausedUntil = performance.now() + PAUSE_MS;
+      this.#losses.add(this.#failure, records.length);
+    }
+  }
+
+  #isPaused(): boolean {
+    return performance.now() < this.#pausedUntil;
+  }
+}

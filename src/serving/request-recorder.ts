@@ -1,0 +1,19 @@
+import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { Lease, ModelRef } from "./inference-service.ts";
+import type { RequestLogOptions } from "./request-log.ts";
+
+/** Facts that decide on the record of a request. */
+export interface RecordedCall {
+  /** The model as the client named it. */
+  readonly ref: ModelRef;
+  /** Settings of the model that answers. */
+  readonly options: RequestLogOptions | undefined;
+  /** Counts what waits to be written. */
+  readonly memory: MemoryBudget;
+}
+
+/** Records requests and their answers in files. It never delays or refuses a request: what it cannot write is dropped and counted. */
+export interface RequestRecorder {
+  /** The lease that records its request, where this one is to be recorded; else the lease itself. */
+  recorded(lease: Lease, call: RecordedCall): Lease;
+}

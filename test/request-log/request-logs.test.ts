@@ -1,0 +1,138 @@
+import { renameSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { decodePredictRequest, decodePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { createServer } from "../../src/server/server.ts";
+import type { ServerOptions } from "../../src/server/server-options.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { connectService } from "../protocols/tensorflow-serving/connect-service.ts";
+import { logFiles, readLogs } from "./recorded-files.ts";
+
+const HALF = "test/fixtures/models/half-plus-two.onnx";
+const MODELS = { half: { path: HALF } };
+const MAX_BYTES = 1e6;
+
+/** Sends a body, and resolves with the status once the answer is read: a server waits for clients that read. */
+async function post(url: string, body: string): Promise<number> {
+  const response = await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+const rest = (url: string, values = "[2]", model = "half") =>
+  post(`${url}/v1/models/${model}:predict`, `{"inputs": ${values}}`);
+
+/** A server that records in a folder, what to do with it, and the logs that it has written once it is closed. */
+async function record(
+  options: ServerOptions,
+  use: (server: { httpUrl: string; grpcAddress: string }) => Promise<unknown>,
+) {
+  const folder = tempFolder();
+  const server = await createServer({ models: MODELS, http: {}, requestLog: { prefix: `${folder}/t` }, ...options });
+  await use(server as never).finally(() => server.close());
+  return { folder, files: logFiles(folder) };
+}
+
+describe("requests of every wire", () => {
+  it("are recorded as tensors, with the model, the version and the time", async () => {
+    const before = Date.now();
+    const { files } = await record({ workers: 0 }, async ({ httpUrl: url }) => {
+      await rest(url, "[2, 4]");
+      await post(`${url}/v2/models/half/infer`, '{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[3]}]}');
+      await post(`${url}/v1/models/half/versions/1:predict`, '{"instances": [5]}');
+    });
+    expect(files).toEqual([expect.stringMatching(/\/t-half-\d{8}T\d{6}\.\d{3}Z\.tfrecord$/)]);
+    const logs = await readLogs(...files);
+    const said = logs.map(({ kind, request, response }) => {
+      const { spec, inputs } = decodePredictRequest(request, MAX_BYTES);
+      const { outputs, spec: answered } = decodePredictResponse(response as Uint8Array, MAX_BYTES);
+      return [kind, spec.version, inputs.x?.data, outputs.y?.data, answered.model, answered.version];
+    });
+    expect(said).toEqual([
+      ["predict_log", undefined, Float32Array.of(2, 4), Float32Array.of(3, 4), "half", 1n],
+      ["predict_log", undefined, Float32Array.of(3), Float32Array.of(3.5), "half", 1n],
+      ["predict_log", 1n, Float32Array.of(5), Float32Array.of(4.5), "half", 1n],
+    ]);
+    const times = logs.map(({ timeMs = 0 }) => timeMs);
+    expect(times.toSorted((a, b) => a - b)).toEqual(times);
+    expect(times[0]).toBeGreaterThanOrEqual(before - 1000);
+  });
+
+  it("are recorded as tensors where they are JSON", async () => {
+    const { files } = await record({}, ({ httpUrl }) =>
+      post(`${httpUrl}/serving-proxy`, '{"x": [1, 2]}').then((status) => expect(status).toBe(200)),
+    );
+    const [log] = await readLogs(...files);
+    expect(decodePredictRequest(log!.request, MAX_BYTES).inputs.x).toMatchObject({ dtype: "float32", shape: [2] });
+    expect(decodePredictResponse(log!.response!, MAX_BYTES).outputs.y?.data).toEqual(Float32Array.of(2.5, 3));
+  });
+
+  it("keep the form of Classify, Regress and MultiInference", async () => {
+    const input = { example_list: { examples: [{ features: { feature: { x: { float_list: { value: [2] } } } } }] } };
+    const spec = { name: "half" };
+    const { files } = await record({}, async (server) => {
+      const call = connectService(server as never, "PredictionService");
+      await call("Regress", { model_spec: spec, input });
+      await call("MultiInference", { tasks: [{ model_spec: spec, method_name: "tensorflow/serving/regress" }], input });
+      await post(`${server.httpUrl}/v1/models/half:regress`, '{"examples": [{"x": 6.0}]}');
+    });
+    const logs = await readLogs(...files);
+    expect(logs.map(({ kind }) => kind)).toEqual(["regress_log", "multi_inference_log", "regress_log"]);
+    expect(logs.every(({ response }) => (response?.length ?? 0) > 0)).toBe(true);
+  });
+
+  it("are not recorded where they fail, are not sampled, or the model says so", async () => {
+    const models = { half: { path: HALF }, off: { path: HALF, requestLog: { rate: 0 } } };
+    const { files } = await record({ models }, async ({ httpUrl }) => {
+      expect(await rest(httpUrl, '["a"]')).toBe(400);
+      expect(await rest(httpUrl, "[1]", "off")).toBe(200);
+    });
+    expect(files).toEqual([]);
+  });
+
+  it("that are large are recorded whole", async () => {
+    const values = Array.from({ length: 40_000 }, (_, index) => index % 100);
+    const { files } = await record({}, ({ httpUrl }) => rest(httpUrl, JSON.stringify(values)));
+    const [log] = await readLogs(...files);
+    const { inputs } = decodePredictRequest(log!.request, 2 * MAX_BYTES);
+    const sum = (data: unknown) => (data as Float32Array).reduce((total, value) => total + value, 0);
+    expect(sum(inputs.x?.data)).toBe(sum(values));
+    const { outputs } = decodePredictResponse(log!.response!, 2 * MAX_BYTES);
+    expect(sum(outputs.y?.data)).toBe(sum(values) / 2 + 2 * values.length);
+  });
+});
+
+describe("the files", () => {
+  /** Waits until a record is written, so that the next one does not go with it. */
+  const written = (folder: string, count: number) =>
+    expect.poll(async () => (await readLogs(...logFiles(folder))).length, { timeout: 10_000 }).toBe(count);
+
+  it("may be moved away while they are written", async () => {
+    const folder = tempFolder();
+    const server = await startServer({ models: MODELS, requestLog: { prefix: `${folder}/` } });
+    await rest(server.httpUrl);
+    await written(folder, 1);
+    renameSync(logFiles(folder)[0]!, join(folder, "moved"));
+    await rest(server.httpUrl);
+    await written(folder, 1);
+    expect(await readLogs(join(folder, "moved"))).toHaveLength(1);
+  });
+
+  it("that cannot be written are told with what to do, and requests are answered", async () => {
+    const { log, events, find } = createEventLog();
+    const folder = tempFolder({ file: "" });
+    const server = await startServer({ models: MODELS, requestLog: { prefix: `${folder}/file/t` }, log });
+    expect(await rest(server.httpUrl)).toBe(200);
+    const told = await find({ model: "half", level: "warn" });
+    expect(told.msg).toBe(
+      `1 request was not recorded: ${folder}/file/t-half- cannot be written: a part of its path is not a folder. Choose another --request-log. It is tried again every 10 seconds.`,
+    );
+    expect(await rest(server.httpUrl)).toBe(200);
+    await server.close();
+    // What came in the minute after the first line is told at the end.
+    expect(events.filter(({ level }) => level === "warn")).toHaveLength(2);
+    expect(events).toContainEqual(expect.objectContaining({ level: "warn", count: 1 }));
+  });
+});
