@@ -1,6 +1,8 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import { runModelThread } from "./model-thread.ts";
+import { lowerPriority } from "./start-priority.ts";
 
-await runModelThread(parentPort as MessagePort, workerData);
+const onStarted = lowerPriority();
+const { runModelThread } = await import("./model-thread.ts");
+await runModelThread(parentPort as MessagePort, workerData, onStarted);
 // Ends this thread only, whatever timers the driver left; nothing native runs any more.
 process.exit();

@@ -42,6 +42,8 @@ export interface ModelThread extends Loaded {
 /** The thread of one model, or of several. */
 export type ModelThreadHostData = Pick<ModelThreadData, "driver" | "logged" | "stallMs"> & {
   readonly isShared: boolean;
+  /** Called when its last model is gone, to {@link ModelThreadHost.end} it, or to keep it for others; left out = it ends then. */
+  readonly onEmpty?: () => Promise<void>;
 };
 
 interface HostedModel {
@@ -88,6 +90,15 @@ export class ModelThreadHost {
     return this.#models.size;
   }
 
+  /** Ends the thread where it has no model; resolves once it has ended. */
+  async end(): Promise<void> {
+    if (this.#models.size > 0) return;
+    this.#isOpen = false;
+    // Also to one that was given up: it may come back.
+    this.#say({ close: true });
+    await this.#ended;
+  }
+
   /** Loads a model and resolves once it can predict; throws what loading threw. */
   async load(source: Omit<LoadCommand, "id">, log: Logger): Promise<ModelThread> {
     const id = ++this.#lastId;
@@ -101,7 +112,8 @@ export class ModelThreadHost {
       this.#watch ??= this.#startWatch();
       return this.#toThread(id, loaded);
     } catch (reason) {
-      this.#forget(id);
+      this.#models.delete(id);
+      void this.end();
       throw reason;
     }
   }
@@ -123,21 +135,16 @@ export class ModelThreadHost {
         const { unloaded } = this.#models.get(id) ?? {};
         this.#say({ unload: id });
         await Promise.race([unloaded?.promise, this.#ended]);
-        this.#forget(id);
-        if (!this.#isOpen && this.#models.size === 0) await this.#ended;
+        this.#models.delete(id);
+        if (this.#models.size > 0) return;
+        if (this.#isOpen && this.#data.onEmpty !== undefined) await this.#data.onEmpty();
+        else await this.end();
       },
     };
   }
 
   #say(command: ModelThreadCommand, transfer: MessagePort[] = []): void {
     this.#worker.postMessage(command, transfer);
-  }
-
-  /** The thread ends after its last model. */
-  #forget(id: number): void {
-    if (!this.#models.delete(id) || this.#models.size > 0) return;
-    this.#isOpen = false;
-    this.#say({ close: true });
   }
 
   #startWatch(): HeartbeatWatch | undefined {

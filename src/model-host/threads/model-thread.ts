@@ -67,10 +67,17 @@ export type ModelThreadEvent =
 
 type Say = (event: ModelThreadEvent) => void;
 
-/** Runs a model thread: loads models, answers on every line that is attached, frees models, and resolves once it was told to close. */
-export async function runModelThread(control: MessagePort, data: ModelWorkerData): Promise<void> {
+/**
+ * Runs a model thread: loads models, answers on every line that is attached, frees models, and resolves once it was told to close.
+ * `onStarted` is called once the code of the driver is there, before native code may start threads of its own.
+ */
+export async function runModelThread(
+  control: MessagePort,
+  data: ModelWorkerData,
+  onStarted: () => void = () => {},
+): Promise<void> {
   const closing = createDeferred<void>();
-  const models = new ThreadModels(data, (event) => control.postMessage(event));
+  const models = new ThreadModels(data, (event) => control.postMessage(event), onStarted);
   control.on("message", (command: ModelThreadCommand) => {
     if ("load" in command) void models.load(command.load);
     else if ("attach" in command) models.attach(command);
@@ -84,13 +91,15 @@ export async function runModelThread(control: MessagePort, data: ModelWorkerData
 class ThreadModels {
   readonly #data: ModelWorkerData;
   readonly #say: Say;
+  readonly #onStarted: () => void;
   readonly #reportStuck: PauseHeartbeat;
   readonly #turns: ThreadTurns | undefined;
   readonly #models = new Map<number, { readonly model: ModelHandle; readonly server: ModelServer }>();
 
-  constructor(data: ModelWorkerData, say: Say) {
+  constructor(data: ModelWorkerData, say: Say, onStarted: () => void) {
     this.#data = data;
     this.#say = say;
+    this.#onStarted = onStarted;
     this.#reportStuck = startHeartbeat(data.heartbeat);
     this.#turns = data.running && new ThreadTurns(data.running);
   }
@@ -99,6 +108,7 @@ class ThreadModels {
     const log = createThreadLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
     try {
       const driver = inTurn(await importDriver(this.#data.driver), id, this.#turns);
+      this.#onStarted();
       const reportStuck = this.#reportStuck;
       const model = await loadHostedModel({ driver, path, options, threads, reportStuck }, log);
       const server = new ModelServer(model);

@@ -24,8 +24,20 @@ export class SharedThreads {
   #choose(data: ModelThreadData, log: Logger): ModelThreadHost {
     const key = JSON.stringify([data.driver, data.stallMs]);
     const open = (this.#hosts.get(key) ?? []).filter(({ isOpen }) => isOpen);
-    if (open.length < this.#size) open.push(new ModelThreadHost({ ...data, isShared: true }, log));
+    // One that a version has left is taken before a new one is started, which costs a tenth of a second of a core.
+    const hasSpare = open.some(({ size }) => size === 0);
+    const onEmpty = () => this.#tidy(key);
+    if (open.length < this.#size && !hasSpare)
+      open.push(new ModelThreadHost({ ...data, isShared: true, onEmpty }, log));
     this.#hosts.set(key, open);
     return open.reduce((best, each) => (each.size < best.size ? each : best));
+  }
+
+  /** Keeps one thread without models for the next version, as long as any other has models. */
+  async #tidy(key: string): Promise<void> {
+    const open = (this.#hosts.get(key) ?? []).filter(({ isOpen }) => isOpen);
+    const empty = open.filter(({ size }) => size === 0);
+    const kept = empty.length < open.length ? 1 : 0;
+    await Promise.all(empty.slice(kept).map((host) => host.end()));
   }
 }

@@ -95,6 +95,20 @@ describe("small models", () => {
     expect(await ask(next)).not.toBe(before);
   });
 
+  test("take the thread that another has left, as a new version does, and leave none behind", async () => {
+    const { models, startOne } = await start({ count: 2, threads: 2 });
+    const [a, b] = models as [ModelHost, ModelHost];
+    const left = await ask(a);
+    await a.close();
+    const next = await startOne();
+    expect(await ask(next)).toBe(left);
+    await b.close();
+    await next.close();
+    const last = await startOne();
+    onTestFinished(() => last.close());
+    expect(await ask(last)).not.toBe(left);
+  });
+
   test("go on where another one does not load in their thread", async () => {
     const { models, startOne } = await start({ count: 1, threads: 1 });
     await expect(startOne({ broken: "true" })).rejects.toThrow("no memory");
