@@ -1,60 +1,146 @@
-import { createServer, type Server } from "../../src/server/server.ts";
+import { cpuMs } from "../engine/process-usage.ts";
+import { type BenchServer, startKserving } from "../engine/servers.ts";
 import { quantile } from "../load.ts";
 import { tableLines } from "../table.ts";
+import { Burner } from "./burner.ts";
 import { addVersion, withFolder } from "./version-folder.ts";
 
 const BODY = '{"inputs": [2.5]}';
-const SWITCHES = 10;
+const CLIENTS = 8;
+/** Servers in each round. */
+const SERVERS = 5;
+const ROUNDS = 3;
 /** Milliseconds of traffic before each change of version. */
-const REST_MS = 1000;
+const REST_MS = 500;
 
-/** Prints how long the answers of 8 clients take that never pause, at rest and from the moment in which a new version appears until the old one is gone. */
-export function measureSwitches(): Promise<void> {
+type Phase = "rest" | "first switch" | "later switch" | "other process";
+
+/**
+ * Prints how long the answers of 8 clients take that never pause: at rest, from the moment in which a new version appears until the old one
+ * is gone, and, to compare, while another process takes as much of the machine as a first switch does. The first switch of a server starts
+ * a thread; later ones take that of the version before.
+ */
+export async function measureSwitches(): Promise<void> {
+  const costMs = await cpuOfSwitch();
+  const rows = [
+    [
+      `${CLIENTS} clients, a first switch is ${costMs.toFixed(0)} ms of a core`,
+      "requests",
+      "p50 ms",
+      "p99 ms",
+      "p99 to rest",
+    ],
+  ];
+  for (let round = 0; round < ROUNDS; round++) rows.push(...(await measureRound(costMs)));
+  for (const line of tableLines(rows)) console.log(line);
+}
+
+/** Milliseconds of a core that a switch takes whose thread is started, while no request comes. */
+async function cpuOfSwitch(): Promise<number> {
+  let costMs = 0;
+  for (let round = 0; round < 5; round++) {
+    await withServer(async (switchTo, { pid }) => {
+      const before = cpuMs(pid);
+      await switchTo(2);
+      costMs += (cpuMs(pid) - before) / 5;
+    });
+  }
+  return costMs;
+}
+
+/** Servers one after the other, each switched twice. */
+async function measureRound(costMs: number): Promise<string[][]> {
+  const times: Record<Phase, number[]> = { rest: [], "first switch": [], "later switch": [], "other process": [] };
+  const burner = new Burner();
+  for (let turn = 0; turn < SERVERS; turn++) {
+    await withServer(async (switchTo, server) => {
+      const traffic = new Traffic(server, times);
+      await traffic.during("first switch", () => switchTo(2));
+      await traffic.during("later switch", () => switchTo(3));
+      await traffic.during("other process", () => burner.burn(costMs));
+      await traffic.stop();
+    });
+  }
+  burner.close();
+  const p99 = (phase: Phase) =>
+    quantile(
+      times[phase].toSorted((a, b) => a - b),
+      0.99,
+    );
+  return (Object.keys(times) as Phase[]).map((phase) => {
+    const p50 = quantile(
+      times[phase].toSorted((a, b) => a - b),
+      0.5,
+    );
+    const cells = [p50.toFixed(2), p99(phase).toFixed(2), (p99(phase) / p99("rest")).toFixed(2)];
+    return [phase, String(times[phase].length), ...cells];
+  });
+}
+
+/** Clients that ask one after the other until they are stopped. */
+class Traffic {
+  readonly #server: BenchServer;
+  readonly #times: Record<Phase, number[]>;
+  readonly #clients: readonly Promise<void>[];
+  #phase: Phase | "before" = "before";
+  #isOn = true;
+
+  constructor(server: BenchServer, times: Record<Phase, number[]>) {
+    this.#server = server;
+    this.#times = times;
+    this.#clients = Array.from({ length: CLIENTS }, () => this.#run());
+  }
+
+  /** Counts requests as of a phase that begin while something is done, and those of a while before as of rest. */
+  async during(phase: Phase, act: () => Promise<void>): Promise<void> {
+    this.#phase = this.#phase === "before" ? "before" : "rest";
+    await new Promise((resolve) => setTimeout(resolve, REST_MS));
+    this.#phase = phase;
+    await act();
+    this.#phase = "rest";
+  }
+
+  async stop(): Promise<void> {
+    this.#isOn = false;
+    await Promise.all(this.#clients);
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isOn) {
+      const [phase, started] = [this.#phase, performance.now()];
+      await post(this.#server, "/v1/models/half:predict", BODY);
+      if (phase !== "before") this.#times[phase].push(performance.now() - started);
+    }
+  }
+}
+
+/** Lends a server of one model in a process of its own, and how to give it a new version: resolves once the old one is gone. */
+function withServer(
+  use: (switchTo: (version: number) => Promise<void>, server: BenchServer) => Promise<void>,
+): Promise<void> {
   return withFolder(async (folder) => {
     addVersion(folder, 1);
-    const server = await createServer({ models: { half: { path: folder } }, http: {} });
-    const times = { rest: [] as number[], change: [] as number[] };
-    let phase: keyof typeof times = "rest";
-    let isOn = true;
-    const clients = Array.from({ length: 8 }, async () => {
-      while (isOn) {
-        const [began, started] = [phase, performance.now()];
-        await ask(server);
-        times[began].push(performance.now() - started);
-      }
+    const args = ["--model", `half=${folder}`, "--poll-interval", "0", "--allow-control", "local"];
+    const server = await startKserving(args);
+    let onEnd = (_: string) => {};
+    server.onLog((event) => {
+      const { msg, state, version } = event as { msg: string; state?: string; version?: string };
+      if (msg === "model state" && state === "END") onEnd(version ?? "");
     });
-    for (let version = 2; version < 2 + SWITCHES; version++) {
-      await new Promise((resolve) => setTimeout(resolve, REST_MS));
+    const switchTo = async (version: number) => {
       addVersion(folder, version);
-      phase = "change";
-      const ended = endOf(server, BigInt(version - 1));
-      await server.load("half");
+      const ended = new Promise<void>((resolve) => {
+        onEnd = (old) => old === String(version - 1) && resolve();
+      });
+      await post(server, "/v2/repository/models/half/load", "{}");
       await ended;
-      phase = "rest";
-    }
-    isOn = false;
-    await Promise.all(clients);
-    await server.close();
-    const rows = Object.entries(times).map(([name, all]) => {
-      const sorted = all.toSorted((a, b) => a - b);
-      return [name, String(all.length), ...[0.5, 0.99].map((share) => quantile(sorted, share).toFixed(2))];
-    });
-    for (const line of tableLines([["8 clients", "requests", "p50 ms", "p99 ms"], ...rows])) console.log(line);
+    };
+    await use(switchTo, server).finally(() => server.stop());
   });
 }
 
-async function ask({ httpUrl }: Server): Promise<void> {
-  const answer = await fetch(`${httpUrl}/v1/models/half:predict`, { method: "POST", body: BODY });
-  if (answer.status !== 200) throw new Error(`A request failed while versions changed: ${await answer.text()}`);
-  await answer.arrayBuffer();
-}
-
-function endOf(server: Server, version: bigint): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = server.onState((one) => {
-      if (one.version !== version || one.state !== "END") return;
-      stop();
-      resolve();
-    });
-  });
+async function post({ httpPort }: BenchServer, path: string, body: string): Promise<void> {
+  const answer = await fetch(`http://127.0.0.1:${httpPort}${path}`, { method: "POST", body });
+  const text = await answer.text();
+  if (answer.status !== 200) throw new Error(`A request failed while versions changed: ${text}`);
 }
