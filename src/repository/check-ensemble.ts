@@ -2,39 +2,59 @@ import { failedPrecondition } from "../errors.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import type { ModelConfig } from "./config/model-config.ts";
+import type { EnsembleStep } from "./ensemble.ts";
+import { isCompatibleSpec } from "./is-compatible-spec.ts";
+import { specText } from "./spec-text.ts";
+
+/** Tensors of an ensemble, by name, as their sources describe them. */
+type Sources = Map<string, TensorSpec>;
 
 /**
- * Compares the steps of an ensemble with the models that are loaded for them: names, and the types of what goes from one to another.
+ * Compares the steps of an ensemble with the models that are loaded for them: names, types and sizes of what goes from one to another.
  * Throws `failed_precondition` with the step, the tensor and what the model has. What a model does not tell is not compared.
  */
 export function assertEnsemble({ name, ensemble }: ModelConfig, models: readonly ModelFacts[]): void {
   if (ensemble === undefined) return;
-  const types = new Map<string, string>(ensemble.inputs.map(({ name: tensor, dtype }) => [tensor, dtype]));
-  for (const [index, { model, inputs, outputs }] of ensemble.steps.entries()) {
-    const facts = models[index];
-    const signature = facts?.signatures[facts.defaultSignature] ?? {};
-    const step = `the model ${model} of the ensemble ${name}`;
-    for (const spec of signature.inputs ?? [])
-      if (inputs[spec.name] === undefined && spec.default === undefined)
-        throw failedPrecondition(`The input "${spec.name}" of ${step} is mapped to no tensor; add it to input_map.`);
-    for (const [own, tensor] of Object.entries(inputs)) {
-      const spec = specOf(own, signature.inputs, `input of ${step}`);
-      const given = types.get(tensor);
-      if (spec !== undefined && given !== undefined && given !== spec.dtype && spec.convertsNumbers !== true)
-        throw failedPrecondition(`"${tensor}" is ${given}, but the input "${own}" of ${step} takes ${spec.dtype}.`);
-    }
-    for (const [own, tensor] of Object.entries(outputs)) {
-      const spec = specOf(own, signature.outputs, `output of ${step}`);
-      if (spec !== undefined) types.set(tensor, spec.dtype);
-    }
-  }
-  for (const { name: tensor, dtype } of ensemble.outputs) {
-    const made = types.get(tensor) ?? dtype;
-    if (made !== dtype)
+  const sources: Sources = new Map(ensemble.inputs.map((spec) => [spec.name, spec]));
+  for (const [index, step] of ensemble.steps.entries())
+    assertStep(step, models[index], { sources, title: `the model ${step.model} of the ensemble ${name}` });
+  for (const spec of ensemble.outputs) {
+    const made = sources.get(spec.name) ?? spec;
+    if (!isCompatibleSpec(spec, made))
       throw failedPrecondition(
-        `The output "${tensor}" of the ensemble ${name} is ${dtype}, but it is made as ${made}.`,
+        `The output "${spec.name}" of the ensemble ${name} is ${specText(spec)}, but it is made as ${specText(made)}.`,
       );
   }
+}
+
+interface Place {
+  readonly sources: Sources;
+  /** The step in messages. */
+  readonly title: string;
+}
+
+function assertStep({ inputs, outputs }: EnsembleStep, facts: ModelFacts | undefined, { sources, title }: Place): void {
+  const signature = facts?.signatures[facts.defaultSignature] ?? {};
+  const left = signature.inputs?.find((spec) => inputs[spec.name] === undefined && spec.default === undefined);
+  if (left !== undefined)
+    throw failedPrecondition(`The input "${left.name}" of ${title} is mapped to no tensor; add it to input_map.`);
+  for (const [own, tensor] of Object.entries(inputs)) {
+    const spec = specOf(own, signature.inputs, `input of ${title}`);
+    const given = sources.get(tensor);
+    if (spec === undefined || given === undefined || isCompatibleSpec(given, convertible(spec, given))) continue;
+    throw failedPrecondition(
+      `"${tensor}" is ${specText(given)}, but the input "${own}" of ${title} takes ${specText(spec)}; the batch counts where max_batch_size is over 0.`,
+    );
+  }
+  for (const [own, tensor] of Object.entries(outputs)) {
+    const spec = specOf(own, signature.outputs, `output of ${title}`);
+    if (spec !== undefined) sources.set(tensor, spec);
+  }
+}
+
+/** An input that takes other numbers too takes those. */
+function convertible(spec: TensorSpec, { dtype }: TensorSpec): TensorSpec {
+  return spec.convertsNumbers === true ? { ...spec, dtype } : spec;
 }
 
 /** Undefined where the model does not tell. */

@@ -1,7 +1,9 @@
 import { failedPrecondition } from "../errors.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
-import type { Dimension, TensorSpec } from "../signature/signature.ts";
+import type { TensorSpec } from "../signature/signature.ts";
 import type { ModelConfig } from "./config/model-config.ts";
+import { isCompatibleSpec } from "./is-compatible-spec.ts";
+import { specText } from "./spec-text.ts";
 
 /**
  * Compares the tensors that a configuration describes with those of the loaded model: inputs of the first stage, outputs
@@ -25,30 +27,9 @@ function assertTensors(what: string, expected: readonly TensorSpec[], found: rea
         `The configuration has "${spec.name}" as an ${what}, which the model has not; expected some of ${names}.`,
       );
     }
-    if (!isCompatible(spec, same))
+    if (!isCompatibleSpec(spec, same))
       throw failedPrecondition(
         `The ${what} "${spec.name}" is ${specText(same)}, but its configuration expects ${specText(spec)}.`,
       );
   }
-}
-
-function isCompatible(expected: TensorSpec, found: TensorSpec): boolean {
-  if (expected.dtype !== found.dtype) return false;
-  const { shape } = found;
-  if (shape === undefined || expected.shape === undefined) return true;
-  return (
-    shape.length === expected.shape.length && expected.shape.every((size, axis) => fits(size, shape[axis] as Dimension))
-  );
-}
-
-/** Sizes that are open on either side fit. */
-function fits(expected: Dimension, found: Dimension): boolean {
-  if (expected === -1 || found === -1 || typeof expected === "object") return true;
-  if (typeof found === "object") return expected >= found.min && expected <= found.max;
-  return expected === found;
-}
-
-function specText({ dtype, shape }: TensorSpec): string {
-  const sizes = shape?.map((size) => (typeof size === "object" ? `${size.min}..${size.max}` : String(size)));
-  return sizes === undefined ? dtype : `${dtype}[${sizes.join(",")}]`;
 }

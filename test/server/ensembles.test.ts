@@ -84,8 +84,9 @@ describe("an ensemble of Triton's", () => {
     expect(await second.ask([2])).toMatchObject([200, { outputs: [{ data: [3] }] }]);
   });
 
-  it("refuses what does not fit, as its models do", async () => {
-    const { ask } = await serve(ensemble([half("x", "z")]));
+  it("refuses what does not fit, as its models do; one step is an ensemble too", async () => {
+    const { ask, server } = await serve(ensemble([half("x", "z")]));
+    expect(await (await fetch(`${server.httpUrl}/v2/models/e`)).json()).toMatchObject({ platform: "ensemble" });
     expect(await ask([2], "INT64")).toMatchObject([400, { error: expect.stringContaining("x") }]);
   });
 
@@ -119,7 +120,14 @@ describe("an ensemble of Triton's", () => {
 
   it("is refused where it gives another type than it says", async () => {
     const config = ensemble([half("x", "z")]).replace(/TYPE_FP32/g, "TYPE_INT32");
-    expect((await serve(config)).problem()).toContain('"x" is int32, but the input "x" of the model half');
+    expect((await serve(config)).problem()).toContain('"x" is int32[-1], but the input "x" of the model half');
+  });
+
+  it("is refused where it batches, and its models do not", async () => {
+    const { problem } = await serve(ensemble([half("x", "z")], "max_batch_size: 4"));
+    expect(problem()).toContain(
+      '"x" is float32[-1,-1], but the input "x" of the model half of the ensemble e takes float32',
+    );
   });
 
   it("leaves batching, copies and warm-up to its models, and says so", async () => {

@@ -30,6 +30,8 @@ const PLATFORMS: Readonly<Record<string, string>> = {
   tensorflow: "tensorflow_savedmodel",
   pytorch: "pytorch_libtorch",
   openvino: "OpenVINO",
+  // The one step of an ensemble.
+  served: "ensemble",
 };
 
 /** Describes a model by its default signature. */
