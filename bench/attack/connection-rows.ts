@@ -59,6 +59,15 @@ const HEADS: readonly (readonly [name: string, head: string, status: string])[] 
 
 const FLOODS: Readonly<Record<string, (target: Target) => Promise<string>>> = {
   "rapid-reset": rapidReset,
+  "rapid-reset-in-turn": async (target) => {
+    const ends: string[] = [];
+    for (let connection = 0; connection < 20; connection++) ends.push(await rapidReset(target));
+    return tally(ends.map(stateOf));
+  },
+  "rapid-reset-at-once": async (target) => {
+    const ends = await Promise.all(Array.from({ length: 8 }, () => rapidReset(target)));
+    return tally(ends.map(stateOf));
+  },
   pings: (target) => floodFrames(target, Buffer.from("0000080600000000000000000000000000", "hex")),
   settings: (target) => floodFrames(target, NO_SETTINGS),
   priorities: (target) => floodFrames(target, Buffer.from("0000050200000000010000000010", "hex")),
@@ -149,6 +158,11 @@ async function rapidReset(target: Target): Promise<string> {
   const state = session.destroyed ? "cut" : "open";
   session.destroy();
   return `${resets} resets, ${state}`;
+}
+
+/** The last word of a flood's outcome. */
+function stateOf(outcome: string): string {
+  return outcome.split(", ").at(-1) as string;
 }
 
 /** Frames without end on one connection, as fast as they are taken. */

@@ -81,8 +81,6 @@ export abstract class GrpcCall extends ListMember {
     this.context = context;
     this.memory = context.memory.open();
     this.guard = context.sends.guard(stream);
-    // A broken stream also closes, which is handled below.
-    stream.on("error", ignore);
     stream.on("close", () => this.#close());
   }
 
@@ -172,7 +170,9 @@ export abstract class GrpcCall extends ListMember {
   #close(): void {
     this.#isClosed = true;
     this.guard.stop();
-    if (this.stream.rstCode !== constants.NGHTTP2_NO_ERROR) countReset(this.#session);
+    // One that was answered before its reset was read; the others have been counted.
+    const { rstCode, aborted } = this.stream;
+    if (rstCode !== constants.NGHTTP2_NO_ERROR && !aborted) countReset(this.#session);
     if (this.holdsAnswer) this.memory.release();
     if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
     const [record, { observer }] = [this.#record, this.context];
@@ -203,5 +203,3 @@ function responseHeaders(metadata: Readonly<Record<string, string>>, encoding: s
   for (const _ in metadata) return { ...base, ...toMetadataHeaders(metadata) };
   return base;
 }
-
-function ignore(): void {}

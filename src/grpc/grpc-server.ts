@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { AccessPolicy } from "../access/access-policy.ts";
 import { MemberList } from "../async/member-list.ts";
@@ -16,8 +15,7 @@ import type { RequestMetrics } from "../observability/metrics/request-metrics.ts
 import { RequestObserver } from "../observability/request-observer.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { httpRefusal } from "./call-headers.ts";
-import { openRecord, tellOver } from "./call-record.ts";
+import { answerStream } from "./answer-stream.ts";
 import { type ConnectionRules, readChannelArguments } from "./connection-rules.ts";
 import { ConnectionWatch } from "./connection-watch.ts";
 import type { CallContext, GrpcCall } from "./grpc-call.ts";
@@ -26,8 +24,6 @@ import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
 import { MessagePool } from "./message-pool.ts";
 import { SendWatch } from "./send-watch.ts";
-import { StreamCall } from "./stream-call.ts";
-import { UnaryCall } from "./unary-call.ts";
 import { warnOfHttp1 } from "./warn-of-http1.ts";
 
 /** Address to listen on, limits, and the methods to serve. */
@@ -130,49 +126,11 @@ function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): Call
 
 type NamedProtocol = GrpcProtocol & { readonly name: string };
 
-interface Answering {
-  readonly routes: GrpcRoutes;
-  /** Their names for metrics, by path. */
-  readonly names: ReadonlyMap<string, RouteName>;
-  readonly context: CallContext;
-  readonly openCalls: MemberList<GrpcCall>;
-}
-
-function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answering: Answering): void {
-  const { observer } = answering.context;
-  const record = openRecord(headers, observer);
-  const path = headers[":path"] ?? "";
-  record.route = answering.names.get(path);
-  const status = httpRefusal(headers);
-  if (status !== undefined) {
-    stream.on("error", ignore);
-    stream.on("close", () => tellOver(stream, headers, { record, observer }));
-    stream.respond({ ":status": status }, { endStream: true });
-    stream.resume();
-    return;
-  }
-  const call = openCall(stream, path, answering);
-  const { openCalls } = answering;
-  openCalls.add(call);
-  void call.run(headers, record).then(() => openCalls.delete(call));
-}
-
-function openCall(stream: ServerHttp2Stream, path: string, { routes, context }: Answering): GrpcCall {
-  const route = routes[path];
-  if (route === undefined)
-    return new StreamCall(stream, context, { kind: "inference", stream: () => refuseMethod(path) });
-  return "stream" in route ? new StreamCall(stream, context, route) : new UnaryCall(stream, context, route);
-}
-
 function nameRoutes(protocols: readonly NamedProtocol[]): ReadonlyMap<string, RouteName> {
   const named = protocols.flatMap(({ name: protocol, routes }) =>
     Object.keys(routes).map((method): [string, RouteName] => [method, { protocol, method }]),
   );
   return new Map(named);
-}
-
-async function refuseMethod(path: string): Promise<never> {
-  throw new ServingError("unimplemented", `The server does not implement the method ${path}`);
 }
 
 interface Closing {
@@ -190,5 +148,3 @@ async function close({ protocols, openCalls, connections }: Closing, drainTimeou
   connections.cut();
   await settlesWithin(drained, FLUSH_GRACE_MS);
 }
-
-function ignore(): void {}

@@ -5,6 +5,7 @@ import { limitAge } from "./connection-age.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
+import { PacedConnection } from "./paced-connection.ts";
 
 /** Bytes that a client may send ahead on one stream: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
@@ -72,6 +73,7 @@ export class Http2Connections {
   #open(session: ServerHttp2Session): void {
     this.#sessions.add(session);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    PacedConnection.of(session);
     session.once("close", () => this.#sessions.delete(session));
     let pings = 0;
     session.on("stream", () => {

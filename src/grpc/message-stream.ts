@@ -55,6 +55,8 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#endSlow = new Timed(() => this.fail(tooSlow(limits.messageTimeoutMs)));
     stream.on("data", (piece: Buffer) => this.#take(piece));
     stream.on("end", () => this.#end());
+    // Of a call that waited for its turn, without any message.
+    this.#hasEnded = stream.readableEnded;
   }
 
   /** Fails the reader with a reason; what still comes is discarded. */

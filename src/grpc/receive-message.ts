@@ -14,7 +14,9 @@ export function receiveMessage(
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const receiver = new MessageReceiver(stream, reader, reject);
-    if (receiveInto(stream, receiver)) stream.resume();
+    // Of a call that waited for its turn Node keeps the bytes that came; one without any is over.
+    if (stream.readableEnded) return receiver.finish(resolve);
+    if (stream.readableLength === 0 && receiveInto(stream, receiver)) stream.resume();
     else stream.on("data", (piece: Buffer) => receiver.take(piece));
     stream.on("end", () => receiver.finish(resolve));
     source.addEventListener("abort", () => receiver.refuse(source.reason));

@@ -1,4 +1,4 @@
-import type { Http2Session } from "node:http2";
+import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import { endFlood } from "./end-flood.ts";
 import { MAX_CONCURRENT_CALLS } from "./http2-connections.ts";
 
@@ -11,6 +11,15 @@ const MAX_RESETS_AT_A_TIME = 1.25 * MAX_CONCURRENT_CALLS;
 /** Resets of this turn. */
 let resets = new WeakMap<Http2Session, number>();
 let isCounting = false;
+
+/** Counts resets of a new call when they are read, which may be long before its stream closes: the rest of the same bytes comes between. */
+export function watchResets(stream: ServerHttp2Stream): void {
+  stream.on("aborted", countAborted);
+}
+
+function countAborted(this: ServerHttp2Stream): void {
+  countReset(this.session);
+}
 
 /** Counts a call that its client has reset; ends a connection whose client does nothing else. */
 export function countReset(session: Http2Session | undefined): void {

@@ -3,14 +3,26 @@ import { TurnUse, turns } from "./turns.ts";
 
 type Open = (socket: Socket) => void;
 
+/** A connection as the system has accepted it, before Node makes a socket of it. */
+interface AcceptedHandle {
+  close(): void;
+}
+
+/** What Node calls for each connection that it accepts; it accepts all that wait in one go. */
+interface ListeningHandle {
+  onconnection?: (this: ListeningHandle, error: number, accepted: AcceptedHandle | undefined) => void;
+}
+
 /**
- * Lets a server begin its protocol on new connections by turns with all other work: a thousand that come at once would keep the
- * thread for a tenth of a second. To be called before others listen for connections, which hear of them when they are accepted.
+ * Lets a server make sockets of new connections, and begin its protocol on them, by turns with all other work: a thousand that
+ * come at once would keep the thread for a tenth of a second. To be called before others listen for connections, which hear of
+ * them when there is a socket.
  */
 export function openInTurns(server: Server): void {
+  const turn = new OpeningTurn();
+  server.on("listening", () => acceptInTurns(server, turn));
   const listeners = server.listeners("connection") as Open[];
   server.removeAllListeners("connection");
-  const use = new TurnUse();
   const open: Open = (socket) => {
     socket.off("error", ignore);
     if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
@@ -18,12 +30,48 @@ export function openInTurns(server: Server): void {
   server.on("connection", (socket: Socket) => {
     // Nothing else listens for its errors yet.
     socket.on("error", ignore);
-    if (turns.begin(use) > 0) return open(socket);
-    turns.wait(use, () => {
-      turns.resume(use);
-      open(socket);
-    });
+    turn.take(() => open(socket));
   });
+}
+
+/** Stands before Node's own function, where this Node has it. */
+function acceptInTurns(server: Server, turn: OpeningTurn): void {
+  const { _handle: handle } = server as { readonly _handle?: ListeningHandle };
+  const accept = handle?.onconnection;
+  if (handle === undefined || typeof accept !== "function") return;
+  handle.onconnection = (error, accepted) => {
+    if (accepted === undefined) return accept.call(handle, error, accepted);
+    turn.take(() => {
+      if (server.listening) accept.call(handle, error, accepted);
+      else accepted.close();
+    });
+  };
+}
+
+/** The turns of one server's new connections. */
+class OpeningTurn {
+  readonly #use = new TurnUse();
+  #isTaken = false;
+
+  /** Opens now, or in a later turn; what is opened meanwhile belongs to the same connection. */
+  take(open: () => void): void {
+    if (this.#isTaken) open();
+    else if (turns.begin(this.#use) > 0) this.#open(open);
+    else
+      turns.wait(this.#use, () => {
+        turns.resume(this.#use);
+        this.#open(open);
+      });
+  }
+
+  #open(open: () => void): void {
+    this.#isTaken = true;
+    try {
+      open();
+    } finally {
+      this.#isTaken = false;
+    }
+  }
 }
 
 function ignore(): void {}

@@ -64,6 +64,11 @@ export class Turns {
     return MOST_MS;
   }
 
+  /** True once a turn begins nothing more, however little that is. */
+  get isOver(): boolean {
+    return this.#began !== 0 && performance.now() - this.#began > LONGEST_TURN_MS;
+  }
+
   /** Calls a function in a later turn. */
   wait(use: TurnUse, goOn: () => void): void {
     this.#waiting.push({ use, goOn });

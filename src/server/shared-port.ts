@@ -1,5 +1,6 @@
 import { createServer, type Socket } from "node:net";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { openInTurns } from "../limits/open-in-turns.ts";
 import { listen } from "../net/listen.ts";
 
 /** Users of a shared port, by the protocol that they speak. */
@@ -40,6 +41,7 @@ export async function listenShared(host: string, port: number, users: SharedPort
       else users.http1(socket);
     });
   });
+  openInTurns(server);
   await listen(server, host, port);
   const { port: bound } = server.address() as { port: number };
   const close = () => {

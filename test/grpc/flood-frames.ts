@@ -1,9 +1,15 @@
 /** HTTP/2's frame types (RFC 9113 §6). */
-const FRAME = { data: 0, headers: 1, settings: 4 } as const;
+const FRAME = { data: 0, headers: 1, reset: 3, settings: 4 } as const;
 /** Flags of a frame. */
 const END_STREAM = 1;
 const END_HEADERS = 4;
 const FRAMES_AT_ONCE = 50_000;
+
+/** The preface and settings without content. */
+const BEGINNING = Buffer.concat([
+  Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+  frame(FRAME.settings, Buffer.alloc(0), { stream: 0 }),
+]);
 
 /** Size and form of a flood's messages. */
 interface Flood {
@@ -14,6 +20,29 @@ interface Flood {
 
 /** All that a client sends to call a method with a message of which each byte is in a frame of its own. */
 export function* floodFrames(path: string, { messageBytes, encoding }: Flood): Generator<Buffer> {
+  const message = Buffer.alloc(5);
+  message.writeUInt32BE(messageBytes, 1);
+  yield BEGINNING;
+  yield frame(FRAME.headers, toBlock(path, ["grpc-encoding", encoding]), { flags: END_HEADERS });
+  yield frame(FRAME.data, message);
+  const byte = frame(FRAME.data, Buffer.of(0xff));
+  for (let sent = 0; sent < messageBytes; sent += FRAMES_AT_ONCE) {
+    yield Buffer.concat(new Array(Math.min(FRAMES_AT_ONCE, messageBytes - sent)).fill(byte));
+  }
+  yield frame(FRAME.data, Buffer.alloc(0), { flags: END_STREAM });
+}
+
+/** All that a client sends to begin so many calls and to reset each at once. */
+export function resetFrames(path: string, calls: number): Buffer {
+  const [block, cancel] = [toBlock(path), Buffer.of(0, 0, 0, 8)];
+  const frames = Array.from({ length: calls }, (_, index) => {
+    const stream = 2 * index + 1;
+    return [frame(FRAME.headers, block, { flags: END_HEADERS, stream }), frame(FRAME.reset, cancel, { stream })];
+  });
+  return Buffer.concat([BEGINNING, ...frames.flat()]);
+}
+
+function toBlock(path: string, ...more: (readonly [string, string])[]): Buffer {
   const headers = [
     [":method", "POST"],
     [":scheme", "http"],
@@ -21,19 +50,9 @@ export function* floodFrames(path: string, { messageBytes, encoding }: Flood): G
     [":authority", "x"],
     ["content-type", "application/grpc"],
     ["te", "trailers"],
-    ["grpc-encoding", encoding],
+    ...more,
   ] as const;
-  const message = Buffer.alloc(5);
-  message.writeUInt32BE(messageBytes, 1);
-  yield Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  yield frame(FRAME.settings, Buffer.alloc(0), { stream: 0 });
-  yield frame(FRAME.headers, Buffer.concat(headers.map(toField)), { flags: END_HEADERS });
-  yield frame(FRAME.data, message);
-  const byte = frame(FRAME.data, Buffer.of(0xff));
-  for (let sent = 0; sent < messageBytes; sent += FRAMES_AT_ONCE) {
-    yield Buffer.concat(new Array(Math.min(FRAMES_AT_ONCE, messageBytes - sent)).fill(byte));
-  }
-  yield frame(FRAME.data, Buffer.alloc(0), { flags: END_STREAM });
+  return Buffer.concat(headers.map(toField));
 }
 
 function frame(type: number, payload: Buffer, { flags = 0, stream = 1 } = {}): Buffer {

@@ -9,6 +9,9 @@ import {
 } from "node:http2";
 import { expect, it, onTestFinished } from "vitest";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/grpc/http2-connections.ts";
+import { MemoryBudget, type MemoryShare } from "../../src/limits/memory-budget.ts";
+import { RawClient } from "../proxy/raw-client.ts";
+import { resetFrames } from "./flood-frames.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 it("lets a client send 1 MB ahead on a stream and 16 MB on a connection", async () => {
@@ -53,6 +56,25 @@ it("ends a connection whose client resets calls as fast as it begins them, sayin
   const [code, , data] = await once(session, "goaway");
   expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets"]);
 });
+
+it("ends it while the bytes with the resets are still being read, and starts no more of the calls", async () => {
+  const memory = new CountedBudget(1e9);
+  const { port } = await serve(new ScriptedService(), { memory });
+  const client = new RawClient(port);
+  client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 600));
+  expect(await client.closed()).toContain("too_many_resets");
+  expect(memory.opened).toBeLessThanOrEqual(321);
+});
+
+/** Counts the calls that ask for a share. */
+class CountedBudget extends MemoryBudget {
+  opened = 0;
+
+  override open(): MemoryShare {
+    this.opened++;
+    return super.open();
+  }
+}
 
 it("lets a client give up all of its calls at once, and begin others", async () => {
   const { address } = await serve(new ScriptedService());

@@ -1,6 +1,7 @@
+import { EventEmitter } from "node:events";
 import type { Http2Session } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { PacedConnection } from "../../src/grpc/paced-connection.ts";
 import { openStream } from "./open-stream.ts";
 
@@ -8,8 +9,9 @@ import { openStream } from "./open-stream.ts";
 function watchedSession() {
   const calls: string[] = [];
   const handle = { readStop: () => calls.push("stop"), readStart: () => calls.push("start") };
-  const session = { destroyed: false, socket: { _handle: handle } } as unknown as Http2Session;
-  return { session, calls };
+  const session = Object.assign(new EventEmitter(), { destroyed: false, socket: { _handle: handle } });
+  onTestFinished(() => void session.emit("close"));
+  return { session: session as unknown as Http2Session, calls };
 }
 
 function work(ms: number): void {
@@ -28,6 +30,38 @@ it("is not read on in a turn that it has used up, but in a later one", async () 
   await nextTurn();
   await nextTurn();
   expect(calls).toEqual(["stop", "start"]);
+});
+
+it("starts calls at once while there is time, and in later turns those that come when there is none", async () => {
+  const { session, calls } = watchedSession();
+  const connection = PacedConnection.of(session);
+  const started: string[] = [];
+  const begin = (name: string, stream = { destroyed: false }) => {
+    connection?.begin(stream, () => started.push(name));
+    return stream;
+  };
+  begin("first");
+  work(20);
+  begin("second");
+  const reset = begin("reset");
+  begin("third");
+  expect(started).toEqual(["first"]);
+  reset.destroyed = true;
+  await expect.poll(() => started).toEqual(["first", "second", "third"]);
+  await expect.poll(() => calls.at(-1)).toBe("start");
+});
+
+it("keeps all others unread in the rest of a turn that has no time for its calls", async () => {
+  const [busy, other] = [watchedSession(), watchedSession()];
+  const connection = PacedConnection.of(busy.session);
+  PacedConnection.of(other.session);
+  connection?.took();
+  work(20);
+  connection?.begin({ destroyed: false }, () => {});
+  connection?.begin({ destroyed: false }, () => {});
+  expect(other.calls).toEqual(["stop"]);
+  await nextTurn();
+  expect(other.calls).toEqual(["stop", "start"]);
 });
 
 it("is one for all streams of a session, and none for a session that is over", () => {

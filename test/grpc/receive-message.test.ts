@@ -21,10 +21,14 @@ function shadowPlace(stream: ServerHttp2Stream): () => void {
   return () => delete handle.useUserBuffer;
 }
 
+function readerOf(maxBytes: number): MessageReader {
+  return new MessageReader({ maxBytes, memory: new MemoryBudget(1e9).open(), pool: new MessagePool() });
+}
+
 describe.each([true, false])("a stream that can be told where to put bytes (%s)", (hasPlace) => {
   async function open(maxBytes = 1_000_000) {
     const { stream, request } = await openStream();
-    const reader = new MessageReader({ maxBytes, memory: new MemoryBudget(1e9).open(), pool: new MessagePool() });
+    const reader = readerOf(maxBytes);
     const source = new CancelSource();
     const restore = hasPlace ? () => {} : shadowPlace(stream);
     const received = receiveMessage(stream, reader, source);
@@ -52,5 +56,24 @@ describe.each([true, false])("a stream that can be told where to put bytes (%s)"
     source.abort("over");
     request.end(MESSAGE.subarray(100));
     await expect(received).rejects.toBe("over");
+  });
+});
+
+describe("a stream of a call that waited for its turn", () => {
+  it("brings the message that came meanwhile", async () => {
+    const { stream, request } = await openStream();
+    request.write(Buffer.concat([PREFIX, MESSAGE.subarray(0, 10_000)]));
+    await expect.poll(() => stream.readableLength).toBe(10_005);
+    const received = receiveMessage(stream, readerOf(1_000_000), new CancelSource());
+    request.end(MESSAGE.subarray(10_000));
+    expect(MESSAGE.compare(await received)).toBe(0);
+  });
+
+  it("brings none where it has ended without one", async () => {
+    const { stream, request } = await openStream();
+    request.end();
+    await expect.poll(() => stream.readableEnded).toBe(true);
+    const received = receiveMessage(stream, readerOf(1000), new CancelSource());
+    await expect(received).rejects.toMatchObject({ code: "unimplemented" });
   });
 });

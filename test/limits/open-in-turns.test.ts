@@ -32,6 +32,39 @@ test("a connection that comes in a full turn is opened in a later one", async ()
   await expect.poll(() => opened).toEqual([socket]);
 });
 
+test("no socket is made of connections that come in a full turn, until a later one", async () => {
+  const { server, opened } = serverThatNotes();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const perTurn: number[] = [];
+  server.on("connection", () => {
+    perTurn[perTurn.length - 1]!++;
+    useUpTheTurn();
+  });
+  const clients = Array.from({ length: 20 }, () => connect(port, "127.0.0.1"));
+  for (const client of clients) onTestFinished(() => void client.destroy());
+  while (opened.length < clients.length) {
+    perTurn.push(0);
+    await nextTurn();
+  }
+  expect(Math.max(...perTurn)).toBeLessThan(4);
+});
+
+test("a connection that waits when its server closes is closed", async () => {
+  const { server, opened } = serverThatNotes();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  server.on("connection", () => {
+    useUpTheTurn();
+    server.close();
+  });
+  const clients = Array.from({ length: 3 }, () => connect(port, "127.0.0.1").on("error", () => {}));
+  onTestFinished(() => void opened.map((socket) => socket.destroy()));
+  await expect.poll(() => clients.filter(({ destroyed }) => destroyed).length).toBe(2);
+  expect(opened.length).toBe(1);
+});
+
 test("one that breaks while it waits is not opened, and harms nothing", async () => {
   const { server, opened } = serverThatNotes();
   const [broken, sound] = [new Socket(), new Socket()];

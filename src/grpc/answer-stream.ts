@@ -1,0 +1,73 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { MemberList } from "../async/member-list.ts";
+import { ServingError } from "../errors.ts";
+import type { RequestRecord } from "../observability/request-record.ts";
+import type { RouteName } from "../observability/route-name.ts";
+import { httpRefusal } from "./call-headers.ts";
+import { openRecord, tellOver } from "./call-record.ts";
+import type { CallContext, GrpcCall } from "./grpc-call.ts";
+import type { GrpcRoutes } from "./grpc-route.ts";
+import { PacedConnection } from "./paced-connection.ts";
+import { watchResets } from "./reset-watch.ts";
+import { StreamCall } from "./stream-call.ts";
+import { UnaryCall } from "./unary-call.ts";
+
+/** Parts of a server that answer its streams. */
+export interface Answering {
+  readonly routes: GrpcRoutes;
+  /** Their names for metrics, by path. */
+  readonly names: ReadonlyMap<string, RouteName>;
+  readonly context: CallContext;
+  readonly openCalls: MemberList<GrpcCall>;
+}
+
+interface Arrived {
+  readonly headers: IncomingHttpHeaders;
+  readonly record: RequestRecord;
+  /** True for a call that takes care of itself. */
+  isRun: boolean;
+}
+
+/** Answers a new stream, now or in a later turn of the event loop where this one has no time left. */
+export function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answering: Answering): void {
+  // A broken stream also closes, which ends its call.
+  stream.on("error", ignore);
+  watchResets(stream);
+  const { observer } = answering.context;
+  const record = openRecord(headers, observer);
+  record.route = answering.names.get(headers[":path"] ?? "");
+  const arrived: Arrived = { headers, record, isRun: false };
+  PacedConnection.of(stream.session)?.begin(stream, () => begin(stream, arrived, answering));
+  if (arrived.isRun) return;
+  stream.on("close", () => {
+    if (!arrived.isRun) tellOver(stream, headers, { record, observer });
+  });
+}
+
+function begin(stream: ServerHttp2Stream, arrived: Arrived, answering: Answering): void {
+  const { headers, record } = arrived;
+  const status = httpRefusal(headers);
+  if (status !== undefined) {
+    stream.respond({ ":status": status }, { endStream: true });
+    stream.resume();
+    return;
+  }
+  arrived.isRun = true;
+  const call = openCall(stream, headers[":path"] ?? "", answering);
+  const { openCalls } = answering;
+  openCalls.add(call);
+  void call.run(headers, record).then(() => openCalls.delete(call));
+}
+
+function openCall(stream: ServerHttp2Stream, path: string, { routes, context }: Answering): GrpcCall {
+  const route = routes[path];
+  if (route === undefined)
+    return new StreamCall(stream, context, { kind: "inference", stream: () => refuseMethod(path) });
+  return "stream" in route ? new StreamCall(stream, context, route) : new UnaryCall(stream, context, route);
+}
+
+async function refuseMethod(path: string): Promise<never> {
+  throw new ServingError("unimplemented", `The server does not implement the method ${path}`);
+}
+
+function ignore(): void {}
