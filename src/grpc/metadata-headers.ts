@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import { MESSAGE_HEADERS } from "../net/message-headers.ts";
+import { isMessageHeader } from "../net/message-headers.ts";
 
 /** Headers of requests that HTTP/2 and gRPC clients set themselves. */
 const CLIENT_HEADERS: ReadonlySet<string> = new Set([
@@ -16,8 +16,7 @@ const LEGAL_VALUE = /^[\x20-\x7e]*$/;
 
 /** Checks that metadata of this lower-case name may be sent: gRPC sets, or forbids, the others itself. */
 export function isSendable(name: string): boolean {
-  if (MESSAGE_HEADERS.has(name) || CLIENT_HEADERS.has(name)) return false;
-  return !name.startsWith("grpc-") && !name.startsWith(":");
+  return !isMessageHeader(name) && !CLIENT_HEADERS.has(name) && !name.startsWith("grpc-");
 }
 
 /**

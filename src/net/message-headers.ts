@@ -1,5 +1,4 @@
-/** Headers that belong to one connection or to one message: hooks may not set them, and nothing passes them on. */
-export const MESSAGE_HEADERS: ReadonlySet<string> = new Set([
+const MESSAGE_HEADERS: ReadonlySet<string> = new Set([
   "connection",
   "content-encoding",
   "content-length",
@@ -12,3 +11,8 @@ export const MESSAGE_HEADERS: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
+
+/** Checks if a header, by its name in any case, belongs to one connection or one message: hooks may not set it, and nothing passes it on. */
+export function isMessageHeader(name: string): boolean {
+  return name.startsWith(":") || MESSAGE_HEADERS.has(name.toLowerCase());
+}

@@ -1,6 +1,6 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
 import { TurnUse, turns } from "../limits/turns.ts";
-import { MESSAGE_HEADERS } from "../net/message-headers.ts";
+import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpAnswer } from "./http-route.ts";
 
@@ -55,7 +55,7 @@ export function answerBytes({ body, rest }: HttpAnswer): number {
 }
 
 function isSendable(name: string, value: string): boolean {
-  if (MESSAGE_HEADERS.has(name.toLowerCase()) || name.startsWith(":")) return false;
+  if (isMessageHeader(name)) return false;
   try {
     validateHeaderName(name);
     validateHeaderValue(name, value);
