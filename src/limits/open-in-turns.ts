@@ -8,7 +8,7 @@ interface AcceptedHandle {
   close(): void;
 }
 
-/** What Node calls for each connection that it accepts; it accepts all that wait in one go. */
+/** A listening socket's handle in Node, which accepts all connections that wait in one go and calls its function for each. */
 interface ListeningHandle {
   onconnection?: (this: ListeningHandle, error: number, accepted: AcceptedHandle | undefined) => void;
 }
