@@ -40,6 +40,7 @@ function toCommandLine(given: ReadonlyMap<string, string>, table: ForeignFlags, 
   const known: ForeignFlags = { ...table, ...IE_SERVING_VARIABLES };
   const { settings, options, fields, warnings } = translateFlags(withVariables(given, known, env), known);
   const extra = Object.entries(options).map(([key, text]) => `${key}=${text}`);
+  if (!isLogLevel(env.LOG_LEVEL ?? "")) settings.set("logLevel", settingOf("logLevel", "info", "LOG_LEVEL"));
   if (extra.length > 0) settings.set("option", { value: extra, origin: "the environment" });
   return {
     settings,
@@ -49,6 +50,11 @@ function toCommandLine(given: ReadonlyMap<string, string>, table: ForeignFlags, 
     warnings,
     notice: OPENVINO_NOTICE,
   };
+}
+
+/** Another word than these, or none, means INFO there. */
+function isLogLevel(text: string): boolean {
+  return /^(?:error|info|debug|)$/i.test(text);
 }
 
 /** Flags before variables; a variable that is empty counts as absent. */

@@ -68,7 +68,8 @@ async function toCommandLine(
 ): Promise<ForeignCommandLine> {
   checkTensorflowFlags(values);
   const { settings, options, fields, warnings } = translateFlags(values, TENSORFLOW_FLAGS);
-  Object.assign(options, await readTensorflowOptions(values));
+  const ofFiles = await readTensorflowOptions(values);
+  Object.assign(options, ofFiles.options);
   if (Object.keys(options).length > 0) {
     const value = Object.entries(options).map(([key, text]) => `${key}=${text}`);
     settings.set("option", { value, origin: "the command line" });
@@ -79,7 +80,7 @@ async function toCommandLine(
     defaults: DEFAULTS,
     models: settings.has("config") ? [] : [toModel(fields)],
     keepsFiles: Number(values.get("model_config_file_poll_wait_seconds") ?? 0) <= 0,
-    warnings: [...warnings, ...monitoring, ...unknown.flatMap(missingEquals)],
+    warnings: [...warnings, ...ofFiles.warnings, ...monitoring, ...unknown.flatMap(missingEquals)],
     notice:
       "as tensorflow_model_server: programs on this machine may send HandleReloadConfigRequest (KSERVING_ALLOW_CONTROL says otherwise), and a request without a model_spec is refused",
   };

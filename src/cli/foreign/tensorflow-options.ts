@@ -23,14 +23,22 @@ export function checkTensorflowFlags(values: Values): void {
     );
 }
 
+/** Options that files say, and what these files say that changes nothing here. */
+interface FileOptions {
+  readonly options: RawOptions;
+  readonly warnings: readonly string[];
+}
+
 /** The `-o` options of flags that name a file, or stand for several options. */
-export async function readTensorflowOptions(values: Values): Promise<RawOptions> {
+export async function readTensorflowOptions(values: Values): Promise<FileOptions> {
   const sessionConfig = values.get("tensorflow_session_config_file") ?? "";
-  return {
+  const batching = await readBatching(values);
+  const options = {
     ...parallelism(values),
-    ...(values.get("enable_batching") === "true" && (await batching(values.get("batching_parameters_file") ?? ""))),
+    ...batching.options,
     ...(sessionConfig !== "" && { session_config: await readText(sessionConfig) }),
   };
+  return { options, warnings: batching.warnings };
 }
 
 /** It counts where neither of the other two does. */
@@ -40,12 +48,14 @@ function parallelism(values: Values): RawOptions {
   return { intra_op_threads: String(threads), inter_op_threads: String(threads) };
 }
 
-async function batching(path: string): Promise<RawOptions> {
-  if (path === "") return { max_batch_size: "1000", batch_timeout_us: "0" };
-  const file = await readConfigFile(path, []);
-  if (file.batching !== undefined) return file.batching;
+async function readBatching(values: Values): Promise<FileOptions> {
+  if (values.get("enable_batching") !== "true") return { options: {}, warnings: [] };
+  const path = values.get("batching_parameters_file") ?? "";
+  if (path === "") return { options: { max_batch_size: "1000", batch_timeout_us: "0" }, warnings: [] };
+  const { batching: options, format, warnings } = await readConfigFile(path, []);
+  if (options !== undefined) return { options, warnings };
   throw invalidArgument(
-    `${path} is ${file.format}; expected a batching_parameters_file, such as max_batch_size { value: 32 }.`,
+    `${path} is ${format}; expected a batching_parameters_file, such as max_batch_size { value: 32 }.`,
   );
 }
 

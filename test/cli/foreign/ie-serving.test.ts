@@ -34,6 +34,8 @@ it("reads the environment, which counts less than flags", async () => {
   expect(settings).toMatchObject({ pollInterval: 0, logLevel: "debug" });
   expect(sources).toMatchObject({ options: { extension: "/lib.so" }, models: [{ options: { device: "GPU" } }] });
   expect(warnings).toEqual(["PLUGIN_DIR changes nothing here: OpenVINO is looked for as docs/runtimes.md says."]);
+  const loud = await understood(MODEL, { LOG_LEVEL: "LOUD" });
+  expect(loud.settings.logLevel).toBe("info");
   const fromEnvironment = await understood(MODEL, { DEVICE: "MYRIAD" });
   expect(fromEnvironment.sources.models).toMatchObject([{ options: { device: "MYRIAD" } }]);
 });

@@ -88,9 +88,14 @@ describe("the flags of tensorflow_model_server", () => {
   });
 
   it("read a batching file for whatever model there is", async () => {
-    const file = join(tempFolder({ "batching.txt": "max_batch_size { value: 8 }" }), "batching.txt");
-    const { sources } = await understood([...MODEL, "--enable_batching=true", `--batching_parameters_file=${file}`]);
+    const file = join(
+      tempFolder({ "batching.txt": "max_batch_size { value: 8 }\nnum_batch_threads { value: 4 }" }),
+      "batching.txt",
+    );
+    const argv = [...MODEL, "--enable_batching=true", `--batching_parameters_file=${file}`];
+    const { sources, warnings } = await understood(argv);
     expect(sources.options).toMatchObject({ max_batch_size: "8" });
+    expect(warnings).toEqual([expect.stringContaining('batching.txt:2:1: "num_batch_threads" changes nothing here')]);
   });
 
   it("read the file of the models in place of name and path, once or again and again", async () => {
