@@ -3,7 +3,7 @@ import { copyPayload } from "../pipeline/copy-payload.ts";
 import { type Payload, payloadBytes } from "../pipeline/payload.ts";
 import type { LogMetadata } from "../protocols/tensorflow-serving/log-metadata.ts";
 import type { InferRequest, InferResponse, Lease, ServableDescription } from "../serving/inference-service.ts";
-import type { RecordedKind, Recording } from "../serving/request-log.ts";
+import type { RecordedKind, RecordedMessage, Recording } from "../serving/request-log.ts";
 import type { RecordedCall } from "../serving/request-recorder.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import type { LogWriter } from "./log-writer.ts";
@@ -48,20 +48,21 @@ export class RecordedLease implements Lease {
     return answer;
   }
 
-  recordAs(kind: RecordedKind, request: Uint8Array): Recording | undefined {
+  recordAs(kind: RecordedKind, message: RecordedMessage): Recording | undefined {
     this.#hasOwnForm = true;
     const timeMs = now();
-    const share = this.#reserve(RECORD_BYTES + request.length);
+    const share = this.#reserve(RECORD_BYTES + message.bytes);
     if (share === undefined) return undefined;
     this.#unanswered = share;
+    const request = message.encode();
     return {
       finish: (response) => {
         this.#unanswered = undefined;
         const finish = () => ({
           metadata: this.#metadata({ ...this.description, signature: "" }, timeMs),
-          content: { kind, request, response: new Uint8Array(response) },
+          content: { kind, request, response: response.encode() },
         });
-        this.#add(finish, share, response.length);
+        this.#add(finish, share, response.bytes);
       },
     };
   }

@@ -5,7 +5,7 @@ import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type { LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
-import type { RecordedKind, Recording } from "./request-log.ts";
+import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
 import type { ServableStatistics } from "./servable.ts";
 import type { RoutedRequest } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
@@ -71,8 +71,8 @@ export interface Lease {
   readonly description: ServableDescription;
   /** Runs the request; throws only {@link ServingError}. */
   infer(request: InferRequest): Promise<InferResponse>;
-  /** Begins the record of a request in its protocol's own form, to be called before it runs; absent = it is not recorded. The serialised request is given away. */
-  readonly recordAs?: (kind: RecordedKind, request: Uint8Array) => Recording | undefined;
+  /** Begins the record of a request in its protocol's own form, to be called before it runs; absent = it is not recorded. */
+  readonly recordAs?: (kind: RecordedKind, request: RecordedMessage) => Recording | undefined;
   /** Lets the version be unloaded; to be called in any case, once the request is over. */
   release(): void;
 }

@@ -96,11 +96,12 @@ export class LocalService implements InferenceService, ServiceLimits {
 
   acquire(ref: ModelRef, request?: RoutedRequest): Lease {
     const { catalog } = this.#manager;
-    const names = request === undefined ? undefined : catalog.stickyInputs(ref);
-    if (request !== undefined && names !== undefined) return this.#acquireByInputs(ref, request, names);
+    if (request === undefined) return new LocalLease(catalog.resolve(ref), this);
+    if (request.ignoresTraffic) return this.#recorded(new LocalLease(catalog.resolve(ref), this), ref);
+    const names = catalog.stickyInputs(ref);
+    if (names !== undefined) return this.#acquireByInputs(ref, request, names);
     const version = catalog.resolve(ref, request);
     const own = new LocalLease(version, this);
-    if (request === undefined) return own;
     const shadowed = catalog.shadowOf(ref);
     const isCopied = shadowed !== undefined && shadowed.target !== version;
     return this.#recorded(isCopied ? this.#shadows.shadowed(own, shadowed) : own, ref);

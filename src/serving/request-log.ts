@@ -13,8 +13,15 @@ export interface RequestLogOptions {
 /** Requests that a protocol records in a form of its own, by the fields of tensorflow.serving.PredictionLog; all others are recorded as Predict. */
 export type RecordedKind = "classify_log" | "regress_log" | "multi_inference_log" | "session_run_log";
 
+/** A message that is serialised where there is room for it; its memory is given away. */
+export interface RecordedMessage {
+  /** Its size, about. */
+  readonly bytes: number;
+  encode(): Uint8Array;
+}
+
 /** A request that is recorded in its protocol's own form. */
 export interface Recording {
-  /** Adds the serialised response, which ends the record; a request without one is not recorded. */
-  finish(response: Uint8Array): void;
+  /** Adds the response, which ends the record; a request without one is not recorded. */
+  finish(response: RecordedMessage): void;
 }

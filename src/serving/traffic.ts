@@ -37,6 +37,8 @@ export interface RoutedRequest {
   readonly metadata: Readonly<Record<string, string>>;
   /** Equal for equal inputs, where these decide and are known. */
   readonly inputKey?: string | undefined;
+  /** True where split and shadow pass it by: it goes to the highest version that is available. */
+  readonly ignoresTraffic?: boolean;
 }
 
 /**

@@ -15,6 +15,10 @@ import {
 } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { parsePredictBody, readInputs } from "../../src/protocols/tensorflow-serving/http-request.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
+import {
+  encodePredictionLog,
+  readPredictionLogMessage,
+} from "../../src/protocols/tensorflow-serving/prediction-log-message.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { kserveJudge } from "../protocols/kserve/kserve-judge.ts";
 import { bodyDecoders } from "./body-decoders.ts";
@@ -135,6 +139,16 @@ function tensorflowDecoders(): Decoder[] {
       name: "PredictResponse",
       samples: [encodeMessage(predictResponseParts({ spec: NO_MODEL_SPEC, outputs: inputs }, "typed"))],
       decode: (bytes) => decodePredictResponse(bytes, MAX_BYTES),
+    },
+    {
+      name: "PredictionLog",
+      samples: [
+        encodePredictionLog(
+          { kind: "predict_log", request: encodePredictRequest(request, "typed"), response: Buffer.from("a") },
+          { spec: NO_MODEL_SPEC, rate: 0.5, timeMs: 1.5e12 },
+        ),
+      ],
+      decode: readPredictionLogMessage,
     },
     { name: "a health check", samples: [Buffer.from("\n\x01m")], decode: decodeHealthRequest },
   ];

@@ -10,7 +10,10 @@ import {
   decodeSessionRunQuickly,
   frameSessionRun,
   frameSessionRunJob,
+  recordedSessionResponse,
+  recordedSessionRun,
   type SessionRunRequest,
+  type SessionRunResponse,
 } from "./session-run-codec.ts";
 
 const SESSION_SERVICE = "tensorflow.serving.SessionService";
@@ -31,10 +34,11 @@ function sessionRunMethod(service: InferenceService, options: GrpcProtocolOption
     const { spec } = request;
     if (options.requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
-    const answer = await run(await service.acquire(spec), request, call);
-    const { model, version } = answer;
-    const resolved = { model, version, signature: "", versionEncoding: spec.versionEncoding };
-    const response = { spec: resolved, tensors: answeredTensors(answer) };
+    const response = await run(
+      await service.acquire(spec, { metadata: call.metadata, ignoresTraffic: true }),
+      request,
+      call,
+    );
     if (isLargeResponse({ outputs: response.tensors }, encoding)) {
       return { message: await encodeInThread(frameSessionRunJob, [response, encoding, true], call) };
     }
@@ -42,7 +46,7 @@ function sessionRunMethod(service: InferenceService, options: GrpcProtocolOption
   };
 }
 
-async function run(lease: Lease, request: SessionRunRequest, call: CallInfo) {
+async function run(lease: Lease, request: SessionRunRequest, call: CallInfo): Promise<SessionRunResponse> {
   try {
     const { feeds, fetches, targets, timeoutMs } = request;
     const { model, graphRefusal = "another server runs it" } = lease.description;
@@ -55,13 +59,19 @@ async function run(lease: Lease, request: SessionRunRequest, call: CallInfo) {
     if (fetches.length + targets.length === 0) {
       throw invalidArgument("Must specify at least one target to fetch or execute.");
     }
-    return await lease.infer({
+    const recording = lease.recordAs?.("session_run_log", recordedSessionRun(request));
+    const answer = await lease.infer({
       signature: { name: "", spec: undefined },
       inputs: { kind: "tensors", tensors: feeds },
       outputs: fetches,
       targets,
       call: withTimeout(call, timeoutMs),
     });
+    const { versionEncoding } = request.spec;
+    const resolved = { model: answer.model, version: answer.version, signature: "", versionEncoding };
+    const response = { spec: resolved, tensors: answeredTensors(answer) };
+    recording?.finish(recordedSessionResponse(response));
+    return response;
   } finally {
     lease.release();
   }

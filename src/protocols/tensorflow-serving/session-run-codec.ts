@@ -2,12 +2,13 @@ import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { isQuickToRead } from "../../codecs/protobuf/quick-look.ts";
 import { bytesTag, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { messageField } from "../../codecs/protobuf/wire-writer.ts";
+import { encodeMessage, integerField, messageField, textElement } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../errors.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { decodeQuickly } from "../../limits/quick-budget.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import type { RecordedMessage } from "../../serving/request-log.ts";
+import { byteSize, type Tensors } from "../../tensor/tensor.ts";
 import { REQUEST_PLACES } from "./grpc-codec.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 import { TensorMap, tensorFields } from "./tensor-map.ts";
@@ -108,6 +109,29 @@ function readTimeout(reader: WireReader, earlier: number): number {
   return timeoutMs;
 }
 
+/** A SessionRunRequest to be recorded. */
+export function recordedSessionRun({ spec, feeds, fetches, targets, timeoutMs }: SessionRunRequest): RecordedMessage {
+  const encode = () =>
+    encodeMessage([
+      messageField(REQUEST.modelSpec, modelSpecParts({ ...spec, versionEncoding: "int64" })),
+      ...tensorFields(REQUEST.feed, feeds, "content"),
+      ...fetches.map((name) => textElement(REQUEST.fetch, name)),
+      ...targets.map((name) => textElement(REQUEST.target, name)),
+      messageField(REQUEST.options, [integerField(TIMEOUT_MS, timeoutMs)]),
+    ]);
+  return { bytes: bytesOf(feeds), encode };
+}
+
+/** A SessionRunResponse to be recorded. */
+export function recordedSessionResponse({ spec, tensors }: SessionRunResponse): RecordedMessage {
+  const encode = () =>
+    encodeMessage([
+      ...tensorFields(RESPONSE.tensor, tensors, "content"),
+      messageField(RESPONSE.modelSpec, modelSpecParts({ ...spec, versionEncoding: "int64" })),
+    ]);
+  return { bytes: bytesOf(tensors), encode };
+}
+
 /** A SessionRunResponse as it is sent; with `lends`, large values stay where they are. */
 export function frameSessionRun(
   { spec, tensors }: SessionRunResponse,
@@ -121,3 +145,7 @@ export function frameSessionRun(
 
 /** {@link frameSessionRun} for a codec thread. */
 export const frameSessionRunJob = defineJob(import.meta.url, "frameSessionRunJob", frameSessionRun);
+
+function bytesOf(tensors: Tensors): number {
+  return Object.values(tensors).reduce((bytes, tensor) => bytes + byteSize(tensor), 0);
+}

@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
+import { createMessageClient } from "../../../src/remote/message-client.ts";
+import { runReplay } from "../../../src/replay/run-replay.ts";
+import { parseTolerances } from "../../../src/replay/tolerances.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { missingRuntime } from "../../drivers/missing-runtime.ts";
 import { tensorflowRuntime } from "../../drivers/tensorflow/native/tensorflow-runtime.ts";
@@ -7,6 +10,8 @@ import { tensorflowModel } from "../../drivers/tensorflow/tensorflow-cases.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import type { Plain } from "../../grpc/judge.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { logFiles, readLogs } from "../../request-log/recorded-files.ts";
 import { connectService } from "./connect-service.ts";
 
 const missing = await missingRuntime("SessionRun", tensorflowRuntime);
@@ -47,6 +52,23 @@ describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow",
         { name: "a/read:0", tensor: { float_val: [0.5] } },
       ],
     });
+  });
+
+  it("is recorded in its own form, and answers the same when it is sent again", async () => {
+    const folder = tempFolder();
+    const options = { engine: "native", tensorflow_lib: await tensorflowRuntime() };
+    const half = { driver: "tensorflow", path: tensorflowModel("half_plus_two"), options };
+    const requestLog = { prefix: `${folder}/` };
+    const server = await startServer({ models: { half }, requestLog });
+    const request = { ...spec("half"), feed: [fed("x:0", floats([2, 4]))], fetch: ["y:0", "Mul"], target: ["y"] };
+    await connectService(server, "SessionService")("SessionRun", request);
+    const kinds = async () => (await readLogs(...logFiles(folder))).map(({ kind }) => kind);
+    await expect.poll(kinds).toEqual(["session_run_log"]);
+    const files = logFiles(folder);
+    const client = createMessageClient(server.grpcAddress);
+    onTestFinished(() => client.close());
+    const rest = { rate: "max", concurrency: 1, tolerances: parseTolerances([]), timeoutMs: 10_000 } as const;
+    expect(await runReplay(client, { files, ...rest })).toMatchObject({ equal: 1, different: 0, failed: 0 });
   });
 
   it("carries messages that codec threads read and write", async () => {

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { encodeExampleRequest } from "../../../src/protocols/tensorflow-serving/examples/example-request.ts";
+import { recordedRequest } from "../../../src/protocols/tensorflow-serving/examples/example-request.ts";
 import { writeFeatures } from "../../../src/protocols/tensorflow-serving/examples/features.ts";
 import { NO_MODEL_SPEC } from "../../../src/protocols/tensorflow-serving/model-spec.ts";
 import { encodePredictionLog, type LogKind } from "../../../src/protocols/tensorflow-serving/prediction-log-message.ts";
@@ -174,9 +174,9 @@ describe("request logs", () => {
   const task = { spec, method: "" };
   const multi = { spec, method: "tensorflow/serving/regress" };
   const LOG = Buffer.concat([
-    log("regress_log", encodeExampleRequest({ tasks: [task], examples })),
-    log("classify_log", encodeExampleRequest({ tasks: [task], examples })),
-    log("multi_inference_log", encodeExampleRequest({ tasks: [multi, multi], examples })),
+    log("regress_log", recordedRequest({ tasks: [task], examples }).encode()),
+    log("classify_log", recordedRequest({ tasks: [task], examples }).encode()),
+    log("multi_inference_log", recordedRequest({ tasks: [multi, multi], examples }).encode()),
     log("session_run_log", new Uint8Array()),
   ]);
   /** Keeps what it is given, which it shares with its copies. */

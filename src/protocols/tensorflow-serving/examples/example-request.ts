@@ -1,10 +1,17 @@
 import { defineJob } from "../../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import { bytesTag, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
-import { bytesField, encodeMessage, messageField, textField } from "../../../codecs/protobuf/wire-writer.ts";
+import {
+  bytesField,
+  encodeMessage,
+  messageField,
+  textField,
+  type WirePart,
+} from "../../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../../errors.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
-import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
+import type { RecordedMessage } from "../../../serving/request-log.ts";
+import { byteSize, createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../model-spec.ts";
 
 /** One thing that a request asks for of its examples. */
@@ -79,15 +86,18 @@ export function copyExamples({ shape, data }: Tensor<"bytes">): Tensor<"bytes"> 
   );
 }
 
-/** Writes a ClassificationRequest or a RegressionRequest of one task, a MultiInferenceRequest of tasks that have methods. */
-export function encodeExampleRequest({ tasks, examples }: ExampleRequest): Buffer {
-  const list = examples.data.map((example) => bytesField(LIST.examples, example));
-  const input = messageField(REQUEST.input, [messageField(INPUT.list, list)]);
-  const specs = tasks.map(({ spec, method }) => {
-    const model = messageField(REQUEST.modelSpec, modelSpecParts({ ...spec, versionEncoding: "int64" }));
-    return method === "" ? model : messageField(MULTI_REQUEST.tasks, [model, textField(REQUEST.methodName, method)]);
-  });
-  return encodeMessage([...specs, input]);
+/** A ClassificationRequest or a RegressionRequest of one task, a MultiInferenceRequest of tasks that have methods; to be recorded. */
+export function recordedRequest({ tasks, examples }: ExampleRequest): RecordedMessage {
+  const encode = () => {
+    const list = examples.data.map((example) => bytesField(LIST.examples, example));
+    return encodeMessage([...tasks.map(taskField), messageField(REQUEST.input, [messageField(INPUT.list, list)])]);
+  };
+  return { bytes: byteSize(examples), encode };
+}
+
+function taskField({ spec, method }: ExampleTask): WirePart {
+  const model = messageField(REQUEST.modelSpec, modelSpecParts({ ...spec, versionEncoding: "int64" }));
+  return method === "" ? model : messageField(MULTI_REQUEST.tasks, [model, textField(REQUEST.methodName, method)]);
 }
 
 function readTask(reader: WireReader): ExampleTask {

@@ -5,15 +5,16 @@ import type { CallInfo, GrpcProtocolOptions, UnaryAnswer, UnaryMethod } from "..
 import type { InferenceService, Lease } from "../../../serving/inference-service.ts";
 import { defaultSignatureName } from "../../../signature/signature.ts";
 import { assertNamesModel, type ModelSpec } from "../model-spec.ts";
+import { recordedBytes } from "../recorded-bytes.ts";
 import { EXAMPLE_LOGS, methodOf } from "./example-methods.ts";
 import {
   copyExamples,
   type ExampleRequest,
   type ExampleTask,
-  encodeExampleRequest,
   isLargeRequest,
   readMultiJob,
   readSingleJob,
+  recordedRequest,
 } from "./example-request.ts";
 import {
   encodeResult,
@@ -39,13 +40,13 @@ export function exampleMethod(
     call.record.model = spec.model;
     const lease = await service.acquire(spec, call);
     try {
-      const recording = lease.recordAs?.(EXAMPLE_LOGS[method], encodeExampleRequest({ tasks, examples }));
+      const recording = lease.recordAs?.(EXAMPLE_LOGS[method], recordedRequest({ tasks, examples }));
       const run = { method, signature: spec.signature, examples, call, maxBytes };
       const { result, metadata } = await runTask(lease, spec, run);
       const encoded = isLargeResult(result.result)
         ? await encodeInThread(encodeResultJob, [result], call)
         : encodeResult(result);
-      recording?.finish(encoded);
+      recording?.finish(recordedBytes(encoded));
       return { message: frameBytes(encoded), metadata };
     } finally {
       lease.release();
@@ -65,9 +66,9 @@ export function multiInferenceMethod(
     // The version of the first counts, as in the original.
     const lease = await service.acquire((tasks[0] as ExampleTask).spec, call);
     try {
-      const recording = lease.recordAs?.("multi_inference_log", encodeExampleRequest({ tasks, examples }));
+      const recording = lease.recordAs?.("multi_inference_log", recordedRequest({ tasks, examples }));
       const { encoded, metadata } = await runTasks(lease, tasks, { examples, call, maxBytes });
-      recording?.finish(encoded);
+      recording?.finish(recordedBytes(encoded));
       return { message: frameBytes(encoded), metadata };
     } finally {
       lease.release();

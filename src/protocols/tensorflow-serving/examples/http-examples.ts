@@ -4,8 +4,9 @@ import type { HttpAnswer } from "../../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../../serving/inference-service.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { versionHeaders } from "../http-version.ts";
+import { recordedBytes } from "../recorded-bytes.ts";
 import { EXAMPLE_LOGS } from "./example-methods.ts";
-import { type ExampleRequest, encodeExampleRequest } from "./example-request.ts";
+import { type ExampleRequest, recordedRequest } from "./example-request.ts";
 import { readExamplesJson, readExamplesJsonJob } from "./examples-json.ts";
 import { encodeResult, isLargeResult } from "./result-messages.ts";
 import type { ExampleMethod } from "./results.ts";
@@ -29,9 +30,9 @@ export async function answerExamples(
       : readExamplesJson(body, maxBytes);
   const lease = await service.acquire(ref, call);
   try {
-    const recording = lease.recordAs?.(EXAMPLE_LOGS[method], encodeExampleRequest(toRequest(ref, signature, examples)));
+    const recording = lease.recordAs?.(EXAMPLE_LOGS[method], recordedRequest(toRequest(ref, signature, examples)));
     const { result, ...answer } = await runExamples(lease, { method, signature, examples, call, maxBytes });
-    recording?.finish(encodeResult({ spec: { ...answer, versionEncoding: "int64" }, result }));
+    recording?.finish(recordedBytes(encodeResult({ spec: { ...answer, versionEncoding: "int64" }, result })));
     const text = isLargeResult(result) ? await exchange.encode(writeResultJob, [result]) : writeResult(result);
     return { contentType: "application/json", body: text, headers: versionHeaders(answer) };
   } finally {
