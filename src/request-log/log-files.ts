@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
+import { access, type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 
@@ -36,6 +36,12 @@ export class LogFiles {
   /** The file that is written to, or the beginning of its path. */
   get path(): string {
     return this.#path ?? join(this.#folder, this.#start);
+  }
+
+  /** Makes the folder; rejects with the system's error where it cannot be made or written. */
+  async prepare(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true });
+    await access(this.#folder, constants.W_OK);
   }
 
   /** Adds whole records to a file; rejects with the system's error. */

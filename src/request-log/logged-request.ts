@@ -16,7 +16,7 @@ export interface LoggedRequest {
 }
 
 /** A request of tensors, or of JSON, that is recorded as one of Predict. */
-export interface LoggedPredict {
+interface LoggedPredict {
   readonly kind: "tensors";
   /** The model as the client named it. */
   readonly spec: ModelSpec;

@@ -3,9 +3,10 @@ import type { Logger } from "../observability/logger.ts";
 import type { Lease } from "../serving/inference-service.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import type { RecordedCall, RequestRecorder } from "../serving/request-recorder.ts";
-import type { FileLimits } from "./log-files.ts";
+import { type FileLimits, LogFiles } from "./log-files.ts";
 import { LogWriter } from "./log-writer.ts";
 import { RecordedLease } from "./recorded-lease.ts";
+import { writeProblem } from "./write-problem.ts";
 
 /** Milliseconds that the last records have to be written when the server ends. */
 const FLUSH_MS = 5000;
@@ -33,6 +34,16 @@ export class RequestLogs implements RequestRecorder {
     if (prefix === undefined || Math.random() >= rate) return lease;
     const writer = this.#writerOf(prefix, lease.description.model, options);
     return new RecordedLease(lease, { ref, memory, rate, writer });
+  }
+
+  /** Warns where the folder of all models cannot be written, before there are requests. */
+  async check(): Promise<void> {
+    const { prefix } = this.#defaults;
+    if (prefix === undefined) return;
+    const files = new LogFiles(prefix, "MODEL");
+    await files.prepare().catch((reason) => {
+      this.#log.warn(`requests will not be recorded: ${writeProblem(files.path, reason)}`);
+    });
   }
 
   /** Writes all that waits, and resolves once that is done or takes too long. */

@@ -101,6 +101,7 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
       recorder,
       log,
     });
+    await recorder.check();
     await served.start(toLoadOptions(choices, { remote, memory, own: service }), source instanceof PipelineSource);
     const opened = await openWires(service, { ...wires, memory: service.memory });
     return toServer({ wires: opened, service, served, closeModels, drainTimeoutMs });

@@ -41,7 +41,7 @@ export async function replay(argv: readonly string[]): Promise<void> {
 }
 
 /** The parser of `kserving replay`. */
-export function createReplayCommand(): Command {
+function createReplayCommand(): Command {
   const command = new Command("kserving replay")
     .description("Sends recorded requests to a server again, and compares the answers with those that were recorded.")
     .argument("<file...>", "files of --request-log, or of TensorFlow Serving")
