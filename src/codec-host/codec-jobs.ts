@@ -1,6 +1,7 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import { codecs } from "./codecs.ts";
+import { type EncodedForm, encodingBytes } from "./encoding-bytes.ts";
 import type { Job } from "./job.ts";
 
 /** The call that a message belongs to. */
@@ -29,11 +30,18 @@ export function decodeInThread<Args extends readonly unknown[], Result>(
   return codecs.run(job, args, { transfer: new Set([message.buffer]), signal, memory, scratchBytes });
 }
 
+/** A call whose answer is encoded in a form. */
+interface EncodeOptions extends JobCall {
+  /** Default: protobuf. */
+  readonly form?: EncodedForm;
+}
+
 /** Encodes an answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
 export function encodeInThread<Args extends readonly unknown[], Result>(
   job: Job<Args, Result>,
   args: Args,
-  { signal, memory }: JobCall,
+  { signal, memory, form = "protobuf" }: EncodeOptions,
 ): Promise<Result> {
-  return codecs.run(job, args, { transfer: memory?.isWireOnly === true ? "owned" : undefined, signal, memory });
+  const transfer = memory?.isWireOnly === true ? "owned" : undefined;
+  return codecs.run(job, args, { transfer, signal, memory, scratchBytes: encodingBytes(args, form) });
 }

@@ -70,6 +70,8 @@ export interface Model {
   runGraph?(feeds: Tensors, run: GraphRun): Promise<Tensors>;
   /** Number of predicts that may overlap without blocking the thread; the rest queue. Default 1. */
   readonly concurrency?: number;
+  /** True where a run copies its inputs to where its runtime or process takes them; such a copy counts as memory of requests. Default false. */
+  readonly copiesInputs?: boolean;
   /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
   readonly hookArgs?: Readonly<Record<string, unknown>>;
   /**

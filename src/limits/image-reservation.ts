@@ -1,6 +1,6 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { invalidArgument, ServingError } from "../errors.ts";
-import { imageMemory } from "./image-memory.ts";
+import { threadMemory } from "./thread-memory.ts";
 import { collectAll } from "./young-garbage.ts";
 
 /** Milliseconds that an image waits for room. */
@@ -19,12 +19,12 @@ export class ImageReservation {
   /** Counts the bytes without asking whether there is room; {@link reserveImages} asks. */
   constructor(bytes: number) {
     this.#bytes = bytes;
-    imageMemory.add(bytes);
+    threadMemory.add(bytes);
   }
 
   /** Keeps so many bytes from now on. */
   resize(bytes: number): void {
-    imageMemory.add(bytes - this.#bytes);
+    threadMemory.add(bytes - this.#bytes);
     this.#bytes = bytes;
     wakeNext();
   }
@@ -70,7 +70,7 @@ export async function reserveImages(bytes: number, signal?: CancelSignal): Promi
 }
 
 function assertPossible(bytes: number): void {
-  const { limitBytes } = imageMemory;
+  const { limitBytes } = threadMemory;
   const most = limitBytes * ALONE_TIMES + ALONE_BYTES;
   if (bytes <= most) return;
   throw invalidArgument(
@@ -80,8 +80,7 @@ function assertPossible(bytes: number): void {
 
 /** One that is alone is let in, whatever the requests hold: all of them may wait for room for their images. */
 function hasRoom(bytes: number): boolean {
-  const { heldBytes, requestBytes, limitBytes } = imageMemory;
-  return heldBytes === 0 || heldBytes + requestBytes + bytes <= limitBytes;
+  return threadMemory.heldBytes === 0 || threadMemory.hasRoom(bytes);
 }
 
 function wait(bytes: number, signal: CancelSignal | undefined): Promise<ImageReservation> {
@@ -104,7 +103,7 @@ function wait(bytes: number, signal: CancelSignal | undefined): Promise<ImageRes
 }
 
 function tooLong(): ServingError {
-  const { heldBytes, limitBytes } = imageMemory;
+  const { heldBytes, limitBytes } = threadMemory;
   return new ServingError(
     "unavailable",
     `There was no memory to decode an image for ${MAX_WAIT_MS / 1000} s: the images under way hold ${heldBytes} bytes (--max-queue-bytes ${limitBytes}); try again later.`,

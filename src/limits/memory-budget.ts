@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { imageMemory } from "./image-memory.ts";
+import { threadMemory } from "./thread-memory.ts";
 
 /** Requests of so few bytes are not refused on account of images: one large image would shut everybody else out. */
 const SMALL_BYTES = 64 * 1024;
@@ -9,19 +9,20 @@ const SMALL_SHARE = 1 / 8;
 
 /**
  * Bytes that all requests of a server hold together, whatever wire they come over: each one's body from its first byte on,
- * what that is inflated to, its inputs, its outputs, and its answer until that has been sent. Decoded images of all threads count
- * too. One request alone is always let in.
+ * what that is inflated to, its inputs, its outputs, and its answer until that has been sent. What threads hold counts too:
+ * decoded images, copies of inputs. One request alone is always let in.
  */
 export class MemoryBudget {
   /** Bytes that may be held. */
   readonly maxBytes: number;
   /** Largest request, in bytes, that may use the part kept free for small ones. */
   readonly #smallBytes: number;
+  readonly #removeLimit: () => void;
   #heldBytes = 0;
 
   constructor(maxBytes: number) {
     this.maxBytes = maxBytes;
-    imageMemory.limitBytes = maxBytes;
+    this.#removeLimit = threadMemory.addLimit(maxBytes);
     this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
   }
 
@@ -45,19 +46,25 @@ export class MemoryBudget {
     const isAlone = this.#heldBytes === ownBytes;
     if (isAlone) return;
     const totalBytes = ownBytes + bytes;
-    const heldBytes = this.#heldBytes + (totalBytes <= SMALL_BYTES ? 0 : imageMemory.heldBytes);
     const limitBytes = totalBytes <= this.#smallBytes ? this.maxBytes * (1 + SMALL_SHARE) : this.maxBytes;
-    if (heldBytes + bytes <= limitBytes) return;
+    const isSmall = totalBytes <= SMALL_BYTES;
+    if (this.#heldBytes + bytes <= limitBytes && (isSmall || threadMemory.hasRoom(bytes))) return;
+    const heldBytes = this.#heldBytes + (isSmall ? 0 : threadMemory.heldBytes);
     throw new ServingError(
       "unavailable",
       `The requests under way hold ${heldBytes} bytes (--max-queue-bytes ${this.maxBytes}); try again later.`,
     );
   }
 
+  /** Takes its limit from that of all threads; for a server that has ended. */
+  close(): void {
+    this.#removeLimit();
+  }
+
   /** Counts bytes in, or out if they are negative; for {@link MemoryShare}. */
   add(bytes: number): void {
     this.#heldBytes += bytes;
-    imageMemory.addRequestBytes(bytes);
+    threadMemory.addRequestBytes(bytes);
   }
 }
 

@@ -2,7 +2,6 @@ import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
 import type { Driver, Model, PredictCall } from "../drivers/driver.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition, publicText, reasonText, ServingError } from "../errors.ts";
-import { ImageReservation } from "../limits/image-reservation.ts";
 import { lostPackage } from "../lost-package.ts";
 import type { Logger } from "../observability/logger.ts";
 import { assertOutputs } from "../signature/assert-outputs.ts";
@@ -10,6 +9,7 @@ import { defaultSignatureName, type Signature } from "../signature/signature.ts"
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
 import { convertNumbers, markConversion } from "./convert-numbers.ts";
+import { bytesOfDrawn, copiedBytes, whileCounted } from "./counted-run.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { type DrawInputs, decodeImageInputs, hasImages } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
@@ -93,7 +93,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const { draw, choices } = facts;
   const { batching, images, convertInputs } = choices;
   const signatures = withImageLayouts(model.signatures, images);
-  const run = (inputs: Tensors, call: ModelCall) => predict(model, inputs, call, facts);
+  const run = countedRun(model, facts);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
   const queue = new RunQueue(policy, model.concurrency ?? 1);
   const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
@@ -148,19 +148,13 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   };
 }
 
-/** Counts the bytes of images with which a model waits, until its run is over. */
-async function whileCounted<Result>(bytes: number, work: () => Promise<Result>): Promise<Result> {
-  const held = new ImageReservation(bytes);
-  try {
-    return await work();
-  } finally {
-    held.release();
-  }
-}
-
-function bytesOfDrawn(decoded: Tensors, inputs: Tensors): number {
-  const drawn = Object.entries(decoded).filter(([name, tensor]) => tensor !== inputs[name]);
-  return drawn.reduce((sum, [, { data }]) => sum + ("byteLength" in data ? data.byteLength : 0), 0);
+/** Runs a model; the copies that batches and its driver make of inputs count as memory. */
+function countedRun(model: Model, facts: HostFacts) {
+  const copies = (facts.choices.batching === undefined ? 0 : 1) + (model.copiesInputs === true ? 1 : 0);
+  return (inputs: Tensors, call: ModelCall): Promise<Tensors> =>
+    copies === 0
+      ? predict(model, inputs, call, facts)
+      : whileCounted(copiedBytes(inputs, copies), () => predict(model, inputs, call, facts));
 }
 
 /** The signature's checks and queue are not for it: it has other inputs, and its runtime bounds such runs. */

@@ -1,4 +1,5 @@
 import { codecs } from "../codec-host/codecs.ts";
+import { encodingBytes } from "../codec-host/encoding-bytes.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
@@ -151,7 +152,8 @@ export class Pipeline {
     const tensors = step.values as Tensors;
     if (!isLargeText(Object.values(tensors))) return this.#seal(step, request, undefined);
     const { signal, memory } = request.call;
-    const sealed = codecs.run(sealJsonJob, [tensors], { transfer: "owned", signal, memory });
+    const scratchBytes = encodingBytes([tensors], "text");
+    const sealed = codecs.run(sealJsonJob, [tensors], { transfer: "owned", signal, memory, scratchBytes });
     return toResult(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
   }
 

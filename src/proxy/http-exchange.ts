@@ -75,7 +75,7 @@ export class HttpExchange {
 
   /** Encodes a large answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
   encode<Args extends readonly unknown[], Result>(job: Job<Args, Result>, args: Args): Promise<Result> {
-    return encodeInThread(job, args, { signal: this.#cancel, memory: this.#memory });
+    return encodeInThread(job, args, { signal: this.#cancel, memory: this.#memory, form: "text" });
   }
 
   /** Counts an answer of so many bytes in place of what the request held; throws `unavailable` where there is no room. */

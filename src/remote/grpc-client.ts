@@ -23,7 +23,7 @@ export function createGrpcClient(address: string, maxMessageBytes: number): Clie
 /** A message to send, with its limits. */
 interface OutgoingCall {
   readonly message: Buffer;
-  readonly call: Pick<CallOptions, "signal" | "deadline" | "metadata">;
+  readonly call: Pick<CallOptions, "signal" | "deadline" | "metadata" | "memory">;
 }
 
 /** A message that came back. */
@@ -32,12 +32,23 @@ interface IncomingAnswer {
   readonly metadata: Record<string, string>;
 }
 
-/** Sends one message and waits for its answer; rejects with the server's own error, or the reason why there is none. */
-export function callUnary(
-  client: Client,
-  path: string,
-  { message, call: given }: OutgoingCall,
-): Promise<IncomingAnswer> {
+/** Copies of a message while it is sent: itself, and the same with gRPC's prefix as grpc-js sends it. */
+const SENT_COPIES = 2;
+
+/**
+ * Sends one message and waits for its answer; rejects with the server's own error, or the reason why there is none. What is sent
+ * counts as memory of the request until the answer is there, which counts from then on.
+ */
+export async function callUnary(client: Client, path: string, outgoing: OutgoingCall): Promise<IncomingAnswer> {
+  const { memory } = outgoing.call;
+  const bytes = SENT_COPIES * outgoing.message.length;
+  memory?.grow(bytes);
+  const answer = await send(client, path, outgoing).finally(() => memory?.shrink(bytes));
+  memory?.grow(answer.message.length);
+  return answer;
+}
+
+function send(client: Client, path: string, { message, call: given }: OutgoingCall): Promise<IncomingAnswer> {
   const { signal, deadline } = given;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(ServingError.from(signal.reason));

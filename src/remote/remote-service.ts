@@ -114,7 +114,6 @@ async function inferTensors(client: Client, asked: Asked, call: TensorCall): Pro
   const spec = { model, signature: signature.name, ...chosen, versionEncoding: call.versionEncoding };
   const message = encodePredictRequest({ spec, inputs: call.tensors, outputFilter: outputs }, "content");
   const answer = await callUnary(client, PREDICT_PATH, { message, call: options });
-  options.memory?.growTo(answer.message.length);
   const decoded = await readAnswer(() => decodeAnswer(answer.message, options, call.maxMessageBytes));
   return {
     ...resolved(asked, decoded.spec),
@@ -126,7 +125,6 @@ async function inferTensors(client: Client, asked: Asked, call: TensorCall): Pro
 async function inferJson(client: Client, asked: Asked, { json }: JsonPayload): Promise<InferResponse> {
   const { call } = asked.request;
   const answer = await callUnary(client, PREDICT_JSON_PATH, { message: encodePredictJson(json), call });
-  call.memory?.growTo(answer.message.length);
   const outputs = { kind: "json", json: await readAnswer(() => decodePredictJson(answer.message)) } as const;
   return { ...resolved(asked, {}), outputs, metadata: answer.metadata };
 }

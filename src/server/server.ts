@@ -79,7 +79,9 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
+  let service: LocalService | undefined;
   const closeModels = async () => {
+    service?.memory.close();
     await recorder.close();
     await served.close();
     await remote.close();
@@ -91,7 +93,7 @@ export async function openServer(choices: ServerChoices, source: ModelSource): P
     const load = served.loadFor.bind(served);
     const unload = served.unload.bind(served);
     const loadable = served.loadable.bind(served);
-    const service = new LocalService(served.manager, {
+    service = new LocalService(served.manager, {
       ...limits,
       reconfigure,
       lookAgain,

@@ -2,21 +2,20 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { imageMemory } from "../../src/limits/image-memory.ts";
 import { ImageReservation, reserveImages } from "../../src/limits/image-reservation.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { threadMemory } from "../../src/limits/thread-memory.ts";
 import { decodeImage } from "../../src/media/decode-image.ts";
 
 const MB = 1024 * 1024;
 
-let before: number;
+let budget: MemoryBudget;
 beforeEach(() => {
-  before = imageMemory.limitBytes;
-  imageMemory.limitBytes = 100 * MB;
+  budget = new MemoryBudget(100 * MB);
 });
 afterEach(() => {
-  expect(imageMemory.heldBytes).toBe(0);
-  imageMemory.limitBytes = Number.isFinite(before) ? before : 2 ** 40;
+  expect(threadMemory.heldBytes).toBe(0);
+  budget.close();
 });
 
 /** Checks that a promise is settled once everything else that was due has happened. */
@@ -29,7 +28,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 describe("reserveImages", () => {
   it("lets images in as long as there is room for all, then each in its turn", async () => {
     const [first, second] = [await reserveImages(60 * MB), await reserveImages(40 * MB)];
-    expect(imageMemory.heldBytes).toBe(100 * MB);
+    expect(threadMemory.heldBytes).toBe(100 * MB);
     const third = reserveImages(50 * MB);
     const small = reserveImages(1 * MB);
     expect(await isSettled(third)).toBe(false);
@@ -42,7 +41,6 @@ describe("reserveImages", () => {
   });
 
   it("counts what requests hold, and requests count images", async () => {
-    const budget = new MemoryBudget(100 * MB);
     const [share, other] = [budget.open(), budget.open()];
     share.grow(70 * MB);
     other.grow(1 * MB);
@@ -57,6 +55,24 @@ describe("reserveImages", () => {
     (await waiting).release();
     image.release();
     other.release();
+  });
+
+  it("is under the limits of all servers of the process together, as long as they are there", async () => {
+    const second = new MemoryBudget(50 * MB);
+    const [first, other] = [budget.open(), second.open()];
+    first.grow(90 * MB);
+    other.grow(1 * MB);
+    const image = await reserveImages(40 * MB);
+    expect(() => second.open().check(20 * MB)).toThrow("The requests under way hold 42991616 bytes");
+    expect(() => budget.open().check(20 * MB)).toThrow("The requests under way hold 136314880 bytes");
+    second.open().check(19 * MB);
+    other.release();
+    second.close();
+    const waiting = reserveImages(1 * MB);
+    expect(await isSettled(waiting)).toBe(false);
+    image.release();
+    (await waiting).release();
+    first.release();
   });
 
   it("lets one image in that is larger than the limit when it is alone, and refuses what is larger by far", async () => {
@@ -92,7 +108,7 @@ describe("reserveImages", () => {
       setInterval(() => {}, 1000);`;
     const worker = new Worker(code, { eval: true });
     await once(worker, "message");
-    expect(imageMemory.heldBytes).toBe(90 * MB);
+    expect(threadMemory.heldBytes).toBe(90 * MB);
     const waiting = reserveImages(50 * MB);
     expect(await isSettled(waiting)).toBe(false);
     await worker.terminate();
@@ -110,7 +126,7 @@ describe("reserveImages", () => {
     const png = await sharp(canvas).png().toBuffer();
     const decode = async () => (await decodeImage(png)).data.length;
     expect(await Promise.all([decode(), decode(), decode()])).toEqual([48e6, 48e6, 48e6]);
-    expect(imageMemory.heldBytes).toBeGreaterThan(0);
+    expect(threadMemory.heldBytes).toBeGreaterThan(0);
     (await reserveImages(100 * MB)).release();
   });
 });

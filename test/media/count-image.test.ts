@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { imageMemory } from "../../src/limits/image-memory.ts";
+import { threadMemory } from "../../src/limits/thread-memory.ts";
 import { cropImage } from "../../src/media/crop-image.ts";
 import { cropQuad } from "../../src/media/crop-quad.ts";
 import { resizeImage } from "../../src/media/resize-image.ts";
@@ -21,14 +21,14 @@ test.each([
   ["cropImage", () => cropImage(image, { left: 0, top: 0, width: 32, height: 32 }, size)],
   ["cropQuad", async () => cropQuad(image, corners, size)],
 ])("%s makes images that count, large ones", async (_, make) => {
-  const before = imageMemory.heldBytes;
+  const before = threadMemory.heldBytes;
   const made = await make();
-  expect(imageMemory.heldBytes - before).toBe(BYTES);
+  expect(threadMemory.heldBytes - before).toBe(BYTES);
   expect(made.data.byteLength).toBe(BYTES);
 });
 
 test("small images do not count", async () => {
-  const before = imageMemory.heldBytes;
+  const before = threadMemory.heldBytes;
   await resizeImage(image, { width: 32 });
-  expect(imageMemory.heldBytes).toBe(before);
+  expect(threadMemory.heldBytes).toBe(before);
 });

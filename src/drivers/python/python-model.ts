@@ -40,6 +40,7 @@ export function createPythonModel(driver: string, processes: readonly Supervised
     isPure,
     likelyInputs: likely.map((list) => list.map(toSpec)),
     concurrency: SLOTS * processes.length,
+    copiesInputs: true,
     hookArgs: {
       driver,
       model: handle("model"),

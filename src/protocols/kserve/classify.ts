@@ -14,7 +14,7 @@ export interface ClassifiedOutput {
 }
 
 /** Memory of one class while its text is made, in bytes. */
-const CLASS_BYTES = 128;
+export const CLASS_BYTES = 128;
 
 /**
  * The greatest `count` values of each row as `"value:index"` or `"value:index:label"`, greatest first: shape [batch, count],

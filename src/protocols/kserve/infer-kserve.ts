@@ -9,7 +9,7 @@ import type { Signature } from "../../signature/signature.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { checkRequest } from "./check-request.ts";
-import { type ClassifiedOutput, classify, classifyJob } from "./classify.ts";
+import { CLASS_BYTES, type ClassifiedOutput, classify, classifyJob } from "./classify.ts";
 import { datatypeOf } from "./datatype.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { type Parameters, readScheduling, readUnsigned, refuseSharedMemory, type Scheduling } from "./parameters.ts";
@@ -155,7 +155,8 @@ const MAX_CLASS_BYTES = 256 * 1024 * 1024;
 async function classified(tensor: Tensor, output: ClassifiedOutput, options: JobOptions): Promise<Tensor> {
   if (elementCount(tensor.shape) <= MANY_ELEMENTS) return classify(tensor, output, MAX_CLASS_BYTES);
   const { transfer, signal, memory } = options;
-  return codecs.run(classifyJob, [tensor, output, MAX_CLASS_BYTES], { transfer, signal, memory });
+  const scratchBytes = Math.min(elementCount(tensor.shape) * CLASS_BYTES, MAX_CLASS_BYTES);
+  return codecs.run(classifyJob, [tensor, output, MAX_CLASS_BYTES], { transfer, signal, memory, scratchBytes });
 }
 
 function missing(name: string): never {

@@ -54,6 +54,7 @@ export function createNativeModel(
       model_inputs: toShapes(shown?.inputs ?? []),
       model_outputs: (shown?.outputs ?? []).map(({ name }) => name),
     },
+    copiesInputs: true,
     predict: (inputs, call) => predict(session, bound.get(call.signature)!, { inputs, call }),
     runGraph: (feeds, run) => runner.run(feeds, run),
     close: () => session.close(),

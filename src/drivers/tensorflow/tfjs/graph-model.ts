@@ -36,6 +36,7 @@ export function createGraphModel(
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs: inputs.map(withoutKey), outputs: outputs.map(withoutKey) } },
     isPure: true,
+    copiesInputs: true,
     hookArgs: {
       driver: "tensorflow",
       model_inputs: Object.fromEntries(inputs.map(({ name, shape = [] }) => [name, shape])),

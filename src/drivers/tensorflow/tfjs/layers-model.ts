@@ -20,6 +20,7 @@ export function createLayersModel(model: LayersModel, inputDTypes: ReadonlyMap<s
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
     isPure: true,
+    copiesInputs: true,
     hookArgs: {
       model_inputs: Object.fromEntries(inputs.map(({ name, shape }) => [name, shape])),
       model_outputs: outputs.map(({ name }) => name),

@@ -80,6 +80,7 @@ function createTfliteModel(named: NamedModel, chosen: string, close: () => void)
   return {
     signatures: { ...Object.fromEntries(named.signatures), [DEFAULT_SIGNATURE]: shown },
     isPure: true,
+    copiesInputs: true,
     hookArgs: {
       driver: "tensorflow",
       model_inputs: Object.fromEntries(shown.inputs.map(({ name, shape }) => [name, shape])),

@@ -4,6 +4,7 @@ import { frameBytes } from "../../../grpc/framed-message.ts";
 import type { CallInfo, GrpcProtocolOptions, UnaryAnswer, UnaryMethod } from "../../../grpc/grpc-route.ts";
 import type { InferenceService, Lease } from "../../../serving/inference-service.ts";
 import { defaultSignatureName } from "../../../signature/signature.ts";
+import { byteSize } from "../../../tensor/tensor.ts";
 import { assertNamesModel, type ModelSpec } from "../model-spec.ts";
 import { recordedBytes } from "../recorded-bytes.ts";
 import { EXAMPLE_LOGS, methodOf } from "./example-methods.ts";
@@ -91,7 +92,9 @@ async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Sha
   const metadata: Record<string, string> = {};
   for (const [index, { spec, run }] of runs.entries()) {
     // A run is given its inputs for good.
-    const examples = index === runs.length - 1 ? run.examples : copyExamples(run.examples);
+    const isLast = index === runs.length - 1;
+    if (!isLast) run.call.memory.growTo(2 * byteSize(run.examples));
+    const examples = isLast ? run.examples : copyExamples(run.examples);
     const { result, metadata: own } = await runTask(lease, spec, { ...run, examples });
     results.push(result);
     Object.assign(metadata, own);

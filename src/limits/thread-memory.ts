@@ -1,14 +1,14 @@
 import { getEnvironmentData, setEnvironmentData, threadId, type Worker } from "node:worker_threads";
 
 /** The name under which threads inherit the cells. */
-const KEY = "kserving.image-memory";
-/** Threads that may hold images at the same time; more than a machine has use for. */
+const KEY = "kserving.thread-memory";
+/** Threads that may hold memory at the same time; more than a machine has use for. */
 const MAX_THREADS = 256;
 const KIB = 1024;
 /** Other threads are told of changes of so many bytes: each small request makes several, which would cost it more than its data. */
 const TELLING_BYTES = 64 * KIB;
 
-/** Places of the cells: the limit, what requests hold elsewhere, then an owner and what it holds for each thread. */
+/** Places of the cells: the limits of all servers together, what their requests hold, then an owner and what it holds for each thread. */
 const LIMIT = 0;
 const REQUESTS = 1;
 const FIRST_THREAD = 2;
@@ -16,14 +16,15 @@ const CELLS_PER_THREAD = 2;
 const CELLS = FIRST_THREAD + CELLS_PER_THREAD * MAX_THREADS;
 
 /**
- * Memory that decoded images take in all threads of the process, in addition to what requests hold. It lies in cells of KiB that
- * every thread sees and writes its own of; what a thread held is given back when it ends, however it ends.
+ * Memory that all threads of the process take in addition to what requests hold: decoded images, copies of inputs. It lies in
+ * cells of KiB that every thread sees and writes its own of; what a thread held is given back when it ends, however it ends. It
+ * is one for all servers of a process, under the sum of their limits: a thread does not know which of them it works for.
  */
-class ImageMemory {
+class ThreadMemory {
   readonly #cells: Int32Array;
   #requestBytes = 0;
   /** Count that the other threads see. */
-  #toldBytes = 0;
+  #toldKib = 0;
   #own: number | undefined;
   #ownBytes = 0;
 
@@ -31,17 +32,24 @@ class ImageMemory {
     this.#cells = cells;
   }
 
-  /** The most that images and requests may hold together, in bytes; infinite until it is set. */
+  /** The most that threads and requests may hold together, in bytes; infinite until there is a server. */
   get limitBytes(): number {
-    return (Atomics.load(this.#cells, LIMIT) || Number.POSITIVE_INFINITY) * KIB;
+    return (Atomics.load(this.#cells, LIMIT) >>> 0 || Number.POSITIVE_INFINITY) * KIB;
   }
 
-  /** The last server of the process decides. */
-  set limitBytes(bytes: number) {
-    Atomics.store(this.#cells, LIMIT, Math.max(1, Math.min(toKib(bytes), 0x7fffffff)));
+  /** Adds the limit of a server; returns how to take it away. */
+  addLimit(bytes: number): () => void {
+    const kib = Math.max(1, Math.min(toKib(bytes), MAX_LIMIT_KIB));
+    Atomics.add(this.#cells, LIMIT, kib);
+    return () => void Atomics.sub(this.#cells, LIMIT, kib);
   }
 
-  /** Bytes of all decoded images. */
+  /** True where so many bytes more stay within the limit. */
+  hasRoom(bytes: number): boolean {
+    return this.heldBytes + this.requestBytes + bytes <= this.limitBytes;
+  }
+
+  /** Bytes that threads hold. */
   get heldBytes(): number {
     let kib = 0;
     for (let at = FIRST_THREAD; at < CELLS && Atomics.load(this.#cells, at) !== 0; at += CELLS_PER_THREAD) {
@@ -50,20 +58,21 @@ class ImageMemory {
     return kib * KIB;
   }
 
-  /** Bytes that requests hold in addition, as the main thread counts them. */
+  /** Bytes that requests hold in addition. */
   get requestBytes(): number {
-    return Atomics.load(this.#cells, REQUESTS) * KIB;
+    return (Atomics.load(this.#cells, REQUESTS) - this.#toldKib) * KIB + this.#requestBytes;
   }
 
   /** Counts what requests hold, in or out; for the thread that receives them. */
   addRequestBytes(bytes: number): void {
     this.#requestBytes += bytes;
-    if (Math.abs(this.#requestBytes - this.#toldBytes) < TELLING_BYTES) return;
-    this.#toldBytes = this.#requestBytes;
-    Atomics.store(this.#cells, REQUESTS, toKib(this.#requestBytes));
+    if (Math.abs(this.#requestBytes - this.#toldKib * KIB) < TELLING_BYTES) return;
+    const kib = toKib(this.#requestBytes);
+    Atomics.add(this.#cells, REQUESTS, kib - this.#toldKib);
+    this.#toldKib = kib;
   }
 
-  /** Counts bytes of images of this thread, in or out, without asking whether there is room. */
+  /** Counts bytes of this thread, in or out, without asking whether there is room. */
   add(bytes: number): void {
     this.#own ??= this.#claim(threadId);
     this.#ownBytes += bytes;
@@ -92,6 +101,8 @@ class ImageMemory {
   }
 }
 
+/** A limit of 512 GB: those of eight servers still fit a cell. */
+const MAX_LIMIT_KIB = 2 ** 29 - 1;
 /** An owner that has ended. */
 const FREE = -1;
 
@@ -99,15 +110,15 @@ function toKib(bytes: number): number {
   return Math.ceil(bytes / KIB);
 }
 
-/** The process's one {@link ImageMemory}; threads that start later see the same. */
-export const imageMemory = open();
+/** The process's one {@link ThreadMemory}; threads that start later see the same. */
+export const threadMemory = open();
 
-function open(): ImageMemory {
+function open(): ThreadMemory {
   const inherited = getEnvironmentData(KEY);
-  if (inherited instanceof SharedArrayBuffer) return new ImageMemory(new Int32Array(inherited));
+  if (inherited instanceof SharedArrayBuffer) return new ThreadMemory(new Int32Array(inherited));
   const shared = new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
   setEnvironmentData(KEY, shared);
-  const memory = new ImageMemory(new Int32Array(shared));
+  const memory = new ThreadMemory(new Int32Array(shared));
   process.on("worker", (worker: Worker) => {
     // Afterwards it is -1.
     const { threadId: id } = worker;
