@@ -25,12 +25,12 @@ const TEXT_BYTES: Readonly<Record<NumericDType, number>> = {
 };
 /** Bytes of the longest number in protobuf, a negative varint, unless the dtype has more. */
 const VARINT_BYTES = 10;
-/** What JSON adds to an element of a `bytes` tensor, and makes of one of its bytes: `\u0001`. */
+/** Characters that JSON adds to an element of a `bytes` tensor, and those that it makes of one of its bytes: `\u0001`. */
 const QUOTES_BYTES = 12;
 const ESCAPE_BYTES = 6;
-/** What the writer of a message keeps for an element of a `bytes` tensor while it measures it, tag and length included. */
+/** Memory of the writer for an element of a `bytes` tensor while it measures it, tag and length included. */
 const ELEMENT_BYTES = 64;
-/** What it keeps for a number that is a message of its own, until all are written. */
+/** The same for a number that is a message of its own. */
 const MESSAGE_BYTES = 512;
 /** Brackets of a list, with the comma that follows. */
 const LIST_BYTES = 3;

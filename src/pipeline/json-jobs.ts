@@ -1,3 +1,6 @@
+import type { JobOptions } from "../codec-host/codec-pool.ts";
+import { codecs } from "../codec-host/codecs.ts";
+import { encodingBytes } from "../codec-host/encoding-bytes.ts";
 import { defineJob } from "../codec-host/job.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { toTensors } from "../tensor/plain-value.ts";
@@ -24,3 +27,16 @@ export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint
 
 /** Tensors as the text of a JSON object. */
 export const sealJsonJob = defineJob(import.meta.url, "sealJsonJob", (tensors: Tensors) => sealJson(tensors));
+
+/** Writes tensors that no other code needs in a codec thread. */
+export function sealInThread(
+  tensors: Tensors,
+  { signal, memory }: Pick<JobOptions, "signal" | "memory">,
+): Promise<Uint8Array> {
+  return codecs.run(sealJsonJob, [tensors], {
+    signal,
+    memory,
+    transfer: "owned",
+    scratchBytes: encodingBytes([tensors], "text"),
+  });
+}

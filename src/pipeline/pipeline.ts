@@ -1,5 +1,4 @@
 import { codecs } from "../codec-host/codecs.ts";
-import { encodingBytes } from "../codec-host/encoding-bytes.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
@@ -20,7 +19,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { BoundModels } from "./bound-models.ts";
 import { BoundStage, blameHook, dtypesOf } from "./bound-stage.ts";
 import type { CallOptions } from "./call-options.ts";
-import { echoJsonJob, openJsonJob, sealJsonJob } from "./json-jobs.ts";
+import { echoJsonJob, openJsonJob, sealInThread } from "./json-jobs.ts";
 import { jsonScratchBytes, openPayload, type Payload } from "./payload.ts";
 import { pickOutputs } from "./pick-outputs.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
@@ -152,9 +151,9 @@ export class Pipeline {
     const tensors = step.values as Tensors;
     if (!isLargeText(Object.values(tensors))) return this.#seal(step, request, undefined);
     const { signal, memory } = request.call;
-    const scratchBytes = encodingBytes([tensors], "text");
-    const sealed = codecs.run(sealJsonJob, [tensors], { transfer: "owned", signal, memory, scratchBytes });
-    return toResult(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
+    return toResult(
+      await sealInThread(tensors, { signal, memory }).catch((reason) => Promise.reject(unsendable(reason, step))),
+    );
   }
 
   async #runProcess(hook: Hook, inputs: Values, ctx: HookContext): Promise<Step> {
