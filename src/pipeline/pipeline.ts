@@ -150,10 +150,8 @@ export class Pipeline {
   async #sealTensors(step: Step, request: PipelineRequest): Promise<PipelineResult> {
     const tensors = step.values as Tensors;
     if (!isLargeText(Object.values(tensors))) return this.#seal(step, request, undefined);
-    const { signal, memory } = request.call;
-    return toResult(
-      await sealInThread(tensors, { signal, memory }).catch((reason) => Promise.reject(unsendable(reason, step))),
-    );
+    const sealed = sealInThread(tensors, request.call);
+    return toResult(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
   }
 
   async #runProcess(hook: Hook, inputs: Values, ctx: HookContext): Promise<Step> {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { toAbortSignal } from "../../src/async/cancel-source.ts";
 import { ServingError } from "../../src/errors.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { createRemoteService, type RemoteServiceOptions } from "../../src/remote/remote-service.ts";
 import type { SingleRequest } from "../../src/serving/infer-once.ts";
 import type { InferenceService } from "../../src/serving/inference-service.ts";
@@ -69,6 +70,22 @@ describe("infer", () => {
     await remote.infer(request({ label: "canary" }));
     expect(service.requests[0]).toMatchObject({ label: "canary" });
     expect((await remote.infer(request({ version: 5n }))).version).toBe(5n);
+  });
+
+  it("counts what is sent until it is answered, and then the answer", async () => {
+    const budget = new MemoryBudget(1e9);
+    const memory = budget.open();
+    const seen: number[] = [];
+    const { remote } = await connectTo((incoming) => {
+      seen.push(memory.bytes);
+      return echo(incoming);
+    });
+    const json = Buffer.from(`{"a": "${"x".repeat(10_000)}"}`);
+    await remote.infer(request({ inputs: { kind: "json", json }, memory }));
+    seen.push(memory.bytes);
+    expect(seen[0]).toBeGreaterThanOrEqual(2 * json.length);
+    expect(seen[1]).toBeGreaterThanOrEqual(json.length);
+    expect(seen[1]).toBeLessThan(2 * json.length);
   });
 
   it("passes JSON through", async () => {
