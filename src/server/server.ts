@@ -70,14 +70,19 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return openServer(choices, models === undefined ? new PipelineSource(choices) : new NamedModels(models));
 }
 
-/** A server of the models that a source describes; else as {@link createServer}. */
-export async function openServer(choices: ServerChoices, source: ModelSource): Promise<Server> {
+/** A server of the models that a source describes; else as {@link createServer}. `onState` hears of the first loads too. */
+export async function openServer(
+  choices: ServerChoices,
+  source: ModelSource,
+  onState: (version: ServedVersion) => void = () => {},
+): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const remote = new LazyRemote();
   const wires = toWireOptions(choices);
   prepareWires(wires);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
+  served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
   let service: LocalService | undefined;
   const closeModels = async () => {

@@ -24,7 +24,7 @@ export interface Announcer {
   ready(facts: ReadyFacts): void;
   /** A shell line that sends a valid request, and what stands before it; absent = nobody reads it. */
   example?(heading: string, line: string): void;
-  /** A version's state has changed after {@link ready}; absent = nobody reads it. */
+  /** The state of a named model's version has changed; absent = nobody reads it. */
   changed?(version: ServedVersion): void;
   /** Stopping has begun, with so many requests under way. */
   draining(count: number): void;

@@ -41,11 +41,13 @@ export async function serve(
   const releaseSignals = endOnSignal();
   await probePorts(settings);
   announcer.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
-  const { server, lookAgain } = await startServer({ options, sources, settings, log });
+  const { server, lookAgain } = await startServer({
+    ...{ options, sources, settings, log },
+    onState: (version) => announcer.changed?.(version),
+  });
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = toFacts(server, httpUrl, await servedFacts(server, sources, settings.name));
   const stopReloading = reloadOnDemand(server, { watch: settings.watch, log, ...(lookAgain && { lookAgain }) });
-  server.onState((version) => announcer.changed?.(version));
   const stopped = runUntilSignal(running, announcer).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) =>

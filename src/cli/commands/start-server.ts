@@ -1,6 +1,7 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
 import type { RepositorySource } from "../../server/repository-source.ts";
+import type { ServedVersion } from "../../server/served-version.ts";
 import type { Server } from "../../server/server.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -12,6 +13,8 @@ export interface WantedServer {
   readonly sources: ModelSources | undefined;
   readonly settings: Settings<"serve">;
   readonly log: Logger;
+  /** Called after each change of a named version's state, from its first load on. */
+  readonly onState?: (version: ServedVersion) => void;
 }
 
 /** A started server. */
@@ -22,12 +25,13 @@ export interface StartedServer {
 }
 
 /** Starts a server of one pipeline or of named models; the server is imported here, since that takes its time. */
-export async function startServer({ options, sources, settings, log }: WantedServer): Promise<StartedServer> {
+export async function startServer({ options, sources, settings, log, onState }: WantedServer): Promise<StartedServer> {
   const { createServer, openServer } = await import("../../server/server.ts");
   if (sources === undefined) return { server: await createServer({ ...options, log }) };
   const { withDefaults } = await import("../../server/server-options.ts");
   const source = await openSource(sources, settings, log);
-  return { server: await openServer(withDefaults({ ...options, log }), source), lookAgain: () => source.look() };
+  const server = await openServer(withDefaults({ ...options, log }), source, onState);
+  return { server, lookAgain: () => source.look() };
 }
 
 async function openSource(

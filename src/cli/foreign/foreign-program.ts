@@ -1,4 +1,5 @@
 import type { ModelConfig } from "../../repository/config/model-config.ts";
+import type { ServedVersion } from "../../server/served-version.ts";
 import type { Announcer } from "../announcer/announcer.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
@@ -20,6 +21,14 @@ export interface ForeignCommandLine {
   readonly notice: string;
 }
 
+/** A start that failed. */
+export interface FailedStart {
+  /** Absent where it could not be read. */
+  readonly commandLine?: ForeignCommandLine | undefined;
+  /** Versions that did not load. */
+  readonly failed: readonly ServedVersion[];
+}
+
 /** Another server's program as one of our commands. */
 export interface ForeignProgram {
   /** Reads its arguments; an exit code where that was all, such as for help. Throws `invalid_argument`. */
@@ -29,5 +38,5 @@ export interface ForeignProgram {
   /** Prints that server's own lines. */
   createAnnouncer(settings: Settings<"serve">): Partial<Announcer>;
   /** Prints why it ends, as that server does, and gives the exit code. */
-  fail(reason: unknown, commandLine: ForeignCommandLine | undefined): number;
+  fail(reason: unknown, start: FailedStart): number;
 }

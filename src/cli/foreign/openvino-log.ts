@@ -1,3 +1,4 @@
+import type { ServedVersion } from "../../server/served-version.ts";
 import type { Announcer } from "../announcer/announcer.ts";
 import { logTime } from "./tensorflow-log.ts";
 
@@ -9,7 +10,8 @@ export function openvinoLog(level: "info" | "error", text: string): void {
 /** Prints the lines of `ovms` that scripts wait for. */
 export function createOvmsAnnouncer({ host }: { readonly host: string }): Partial<Announcer> {
   const told = new Map<string, string>();
-  const tellVersion = (name: string, version: bigint | string, state: string) => {
+  const tellVersion = ({ name, version, state, error }: ServedVersion) => {
+    if (error !== undefined) return;
     const key = `${name}/${version}`;
     if (told.get(key) === state) return;
     told.set(key, state);
@@ -17,11 +19,8 @@ export function createOvmsAnnouncer({ host }: { readonly host: string }): Partia
     openvinoLog("info", `STATUS CHANGE: Version ${version} of model ${name} status change. New status: ${status}`);
   };
   return {
-    changed: ({ name, version, state, error }) => {
-      if (error === undefined) tellVersion(name, version, state);
-    },
-    ready: ({ grpcAddress, httpUrl, models = [] }) => {
-      for (const { name, version, state, problem } of models) if (problem === "") tellVersion(name, version, state);
+    changed: tellVersion,
+    ready: ({ grpcAddress, httpUrl }) => {
       const [grpcPort, restPort] = [portOf(grpcAddress), httpUrl === undefined ? undefined : portOf(httpUrl)];
       if (grpcPort !== restPort) openvinoLog("info", `Started gRPC server on port ${grpcPort}`);
       if (restPort !== undefined) openvinoLog("info", `Started REST server at ${host}:${restPort}`);

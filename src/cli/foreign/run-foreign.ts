@@ -1,9 +1,14 @@
+import type { ServedVersion } from "../../server/served-version.ts";
+import type { Announcer } from "../announcer/announcer.ts";
 import type { Environment } from "../settings/environment.ts";
 import { readServeSettings } from "../settings/read-serve-settings.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 
-/** Runs another server's command line to its end as `kserving serve` runs ours; resolves with that server's exit code and never rejects. */
+/**
+ * Runs another server's command line to its end as `kserving serve` runs ours; resolves with that server's exit code and never rejects.
+ */
 export async function runForeign(program: ForeignProgram, argv: readonly string[], env: Environment): Promise<number> {
+  const failed = new Map<string, ServedVersion>();
   let commandLine: ForeignCommandLine | undefined;
   try {
     const read = await program.read(argv, env);
@@ -13,9 +18,18 @@ export async function runForeign(program: ForeignProgram, argv: readonly string[
     const models = [...commandLine.models, ...own.configs.flatMap((config) => config.models)];
     await program.waitForModels?.(models, own.settings);
     const { serve } = await import("../commands/serve-command.ts");
-    await serve(own, env, program.createAnnouncer(own.settings));
+    await serve(own, env, withFailures(program.createAnnouncer(own.settings), failed));
     return 0;
   } catch (reason) {
-    return program.fail(reason, commandLine);
+    return program.fail(reason, { commandLine, failed: [...failed.values()] });
   }
+}
+
+/** Collects the versions that do not load. */
+function withFailures(announcer: Partial<Announcer>, failed: Map<string, ServedVersion>): Partial<Announcer> {
+  const changed = (version: ServedVersion) => {
+    if (version.error !== undefined) failed.set(`${version.name}/${version.version}`, version);
+    announcer.changed?.(version);
+  };
+  return { ...announcer, changed };
 }

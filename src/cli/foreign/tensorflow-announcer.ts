@@ -1,3 +1,4 @@
+import type { ServedVersion } from "../../server/served-version.ts";
 import type { Announcer } from "../announcer/announcer.ts";
 import type { Settings } from "../settings/settings.ts";
 import { tensorflowLog } from "./tensorflow-log.ts";
@@ -9,7 +10,7 @@ type ListenSettings = Pick<Settings<"serve">, "port" | "grpcSocketPath">;
 /** Prints the lines of `tensorflow_model_server` that scripts wait for, to standard error as there. */
 export function createTensorflowAnnouncer({ port, grpcSocketPath }: ListenSettings): Partial<Announcer> {
   const available = new Set<string>();
-  const tellVersion = (name: string, version: bigint | string, state: string) => {
+  const tellVersion = ({ name, version, state }: ServedVersion) => {
     const text = `{name: ${name} version: ${version}}`;
     if (state === "AVAILABLE" && !available.has(text)) {
       available.add(text);
@@ -18,9 +19,8 @@ export function createTensorflowAnnouncer({ port, grpcSocketPath }: ListenSettin
     if (state === "END" && available.delete(text)) log(`Done unloading servable version ${text}`);
   };
   return {
-    changed: ({ name, version, state }) => tellVersion(name, version, state),
-    ready: ({ grpcAddress, httpUrl, models = [] }) => {
-      for (const { name, version, state } of models) tellVersion(name, version, state);
+    changed: tellVersion,
+    ready: ({ grpcAddress, httpUrl }) => {
       if (port !== 0) log(`Running gRPC ModelServer at 0.0.0.0:${portOf(grpcAddress)} ...`);
       if (grpcSocketPath !== undefined) log(`Running gRPC ModelServer at UNIX socket ${grpcSocketPath} ...`);
       if (httpUrl === undefined) return;

@@ -1,17 +1,19 @@
 import { reasonText, ServingError } from "../../errors.ts";
+import type { ServedVersion } from "../../server/served-version.ts";
 import { printable } from "../../text/printable.ts";
-import type { ForeignCommandLine } from "./foreign-program.ts";
+import type { FailedStart, ForeignCommandLine } from "./foreign-program.ts";
 
 /** Exit code of `tensorflow_model_server` for whatever goes wrong: -1, as a shell sees it. */
 export const TENSORFLOW_FAILURE = 255;
 
 /** Prints why a start failed as `tensorflow_model_server` does: to standard output, a faulty file's place to standard error. */
-export function failTensorflow(reason: unknown, commandLine: ForeignCommandLine | undefined): number {
+export function failTensorflow(reason: unknown, { commandLine, failed }: FailedStart): number {
   const code = reason instanceof ServingError ? reason.code.toUpperCase() : "UNKNOWN";
   const text = printable(reasonText(reason));
   const faulty = faultyFile(text, commandLine);
   if (faulty === undefined) {
-    process.stdout.write(`Failed to start server. Error: ${code}: ${text}\n`);
+    const problem = failed.length > 0 ? notAvailable(failed) : `${code}: ${text}`;
+    process.stdout.write(`Failed to start server. Error: ${problem}\n`);
     return TENSORFLOW_FAILURE;
   }
   const { file, problem } = faulty;
@@ -21,6 +23,14 @@ export function failTensorflow(reason: unknown, commandLine: ForeignCommandLine 
   const message = twice ?? `Invalid protobuf file: '${file}'`;
   process.stdout.write(`Failed to start server. Error: INVALID_ARGUMENT: ${message}\n`);
   return TENSORFLOW_FAILURE;
+}
+
+function notAvailable(failed: readonly ServedVersion[]): string {
+  const versions = failed.map(({ name, version, error }) => {
+    const reason = `${error?.code.toUpperCase()}: ${printable(error?.message ?? "")}`;
+    return `{{name: ${name} version: ${version}} due to error: ${reason}}, `;
+  });
+  return `UNKNOWN: ${failed.length} model(s) did not become available: {${versions.join("")}}`;
 }
 
 interface FaultyFile {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { connect } from "../../grpc/byte-client.ts";
 import { judge } from "../../grpc/judge.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { startKserving } from "../start-kserving.ts";
+import { runKserving, startKserving } from "../start-kserving.ts";
 
 const HALF_PLUS_TWO = new URL("../../fixtures/models/half-plus-two.onnx", import.meta.url).pathname;
 const PREDICT = "/tensorflow.serving.PredictionService/Predict";
@@ -59,6 +59,15 @@ test("tensorflow_model_server is ended by Ctrl-C while it waits", async () => {
   expect(await program.ended()).toMatchObject({ code: null, signal: "SIGINT" });
 });
 
+test("tensorflow_model_server ends where a model does not load, with its version and the reason", async () => {
+  const folder = tempFolder({ "1/model.onnx": "no model" });
+  const flags = [`--port=${await freePort()}`, "--model_name=m", `--model_base_path=${folder}`];
+  const { code, stdout } = await runKserving(["tensorflow-model-server", ...flags]);
+  const [, error] = /^Failed to start server\. Error: (.*)$/m.exec(stdout) ?? [];
+  expect(error).toMatch(/^UNKNOWN: 1 model\(s\) did not become available: \{\{\{name: m version: 1\} due to error: /);
+  expect(code).toBe(255);
+});
+
 test("ovms prints its lines, and looks at its models again for programs on this machine", async () => {
   const folder = tempFolder();
   addVersion(folder, 1);
@@ -74,7 +83,9 @@ test("ovms prints its lines, and looks at its models again for programs on this 
   );
   program.kill("SIGTERM");
   const { code, stdout } = await program.ended();
-  expect(stdout).toMatch(/STATUS CHANGE: Version 1 of model half .*\n.*Started REST server at 0\.0\.0\.0:\d+\n/);
+  expect(stdout).toMatch(
+    /STATUS CHANGE: Version 1 of model half .*"AVAILABLE"[\s\S]*Started REST server at 0\.0\.0\.0:\d+\n/,
+  );
   expect(stdout).not.toContain("Started gRPC server");
   expect(code).toBe(0);
 });

@@ -245,6 +245,6 @@ it("help and version print to standard output", async () => {
 
 it("any other failure has its code in that server's words", () => {
   const printed = collectOutput();
-  expect(failTensorflow(new ServingError("unavailable", "port 8500 is in use"), undefined)).toBe(255);
+  expect(failTensorflow(new ServingError("unavailable", "port 8500 is in use"), { failed: [] })).toBe(255);
   expect(printed.stdout).toBe("Failed to start server. Error: UNAVAILABLE: port 8500 is in use\n");
 });
