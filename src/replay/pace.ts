@@ -7,21 +7,24 @@ export type ReplayRate = "recorded" | "max" | number;
 export class Pace {
   readonly #rate: ReplayRate;
   readonly #concurrency: number;
+  readonly #signal: AbortSignal | undefined;
   readonly #underWay = new Set<Promise<void>>();
   #started = 0;
   #firstTimeMs: number | undefined;
   #sent = 0;
 
-  constructor(rate: ReplayRate, concurrency: number) {
+  /** No wait outlives the signal. */
+  constructor(rate: ReplayRate, concurrency: number, signal?: AbortSignal) {
     this.#rate = rate;
     this.#concurrency = concurrency;
+    this.#signal = signal;
   }
 
   /** Waits until the next request is due, which was recorded at that time; undefined = no time is known, at once. */
   async next(timeMs: number | undefined): Promise<void> {
     if (this.#sent++ === 0) this.#started = performance.now();
     const dueMs = this.#dueAfter(timeMs) - (performance.now() - this.#started);
-    if (dueMs > 0) await wait(dueMs);
+    if (dueMs > 0) await wait(dueMs, undefined, { signal: this.#signal }).catch(() => {});
     while (this.#underWay.size >= this.#concurrency) await Promise.race(this.#underWay);
   }
 

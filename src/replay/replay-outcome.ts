@@ -26,6 +26,8 @@ export class ReplayOutcome {
   failed = 0;
   /** Requests whose answers were not recorded. */
   unrecorded = 0;
+  /** Requests whose recorded times were wanted, and are not there. */
+  untimed = 0;
   /** Of the requests that did not fail, in milliseconds. */
   readonly latencies: number[] = [];
   /** By output. */

@@ -30,10 +30,11 @@ function failureLines({ failures }: ReplayOutcome): string[] {
   return ["", ...toColumns([["Failed", "First", "Reason"], ...rows])];
 }
 
-function unsentLines({ leftOut, damages, unrecorded }: ReplayOutcome): string[] {
+function unsentLines({ leftOut, damages, unrecorded, untimed }: ReplayOutcome): string[] {
   const kinds = Array.from(leftOut, ([kind, count]) => `${kind} (${count})`).join(", ");
   return [
     ...(unrecorded > 0 ? ["", `${unrecorded} requests have no recorded answer to compare with.`] : []),
+    ...(untimed > 0 ? ["", `${untimed} requests have no recorded time, and were sent without a wait.`] : []),
     ...(kinds === "" ? [] : ["", `Left out: ${kinds}.`]),
     ...damages.flatMap((text) => ["", text]),
   ];

@@ -19,15 +19,20 @@ export interface ReplayOptions {
   readonly tolerances: Tolerances;
   /** Milliseconds after which a request fails. */
   readonly timeoutMs: number;
+  /** Sends no further requests once it aborts. */
+  readonly signal?: AbortSignal;
 }
 
 /** Sends recorded requests in their order and compares the answers; rejects for a file that holds something else. */
 export async function runReplay(client: MessageClient, options: ReplayOptions): Promise<ReplayOutcome> {
   const outcome = new ReplayOutcome();
-  const pace = new Pace(options.rate, options.concurrency);
+  const pace = new Pace(options.rate, options.concurrency, options.signal);
   for (const file of options.files) {
+    if (options.signal?.aborted) break;
     for await (const call of recordedCalls(file, outcome)) {
+      if (options.rate === "recorded" && call.timeMs === undefined) outcome.untimed++;
       await pace.next(call.timeMs);
+      if (options.signal?.aborted) break;
       pace.run(() => send(client, call, { ...options, outcome }));
     }
   }

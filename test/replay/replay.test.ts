@@ -116,6 +116,23 @@ describe("kserving replay", () => {
     expect(stdout).toMatch(/^1 +record 2 of .* +unimplemented: /m);
   });
 
+  it("tells what it has sent when it is interrupted", async () => {
+    const file = `${tempFolder()}/log`;
+    const y = Float32Array.of(2);
+    writeFileSync(file, Buffer.concat([answered(y, 1e12), answered(y, 1e12 + 300), answered(y, 1e12 + 9e6)]));
+    let asked = 0;
+    const postprocess = (outputs: object) => {
+      if (++asked === 2) process.emit("SIGINT");
+      return outputs;
+    };
+    const half = { path: HALF, hooks: { postprocess } };
+    const models = { half };
+    const server = await startServer({ models: models as never, workers: 0 });
+    const { code, counts, stderr } = await run([file, "--against", server.grpcAddress, "--rate", "recorded"]);
+    expect({ code, counts }).toEqual({ code: 1, counts: [2, 2, 0, 0, 0] });
+    expect(stderr).toContain("The replay was stopped before its end.");
+  });
+
   it("keeps the recorded times, or so many requests in a second", async () => {
     const file = `${tempFolder()}/log`;
     const y = Float32Array.of(2);

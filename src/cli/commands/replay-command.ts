@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { createMessageClient } from "../../remote/message-client.ts";
 import type { ReplayRate } from "../../replay/pace.ts";
 import { assertRequestLog } from "../../replay/recorded-calls.ts";
@@ -83,12 +83,18 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
   readSetting({ ...READ, type: "address", default: "" }, { source: "--against", text: against });
   for (const file of files) await assertRequestLog(file);
   const client = createMessageClient(against);
+  // What has been sent until Ctrl-C is told too; the second one ends the program.
+  const interrupted = new AbortController();
+  const interrupt = () => interrupted.abort();
+  process.once("SIGINT", interrupt);
   try {
     await client.connect();
-    const outcome = await runReplay(client, options);
+    const outcome = await runReplay(client, { ...options, signal: interrupted.signal });
     console.log(printable(toReplayTable(outcome).join("\n")));
     assertEqual(outcome);
+    if (interrupted.signal.aborted) throw new ServingError("cancelled", "The replay was stopped before its end.");
   } finally {
+    process.off("SIGINT", interrupt);
     client.close();
   }
 }
