@@ -17,6 +17,8 @@ export interface ModelLook {
   readonly model: AspiredModel;
   /** Versions that are there, chosen or not. */
   readonly available: ReadonlySet<bigint>;
+  /** True where a version is there that is chosen once it counts. */
+  readonly isPending: boolean;
   readonly warnings: readonly string[];
 }
 
@@ -37,8 +39,10 @@ export async function lookAtModel(config: ModelConfig, options: LoadOptions, set
     const usable = available.filter((found) => !settled.has(found) || settled.get(found) !== undefined);
     const chosen = chooseVersions(config.versions, usable);
     const fresh = chosen.filter((found) => !settled.has(found));
-    if (fresh.length === 0)
-      return { model: toModel(config, chosen, settled), available: numbersOf(available), warnings };
+    if (fresh.length === 0) {
+      const isPending = [...settled.values()].includes(undefined);
+      return { model: toModel(config, chosen, settled), available: numbersOf(available), isPending, warnings };
+    }
     for (const found of fresh) {
       const { changedMs, ...prints } = await printsOf(found.path, config, shared);
       const load = (signal: AbortSignal) => loadVersion({ config, found, signal }, options);

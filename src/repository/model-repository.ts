@@ -82,13 +82,15 @@ export class ModelRepository {
     const before = this.#models.get(config.name);
     const known = this.#known.get(config.name) as KnownVersions;
     try {
-      const { model, available, warnings } = await lookAtModel(config, this.#load, (version, changedMs) => {
+      const { model, available, isPending, warnings } = await lookAtModel(config, this.#load, (version, changedMs) => {
         const key = [config.name, version.version] as const;
         return known.choose(version, () => this.#look.isSettled(key, version.fingerprint, changedMs));
       });
       known.saw(available);
       for (const warning of warnings) this.#look.told.warn(warning);
-      return model;
+      // As where a version's folder is renamed: the old one answers until the new one counts.
+      const isGap = isPending && model.versions.length === 0;
+      return isGap && before !== undefined ? { ...model, versions: before.versions } : model;
     } catch (reason) {
       const model = afterFailure(before, reason);
       // Its state tells why it does not load.

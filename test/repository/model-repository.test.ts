@@ -126,6 +126,24 @@ describe("a version", () => {
     expect(await look()).toEqual({ m: "1" });
   });
 
+  test("whose folder is renamed stays until the new one counts", async () => {
+    const folder = tempFolder({ "1/m.onnx": "1" });
+    const { look } = openRepository({ models: [modelConfig({ name: "m", path: folder })] });
+    expect(await look()).toEqual({ m: "1" });
+    renameSync(join(folder, "1"), join(folder, "2"));
+    expect(await look()).toEqual({ m: "1" });
+    expect(await look({ atOnce: true })).toEqual({ m: "2" });
+  });
+
+  test("goes where others are there that are not chosen", async () => {
+    const folder = tempFolder({ "1/m.onnx": "1", "2/m.onnx": "2" });
+    const versions = { kind: "specific", versions: [1n] } as const;
+    const { look } = openRepository({ models: [modelConfig({ name: "m", path: folder, versions })] });
+    expect(await look()).toEqual({ m: "1" });
+    rmSync(join(folder, "1"), { recursive: true });
+    expect(await look()).toEqual({ m: "" });
+  });
+
   test("goes with its folder, also the last one", async () => {
     const folder = tempFolder({ "1/m.onnx": "1" });
     const { look, told } = openRepository({ models: [modelConfig({ name: "m", path: folder })] });
