@@ -19,6 +19,8 @@ const CANDIDATE = new RegExp(
   String.raw`(?<=['"\`])${ABSOLUTE}[^'"\`]*(?=['"\`])|(?<![\w/\\.\])}~%<-])${ABSOLUTE}${LETTER}*(?:${BEHIND_SPACE})*`,
   "g",
 );
+/** A path in quotes whatever it begins with: such words before it say that it is none of a model's own names. */
+const NAMED = /\b((?:model|folder|file|request|driver) ")\/[^"]*"/g;
 const TRAILING_POINTS = /[.:!?]*$/;
 const NAMED_ROOT = /^(?:file:|[A-Za-z]:|\\)/;
 /** A file's ending, with line and column perhaps. */
@@ -32,7 +34,7 @@ export function hidePaths(text: string, known: readonly string[] = []): string {
   let hidden = text;
   for (const path of known) hidden = hidden.replaceAll(`'${path}'`, "'(path)'");
   for (const path of known.filter((each) => /.[/\\]|[/\\]./.test(each))) hidden = hidden.replaceAll(path, "(path)");
-  return hidden.replace(CANDIDATE, hideCandidate);
+  return hidden.replace(NAMED, '$1(path)"').replace(CANDIDATE, hideCandidate);
 }
 
 function hideCandidate(candidate: string): string {

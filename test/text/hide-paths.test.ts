@@ -12,6 +12,7 @@ describe("a text keeps no path of a file", () => {
     ['"/models/x/a.onnx", and (/tmp/a)', '"(path)", and ((path))'],
     ["at file:///home/me/hooks.ts:3:4", "at (path)"],
     ["Error:/srv/x/y.", "Error:(path)."],
+    ['The model "/nowhere/at all" does not exist', 'The model "(path)" does not exist'],
     ["path=/etc/passwd", "path=(path)"],
     ["C:\\models\\a.onnx is gone", "(path) is gone"],
     ["C:\\Program Files\\my models\\a.onnx is gone", "(path) is gone"],
@@ -25,6 +26,7 @@ describe("a text keeps no path of a file", () => {
 describe("a text keeps what only looks like a path", () => {
   test.each([
     "node /conv1/Conv has no input",
+    'expected input "/conv1/Conv" of the model "a/b"',
     "expected float32/int64, 1 / 2, and/or",
     "see https://api.example.com/opt/x.html, or http://[::1]:80/srv/x.y",
     "POST /v1/models/x:predict",
