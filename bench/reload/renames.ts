@@ -1,57 +1,51 @@
 import { renameSync } from "node:fs";
 import { join } from "node:path";
-import { createSilentLogger } from "../../src/observability/logger.ts";
-import { RepositorySource } from "../../src/server/repository-source.ts";
-import { openServer, type Server } from "../../src/server/server.ts";
-import { withDefaults } from "../../src/server/server-options.ts";
+import { cpuMs } from "../engine/process-usage.ts";
+import { type BenchServer, startKserving } from "../engine/servers.ts";
 import { tableLines } from "../table.ts";
 import { addVersion, withFolder } from "./version-folder.ts";
 
 const COUNT = 10;
 const WINDOW_MS = 10_000;
 
-/** Prints the share of a core that polling takes every second, at rest and while the version folders of ten models are renamed, all of which are loaded anew. */
+/** Prints the share of a core that a server takes which polls every second, at rest and while the version folders of ten models are renamed, all of which are loaded anew. */
 export function measureRenames(): Promise<void> {
   return withFolder(async (folder) => {
     const models = Array.from({ length: COUNT }, (_, index) => join(folder, `m${index}`));
     for (const model of models) addVersion(model, 1);
-    const log = createSilentLogger();
-    const source = new RepositorySource({ folders: [folder] }, { pollMs: 1000, log });
-    const server = await openServer(withDefaults({ log }), source);
+    const server = await startKserving(["--model-repository", folder, "--poll-interval", "1"]);
     try {
-      await share(async () => {});
-      const rest = await share(async () => {});
-      const renamed = await share(async () => {
+      await share(server, async () => {});
+      const rest = await share(server, async () => {});
+      const renamed = await share(server, async () => {
+        const loaded = untilLoaded(server, "2");
         for (const model of models) renameSync(join(model, "1"), join(model, "2"));
-        await untilLoaded(server, 2n);
+        await loaded;
       });
       const rows = [[`${COUNT} models, ${WINDOW_MS / 1000} s`, "% of a core"]];
       rows.push(["polled", rest.toFixed(2)], ["polled, each renamed once and loaded", renamed.toFixed(2)]);
       for (const line of tableLines(rows)) console.log(line);
     } finally {
-      await server.close();
+      await server.stop();
     }
   });
 }
 
-/** The share of a core that this process takes from now on, in percent. */
-async function share(act: () => Promise<void>): Promise<number> {
-  const before = process.cpuUsage();
+/** The share of a core that the server takes from now on, in percent. */
+async function share({ pid }: BenchServer, act: () => Promise<void>): Promise<number> {
+  const before = cpuMs(pid);
   const end = new Promise((resolve) => setTimeout(resolve, WINDOW_MS));
   await act();
   await end;
-  const { user, system } = process.cpuUsage(before);
-  return ((user + system) / 1000 / WINDOW_MS) * 100;
+  return ((cpuMs(pid) - before) / WINDOW_MS) * 100;
 }
 
-async function untilLoaded(server: Server, version: bigint): Promise<void> {
-  const isLoaded = () => server.models().filter((one) => one.version === version && one.state === "AVAILABLE").length;
-  if (isLoaded() === COUNT) return;
-  await new Promise<void>((resolve) => {
-    const stop = server.onState(() => {
-      if (isLoaded() < COUNT) return;
-      stop();
-      resolve();
+function untilLoaded(server: BenchServer, wanted: string): Promise<void> {
+  let left = COUNT;
+  return new Promise((resolve) => {
+    server.onLog((event) => {
+      const { msg, state, version } = event as { msg: string; state?: string; version?: string };
+      if (msg === "model state" && state === "AVAILABLE" && version === wanted && --left === 0) resolve();
     });
   });
 }
