@@ -34,6 +34,7 @@ export async function lookAtModel(config: ModelConfig, options: LoadOptions, set
   const { available, warnings } = await chosenVersions(config);
   const shared = await sharedFingerprint(config);
   const needs = neededModels(config);
+  const needsVersions = config.stages?.some(({ version }) => version !== undefined) === true;
   const settled = new Map<FoundVersion, AspiredVersion | undefined>();
   for (;;) {
     const usable = available.filter((found) => !settled.has(found) || settled.get(found) !== undefined);
@@ -46,7 +47,7 @@ export async function lookAtModel(config: ModelConfig, options: LoadOptions, set
     for (const found of fresh) {
       const { changedMs, ...prints } = await printsOf(found.path, config, shared);
       const load = (signal: AbortSignal) => loadVersion({ config, found, signal }, options);
-      settled.set(found, settle({ version: found.version, ...prints, needs, load }, changedMs));
+      settled.set(found, settle({ version: found.version, ...prints, needs, needsVersions, load }, changedMs));
     }
   }
 }

@@ -30,6 +30,8 @@ export interface AspiredVersion {
   readonly modelFingerprint?: string;
   /** Names of the models that its stages are; it is loaded once each of them is available. */
   readonly needs?: readonly string[];
+  /** True where it names versions of those, any of which may be the last to be loaded. */
+  readonly needsVersions?: boolean;
   /** The reason why it cannot be loaded, whenever that is tried: it is tried once, until the fingerprint changes. */
   readonly refusal?: ServingError;
   /** Loads the files as they are now; rejects when the signal aborts, and frees what it has loaded as soon as that is possible. */

@@ -209,7 +209,8 @@ export class ManagedVersion {
       target.fail(problem);
       this.#enter(this.#servable === undefined ? "START" : "AVAILABLE", problem);
     };
-    await needed.wait(this.#needs, { signal, timeoutMs, onProblem });
+    const allVersions = target.aspired?.needsVersions === true;
+    await needed.wait(this.#needs, { signal, timeoutMs, onProblem, allVersions });
     if (this.#failure === told) this.#failure = undefined;
   }
 

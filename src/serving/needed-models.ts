@@ -26,6 +26,8 @@ export interface NeedsWait {
   readonly signal: AbortSignal;
   /** Milliseconds after which the wait counts as a failure, though it goes on; 0 = never. */
   readonly timeoutMs: number;
+  /** Waits until every version of the models is available or has failed, too. */
+  readonly allVersions?: boolean;
   /** Told why the version cannot be loaded yet, each time that the reason changes or is looked at. */
   readonly onProblem: (problem: ServingError) => void;
 }
@@ -60,7 +62,10 @@ export class NeededModels {
   }
 
   /** Waits until each of these models has a version that is available; rejects with the signal's reason. */
-  async wait(needs: readonly string[], { signal, timeoutMs, onProblem }: NeedsWait): Promise<void> {
+  async wait(
+    needs: readonly string[],
+    { signal, timeoutMs, onProblem, allVersions = false }: NeedsWait,
+  ): Promise<void> {
     // Models are told of one after the other: those that come with this one are known then.
     await Promise.resolve();
     let isLate = false;
@@ -72,7 +77,7 @@ export class NeededModels {
     try {
       for (;;) {
         signal.throwIfAborted();
-        const missing = this.#missing(needs);
+        const missing = this.#missing(needs) ?? (allVersions ? this.#loading(needs) : undefined);
         if (missing === undefined) return;
         if (missing.isSettled) onProblem(new ServingError("unavailable", missing.text));
         else if (isLate) onProblem(tooLong(missing.text, timeoutMs));
@@ -115,6 +120,13 @@ export class NeededModels {
       this.#waiting.add(done);
       signal?.addEventListener("abort", done);
     });
+  }
+
+  #loading(needs: readonly string[]): Missing | undefined {
+    const name = needs.find((need) => this.#catalog.get(need)?.isSettled === false);
+    return name === undefined
+      ? undefined
+      : { text: `It needs a version of the model "${name}", which is still loading.`, isSettled: false };
   }
 
   #missing(needs: readonly string[]): Missing | undefined {

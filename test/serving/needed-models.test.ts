@@ -46,6 +46,29 @@ describe("a version that needs another model", () => {
     await Promise.all([manager.close(), late.close()]);
   });
 
+  it("waits for all of its versions where it names one", async () => {
+    const held = createDeferred<void>();
+    const late = pipelineVersion(1n);
+    const load = async (signal: AbortSignal) => {
+      await held.promise;
+      return late.load(signal);
+    };
+    const half = { name: "half", versions: [{ ...late, load }, pipelineVersion(2n)] };
+    const chain = (name: string, needsVersions: boolean) => ({
+      name,
+      versions: [{ ...pipelineVersion(1n), needs: ["half"], needsVersions }],
+    });
+    const manager = await manage([], { threads: 4 });
+    manager.aspire([half, chain("naming", true), chain("any", false)]);
+    const stateOf = (name: string) => manager.statuses().find(({ model }) => model === name)?.state;
+    await expect.poll(() => stateOf("any"), { timeout: 20_000 }).toBe("AVAILABLE");
+    expect(stateOf("naming")).toBe("START");
+    held.resolve();
+    expect(await manager.settled()).toEqual([]);
+    expect(stateOf("naming")).toBe("AVAILABLE");
+    await manager.close();
+  });
+
   it("is missed by nobody where only it is removed, and tells where what it needs is", async () => {
     const half = { name: "half", versions: [pipelineVersion(1n)] };
     const chain = { name: "chain", versions: [{ ...pipelineVersion(1n), needs: ["half"] }] };
