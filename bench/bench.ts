@@ -21,6 +21,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "500 models, versions that are renamed and switched under load, a model loaded 1000 times (--cycles N); --only TEXT",
     run: async (args) => (await import("./reload/reload.ts")).runReload(args),
   },
+  "rest-vs-grpc": {
+    what: "an image classifier and a detector with all its outputs, by REST JSON, b64, binary and gRPC; --quick for 2 rounds",
+    run: async (args) => (await import("./rest-vs-grpc.ts")).runRestVsGrpc(args),
+  },
   python: {
     what: "the pytorch driver beside the same forward in Python (PYTHON names the interpreter); --quick for 5 rounds",
     run: async (args) => (await import("./python.ts")).runPython(args),
