@@ -15,9 +15,7 @@ const SCRIPT = fileURLToPath(new URL("serving_api_checks.py", import.meta.url));
 const CHECKS = [...readFileSync(SCRIPT, "utf8").matchAll(/^ {4}def check_(\w+)/gm)].map(([, name]) => name as string);
 
 const title = "The client library of TensorFlow Serving";
-const missing =
-  missingTensorflow(title) ??
-  (await missingRuntime(title, tensorflowRuntime));
+const missing = missingTensorflow(title) ?? (await missingRuntime(title, tensorflowRuntime));
 
 describe.skipIf(missing)("tensorflow-serving-api, as it comes from PyPI, sees what it expects:", () => {
   const folder = mkdtempSync(join(tmpdir(), "kserving-test-"));

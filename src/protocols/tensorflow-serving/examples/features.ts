@@ -124,8 +124,9 @@ function readIntegers(reader: WireReader, budget: DecodeBudget): Feature {
 /** Serialises a tf.Example. */
 export function writeFeatures(features: Features): Buffer {
   const entries = Array.from(features, ([name, feature]) => {
-    const list = messageField(KINDS[feature.kind], valueParts(feature));
-    return messageField(FEATURE, [textElement(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [list])]);
+    // Without values it has no kind either, which TensorFlow takes for one that is not there.
+    const lists = feature.values.length === 0 ? [] : [messageField(KINDS[feature.kind], valueParts(feature))];
+    return messageField(FEATURE, [textElement(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, lists)]);
   });
   return encodeMessage([messageField(FEATURES, entries)]);
 }

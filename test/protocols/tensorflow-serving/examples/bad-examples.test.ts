@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readExamplesJson } from "../../../../src/protocols/tensorflow-serving/examples/examples-json.ts";
+import { readFeatures } from "../../../../src/protocols/tensorflow-serving/examples/features.ts";
+import { createServer, type Server } from "../../../../src/server/server.ts";
+import { missingRuntime } from "../../../drivers/missing-runtime.ts";
+import { tensorflowRuntime } from "../../../drivers/tensorflow/native/tensorflow-runtime.ts";
+import { tensorflowModel } from "../../../drivers/tensorflow/tensorflow-cases.ts";
+import { connect } from "../../../grpc/byte-client.ts";
+import { startServer } from "../../../helpers/start-server.ts";
+import { ampleBudget } from "../../../proxy/ample-budget.ts";
+
+const missing = await missingRuntime("Bad examples for TensorFlow", tensorflowRuntime);
+const ENGINES = missing === undefined ? ["native", "portable"] : ["portable"];
+
+const REGRESS = "/tensorflow.serving.PredictionService/Regress";
+
+/** A field of bytes. */
+function field(number: number, ...parts: readonly Uint8Array[]): Buffer {
+  const content = Buffer.concat(parts);
+  return Buffer.concat([Buffer.of((number << 3) | 2, content.length), content]);
+}
+
+/** A RegressionRequest for the model `m` whose only example has these bytes. */
+function regression(example: Uint8Array): Buffer {
+  const modelSpec = field(1, field(1, Buffer.from("m")));
+  return Buffer.concat([modelSpec, field(2, field(1, field(1, example)))]);
+}
+
+const MALFORMED: readonly (readonly [string, Buffer])[] = [
+  ["half of an example", Buffer.of(0x0a, 40, 0x0a, 3)],
+  ["a field that ends nowhere", Buffer.of(0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f)],
+  [
+    "a feature of another wire type",
+    field(1, field(1, field(1, Buffer.from("a")), field(2, Buffer.of(0x10, 1, 0xff)))),
+  ],
+  ["text", Buffer.from("not an example")],
+];
+
+describe.each(ENGINES)("a graph that parses examples, in the %s engine,", (engine) => {
+  let server: Server;
+  beforeAll(async () => {
+    const models = { m: { path: tensorflowModel("parse_example"), options: { engine } } };
+    server = await createServer({ models, http: {} });
+  });
+  afterAll(() => server.close());
+
+  const ask = async (example: string, context = "{}") => {
+    const body = `{"context": ${context}, "examples": [${example}]}`;
+    const response = await fetch(`${server.httpUrl}/v1/models/m:regress`, { method: "POST", body });
+    return `${response.status} ${await response.text()}`;
+  };
+  // What can be parsed comes as far as the outputs, which are not a regression's.
+  const PARSED = /400 [\s\S]*Expected regression signature outputs/;
+
+  it.each(MALFORMED)("refuses %s", async (_, bytes) => {
+    await expect(connect(server.grpcAddress).call(REGRESS, regression(bytes))).rejects.toMatchObject({
+      code: 3,
+      details: expect.stringMatching(/[Cc]ould not parse|example/),
+    });
+  });
+
+  it("takes floats, and no integers for them", async () => {
+    expect(await ask('{"a": [1.0, 2.5]}')).toMatch(PARSED);
+    expect(await ask('{"a": [1, 2]}')).toMatch(/400 [\s\S]*Data types don't match/);
+  });
+
+  it("takes an empty list for a feature that is not there", async () => {
+    expect(await ask('{"a": [1.0, 2.5], "b": [], "c": []}')).toMatch(PARSED);
+    expect(await ask('{"a": []}')).toMatch(/400 [\s\S]*(?:required but could not be found|is required)/);
+  });
+
+  it("counts the example's feature where the context has it too, and of equal keys the last", async () => {
+    expect(await ask('{"a": [1.0, 2.5]}', '{"a": ["text"]}')).toMatch(PARSED);
+    expect(await ask('{"a": ["text"]}', '{"a": [1.0, 2.5]}')).toMatch(/400 [\s\S]*Data types don't match/);
+    expect(await ask('{"a": "text", "a": [1.0, 2.5]}')).toMatch(PARSED);
+    expect(await ask("{}", '{"a": "text", "a": [1.0, 2.5]}')).toMatch(PARSED);
+  });
+});
+
+it.each(MALFORMED)("a model of another framework, whose inputs are features, refuses %s", async (_, bytes) => {
+  const { grpcAddress } = await startServer({ models: { m: { path: "test/fixtures/models/half-plus-two.onnx" } } });
+  await expect(connect(grpcAddress).call(REGRESS, regression(bytes))).rejects.toMatchObject({
+    code: 3,
+    details: expect.stringMatching(/Malformed|Feature: x/),
+  });
+});
+
+describe("an integer of JSON in an example", () => {
+  const read = (json: string) => {
+    const { examples } = readExamplesJson(Buffer.from(`{"examples": [{"n": ${json}}]}`), 1e6);
+    return readFeatures(examples.data[0] as Uint8Array, ampleBudget()).get("n");
+  };
+
+  it.each([
+    ["9223372036854775807", 9223372036854775807n],
+    ["-9223372036854775808", -9223372036854775808n],
+    ["9007199254740993", 9007199254740993n],
+    ["-0", 0n],
+  ])("%s keeps every digit", (json, value) => {
+    expect(read(json)).toEqual({ kind: "int64", values: [value] });
+  });
+
+  it.each(["9223372036854775808", "18446744073709551615", "[1, 9223372036854775808]"])("%s is refused", (json) => {
+    expect(() => read(json)).toThrow("Feature: n has uint64_t element. Only int64_t is supported.");
+  });
+
+  it("beyond 64 bits is a float, as any number with a fraction", () => {
+    expect(read("18446744073709551616")).toEqual({ kind: "float", values: [18446744073709552000] });
+    expect(read("-9223372036854775809")).toEqual({ kind: "float", values: [-9223372036854775808] });
+  });
+});
