@@ -4,6 +4,7 @@ import type { Tensors } from "../../../tensor/tensor.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
+import { fittedInputs } from "./fitted-inputs.ts";
 import { startLiteRt } from "./litert.ts";
 import { toLoadError, toRunError } from "./litert-error.ts";
 import type { FullSignature } from "./litert-model.ts";
@@ -81,6 +82,7 @@ function createTfliteModel(named: NamedModel, chosen: string, close: () => void)
     signatures: { ...Object.fromEntries(named.signatures), [DEFAULT_SIGNATURE]: shown },
     isPure: true,
     copiesInputs: true,
+    checksShapes: true,
     hookArgs: {
       driver: "tensorflow",
       model_inputs: Object.fromEntries(shown.inputs.map(({ name, shape }) => [name, shape])),
@@ -90,7 +92,7 @@ function createTfliteModel(named: NamedModel, chosen: string, close: () => void)
       if (signal.aborted) throw ServingError.from(signal.reason);
       const key = signature === DEFAULT_SIGNATURE ? chosen : signature;
       try {
-        return await named.run(key, inputs, outputs);
+        return await named.run(key, fittedInputs(inputs, named.signatures.get(key)!.inputs), outputs);
       } catch (reason) {
         throw toRunError(reason);
       }

@@ -44,6 +44,21 @@ describe("the tflite engine", () => {
     });
   });
 
+  it("takes a shape of fixed sizes that differs by dimensions of 1 alone, and no other", async () => {
+    const file = "lite_int8/model.tflite";
+    const model = await loadTensorflow(formatModel(file));
+    const { inputs, outputs } = formatCase(file);
+    const pixels = inputs.image?.data as Int8Array<ArrayBuffer>;
+    const shaped = (...shape: number[]) => predict(model, { image: createTensor("int8", shape, pixels) });
+    for (const shape of [
+      [6, 6, 3],
+      [1, 6, 6, 1, 3],
+    ]) {
+      expect(await shaped(...shape)).toMatchObject({ output_0: { shape: outputs.output_0?.shape } });
+    }
+    await expect(shaped(1, 6, 18)).rejects.toThrow('Input "image" has shape [1,6,18]; the model takes [1,6,6,3].');
+  });
+
   it("gives each row the same answer whatever the number of rows", async () => {
     const model = await loadTensorflow(formatModel("lite_open_rows/model.tflite"));
     const { inputs, outputs } = formatCase("lite_open_rows/model.tflite");
