@@ -162,12 +162,14 @@ async function runGraph(model: Model, inputs: Tensors, call: ModelCall, facts: H
   const { outputs: fetches = [], targets = [] } = call;
   if (model.runGraph === undefined)
     throw failedPrecondition(`The ${facts.driver} model does not run parts of a graph.`);
-  const driverCall = new DriverCall(call);
-  const { signal, deadlineMs } = driverCall;
+  const { signal, deadlineMs } = new DriverCall(call);
   const run = { fetches, targets, signal, ...(deadlineMs !== undefined && { deadlineMs }) };
-  return model.runGraph(inputs, run).catch((reason) => {
+  const copies = model.copiesInputs === true ? 1 : 0;
+  try {
+    return await whileCounted(copiedBytes(inputs, copies), async () => model.runGraph!(inputs, run));
+  } catch (reason) {
     throw runError(reason, call, facts);
-  });
+  }
 }
 
 function runError(reason: unknown, { signal }: ModelCall, { driver }: HostFacts): unknown {
