@@ -35,7 +35,8 @@ export class RecordedLease implements Lease {
   }
 
   async infer(request: InferRequest): Promise<InferResponse> {
-    const share = this.#hasOwnForm ? undefined : this.#reserve(RECORD_BYTES + payloadBytes(request.inputs));
+    const isLeftOut = this.#hasOwnForm || request.call.warmUp !== undefined;
+    const share = isLeftOut ? undefined : this.#reserve(RECORD_BYTES + payloadBytes(request.inputs));
     if (share === undefined) return this.#lease.infer(request);
     const timeMs = now();
     // Before it runs, which takes its inputs away.

@@ -8,7 +8,6 @@ import type { DescribedModel } from "./described-model.ts";
 import type {
   IndexScope,
   InferenceService,
-  InferRequest,
   Lease,
   ModelRef,
   NamedStatistics,
@@ -16,16 +15,14 @@ import type {
   ServableState,
   UnloadOptions,
 } from "./inference-service.ts";
-import { inputKey } from "./input-key.ts";
+import { Leases } from "./leases.ts";
 import { LoadCounter, type LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
-import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+import type { ServiceLimits } from "./local-lease.ts";
 import type { ManagedVersion } from "./managed-version.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { Readiness } from "./readiness.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
-import { routedLease } from "./routed-lease.ts";
-import { ShadowTraffic } from "./shadow-traffic.ts";
 import type { RoutedRequest } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
 
@@ -67,9 +64,8 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #unload: NonNullable<LocalServiceOptions["unload"]>;
   readonly #loadable: NonNullable<LocalServiceOptions["loadable"]>;
   readonly #readiness: Readiness;
-  readonly #shadows: ShadowTraffic;
   readonly #loads = new LoadCounter();
-  readonly #recorder: RequestRecorder | undefined;
+  readonly #leases: Leases;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
     const { requestTimeoutMs, maxCount, maxBytes, reconfigure, lookAgain, log } = options;
@@ -84,8 +80,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.requestTimeoutMs = requestTimeoutMs;
     this.admission = new Admission(maxCount);
     this.memory = new MemoryBudget(maxBytes);
-    this.#shadows = new ShadowTraffic(this, log);
-    this.#recorder = options.recorder;
+    this.#leases = new Leases(manager.catalog, this, options);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.look());
     manager.onState((status) => {
@@ -95,32 +90,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   }
 
   acquire(ref: ModelRef, request?: RoutedRequest): Lease {
-    const { catalog } = this.#manager;
-    if (request === undefined) return new LocalLease(catalog.resolve(ref), this);
-    if (request.ignoresTraffic) return this.#recorded(new LocalLease(catalog.resolve(ref), this), ref);
-    const names = catalog.stickyInputs(ref);
-    if (names !== undefined) return this.#acquireByInputs(ref, request, names);
-    const version = catalog.resolve(ref, request);
-    const own = new LocalLease(version, this);
-    const shadowed = catalog.shadowOf(ref);
-    const isCopied = shadowed !== undefined && shadowed.target !== version;
-    return this.#recorded(isCopied ? this.#shadows.shadowed(own, shadowed) : own, ref);
-  }
-
-  /** The inputs are known once they have been checked, by what most requests would meet. */
-  #acquireByInputs(ref: ModelRef, request: RoutedRequest, names: readonly string[] | "all"): Lease {
-    const { catalog } = this.#manager;
-    const choose = ({ inputs }: InferRequest) =>
-      catalog.resolve(ref, { metadata: request.metadata, inputKey: inputKey(inputs, names) });
-    const lease = routedLease(new LocalLease(catalog.resolve(ref), this), choose, this);
-    const shadowed = catalog.shadowOf(ref);
-    return this.#recorded(shadowed === undefined ? lease : this.#shadows.shadowed(lease, shadowed), ref);
-  }
-
-  #recorded(lease: Lease, ref: ModelRef): Lease {
-    if (this.#recorder === undefined) return lease;
-    const options = this.#manager.catalog.get(lease.description.model)?.requestLog;
-    return this.#recorder.recorded(lease, { ref, options, memory: this.memory });
+    return this.#leases.acquire(ref, request);
   }
 
   index({ loadable = false }: IndexScope = {}): readonly ServableState[] {

@@ -1,6 +1,7 @@
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { Hooks } from "../../src/hooks/hooks.ts";
 import { decodePredictRequest, decodePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { createServer } from "../../src/server/server.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
@@ -90,6 +91,24 @@ describe("requests of every wire", () => {
       expect(await rest(httpUrl, "[1]", "off")).toBe(200);
     });
     expect(files).toEqual([]);
+  });
+
+  it("that hooks of another model send are recorded, but for those of a warm-up", async () => {
+    const folder = tempFolder({ "request.json": '{"instances": [{"x": 1.5}]}' });
+    const server = await startServer({ models: MODELS, requestLog: { prefix: `${folder}/` } });
+    const hooks: Hooks = { process: ({ x }, ctx) => ctx.models.get("half").predict({ x: x! }) };
+    await server.load("outer", {
+      driver: "null",
+      hooks,
+      warmup: join(folder, "request.json"),
+      requestLog: { rate: 0 },
+    });
+    expect(await rest(server.httpUrl, '{"x": [4.5]}', "outer")).toBe(200);
+    await server.close();
+    const logs = await readLogs(...logFiles(folder));
+    expect(logs.map(({ request }) => decodePredictRequest(request, MAX_BYTES).inputs.x?.data)).toEqual([
+      Float32Array.of(4.5),
+    ]);
   });
 
   it("that are large are recorded whole", async () => {

@@ -1,0 +1,56 @@
+import type { Logger } from "../observability/logger.ts";
+import type { Catalog } from "./catalog.ts";
+import type { InferRequest, Lease, ModelRef } from "./inference-service.ts";
+import { inputKey } from "./input-key.ts";
+import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+import type { RequestRecorder } from "./request-recorder.ts";
+import { routedLease } from "./routed-lease.ts";
+import { ShadowTraffic } from "./shadow-traffic.ts";
+import type { RoutedRequest } from "./traffic.ts";
+
+/** Leases of the versions that requests mean, with what is done beside their runs: copies for shadows, records. */
+export class Leases {
+  readonly #catalog: Catalog;
+  readonly #limits: ServiceLimits;
+  readonly #shadows: ShadowTraffic;
+  readonly #recorder: RequestRecorder | undefined;
+
+  constructor(
+    catalog: Catalog,
+    limits: ServiceLimits,
+    { recorder, log }: { readonly recorder?: RequestRecorder; readonly log: Logger },
+  ) {
+    this.#catalog = catalog;
+    this.#limits = limits;
+    this.#shadows = new ShadowTraffic(limits, log);
+    this.#recorder = recorder;
+  }
+
+  /** The lease for a request, or for a description where there is none; throws as the catalog does. */
+  acquire(ref: ModelRef, request?: RoutedRequest): Lease {
+    if (request === undefined) return new LocalLease(this.#catalog.resolve(ref), this.#limits);
+    if (request.ignoresTraffic) return this.#recorded(new LocalLease(this.#catalog.resolve(ref), this.#limits), ref);
+    const names = this.#catalog.stickyInputs(ref);
+    if (names !== undefined) return this.#acquireByInputs(ref, request, names);
+    const version = this.#catalog.resolve(ref, request);
+    const own = new LocalLease(version, this.#limits);
+    const shadowed = this.#catalog.shadowOf(ref);
+    const isCopied = shadowed !== undefined && shadowed.target !== version;
+    return this.#recorded(isCopied ? this.#shadows.shadowed(own, shadowed) : own, ref);
+  }
+
+  /** The inputs are known once they have been checked, by what most requests would meet. */
+  #acquireByInputs(ref: ModelRef, request: RoutedRequest, names: readonly string[] | "all"): Lease {
+    const choose = ({ inputs }: InferRequest) =>
+      this.#catalog.resolve(ref, { metadata: request.metadata, inputKey: inputKey(inputs, names) });
+    const lease = routedLease(new LocalLease(this.#catalog.resolve(ref), this.#limits), choose, this.#limits);
+    const shadowed = this.#catalog.shadowOf(ref);
+    return this.#recorded(shadowed === undefined ? lease : this.#shadows.shadowed(lease, shadowed), ref);
+  }
+
+  #recorded(lease: Lease, ref: ModelRef): Lease {
+    if (this.#recorder === undefined) return lease;
+    const options = this.#catalog.get(lease.description.model)?.requestLog;
+    return this.#recorder.recorded(lease, { ref, options, memory: this.#limits.memory });
+  }
+}
