@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 
 /** Takes the bytes that a stream or a socket receives. */
 export interface StreamReceiver {
@@ -16,11 +17,11 @@ export interface StreamReceiver {
  * Lets Node write what a stream or an accepted socket receives to where the receiver wants it, as `net.connect({ onread })` does
  * for a socket of a client: a buffer for each read of the socket, which is what it is given otherwise, makes V8 collect garbage
  * all the time under large messages. The stream still has to be resumed, and says `end`. Returns false, and changes nothing,
- * where this Node has no place for it.
+ * where this Node has no place for it, and for encrypted sockets: those bring what they have decrypted even after a pause.
  */
 export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: StreamReceiver): boolean {
   const handle = handleOf(stream);
-  if (handle === undefined || READ_MEMBERS === undefined) return false;
+  if (stream instanceof TLSSocket || handle === undefined || READ_MEMBERS === undefined) return false;
   const room = receiver.room();
   const receiving = stream as Receiving;
   receiving[RECEIVER] = receiver;

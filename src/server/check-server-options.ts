@@ -43,6 +43,7 @@ const OPTIONS = {
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
   grpcSocketPath: TEXT_CHECK,
   grpcChannelArguments: TEXTS,
+  tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   corsOrigins: TEXTS,
   maxMessageBytes: BYTES,
   workers: integerCheck(0),
@@ -68,6 +69,7 @@ const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } 
   ...OPTIONS,
 };
 const HTTP = { port: PORT };
+const TLS = { cert: TEXT_CHECK, key: TEXT_CHECK, clientCa: TEXT_CHECK };
 
 const EXAMPLE = 'createServer({ stages: [{ path: "model.onnx" }], http: {} })';
 
@@ -82,6 +84,7 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   checkWhatIsServed(options);
   checkTexts("options", options.options);
   if (options.requestLog !== undefined) checkMembers("requestLog.", options.requestLog as object, REQUEST_LOG_CHECKS);
+  if (options.tls !== undefined) checkTls(options.tls as object);
   if (options.http !== undefined) checkMembers("http.", options.http as object, HTTP);
 }
 
@@ -106,6 +109,14 @@ function checkWhatIsServed(options: Readonly<Record<string, unknown>>): void {
   const [other] = neededModels({ stages: stages as readonly StageOptions[] });
   if (other !== undefined)
     throw invalidArgument(`A stage is the model "${other}"; expected models by name, in models: { ${other}: … }.`);
+}
+
+function checkTls(tls: { readonly cert?: unknown; readonly key?: unknown }): void {
+  checkMembers("tls.", tls, TLS);
+  for (const name of ["cert", "key"] as const) {
+    if (tls[name] === undefined)
+      throw invalidArgument(`The option tls.${name} is missing; expected the path of a PEM file.`);
+  }
 }
 
 function checkNeeds(models: readonly (readonly [string, NamedModelOptions])[]): void {

@@ -1,5 +1,6 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
 import { markLocal } from "../access/local-host.ts";
+import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
@@ -20,6 +21,8 @@ export interface WireOptions {
   /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
   readonly httpPort?: number;
   readonly maxMessageBytes: number;
+  /** Files for encrypted connections; absent = they are not encrypted. */
+  readonly tls?: TlsFiles | undefined;
   /** Bytes that the requests of both transports hold together. Default: each limits its own. */
   readonly memory?: MemoryBudget;
   /** Milliseconds that a client may take nothing of an answer; 0 = no limit. */
@@ -37,8 +40,9 @@ export interface WireOptions {
 export interface Wires {
   /** `host:port`. */
   readonly grpcAddress: string;
-  /** `http://host:port`, where HTTP is served. */
+  /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
+  readonly isEncrypted: boolean;
   /** Refuses new work, finishes what is under way within `drainTimeoutMs`, then cuts. */
   close(drainTimeoutMs: number): Promise<void>;
 }
@@ -60,6 +64,7 @@ export async function openWires(service: InferenceService, wireOptions: WireOpti
   // Nobody could look at them where HTTP is not served.
   const metrics = httpPort === undefined ? {} : { metrics: new RequestMetrics() };
   const options = { ...wireOptions, ...metrics, protocols: PROTOCOLS };
+  if (options.tls !== undefined) return openEncrypted(service, { ...options, tls: options.tls });
   if (httpPort === undefined) return openGrpc(service, options);
   return port !== 0 && port === httpPort ? openShared(service, options) : openBoth(service, options, httpPort);
 }
@@ -68,7 +73,7 @@ type Opening = WireOptions & { readonly protocols: readonly Protocol[]; readonly
 
 async function openGrpc(service: InferenceService, options: Opening): Promise<Wires> {
   const grpc = await startGrpc(service, options);
-  return { grpcAddress: grpc.address, httpUrl: undefined, close: (ms) => grpc.close(ms) };
+  return { grpcAddress: grpc.address, httpUrl: undefined, isEncrypted: false, close: (ms) => grpc.close(ms) };
 }
 
 /** On its port and, where wanted, its Unix socket. */
@@ -98,11 +103,31 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
     const { createHttpServer } = await importHttp();
     const http = await createHttpServer(service, { ...options, port: httpPort });
     const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http.close(ms)]));
-    return { grpcAddress: grpc.grpcAddress, httpUrl: http.url, close };
+    return { ...grpc, httpUrl: http.url, close };
   } catch (reason) {
     await grpc.close(0);
     throw reason;
   }
+}
+
+async function openEncrypted(service: InferenceService, options: Opening & { tls: TlsFiles }): Promise<Wires> {
+  const { host, port, httpPort, tls: files, log } = options;
+  const { openTls } = await import("./open-tls.ts");
+  const grpc = await startGrpc(service, options, "shared");
+  const http =
+    httpPort === undefined
+      ? undefined
+      : await (await importHttp()).createHttpServer(service, { ...options, port: "shared" });
+  const closeBoth = async (ms: number) => void (await Promise.all([grpc.close(ms), http?.close(ms)]));
+  const tls = await openTls({ host, port, httpPort, files, grpc, http, log }).catch(async (reason) => {
+    await closeBoth(0);
+    throw reason;
+  });
+  const close = (ms: number) => {
+    tls.close();
+    return closeBoth(ms);
+  };
+  return { grpcAddress: tls.grpcAddress, httpUrl: tls.httpUrl, isEncrypted: true, close };
 }
 
 async function openShared(service: InferenceService, options: Opening): Promise<Wires> {
@@ -120,5 +145,5 @@ async function openShared(service: InferenceService, options: Opening): Promise<
     shared.close();
     await Promise.all([grpc.close(ms), http.close(ms)]);
   };
-  return { grpcAddress: address, httpUrl: `http://${address}`, close };
+  return { grpcAddress: address, httpUrl: `http://${address}`, isEncrypted: false, close };
 }

@@ -1,4 +1,5 @@
 import type { ControlAccess } from "../access/control-access.ts";
+import type { TlsPaths } from "../access/tls-files.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
@@ -31,6 +32,8 @@ export interface ServerOptions {
   readonly grpcChannelArguments?: readonly string[];
   /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
   readonly http?: { readonly port?: number };
+  /** Encrypts gRPC and HTTP by TLS; with `clientCa` clients need a certificate of that authority. The files are read again when they change. */
+  readonly tls?: TlsPaths;
   /** The largest message or body taken, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */

@@ -1,3 +1,4 @@
+import { TlsFiles } from "../access/tls-files.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
@@ -25,8 +26,10 @@ import { type StageSummary, summarizeStages } from "./stage-summary.ts";
 export interface Server {
   /** `host:port`. */
   readonly grpcAddress: string;
-  /** `http://host:port`, where HTTP is served. */
+  /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
+  /** True where connections are encrypted. */
+  readonly isEncrypted: boolean;
   readonly service: InferenceService;
   /** The stages of the first model that is loaded. */
   readonly stages: readonly StageSummary[];
@@ -78,7 +81,7 @@ export async function openServer(
 ): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const remote = new LazyRemote();
-  const wires = toWireOptions(choices);
+  const wires = { ...toWireOptions(choices), tls: choices.tls && (await TlsFiles.open(choices.tls)) };
   prepareWires(wires);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
@@ -146,6 +149,7 @@ function toServer({ wires, service, served, closeModels, drainTimeoutMs }: Serve
   return {
     grpcAddress: wires.grpcAddress,
     httpUrl: wires.httpUrl,
+    isEncrypted: wires.isEncrypted,
     service,
     stages: summarizeStages(manager.servables()[0]?.models ?? []),
     models: () => manager.statuses().map(toServedVersion),

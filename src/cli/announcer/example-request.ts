@@ -8,6 +8,8 @@ export interface ExampleTarget {
   readonly inputs: readonly ExampleInput[];
   readonly grpcAddress: string;
   readonly httpUrl?: string;
+  /** True for a server with a certificate, which may not be for the name by which the line calls it. */
+  readonly isEncrypted?: boolean;
 }
 
 /** Up to so many elements a value is written out. */
@@ -28,16 +30,19 @@ function curlLine(url: string, inputs: readonly ExampleInput[]): string {
     (input) => `${JSON.stringify(input.name)}:${exampleValue(input, count > MAX_INLINE_ELEMENTS)}`,
   );
   const body = `{"inputs":{${members.join()}}}`;
-  if (count <= MAX_INLINE_ELEMENTS) return `curl ${url} -d ${quote(body)}`;
-  return `node -p ${quote(`JSON.stringify(${body})`)} | curl ${url} -d @-`;
+  const curl = url.startsWith("https:") ? "curl -k" : "curl";
+  if (count <= MAX_INLINE_ELEMENTS) return `${curl} ${url} -d ${quote(body)}`;
+  return `node -p ${quote(`JSON.stringify(${body})`)} | ${curl} ${url} -d @-`;
 }
 
 /** Needs no files: the server tells its schema through reflection. */
-function grpcLine({ name, grpcAddress, inputs }: ExampleTarget): string {
+function grpcLine({ name, grpcAddress, inputs, isEncrypted = false }: ExampleTarget): string {
   const protos = Object.fromEntries(inputs.map((input) => [input.name, exampleTensorProto(input)]));
   const body = JSON.stringify({ model_spec: { name }, inputs: protos });
-  const url = `http://${grpcAddress}/tensorflow.serving.PredictionService/Predict`;
-  return `npx @bufbuild/buf curl --protocol grpc --http2-prior-knowledge ${url} -d ${quote(body)}`;
+  // Not for its own name, perhaps.
+  const [scheme, options] = isEncrypted ? ["https", "--insecure"] : ["http", "--http2-prior-knowledge"];
+  const url = `${scheme}://${grpcAddress}/tensorflow.serving.PredictionService/Predict`;
+  return `npx @bufbuild/buf curl --protocol grpc ${options} ${url} -d ${quote(body)}`;
 }
 
 function quote(text: string): string {

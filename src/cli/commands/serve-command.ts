@@ -53,7 +53,8 @@ export async function serve(
   process.on("unhandledRejection", (err) =>
     log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err }),
   );
-  const notice = openAccessNotice(settings.host, settings.allowControl);
+  const notice =
+    settings.tlsClientCa === undefined ? openAccessNotice(settings.host, settings.allowControl) : undefined;
   if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.
   announcer.ready(facts);
@@ -120,6 +121,7 @@ async function tellExample(server: Server, { name = "", grpcAddress, httpUrl }: 
   if (example === undefined) return;
   // Which requests another program understands is not known here.
   const own = server.httpUrl === undefined || httpUrl === undefined ? {} : { httpUrl };
-  const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, ...own });
+  const { isEncrypted } = server;
+  const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, isEncrypted, ...own });
   announcer.example(exampleHeading(example), line);
 }

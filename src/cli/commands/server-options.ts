@@ -1,4 +1,5 @@
 import { findDriver } from "../../drivers/registry.ts";
+import { invalidArgument } from "../../errors.ts";
 import { type ModelFlag, pairModels } from "../../repository/command-line.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import type { ListedFlag } from "../settings/flag-parser.ts";
@@ -48,8 +49,19 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
       maxBytes: settings.requestLogMaxSize,
       files: settings.requestLogFiles,
     },
+    ...toTls(settings),
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),
   };
+}
+
+function toTls(settings: Settings<"serve">): Pick<ServerOptions, "tls"> {
+  const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa, httpServerCommand } = settings;
+  if (cert === undefined && key === undefined && clientCa === undefined) return {};
+  if (cert === undefined) throw invalidArgument("--tls-cert is missing; it goes with --tls-key and --tls-client-ca.");
+  if (key === undefined) throw invalidArgument("--tls-key is missing; it is the private key of --tls-cert.");
+  if (httpServerCommand !== undefined)
+    throw invalidArgument("--tls-cert does not go with --http-server-command, whose program speaks plain gRPC.");
+  return { tls: { cert, key, ...(clientCa !== undefined && { clientCa }) } };
 }
 
 /** The options that say how models are loaded. */

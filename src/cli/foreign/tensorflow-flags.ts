@@ -161,13 +161,13 @@ export const TENSORFLOW_FLAGS = {
   use_alts_credentials: {
     type: "boolean",
     default: "false",
-    refused: "connections are not encrypted here, and ALTS is Google's own",
+    refused: "ALTS is Google's own; KSERVING_TLS_CERT and KSERVING_TLS_KEY encrypt",
     help: "credentials of Google's ALTS",
   },
   ssl_config_file: {
     type: "text",
     default: "",
-    refused: "connections are not encrypted here; let a proxy in front of the server do that",
+    refused: "it would encrypt gRPC alone; KSERVING_TLS_CERT and KSERVING_TLS_KEY name files for gRPC and HTTP",
     help: "file with keys and certificates",
   },
   platform_config_file: {

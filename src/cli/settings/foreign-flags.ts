@@ -1,7 +1,7 @@
 import { flagOf, SETTINGS, type SettingName } from "./settings.ts";
 
 const METRICS = "leave it out; GET /metrics at the HTTP port is always there";
-const TLS = "connections are not encrypted; let a proxy in front of the server do that";
+const TLS = "write --tls-cert FILE and --tls-key FILE, and --tls-client-ca FILE where clients need a certificate";
 const CONFIG = "write --config FILE; the file is read as it is";
 const POLL = "write --poll-interval SECONDS";
 

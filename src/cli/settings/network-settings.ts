@@ -50,6 +50,31 @@ export const NETWORK_SETTINGS = {
     details: "{grpc_address}, {grpc_port} and {http_port} in it are filled in.",
     commands: SERVE,
   },
+  tlsCert: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificate (PEM) by which gRPC and HTTP are encrypted",
+    details:
+      "With those between it and its authority behind it. It is read again when it changes; TLS 1.2 and 1.3 are spoken.",
+    isPath: true,
+    commands: SERVE,
+  },
+  tlsKey: {
+    type: "text",
+    placeholder: "FILE",
+    help: "private key (PEM) of the certificate",
+    details: "Without a passphrase.",
+    isPath: true,
+    commands: SERVE,
+  },
+  tlsClientCa: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificates (PEM) of authorities that clients need one of",
+    details: "A client without a certificate that one of them has signed is refused.",
+    isPath: true,
+    commands: SERVE,
+  },
   allowControl: {
     type: "choice",
     choices: CONTROL_ACCESS,

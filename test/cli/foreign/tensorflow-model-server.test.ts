@@ -171,7 +171,7 @@ describe("a command line that tensorflow_model_server does not take", () => {
     ],
     [
       ["--ssl_config_file=tls.txt", ...MODEL],
-      "--ssl_config_file is not taken: connections are not encrypted here; let a proxy in front of the server do that.",
+      "--ssl_config_file is not taken: it would encrypt gRPC alone; KSERVING_TLS_CERT and KSERVING_TLS_KEY name files for gRPC and HTTP.",
     ],
     [["--rest_api_port=70000", ...MODEL], '--rest_api_port is "70000"; expected an integer from 0 to 65535'],
     [["--model_config_file=/nowhere.config"], undefined],

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createSecureContext, type Server } from "node:tls";
+import { reasonText, ServingError } from "../errors.ts";
+
+/** Paths of PEM files. */
+export interface TlsPaths {
+  /** The server's certificate, with those between it and its authority behind it. */
+  readonly cert: string;
+  /** Its private key, without a passphrase. */
+  readonly key: string;
+  /** Certificates of the authorities that sign clients' certificates; absent = clients need none. */
+  readonly clientCa?: string | undefined;
+}
+
+/** Contents of the files, in the form of Node's options. */
+export interface TlsCredentials {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca?: Buffer;
+}
+
+/** The credentials of a server, read again when their files change. */
+export class TlsFiles {
+  readonly #paths: TlsPaths;
+  #credentials: TlsCredentials;
+  #fingerprint: string;
+
+  private constructor(paths: TlsPaths, credentials: TlsCredentials) {
+    this.#paths = paths;
+    this.#credentials = credentials;
+    this.#fingerprint = fingerprintOf(credentials);
+  }
+
+  /** Reads the files; throws `failed_precondition` where one cannot be read or they do not fit together. */
+  static async open(paths: TlsPaths): Promise<TlsFiles> {
+    return new TlsFiles(paths, await readCredentials(paths));
+  }
+
+  get credentials(): TlsCredentials {
+    return this.#credentials;
+  }
+
+  /**
+   * Reads the files again and gives new connections to the servers what has changed; resolves with true where that is something. Connections
+   * that there are go on. Throws as {@link open}, and changes nothing then.
+   */
+  async refresh(servers: readonly Pick<Server, "setSecureContext">[]): Promise<boolean> {
+    const credentials = await readCredentials(this.#paths);
+    const fingerprint = fingerprintOf(credentials);
+    if (fingerprint === this.#fingerprint) return false;
+    for (const server of servers) server.setSecureContext(credentials);
+    this.#credentials = credentials;
+    this.#fingerprint = fingerprint;
+    return true;
+  }
+}
+
+async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCredentials> {
+  const [certText, keyText] = [await read(cert, "certificate"), await read(key, "private key")];
+  const ca = clientCa === undefined ? {} : { ca: await read(clientCa, "certificate of the clients' authority") };
+  const credentials = { cert: certText, key: keyText, ...ca };
+  try {
+    createSecureContext(credentials);
+  } catch (cause) {
+    throw refused(`The TLS files do not fit together: ${whyNot(reasonText(cause))}`, cause);
+  }
+  return credentials;
+}
+
+async function read(path: string, what: string): Promise<Buffer> {
+  try {
+    const text = await readFile(path);
+    if (text.includes("-----BEGIN ")) return text;
+  } catch (cause) {
+    throw refused(`The ${what} cannot be read from ${path}: ${reasonText(cause)}`, cause);
+  }
+  throw refused(`${path} is not a ${what} in PEM form, which begins with -----BEGIN; openssl converts other forms.`);
+}
+
+/** OpenSSL's words, with what to do. */
+function whyNot(reason: string): string {
+  if (/key values mismatch/i.test(reason)) return "the private key is not that of the certificate.";
+  if (/bad password read|interrupted or cancelled|passphrase|bad decrypt/i.test(reason))
+    return "the private key has a passphrase; remove it with openssl pkey -in KEY -out PLAIN_KEY.";
+  return `${reason}; expected a certificate and its private key in PEM form.`;
+}
+
+function fingerprintOf({ cert, key, ca = Buffer.alloc(0) }: TlsCredentials): string {
+  const hash = createHash("sha256");
+  for (const part of [cert, key, ca]) hash.update(String(part.length)).update(part);
+  return hash.digest("hex");
+}
+
+function refused(message: string, cause?: unknown): ServingError {
+  return new ServingError("failed_precondition", message, { cause });
+}

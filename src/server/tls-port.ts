@@ -1,0 +1,69 @@
+import type { Socket } from "node:net";
+import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
+import type { TlsCredentials } from "../access/tls-files.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { openInTurns } from "../limits/open-in-turns.ts";
+import { listen } from "../net/listen.ts";
+import type { SharedPort, SharedPortUsers } from "./shared-port.ts";
+
+/** A port that listens for encrypted connections. */
+export interface TlsPort extends SharedPort {
+  /** To be given new credentials. */
+  readonly server: Pick<Server, "setSecureContext">;
+}
+
+/** Users of an encrypted port; a client that speaks what nobody here does is refused in its handshake. */
+export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "http2">> {
+  readonly credentials: TlsCredentials;
+  /** Told of a handshake that failed. */
+  readonly onRefused: (reason: Error) => void;
+}
+
+/**
+ * Listens for TLS 1.2 and 1.3; the client's ALPN tells gRPC from HTTP/1.1, which is meant where it offers nothing. Clients need a certificate
+ * where there is an authority for theirs. Throws `unavailable` when it cannot listen.
+ */
+export async function listenTls(host: string, port: number, users: TlsPortUsers): Promise<TlsPort> {
+  const { http1, http2, onRefused } = users;
+  const server = createServer(toOptions(users));
+  const handshakes = new Set<Socket>();
+  server.prependListener("connection", (socket: Socket) => {
+    handshakes.add(socket);
+    socket.once("close", () => handshakes.delete(socket));
+  });
+  openInTurns(server);
+  server.on("secureConnection", (socket) => {
+    for (const each of handshakes) if (isUnder(each, socket)) handshakes.delete(each);
+    const use = socket.alpnProtocol === "h2" ? http2 : http1;
+    if (use === undefined) socket.destroy();
+    else use(socket);
+  });
+  server.on("tlsClientError", (reason, socket) => {
+    socket.destroy();
+    onRefused(reason);
+  });
+  await listen(server, host, port);
+  const { port: bound } = server.address() as { port: number };
+  const close = () => {
+    server.close();
+    for (const socket of handshakes) socket.destroy();
+  };
+  return { port: bound, server, close };
+}
+
+function toOptions({ http1, http2, credentials }: TlsPortUsers): TlsOptions {
+  const needsClient = credentials.ca !== undefined;
+  return {
+    ...credentials,
+    ALPNProtocols: [...(http2 === undefined ? [] : ["h2"]), ...(http1 === undefined ? [] : ["http/1.1"])],
+    minVersion: "TLSv1.2",
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    requestCert: needsClient,
+    rejectUnauthorized: needsClient,
+  };
+}
+
+/** Checks if a connection is the one that an encrypted one goes over. */
+function isUnder(socket: Socket, { remoteAddress, remotePort }: TLSSocket): boolean {
+  return socket.remotePort === remotePort && socket.remoteAddress === remoteAddress;
+}

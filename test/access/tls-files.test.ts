@@ -1,0 +1,62 @@
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type TlsCredentials, TlsFiles } from "../../src/access/tls-files.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
+
+const [cert, key] = [tlsPath("server.pem"), tlsPath("server.key")];
+
+describe("TlsFiles.open", () => {
+  test.each([
+    [
+      "a file that is not there",
+      { cert: "/nowhere/a.pem", key },
+      /^The certificate cannot be read from \/nowhere\/a.pem: ENOENT/,
+    ],
+    ["a file in another form", { cert, key: tlsPath("../tls") }, /^The private key cannot be read from .*: EISDIR/],
+    [
+      "the key of another certificate",
+      { cert, key: tlsPath("client.key") },
+      /the private key is not that of the certificate\.$/,
+    ],
+    ["a key with a passphrase", { cert, key: tlsPath("locked.key") }, /has a passphrase; remove it with openssl pkey/],
+  ])("refuses %s, and says what to do", async (_, paths, message) => {
+    await expect(TlsFiles.open(paths)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test("refuses what is no PEM", async () => {
+    const folder = tempFolder({ "server.der": Uint8Array.of(0x30, 0x82, 1, 2) });
+    const opened = TlsFiles.open({ cert: join(folder, "server.der"), key });
+    await expect(opened).rejects.toThrow(/is not a certificate in PEM form, which begins with -----BEGIN; openssl/);
+  });
+});
+
+describe("TlsFiles.refresh", () => {
+  const open = async () => {
+    const folder = tempFolder({ "tls.pem": tlsFile("server.pem"), "tls.key": tlsFile("server.key") });
+    const paths = { cert: join(folder, "tls.pem"), key: join(folder, "tls.key") };
+    const given: TlsCredentials[] = [];
+    const server = { setSecureContext: (credentials: object) => void given.push(credentials as TlsCredentials) };
+    return { files: await TlsFiles.open(paths), paths, server, given };
+  };
+
+  test("gives servers nothing where nothing has changed", async () => {
+    const { files, server, given } = await open();
+    expect([await files.refresh([server]), given]).toEqual([false, []]);
+  });
+
+  test("gives servers a new certificate once its key is there too", async () => {
+    const { files, paths, server, given } = await open();
+    copyFileSync(tlsPath("renewed.pem"), paths.cert);
+    await expect(files.refresh([server])).rejects.toThrow("the private key is not that of the certificate");
+    expect(given).toEqual([]);
+    copyFileSync(tlsPath("renewed.key"), paths.key);
+    expect(await files.refresh([server])).toBe(true);
+    expect(given).toEqual([{ cert: tlsFile("renewed.pem"), key: tlsFile("renewed.key") }]);
+    expect(await files.refresh([server])).toBe(false);
+  });
+});

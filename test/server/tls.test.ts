@@ -1,0 +1,162 @@
+import { request } from "node:https";
+import { connect as connectPlain } from "node:net";
+import { type ConnectionOptions, connect } from "node:tls";
+import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { probePort } from "../../src/cli/addresses/probe-port.ts";
+import type { ServerOptions } from "../../src/server/server-options.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
+import { KserveClient } from "../protocols/kserve/kserve-judge.ts";
+
+const CA = tlsFile("ca.pem");
+const CLIENT = { cert: tlsFile("client.pem"), key: tlsFile("client.key") };
+const TLS = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
+const MUTUAL = { ...TLS, clientCa: tlsPath("ca.pem") };
+const NUMBERS = Array.from({ length: 300_000 }, (_, index) => index);
+const INPUT = { name: "x", datatype: "FP32", shape: [2] };
+
+async function start(options: Partial<ServerOptions> = {}) {
+  const { log, events } = createEventLog("info");
+  const server = await startServer({ stages: [{ driver: "null" }], tls: TLS, log, ...options });
+  return {
+    server,
+    events,
+    port: Number(new URL(server.httpUrl).port),
+    grpcPort: Number(server.grpcAddress.split(":").at(-1)),
+  };
+}
+
+/** Status and body of a request over HTTP/1.1. */
+function ask(url: string, body: string | Buffer, tls: ConnectionOptions = {}): Promise<[number | undefined, Buffer]> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: "POST", ca: CA, agent: false, ...tls }, async (response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk);
+      resolve([response.statusCode, Buffer.concat(chunks)]);
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+/** The numbers that an echo gives back, or the code of the error. */
+function inferOver(address: string, channel: ChannelCredentials, values = [1, 2]): Promise<unknown> {
+  const client = new KserveClient(address, channel);
+  onTestFinished(() => client.close());
+  const message = {
+    model_name: "default",
+    inputs: [{ ...INPUT, shape: [values.length] }],
+    raw_input_contents: [Buffer.from(Float32Array.from(values).buffer)],
+  };
+  return new Promise((resolve) => {
+    (client.ModelInfer as (...args: unknown[]) => void)(
+      message,
+      (error: { code: number } | null, answer: { raw_output_contents: Buffer[] }) =>
+        resolve(error === null ? toNumbers(answer.raw_output_contents[0]!) : error.code),
+    );
+  });
+}
+
+function toNumbers(raw: Buffer): number[] {
+  return [...new Float32Array(Uint8Array.from(raw).buffer)];
+}
+
+describe("a server with a certificate", () => {
+  test("answers over https and over gRPC with TLS, small and large", async () => {
+    const { server } = await start();
+    expect(server.httpUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    const rows = JSON.stringify({ instances: NUMBERS });
+    const [status, body] = await ask(`${server.httpUrl}/v1/models/default:predict`, rows);
+    expect([status, body.toString().slice(0, 100)]).toEqual([200, expect.stringContaining("predictions")]);
+    expect((JSON.parse(body.toString()) as { predictions: number[] }).predictions).toEqual(NUMBERS);
+    expect(await inferOver(server.grpcAddress, credentials.createSsl(CA))).toEqual([1, 2]);
+    expect(await inferOver(server.grpcAddress, credentials.createSsl(CA), NUMBERS)).toEqual(NUMBERS);
+  });
+
+  test("serves both on one port, told apart by what the client offers", async () => {
+    const port = await probePort("127.0.0.1", 0, "port");
+    const { server } = await start({ port, http: { port } });
+    expect((await ask(`${server.httpUrl}/v2/health/ready`, ""))[0]).toBe(405);
+    expect(await inferOver(server.grpcAddress, credentials.createSsl(CA))).toEqual([1, 2]);
+    expect(new URL(server.httpUrl).host).toBe(server.grpcAddress);
+  });
+
+  test("does not answer who speaks without encryption, says so once for each port, and goes on", async () => {
+    const { server, port, grpcPort, events } = await start();
+    for (const each of [port, grpcPort]) expect(await plainAnswer(each)).not.toContain("200 OK");
+    const told = () =>
+      events.filter(({ msg }) => String(msg).startsWith("a client did not get an encrypted connection: "));
+    await expect.poll(() => told().length).toBe(2);
+    expect((await ask(`${server.httpUrl}/v1/models/default:predict`, '{"instances": [1]}'))[0]).toBe(200);
+    expect(await inferOver(server.grpcAddress, credentials.createInsecure())).toBe(14);
+  });
+
+  test("closes although a client has not finished its handshake", async () => {
+    const { server, port } = await start();
+    const silent = connectPlain(port, "127.0.0.1");
+    const closed = new Promise((resolve) => silent.on("close", resolve).on("error", () => {}));
+    await new Promise((resolve) => silent.on("connect", resolve));
+    await server.close();
+    await closed;
+  });
+
+  test("refuses TLS 1.1", async () => {
+    const { port } = await start();
+    const options = {
+      port,
+      host: "127.0.0.1",
+      ca: CA,
+      minVersion: "TLSv1.1",
+      maxVersion: "TLSv1.1",
+      ciphers: "DEFAULT@SECLEVEL=0",
+    } as const;
+    await expect(handshake(options)).rejects.toThrow(/protocol version|alert/i);
+    expect(await handshake({ port, host: "127.0.0.1", ca: CA })).toBe("TLSv1.3");
+  });
+});
+
+describe("a server that wants clients to have a certificate", () => {
+  test("answers those that have one", async () => {
+    const { server } = await start({ tls: MUTUAL });
+    const [status] = await ask(`${server.httpUrl}/v1/models/default:predict`, '{"instances": [1]}', CLIENT);
+    expect(status).toBe(200);
+    expect(await inferOver(server.grpcAddress, credentials.createSsl(CA, CLIENT.key, CLIENT.cert))).toEqual([1, 2]);
+  });
+
+  test("refuses those that have none, or one that its authority has not signed", async () => {
+    const { server } = await start({ tls: { ...MUTUAL, clientCa: tlsPath("client.pem") } });
+    for (const own of [{}, { cert: tlsFile("renewed.pem"), key: tlsFile("renewed.key") }])
+      await expect(ask(`${server.httpUrl}/v2/health/ready`, "", own)).rejects.toThrow();
+    expect(await inferOver(server.grpcAddress, credentials.createSsl(CA))).toBe(14);
+  });
+});
+
+test("files that do not work end the start before a model is loaded", async () => {
+  const tls = { ...TLS, key: tlsPath("client.key") };
+  const starting = startServer({ stages: [{ driver: "onnx", path: "/nowhere.onnx" }], tls });
+  await expect(starting).rejects.toThrow("the private key is not that of the certificate");
+});
+
+/** The version of a handshake that succeeds. */
+function handshake(options: ConnectionOptions): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(options, () => {
+      resolve(socket.getProtocol());
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
+
+function plainAnswer(port: number): Promise<string> {
+  return new Promise((resolve) => {
+    let text = "";
+    const socket = connectPlain(port, "127.0.0.1", () => socket.write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n"));
+    socket.on("data", (chunk) => {
+      text += chunk;
+    });
+    socket.on("error", () => {}).on("close", () => resolve(text));
+  });
+}
