@@ -25,7 +25,10 @@ export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint
   new TextEncoder().encode(JSON.stringify(openPayload({ kind: "json", json }))),
 );
 
-/** Tensors as the text of a JSON object. */
+/**
+ * Tensors as the text of a JSON object.
+ * @public Codec threads import it by its name.
+ */
 export const sealJsonJob = defineJob(import.meta.url, "sealJsonJob", (tensors: Tensors) => sealJson(tensors));
 
 /** Writes tensors that no other code needs in a codec thread. */

@@ -60,7 +60,7 @@ export interface ServableStatistics {
 }
 
 /** Threads of one servable. */
-export interface ServableThreads {
+interface ServableThreads {
   readonly hook: ThreadCounts;
   /** A model that shares its thread counts that as one of its own. */
   readonly model: ThreadCounts;

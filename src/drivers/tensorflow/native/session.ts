@@ -11,7 +11,7 @@ import { type Feed, runSession } from "./run-session.ts";
 import { withStatus, withStatusAsync } from "./status.ts";
 
 /** Limits after which a run is of no use any more. */
-export interface RunLimits {
+interface RunLimits {
   /** The answer is not waited for once it aborts; the run itself goes on until its deadline. */
   readonly signal?: AbortSignal;
   readonly deadlineMs?: number | undefined;
