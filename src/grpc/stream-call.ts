@@ -1,6 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
+import type { Compression } from "../limits/inflate.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { type CallContext, GrpcCall } from "./grpc-call.ts";
@@ -17,7 +18,7 @@ export class StreamCall extends GrpcCall {
   protected readonly kind: CallKind;
   readonly #route: StreamRoute;
   readonly #writer: SliceWriter;
-  /** Resolves once the messages before have left: their slices must not mix. */
+  /** Settles once the messages before have left: their slices must not mix. Never rejects. */
   #lastWrite: Promise<void> = Promise.resolve();
   #record: RequestRecord | undefined;
   #encoding: CallEncoding = { request: undefined, response: undefined };
@@ -46,27 +47,31 @@ export class StreamCall extends GrpcCall {
     }
   }
 
-  async #write(message: FramedMessage): Promise<void> {
+  /** Messages leave in the order of the calls, however long the compression of each takes. */
+  #write(message: FramedMessage): Promise<void> {
     const { response } = this.#encoding;
-    if (response === undefined) return this.#send(message);
+    const written = this.#lastWrite.then(() =>
+      response === undefined ? this.#send(message) : this.#sendCompressed(message, response),
+    );
+    this.#lastWrite = written.catch(ignore);
+    return written;
+  }
+
+  async #sendCompressed(message: FramedMessage, compression: Compression): Promise<void> {
+    if (this.isOver) return;
     const memory = this.memory.split(0);
     try {
-      await this.#send(await compressMessage(message, response, memory));
+      await this.#send(await compressMessage(message, compression, memory));
     } finally {
       memory.release();
     }
   }
 
-  async #send(framed: FramedMessage): Promise<void> {
+  async #send(message: FramedMessage): Promise<void> {
     if (this.isOver) return;
     if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
-    this.#record?.wrote(framedBytes(framed));
-    await this.#turn(() => this.#writer.write(framed));
-  }
-
-  #turn(write: () => Promise<void>): Promise<void> {
-    this.#lastWrite = this.#lastWrite.then(write);
-    return this.#lastWrite;
+    this.#record?.wrote(framedBytes(message));
+    await this.#writer.write(message);
   }
 
   #finish(): void {
@@ -76,3 +81,5 @@ export class StreamCall extends GrpcCall {
     this.stream.end();
   }
 }
+
+function ignore(): void {}
