@@ -14,7 +14,7 @@ export function receiveMessage(
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const receiver = new MessageReceiver(stream, reader, reject);
-    // Of a call that waited for its turn Node keeps the bytes that came; one without any is over.
+    // Node keeps the bytes that came while a call waited for its turn, or with its connection's preface; one without any is over.
     if (stream.readableEnded) return receiver.finish(resolve);
     if (stream.readableLength === 0 && receiveInto(stream, receiver)) stream.resume();
     else stream.on("data", (piece: Buffer) => receiver.take(piece));

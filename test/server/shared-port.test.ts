@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
@@ -38,6 +40,22 @@ test("one port answers gRPC and HTTP side by side", async () => {
     predictOverGrpc(server.grpcAddress),
   ]);
   expect(answers).toEqual([Int32Array.of(1, 2), { status: "ok" }, Int32Array.of(1, 2)]);
+});
+
+test("a call that comes in one piece with the preface of its connection has its message", async () => {
+  const { port } = await startShared();
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  onTestFinished(() => session.destroy());
+  const path = "/grpc.health.v1.Health/Check";
+  const call = session.request({
+    ":method": "POST",
+    ":path": path,
+    "content-type": "application/grpc",
+    te: "trailers",
+  });
+  call.end(Buffer.alloc(5));
+  const [trailers] = await once(call.resume(), "trailers");
+  expect(trailers["grpc-status"]).toBe("0");
 });
 
 /** The head of an HTTP/2 frame: three bytes of length, then the kind. */
