@@ -6,7 +6,7 @@ import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 const COLLECTED_BYTES = 4 * 1024 * 1024;
 
 /** V8's collector; without options it collects everything. */
-export type Collect = (options?: { readonly type: "minor" }) => void;
+type Collect = (options?: { readonly type: "minor" }) => void;
 
 let made = 0;
 let collect: Collect | undefined;
@@ -54,7 +54,7 @@ function collector(): Collect | undefined {
 }
 
 /** V8 gives its collector to contexts that are made while this flag is set; threads that start later must not get it. */
-export function findCollector(): Collect {
+function findCollector(): Collect {
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc");
   setFlagsFromString("--no-expose-gc");
