@@ -29,6 +29,11 @@ export class AccessPolicy {
     else if (kind === "inference") this.#checkOrigin(caller);
   }
 
+  /** True where pages of some origins have permission, so that answers depend on the request's origin. */
+  get dependsOnOrigin(): boolean {
+    return this.#origins.isSome;
+  }
+
   /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined where they have no permission. */
   allowedOrigin(origin: string): string | undefined {
     return this.#origins.allowed(origin);

@@ -12,6 +12,11 @@ export class CorsOrigins {
     this.#origins = new Set(origins.map((origin) => origin.toLowerCase()));
   }
 
+  /** True where an answer may depend on the origin of the page that asks. */
+  get isSome(): boolean {
+    return this.#origins.size > 0;
+  }
+
   /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined where they have no permission. */
   allowed(origin: string): string | undefined {
     if (this.#isAny) return "*";

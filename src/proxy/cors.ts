@@ -13,11 +13,12 @@ interface CorsPair {
 /** Lets pages of the request's origin read its answer, errors too, if they have permission; says whether they have. */
 export function permitOrigin({ request, response }: CorsPair, policy: AccessPolicy): boolean {
   const { origin } = request.headers;
+  // To pages without permission, and to programs, too: a cache must not give one of them the answer of another.
+  if (policy.dependsOnOrigin) response.setHeader("Vary", "Origin");
   const allowed = origin === undefined ? undefined : policy.allowedOrigin(origin);
   if (allowed === undefined) return false;
   response.setHeader("Access-Control-Allow-Origin", allowed);
   response.setHeader("Access-Control-Expose-Headers", "*");
-  if (allowed !== "*") response.setHeader("Vary", "Origin");
   return true;
 }
 

@@ -94,6 +94,22 @@ describe.each(ROUTES)("%s", (path, body) => {
   });
 });
 
+it("answers that may depend on the page's origin say so to caches, whoever asks", async () => {
+  for (const corsOrigins of [[PAGE], ["*"]]) {
+    const { send, preflight } = await start({ corsOrigins });
+    for (const headers of [{}, { origin: PAGE }, { origin: "https://attacker.example" }]) {
+      for (const path of ["/health", "/nothing"]) {
+        expect((await send({ method: "GET", path, headers })).headers).toMatchObject({ vary: "Origin" });
+      }
+      expect((await send({ method: "POST", path: ROUTES[0][0], headers })).headers).toMatchObject({ vary: "Origin" });
+    }
+    expect((await preflight(ROUTES[0][0])).headers).toMatchObject({ vary: "Origin" });
+  }
+  const closed = await start();
+  const answer = await closed.send({ method: "GET", path: "/health", headers: { origin: PAGE } });
+  expect(answer.headers).not.toHaveProperty("vary");
+});
+
 it("what changes the server is never open to pages", async () => {
   const { send, preflight } = await start({ corsOrigins: ["*"], allowControl: "all" });
   for (const path of ["/v2/repository/models/m/load", "/v2/repository/models/m/unload", "/v2/logging"]) {
