@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Caller, CallKind } from "../access/caller.ts";
 import type { RouteName } from "../observability/route-name.ts";
+import { acceptedCompression, compressAnswer } from "./compress-answer.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
@@ -32,12 +33,13 @@ export async function answerRequest(
   exchange.record.route = name;
   try {
     policy.check(kind, callerOf(request));
-    const made = await answer(exchange);
-    const bytes = answerBytes(made);
-    exchange.holdAnswer(bytes);
+    const plain = await answer(exchange);
+    exchange.holdAnswer(answerBytes(plain));
+    const compression = acceptedCompression(request);
+    const made = compression === undefined ? plain : await compressAnswer(plain, compression, exchange);
     exchange.beginSending();
     sendAnswer(response, made, log);
-    exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
+    exchange.record.wrote(request.method === "HEAD" ? 0 : answerBytes(made));
   } catch (reason) {
     sendError(reason, { request, response, log });
   } finally {

@@ -1,25 +1,37 @@
+import type { IncomingMessage } from "node:http";
 import { compress } from "../limits/compress.ts";
-import { isCompression } from "../limits/inflate.ts";
+import { type Compression, isCompression } from "../limits/inflate.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
 import { answerBytes } from "./send-answer.ts";
 
 /**
- * Compresses an answer for a client that accepts exactly one of gzip and deflate, as those do that want it. One that lists
- * several does so for every server, and gets what is fastest: no compression. Throws `unavailable` where memory is short.
+ * The compression of answers for a client that accepts exactly one of gzip and deflate, as those do that want it. One that
+ * lists several does so for every server, and gets what is fastest: none, which is undefined.
  */
-export async function compressAnswer(answer: HttpAnswer, exchange: HttpExchange): Promise<HttpAnswer> {
-  const accepted = exchange.request.headers["accept-encoding"];
-  const name = accepted?.trim().toLowerCase() ?? "";
-  if (!isCompression(name)) return answer;
+export function acceptedCompression({ headers }: IncomingMessage): Compression | undefined {
+  const { "accept-encoding": accepted } = headers;
+  if (accepted === undefined) return undefined;
+  const name = accepted.trim().toLowerCase();
+  return isCompression(name) ? name : undefined;
+}
+
+/** Compresses an answer, unless it is small. Throws `unavailable` where memory is short. */
+export async function compressAnswer(
+  answer: HttpAnswer,
+  compression: Compression,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
   const { body, rest = [], ...head } = answer;
   let bytes = answerBytes(answer);
-  const pieces = await compress([body, ...rest], name, (made) => {
+  const pieces = await compress([body, ...rest], compression, (made) => {
     bytes += made;
     // Beside what it is made of, until that is done with.
     exchange.holdAnswer(bytes);
   });
   if (pieces === undefined) return answer;
   const [first = new Uint8Array(0), ...others] = pieces;
-  return { ...head, body: first, rest: others, contentEncoding: name };
+  const compressed = { ...head, body: first, rest: others, contentEncoding: compression };
+  exchange.holdAnswer(answerBytes(compressed));
+  return compressed;
 }

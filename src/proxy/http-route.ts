@@ -81,7 +81,7 @@ export interface HttpAnswer {
   readonly body: Uint8Array;
   /** Bytes after the body, so that large tensors need not be copied behind it. */
   readonly rest?: readonly Uint8Array[];
-  /** Compression of the body; absent = none. */
+  /** Compression of the body, which the transport chooses; absent = none. */
   readonly contentEncoding?: string;
   /** Headers that hooks set. */
   readonly headers?: Readonly<Record<string, string>>;

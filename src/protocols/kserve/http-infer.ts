@@ -1,7 +1,6 @@
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
-import { compressAnswer } from "../../proxy/compress-answer.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
@@ -40,7 +39,7 @@ export async function answerInfer(
   const parts = isLargeJson(answer, form)
     ? await exchange.encode(writeAnswerJob, [answer, form])
     : writeAnswer(answer, form);
-  return compressAnswer(toHttpAnswer(parts, answer.metadata), exchange);
+  return toHttpAnswer(parts, answer.metadata);
 }
 
 interface ReceivedInfer {
