@@ -4,29 +4,33 @@ import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpAnswer } from "./http-route.ts";
 
-/** The largest piece of an answer that is written at once, in bytes. */
-const SLICE_BYTES = 128 * 1024;
+/** Largest answer that is written at once, in bytes: a photo of 602 KB cost a sixth more in pieces. */
+const WHOLE_BYTES = 1024 * 1024;
+/** Bytes of a larger one that are written at once. */
+const SLICE_BYTES = 256 * 1024;
 
 /** Sends a successful answer, with the headers of hooks that HTTP can carry. */
 export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Logger): void {
   const { status = 200, headers = {}, contentType, contentEncoding, body, rest } = answer;
   for (const name in headers) {
     const value = headers[name] as string;
-    if (isSendable(name, value)) response.setHeader(name, value);
-    else log.warn("a hook's response header was left out", { header: name });
+    if (!isSendable(name, value)) log.warn("a hook's response header was left out", { header: name });
+    else if (name.toLowerCase() === "vary") response.appendHeader(name, value);
+    else response.setHeader(name, value);
   }
-  const head = ["content-type", contentType, "content-length", String(answerBytes(answer))];
-  if (contentEncoding !== undefined) head.push("content-encoding", contentEncoding);
+  const bytes = answerBytes(answer);
+  const head = ["content-type", contentType, "content-length", String(bytes)];
+  if (contentEncoding !== undefined) {
+    head.push("content-encoding", contentEncoding);
+    response.appendHeader("Vary", "Accept-Encoding");
+  }
   response.writeHead(status, head);
-  if (rest === undefined && body.length <= SLICE_BYTES) response.end(body);
-  else sendParts(response, rest === undefined ? [body] : [body, ...rest]);
+  if (bytes > WHOLE_BYTES) void writeSlices(response, rest === undefined ? [body] : [body, ...rest]);
+  else if (rest === undefined) response.end(body);
+  else sendParts(response, [body, ...rest]);
 }
 
 function sendParts(response: ServerResponse, parts: Uint8Array[]): void {
-  if (parts.some(({ length }) => length > SLICE_BYTES)) {
-    void writeSlices(response, parts);
-    return;
-  }
   const last = parts.pop();
   for (const part of parts) response.write(part);
   response.end(last);
@@ -35,10 +39,18 @@ function sendParts(response: ServerResponse, parts: Uint8Array[]): void {
 /** Takes turns between slices: as long as a client reads, the system would take everything at once. */
 async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[]): Promise<void> {
   const use = new TurnUse();
+  let bytes = 0;
   for (const part of parts) {
     for (let at = 0; at < part.length && !response.destroyed; at += SLICE_BYTES) {
-      await written(response, part.subarray(at, at + SLICE_BYTES));
+      const slice = part.subarray(at, at + SLICE_BYTES);
+      bytes += slice.length;
+      if (bytes < SLICE_BYTES) {
+        response.write(slice);
+        continue;
+      }
+      await written(response, slice);
       await turns.next(use);
+      bytes = 0;
     }
   }
   response.end();
