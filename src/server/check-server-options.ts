@@ -7,7 +7,6 @@ import { problemsOfNeeds } from "../serving/check-needs.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import {
-  AMOUNT_CHECK,
   checkMembers,
   checkTexts,
   HOOKS_CHECK,
@@ -18,6 +17,7 @@ import {
   type OptionCheck,
   REQUEST_LOG_CHECKS,
   TEXT_CHECK,
+  TIME_CHECK,
   WARM_UP_CHECK,
 } from "./option-check.ts";
 import type { ServerOptions } from "./server-options.ts";
@@ -59,7 +59,7 @@ const OPTIONS = {
 } satisfies Readonly<Record<string, OptionCheck>>;
 
 /** By the type of the default. */
-const BY_TYPE: Readonly<Record<string, OptionCheck>> = { number: AMOUNT_CHECK, boolean: BOOLEAN, string: TEXT_CHECK };
+const BY_TYPE: Readonly<Record<string, OptionCheck>> = { number: TIME_CHECK, boolean: BOOLEAN, string: TEXT_CHECK };
 
 /** Every option that is known. */
 const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } = {

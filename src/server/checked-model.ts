@@ -4,7 +4,6 @@ import { type GivenTraffic, trafficProblem } from "../repository/config/read-tra
 import { STICKY_CHECK } from "../repository/config/sticky-field.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
-  AMOUNT_CHECK,
   checkMembers,
   checkTexts,
   HOOKS_CHECK,
@@ -14,6 +13,7 @@ import {
   type OptionCheck,
   REQUEST_LOG_CHECKS,
   TEXT_CHECK,
+  TIME_CHECK,
   WARM_UP_CHECK,
 } from "./option-check.ts";
 
@@ -57,7 +57,7 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
   requestLog: OBJECT_CHECK,
   maxQueue: integerCheck(1),
   maxQueueBytes: integerCheck(1, 2 ** 31 - 1, ", in bytes"),
-  idleUnloadMs: AMOUNT_CHECK,
+  idleUnloadMs: TIME_CHECK,
 };
 
 const SHADOW = {

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
+import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 /** One option: what it has to be, in words, and whether a value is that. */
@@ -30,10 +31,10 @@ export function integerCheck(min: number, max = Number.MAX_SAFE_INTEGER, unit = 
   };
 }
 
-/** A number of 0 or more, decimals too. */
-export const AMOUNT_CHECK: OptionCheck = {
-  expected: "a number of 0 or more",
-  accepts: (value) => typeof value === "number" && value >= 0 && Number.isFinite(value),
+/** Milliseconds, decimals too, for which there is a timer. */
+export const TIME_CHECK: OptionCheck = {
+  expected: `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
+  accepts: (value) => typeof value === "number" && value >= 0 && value <= MAX_TIMER_MS,
 };
 export const TEXT_CHECK: OptionCheck = { expected: "a text that is not empty", accepts: isText };
 export const OBJECT_CHECK: OptionCheck = { expected: "an object", accepts: isObject };

@@ -70,7 +70,12 @@ test.each([
   ["a port that is none", { stages, http: { port: 70000 } }, "http.port is 70000; expected an integer from 0 to 65535"],
   ["half a worker", { stages, workers: 0.5 }, "workers is 0.5; expected an integer of 0 or more."],
   ["no instances", { stages, instances: 0 }, "instances is 0; expected an integer of 1 or more."],
-  ["a time below 0", { stages, hookTimeoutMs: -1 }, "hookTimeoutMs is -1; expected a number of 0 or more."],
+  [
+    "a time below 0",
+    { stages, hookTimeoutMs: -1 },
+    "hookTimeoutMs is -1; expected a number of milliseconds from 0 to 2147483647.",
+  ],
+  ["a time above every timer", { stages, drainTimeoutMs: 3e9 }, "drainTimeoutMs is 3000000000; expected a number of"],
   ["true for http", { stages, http: true }, "http is a boolean; expected an object, such as {} or { port: 9001 }."],
   [
     "a number for an option",

@@ -1,5 +1,6 @@
 import { BOOLEANS } from "../../drivers/option-table.ts";
 import { ServingError } from "../../errors.ts";
+import { MAX_TIMER_MS } from "../../limits/time-limit.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { parseHost } from "../addresses/parse-host.ts";
 import { isPortNumber } from "../addresses/port-number.ts";
@@ -11,6 +12,9 @@ export interface GivenText {
   readonly source: string;
   readonly text: string;
 }
+
+/** A longer time, 24 days and more, would end at once: it is as long as there are timers for. */
+const MAX_SECONDS = Math.floor(MAX_TIMER_MS / 1000);
 
 /** Reads one setting's text; choices, true and false in upper or lower case. Throws `invalid_argument` naming the source, what came and what is expected. */
 export function readSetting(setting: Setting, given: GivenText): string | number | boolean | readonly string[] {
@@ -39,7 +43,7 @@ export function readSetting(setting: Setting, given: GivenText): string | number
         : refuse(given, `an integer of ${setting.min} or more`);
     case "seconds":
       return (setting.isSigned ? /^-?\d+(\.\d+)?s?$/ : /^\d+(\.\d+)?s?$/).test(text)
-        ? Number.parseFloat(text)
+        ? Math.min(Number.parseFloat(text), MAX_SECONDS)
         : refuse(given, "a number of seconds, for example 25 or 0.5");
     case "share":
       return /^\d*\.?\d+(e-\d+)?$/i.test(text) && Number(text) <= 1

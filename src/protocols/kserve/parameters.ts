@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { MAX_TIMER_MS } from "../../limits/time-limit.ts";
 
 /** The free parameters of a request, an input or an output, by name. */
 export type Parameters = ReadonlyMap<string, Parameter>;
@@ -32,7 +33,7 @@ export function readScheduling(parameters: Parameters): Scheduling {
   return {
     signature,
     ...(priority !== undefined && { priority }),
-    ...(timeout !== undefined && { queueTimeoutMs: timeout / MICROSECONDS }),
+    ...(timeout !== undefined && { queueTimeoutMs: Math.min(timeout / MICROSECONDS, MAX_TIMER_MS) }),
   };
 }
 

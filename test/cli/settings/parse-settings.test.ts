@@ -188,6 +188,10 @@ describe("the environment", () => {
   });
 });
 
+test("a time that is longer than every timer is as long as the longest, in seconds", () => {
+  expect(serve(["--request-timeout", "2592000"]).settings.requestTimeout).toBe(2_147_483);
+});
+
 test.each([
   ["[::1]", "::1"],
   ["::", "::"],

@@ -167,4 +167,12 @@ describe("a stream of inference requests", () => {
     await collect(stream);
     expect(service.requests).toMatchObject([{ id: "1", priority: 2, queueTimeoutMs: 1.5 }]);
   });
+
+  it("takes a timeout that is longer than any timer for the longest", async () => {
+    const { service, open } = await start();
+    const stream = open();
+    stream.end({ ...request("1"), parameters: { timeout: { int64_param: "9000000000000" } } });
+    await collect(stream);
+    expect(service.requests).toMatchObject([{ queueTimeoutMs: 2 ** 31 - 1 }]);
+  });
 });
