@@ -31,7 +31,7 @@ export class DecodeBudget {
   spend(bytes: number, what: () => string): void {
     if (bytes > this.#left) {
       throw invalidArgument(
-        `${what()} takes ${bytes} bytes in memory, ${this.#left} of ${this.limitBytes} are left for this message`,
+        `${what()} takes ${bytes} bytes in memory, ${this.#left} of ${this.limitBytes} are left for this message; send less, or raise --max-message-bytes`,
       );
     }
     this.#left -= bytes;

@@ -8,7 +8,8 @@ test("bytes are spent until none are left, and then named with what needs them",
   expect(() => budget.spend(1, () => "shape [1]")).toThrow(
     expect.objectContaining({
       code: "invalid_argument",
-      message: "shape [1] takes 1 bytes in memory, 0 of 100 are left for this message",
+      message:
+        "shape [1] takes 1 bytes in memory, 0 of 100 are left for this message; send less, or raise --max-message-bytes",
     }),
   );
 });

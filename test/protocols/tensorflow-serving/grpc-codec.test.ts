@@ -148,7 +148,7 @@ describe("a PredictRequest", () => {
     const half = encodeMessage([integerField(1, 4), messageField(2, [messageField(2, [integerField(1, 600_000)])])]);
     expect(Object.keys(decode(encodeMessage([entry("a", half)])).inputs)).toEqual(["a"]);
     expect(() => decode(encodeMessage([entry("a", half), entry("b", half)]))).toThrow(
-      /^tensor parsing error: b: shape \[600000\] of DT_UINT8 takes 600000 bytes in memory, \d+ of 1048576 are left for this message$/,
+      /^tensor parsing error: b: shape \[600000\] of DT_UINT8 takes 600000 bytes in memory, \d+ of 1048576 are left for this message; send less, or raise --max-message-bytes$/,
     );
   });
 

@@ -168,7 +168,7 @@ describe("a tensor's memory", () => {
 
   it("is refused before it is taken", () => {
     expect(refusal(proto(DT.float, shape(2 ** 31)))).toBe(
-      "tensor parsing error: x: shape [2147483648] of DT_FLOAT takes 8589934592 bytes in memory, 1048576 of 1048576 are left for this message",
+      "tensor parsing error: x: shape [2147483648] of DT_FLOAT takes 8589934592 bytes in memory, 1048576 of 1048576 are left for this message; send less, or raise --max-message-bytes",
     );
     expect(refusal(proto(DT.string, shape(2 ** 31)))).toContain(
       "shape [2147483648] of DT_STRING takes 137438953472 bytes",
