@@ -41,6 +41,8 @@ export class SoakRun {
   #verdicts: Record<Verdict, number> = { right: 0, wrong: 0, "cross-talk": 0 };
   #refused: { number: number; status: string; message: string }[] = [];
   #kills = 0;
+  /** Told of each right answer. */
+  readonly #onRight = new Set<() => void>();
   #goesOn = true;
   #loops: Promise<void>[] = [];
 
@@ -56,6 +58,19 @@ export class SoakRun {
     this.#killers.add(number);
     this.#kills++;
     this.#loops.push(this.#asking.command(number, command).catch((reason) => this.#note(number, reason)));
+  }
+
+  /** Resolves after so many more right answers. */
+  rightAnswers(count: number): Promise<void> {
+    return new Promise((resolve) => {
+      let left = count;
+      const tell = () => {
+        if (--left > 0) return;
+        this.#onRight.delete(tell);
+        resolve();
+      };
+      this.#onRight.add(tell);
+    });
   }
 
   /** Lets what is under way end. */
@@ -99,7 +114,9 @@ export class SoakRun {
   async #ask(ask: Ask, size: number): Promise<void> {
     const number = this.#numbers.next();
     try {
-      this.#verdicts[judge(number, size, await ask(number, size))]++;
+      const verdict = judge(number, size, await ask(number, size));
+      this.#verdicts[verdict]++;
+      if (verdict === "right") for (const tell of [...this.#onRight]) tell();
     } catch (reason) {
       this.#note(number, reason);
     }
