@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
@@ -14,6 +14,7 @@ import { toUsageError } from "../settings/parse-settings.ts";
 import { FILE_SETTINGS, readFileSettings } from "../settings/read-file-settings.ts";
 import { showConfig } from "./config-show.ts";
 import { optionsText, toConfigTable } from "./config-table.ts";
+import { createParser } from "./create-parser.ts";
 import { missingFiles } from "./missing-files.ts";
 
 const EPILOGUE = `
@@ -41,13 +42,7 @@ export async function config(argv: readonly string[], env: Environment): Promise
 }
 
 function createConfigCommand(): Command {
-  const command = new Command("kserving config")
-    .description("Says what configuration files mean.")
-    .helpOption("-h, --help", "print this help")
-    .helpCommand(false)
-    .addHelpText("after", EPILOGUE)
-    .configureOutput({ outputError: () => {} })
-    .exitOverride();
+  const command = createParser("config", { description: "Says what configuration files mean.", epilogue: EPILOGUE });
   command
     .command("check <path...>")
     .description("say what would be served, what changes nothing here, and what is wrong and where")

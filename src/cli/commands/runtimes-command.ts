@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { type Command, Option } from "commander";
 import { ServingError } from "../../errors.ts";
 import { listRuntimes } from "../../runtimes/list-runtimes.ts";
 import { titleOf } from "../../runtimes/registry.ts";
@@ -6,6 +6,7 @@ import { removeRuntime } from "../../runtimes/remove-runtime.ts";
 import { toRuntimesTable } from "../../runtimes/runtimes-table.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
+import { createParser } from "./create-parser.ts";
 import type { InstallFlags } from "./install-flags.ts";
 import { installCommand, rootOf } from "./runtimes-install.ts";
 
@@ -43,13 +44,10 @@ export async function runtimes(argv: readonly string[]): Promise<void> {
 
 /** The parser of `kserving runtimes`. */
 export function createRuntimesCommand(): Command {
-  const command = new Command("kserving runtimes")
-    .description("Finds, installs and removes the runtimes that drivers use.")
-    .helpOption("-h, --help", "print this help")
-    .helpCommand(false)
-    .addHelpText("after", EPILOGUE)
-    .configureOutput({ outputError: () => {} })
-    .exitOverride();
+  const command = createParser("runtimes", {
+    description: "Finds, installs and removes the runtimes that drivers use.",
+    epilogue: EPILOGUE,
+  });
   command
     .command("list")
     .description("what is found where, with versions and devices; a star marks what a driver would use")
