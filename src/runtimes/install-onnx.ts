@@ -2,13 +2,12 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { checkSpace } from "./disk.ts";
-import type { Installation } from "./install-runtime.ts";
 import { npmPack } from "./npm-pack.ts";
 import { type NpmArchive, onnx, onnxHome } from "./onnx.ts";
 import { probeRuntime } from "./probe.ts";
 import type { Reporter } from "./reporter.ts";
 import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
-import { stageFolder } from "./staging.ts";
+import { type Installation, stageRuntime } from "./stage-runtime.ts";
 import { unpackNpmArchive } from "./unpack-npm-archive.ts";
 
 /** Options for installing ONNX Runtime. */
@@ -35,16 +34,12 @@ export async function installOnnx(options: InstallOnnxOptions): Promise<Installa
   checkVersion(wanted);
   const present = force || wanted === undefined ? undefined : findInstalled(wanted, root);
   if (present !== undefined) return { runtime: present, isNew: false };
-  let version = "";
-  const fill = async (folder: string, scratch: string) => {
-    version = path === undefined ? await download(options, { folder, scratch }) : await register(path, folder);
-    return version;
-  };
-  const isNew = await stageFolder({ parent: join(root, onnx.name), fill, replace: force });
-  const runtime = findInstalled(version, root);
-  if (runtime !== undefined) return { runtime, isNew };
-  const message = `${join(root, onnx.name, version)} is there but no complete runtime; delete it, or use --force.`;
-  throw failedPrecondition(message);
+  return stageRuntime(onnx.name, {
+    root,
+    force,
+    fill: (folder, scratch) => (path === undefined ? download(options, { folder, scratch }) : register(path, folder)),
+    find: (version) => findInstalled(version, root),
+  });
 }
 
 /** A version becomes a folder's name and a part of what npm is asked for. */

@@ -4,7 +4,6 @@ import { failedPrecondition, reasonText, type ServingError } from "../errors.ts"
 import { chooseTorch, hasCuda, type PlannedPackage, parseReport, parseVersions } from "./choose-torch.ts";
 import { checkSpace } from "./disk.ts";
 import { type DownloadSize, findDownloadSize } from "./download-size.ts";
-import type { Installation } from "./install-runtime.ts";
 import { interpreterIn } from "./python.ts";
 import {
   createEnvironment,
@@ -18,7 +17,7 @@ import { pytorch } from "./pytorch.ts";
 import { megabytes, type Reporter } from "./reporter.ts";
 import { runProgram } from "./run-program.ts";
 import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
-import { stageFolder } from "./staging.ts";
+import { type Installation, stageRuntime } from "./stage-runtime.ts";
 
 /** Options for installing PyTorch. */
 export interface InstallPytorchOptions {
@@ -41,17 +40,13 @@ export async function installPytorch(options: InstallPytorchOptions): Promise<In
   const { root, force, version, path } = options;
   const present = force || path !== undefined ? undefined : findInstalled(root, version);
   if (present !== undefined) return { runtime: present, isNew: false };
-  let installed = "";
-  const fill = async (folder: string, scratch: string) => {
-    installed =
-      path === undefined ? await fillEnvironment(options, { folder, scratch }) : await register(path, folder, options);
-    return installed;
-  };
-  const isNew = await stageFolder({ parent: join(root, pytorch.name), fill, replace: force });
-  const runtime = findInstalled(root, installed);
-  if (runtime !== undefined) return { runtime, isNew };
-  const message = `${join(root, pytorch.name, installed)} is there but no complete runtime; delete it, or use --force.`;
-  throw failedPrecondition(message);
+  return stageRuntime(pytorch.name, {
+    root,
+    force,
+    fill: (folder, scratch) =>
+      path === undefined ? fillEnvironment(options, { folder, scratch }) : register(path, folder, options),
+    find: (installed) => findInstalled(root, installed),
+  });
 }
 
 /** A version without its build means the build that was chosen for it. */

@@ -6,8 +6,8 @@ import { libraryIn } from "./library-folder.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import { probeRuntime } from "./probe.ts";
 import type { Reporter } from "./reporter.ts";
-import { type InstalledRuntime, installedRuntimes, MANIFEST } from "./runtimes-folder.ts";
-import { stageFolder } from "./staging.ts";
+import { installedRuntimes, MANIFEST } from "./runtimes-folder.ts";
+import { type Installation, stageRuntime } from "./stage-runtime.ts";
 import { toWheelName } from "./wheel-name.ts";
 
 /** Options for installing a runtime. */
@@ -23,13 +23,6 @@ export interface InstallOptions {
   readonly reporter: Reporter;
 }
 
-/** The outcome of an installation. */
-export interface Installation {
-  readonly runtime: InstalledRuntime;
-  /** False where the version was there before, and nothing was done. */
-  readonly isNew: boolean;
-}
-
 /** Puts a runtime's libraries into the runtimes folder, all of them or none; an abort, a failure and a second process at the same time leave nothing half. */
 export async function installRuntime(runtime: NativeRuntime, options: InstallOptions): Promise<Installation> {
   const { root, force } = options;
@@ -37,17 +30,12 @@ export async function installRuntime(runtime: NativeRuntime, options: InstallOpt
   checkVersion(expected);
   const present = force ? undefined : findInstalled(runtime, expected, root);
   if (present !== undefined) return { runtime: present, isNew: false };
-  const parent = join(root, runtime.name);
-  let version = expected;
-  const fill = async (folder: string, scratch: string) => {
-    version = await fillAndAskVersion(runtime, options, { folder, scratch });
-    return version;
-  };
-  const isNew = await stageFolder({ parent, fill, replace: force });
-  const installed = findInstalled(runtime, version, root);
-  if (installed !== undefined) return { runtime: installed, isNew };
-  const message = `${join(parent, version ?? "")} is there but no complete runtime; delete it, or use --force.`;
-  throw failedPrecondition(message);
+  return stageRuntime(runtime.name, {
+    root,
+    force,
+    fill: (folder, scratch) => fillAndAskVersion(runtime, options, { folder, scratch }),
+    find: (version) => findInstalled(runtime, version, root),
+  });
 }
 
 function findInstalled({ name }: NativeRuntime, version: string | undefined, root: string) {
