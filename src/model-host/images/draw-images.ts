@@ -48,7 +48,7 @@ export function drawImages({ spec, layout, size, pictures, choices }: ImageDrawi
 
 function checkDType(spec: TensorSpec): void {
   if (PICTURE_DTYPES.includes(spec.dtype)) return;
-  throw refused("Invalid input precision", `Pictures do not become ${spec.dtype}`, spec);
+  throw refused("Invalid input precision", `Images do not become ${spec.dtype}`, spec);
 }
 
 interface ColourWish {

@@ -25,7 +25,7 @@ export function readHeaders(
 ): Promise<EncodedImage[]> {
   let left = MAX_PIXELS;
   return inBatches(elements, signal, async (element) => {
-    if (element.length === 0) throw imageRefused("Bytes contents is empty", "Expected an encoded picture", spec);
+    if (element.length === 0) throw imageRefused("Bytes contents is empty", "Expected an encoded image", spec);
     const bytes = fromBase64(element) ?? element;
     const header = await namingInput(spec, () => readPixelHeader(bytes));
     await namingInput(spec, async () => checkPixels("The image", header, left));

@@ -62,8 +62,8 @@ function startThread(log: Logger): DrawingThread {
   const workerData = { port: port2 } satisfies DrawingThreadData;
   const entry = threadEntry("model-host/images/drawing-thread-entry");
   const worker = new Worker(entry, { workerData, transferList: [port2], name: "images" });
-  worker.once("error", (reason) => log.error("the thread that draws pictures failed", { err: reason }));
-  const exchange = new Exchange(toHostPort(port1), "the thread that draws pictures");
+  worker.once("error", (reason) => log.error("the thread that decodes images failed", { err: reason }));
+  const exchange = new Exchange(toHostPort(port1), "the thread that decodes images");
   return { worker, exchange };
 }
 

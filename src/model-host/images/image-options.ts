@@ -22,26 +22,26 @@ export const IMAGE_OPTIONS: OptionTable<RawImageOptions> = {
     type: "choice",
     choices: ["BGR", "RGB", "GRAY"],
     default: "BGR",
-    help: "The channels that an image input expects of an encoded picture.",
+    help: "The channels that an image input expects of an encoded image.",
   },
   mean: {
     type: "string",
-    help: "Subtracted from each value of an encoded picture: one number, or one for each channel, separated by commas.",
+    help: "Subtracted from each value of an encoded image: one number, or one for each channel, separated by commas.",
   },
   scale: {
     type: "string",
-    help: "By which each value of an encoded picture is divided, after the mean: one number, or one for each channel.",
+    help: "By which each value of an encoded image is divided, after the mean: one number, or one for each channel.",
   },
   resize: {
     type: "choice",
     choices: ["stretch", "crop", "letterbox"],
     default: "stretch",
-    help: "How an encoded picture of another aspect ratio is fitted to an image input.",
+    help: "How an encoded image of another aspect ratio is fitted to an image input.",
   },
   exif: {
     type: "boolean",
     default: false,
-    help: "Whether an encoded picture is turned as its EXIF orientation says.",
+    help: "Whether an encoded image is turned as its EXIF orientation says.",
   },
 };
 

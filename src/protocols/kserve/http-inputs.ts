@@ -61,7 +61,7 @@ function isPrefixed(bytes: Uint8Array): boolean {
 function parseSizes(text: string): readonly number[] {
   if (/^\s*\d{1,15}(\s*,\s*\d{1,15})*\s*$/.test(text)) return text.split(",").map(Number);
   throw invalidArgument(
-    `${SIZE} parameter is invalid and cannot be parsed: '${text.slice(0, 40)}'; expected an integer, or sizes of pictures separated by commas`,
+    `${SIZE} parameter is invalid and cannot be parsed: '${text.slice(0, 40)}'; expected an integer, or sizes of images separated by commas`,
   );
 }
 
@@ -116,7 +116,7 @@ class BinaryPart {
   #takePictures(input: JsonInput, sizes: readonly number[]): Tensor {
     if (input.datatype !== "BYTES") {
       throw invalidArgument(
-        `${SIZE} has ${sizes.length} sizes for input '${input.name}', which is ${input.datatype}; expected one, as only BYTES may be pictures`,
+        `${SIZE} has ${sizes.length} sizes for input '${input.name}', which is ${input.datatype}; expected one, as only BYTES may be images`,
       );
     }
     const pictures = sizes.map((size) => this.#takeBytes(size, input.name));

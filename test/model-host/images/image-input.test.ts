@@ -36,7 +36,7 @@ async function values(pictures: Uint8Array[], wanted: Wanted): Promise<number[]>
 const RED: Colour = [250, 20, 10];
 const GREEN: Colour = [0, 200, 0];
 
-describe("an encoded picture", () => {
+describe("an encoded image", () => {
   it("of one pixel becomes its blue, green and red bytes, in every format", async () => {
     const pixel = sharp(Uint8Array.from(RED), { raw: { width: 1, height: 1, channels: 3 } });
     const lossless = [
@@ -174,7 +174,7 @@ describe("what is no picture for an input is refused", () => {
       "another dtype",
       async () => [await png([[RED]])],
       { shape, dtype: "int64" },
-      "Invalid input precision - Pictures do not become int64",
+      "Invalid input precision - Images do not become int64",
     ],
     [
       "sizes that differ where the input's is open",

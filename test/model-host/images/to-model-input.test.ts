@@ -41,7 +41,7 @@ describe("toModelInput", () => {
     [image, { scale: 0 }, "scale is [0]; expected one finite number, or 3, other than 0"],
     [image, { layout: "HWC" as "NHWC" }, 'layout is "HWC"; expected NCHW, NHWC'],
     [image, { fit: "cover" as "crop" }, 'fit is "cover"; expected stretch, crop, letterbox'],
-    [image, { dtype: "int64" as const }, "Pictures do not become int64"],
+    [image, { dtype: "int64" as const }, "Images do not become int64"],
   ])("refuses %o with %o", (images, options, message) => {
     expect(() => toModelInput(images, options)).toThrow(message);
   });
