@@ -2,7 +2,7 @@ import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { ThreadCounts } from "../observability/thread-counts.ts";
 import type { Payload } from "../pipeline/payload.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
+import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import { isGone, packedOf } from "../tensor/packed-bytes.ts";

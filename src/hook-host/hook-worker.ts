@@ -2,8 +2,9 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
+import { loggedId } from "../observability/request-id.ts";
 import { toPlainCall } from "../pipeline/call-options.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
+import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import { pipelineSignatures } from "../pipeline/signatures.ts";
 import type { Signature } from "../signature/signature.ts";
 import { type Answer, Exchange, type Question } from "../threads/exchange.ts";
@@ -174,13 +175,13 @@ export class HookWorker {
     return answer;
   }
 
-  /** Ids of the requests that the thread worked on when it ended. */
+  /** Ids, as logs have them, of the requests that the thread worked on when it ended. */
   get lostRequestIds(): readonly string[] {
     return this.#lostRequestIds;
   }
 
   #leave(): void {
-    this.#lostRequestIds = [...this.#requestIds];
+    this.#lostRequestIds = this.#loggedIds();
     this.#exchange?.close();
     this.#loans?.end();
   }
@@ -218,8 +219,12 @@ export class HookWorker {
     this.#endMalformed(new MalformedMessage("it closed its connection, for want of an answer that can be sent"));
   }
 
+  #loggedIds(): readonly string[] {
+    return [...this.#requestIds].map(loggedId);
+  }
+
   #endStalled(stallMs: number): void {
-    const requestIds = [...this.#requestIds];
+    const requestIds = this.#loggedIds();
     if (!this.#control.fail(stallReason(this.#file, this.#control.phase, stallMs))) return;
     this.#log.error("a hook does not return; its thread is ended", { stallMs, requestIds });
   }

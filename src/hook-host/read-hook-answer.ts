@@ -1,5 +1,5 @@
 import type { Payload } from "../pipeline/payload.ts";
-import type { PipelineResult } from "../pipeline/pipeline.ts";
+import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { Answer } from "../threads/exchange.ts";
 import { isTextRecord } from "../threads/is-text-record.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";

@@ -1,6 +1,6 @@
 import type { ThreadCounts } from "../observability/thread-counts.ts";
 import type { Signature } from "../signature/signature.ts";
-import type { PipelineRequest, PipelineResult } from "./pipeline.ts";
+import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
 
 /** A hook thread before it takes requests. */
 export type WarmedThread = Pick<PipelineRunner, "signatures" | "run">;

@@ -6,7 +6,7 @@ import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { Logger } from "../observability/logger.ts";
 import { sumThreads } from "../observability/thread-counts.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
+import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { hidePaths } from "../text/hide-paths.ts";

@@ -3,7 +3,7 @@ import type { ModelFacts } from "../model-host/model-facts.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { ModelHost } from "../model-host/start-model.ts";
 import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline.ts";
+import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";

@@ -1,7 +1,7 @@
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import type { CallOptions } from "../../src/pipeline/call-options.ts";
 import type { Payload } from "../../src/pipeline/payload.ts";
-import type { PipelineResult } from "../../src/pipeline/pipeline.ts";
+import type { PipelineResult } from "../../src/pipeline/pipeline-request.ts";
 import { type LoadedServable, loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
 import { toNested } from "../../src/tensor/nested.ts";
 import type { Values } from "../../src/tensor/plain-value.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished } from "vitest";
 import { createLogger, type Logger } from "../../src/observability/logger.ts";
-import type { PipelineResult } from "../../src/pipeline/pipeline.ts";
+import type { PipelineResult } from "../../src/pipeline/pipeline-request.ts";
 import { loadServable } from "../../src/repository/load-servable.ts";
 import type { StageOptions } from "../../src/repository/stage.ts";
 import type { Servable } from "../../src/serving/servable.ts";

@@ -16,7 +16,10 @@ const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const MS = expect.any(Number);
 const TIMES = { deserializationMs: MS, inferenceMs: MS, serializationMs: MS, totalMs: MS };
 
-async function start(options: Partial<ServerOptions> = { accessLog: true }, level: "info" | "debug" = "info") {
+async function start(
+  options: Partial<ServerOptions> = { accessLog: true },
+  level: "info" | "debug" | "trace" = "info",
+) {
   const { log, events, find } = createEventLog(level);
   const server = await startServer({ stages: [{ driver: "null" }], log, ...options });
   const post = (path: string, body: string, headers: Record<string, string> = {}) =>
@@ -207,6 +210,13 @@ describe("what fails carries the request's id", () => {
     const failed = await find({ msg: "request failed" });
     expect(failed).toMatchObject({ requestId, method: "POST", path: "/serving-proxy", status: 500, code: "internal" });
     expect(JSON.stringify(failed)).not.toContain("secret");
+  });
+
+  test("in the line of its model's run too", async () => {
+    const { post, find } = await start({}, "trace");
+    const id = "i".repeat(1000);
+    await post("/v2/models/default/infer", V2_JSON.replace("v2-id", id));
+    expect(await find({ msg: "predict" })).toMatchObject({ requestId: id.slice(0, 200) });
   });
 
   test("over gRPC", async () => {
