@@ -102,7 +102,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     if (batching !== undefined) rowsOf(checked);
     return queue.push(checked, call);
   };
-  /** Those with pictures, which are not in the queue before they are drawn. */
+  /** Predicts whose images are being decoded; they are not in the queue yet. */
   const drawing = new Set<Promise<Tensors>>();
   let closed: Promise<void> | undefined;
   return {
@@ -208,7 +208,7 @@ class DriverCall implements PredictCall {
     if (deadline !== undefined) this.deadlineMs = Math.max(0, deadline - Date.now());
   }
 
-  /** Made only for those who look, who are few. */
+  /** Created lazily: few drivers read it. */
   get signal(): AbortSignal {
     return toAbortSignal(this.#signal);
   }

@@ -11,7 +11,7 @@ import type { WireRecord } from "./wire-record.ts";
  */
 export type Flushing = "soon" | "held";
 
-/** One end of a line between two hosts: records are collected and posted as one frame. */
+/** One end of a connection between two hosts: collects records and posts them as one frame. */
 export class Channel {
   readonly #port: HostPort;
   readonly #writer = new FrameWriter();
@@ -35,7 +35,7 @@ export class Channel {
     return this.#open;
   }
 
-  /** Sends a record; with `give`, large tensors that own their buffers are handed over and gone from this side. */
+  /** Sends a record; with `give`, large tensors that own their buffers are transferred and gone from this side. */
   send(record: WireRecord, { give = false } = {}): void {
     if (!this.#open) return;
     this.#writer.write(record, give);
@@ -53,7 +53,7 @@ export class Channel {
     this.#port.post(frame, transfer);
   }
 
-  /** Calls back once the line is dead, from whichever side. */
+  /** Calls back once the connection has ended, from either side. */
   onClose(listener: () => void): void {
     this.#port.onClose(listener);
   }
@@ -63,14 +63,14 @@ export class Channel {
     this.#malformedListeners.push(listener);
   }
 
-  /** Posts what was sent, then ends the line. */
+  /** Posts what was sent, then ends the connection. */
   close(): void {
     this.flush();
     this.#open = false;
     this.#port.close();
   }
 
-  /** Ends the line, without what was not posted yet. */
+  /** Ends the connection without posting the rest. */
   abandon(): void {
     this.#open = false;
     this.#port.close();

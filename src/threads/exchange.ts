@@ -25,11 +25,11 @@ export interface Answer {
 export interface Question extends Omit<WireRecord, "id"> {
   /** Aborting tells the other side to give up; the question then rejects with the signal's reason. */
   readonly signal: CancelSignal | undefined;
-  /** Hands large tensors over instead of copying them. */
+  /** Transfers large tensors instead of copying them. */
   readonly give: boolean;
 }
 
-/** Errors of questions that nobody began to answer. */
+/** Errors of questions that the other side never began to answer. */
 const neverStarted = new WeakSet<ServingError>();
 
 /**
@@ -39,11 +39,11 @@ export function wasNeverStarted(reason: unknown): boolean {
   return reason instanceof ServingError && neverStarted.has(reason);
 }
 
-/** The asking end of a line: questions go out, answers come back by id, and a dead line fails what was asked on it. */
+/** The client end of a connection between threads: sends questions, matches answers by id, and fails the open questions when the connection ends. */
 export class Exchange {
   readonly #channel: Channel;
   readonly #waiting = new RequestMap<Waiting>();
-  /** Questions that nobody waits for any more, but the other side still works on. */
+  /** Cancelled questions that the other side still works on. */
   readonly #cancelled = new RequestMap<true>();
   readonly #whoIsGone: string;
   readonly #startMark: StartMark | undefined;
@@ -52,7 +52,7 @@ export class Exchange {
   #lastId = 0;
   #isUntouched = false;
 
-  /** `other` names the other side in the error of a dead line: `the model's thread`. `startMark` is where that side says what it began. */
+  /** `other` names the other side in the error of a connection that ended: `the model's thread`. `startMark` is where that side notes which questions it began. */
   constructor(port: HostPort, other: string, startMark?: StartMark) {
     this.#whoIsGone = other;
     this.#startMark = startMark;
@@ -107,7 +107,7 @@ export class Exchange {
     this.#freedListeners.push(listener);
   }
 
-  /** Calls back once the line is dead. */
+  /** Calls back once the connection has ended. */
   onClose(listener: () => void): void {
     this.#channel.onClose(listener);
   }
@@ -117,7 +117,7 @@ export class Exchange {
     this.#channel.onMalformed(listener);
   }
 
-  /** Ends the line; what has no answer yet fails. `isUntouched`: the other side is known to have begun none of it, see {@link wasNeverStarted}. */
+  /** Ends the connection; questions without an answer fail. `isUntouched`: the other side is known to have begun none of them, see {@link wasNeverStarted}. */
   close(isUntouched = false): void {
     this.#isUntouched = isUntouched;
     this.#channel.close();

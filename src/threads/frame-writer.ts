@@ -11,7 +11,7 @@ import type { WireRecord } from "./wire-record.ts";
 
 const FIRST_CAPACITY = 4096;
 
-/** Buffers that this thread has handed over, or is about to: none may go twice, on whatever channel. */
+/** Buffers that this thread has transferred, or is about to: none may be transferred twice, on whatever channel. */
 const handedOver = new OwnWeakSet<ArrayBufferLike>();
 const encoder = new TextEncoder();
 
@@ -40,7 +40,7 @@ export class FrameWriter {
   }
 
   /**
-   * Adds a record. With `give`, a large tensor that has its buffer to itself is handed over and gone from this side once the frame is posted;
+   * Adds a record. With `give`, a large tensor that has its buffer to itself is transferred and gone from this side once the frame is posted;
    * otherwise its content is copied, so that the sender keeps it.
    */
   write(record: WireRecord, give: boolean): void {
@@ -208,7 +208,7 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
   for (let index = 0; index < content.length; index++) target[position + index] = content[index]!;
 }
 
-/** A tensor that was handed over before, or was none to begin with, must not spoil a frame. */
+/** A tensor that was transferred before, or is malformed, must not spoil a frame. */
 function checkTensor(name: string, tensor: Tensor): void {
   const { dtype, shape } = tensor;
   assertCarriable(shape, name);

@@ -32,7 +32,7 @@ export interface ResponderOptions {
   readonly onAnswered?: (channel: Channel) => void;
 }
 
-/** The answering end of a line; when the line dies, what was asked on it is aborted, so that it leaves every queue. */
+/** The server end of a connection between threads. When the connection ends, its open questions are aborted, so that they leave every queue. */
 export class Responder {
   readonly #channel: Channel;
   readonly #options: ResponderOptions;
@@ -54,7 +54,7 @@ export class Responder {
     this.#channel.onClose(listener);
   }
 
-  /** Ends the line. */
+  /** Ends the connection. */
   close(): void {
     this.#channel.close();
   }

@@ -149,7 +149,7 @@ export class RunQueue {
 
   /** Starts what waits after a run that ended. */
   async #goOn(ended: number): Promise<void> {
-    // A driver that never waits would keep the thread from hearing of cancelled and new requests.
+    // A driver that never waits would keep the thread from receiving cancelled and new requests.
     if (this.#waiting.length > 0 && !this.#policy.gathers && ended - this.#turnedAt > TURN_MS) await this.#turn();
     this.#running--;
     this.#pumpSoon();

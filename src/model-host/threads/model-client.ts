@@ -14,7 +14,7 @@ export interface ModelAddress {
   readonly facts: ModelFacts;
   /** Values for hooks, with markers for functions. */
   readonly hookArgs: unknown;
-  /** One line per instance of the model. */
+  /** One connection per instance of the model. */
   readonly ports: readonly HostPort[];
 }
 
@@ -28,11 +28,11 @@ const ASK_STATISTICS = {
 
 /** A handle of a model in another thread. */
 export interface ModelClient extends ModelHandle {
-  /** Goes on with a new line to an instance that was replaced; predicts that were asked on the old line are asked again with `resend`, and fail without. */
+  /** Goes on with a new connection to an instance that was replaced. Predicts sent on the old one are sent again with `resend`, and fail without. */
   reconnect(instance: number, port: HostPort, resend: boolean): void;
 }
 
-/** A handle whose calls go to the living instance with the fewest calls unanswered. */
+/** Creates a handle whose calls go to the living instance with the fewest open calls. */
 export function createModelClient({ facts, hookArgs, ports }: ModelAddress): ModelClient {
   let closed = false;
   const connect = (port: HostPort) => new Exchange(port, "the model's thread");
@@ -40,7 +40,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
   const told = exchanges.map((exchange) => new ToldStatistics(() => askStatistics(exchange)));
   let turn = 0;
   const leastLoaded = () => {
-    // Other threads' calls are not seen here: equals take turns, so that not all begin with the first.
+    // Other threads' calls are not seen here: equals are chosen round-robin, so that not all begin with the first.
     turn = (turn + 1) % exchanges.length;
     let best = exchanges[turn]!;
     for (let step = 1; step < exchanges.length; step++) {
@@ -69,7 +69,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
       if (isPlainEcho) return inputs;
       const meta = toPredictMeta(call, facts.defaultSignature);
-      // What may be asked again is kept.
+      // Inputs that may have to be sent again are kept.
       const question = { kind: PREDICT, meta, tensors: inputs, signal, give: give && facts.sharesThread !== true };
       for (;;) {
         try {

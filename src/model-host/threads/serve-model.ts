@@ -2,7 +2,6 @@ import type { CancelSignal } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
 import { packValues, unpackValues } from "../../threads/call-values.ts";
 import type { Channel } from "../../threads/channel.ts";
-
 import type { HostPort } from "../../threads/host-port.ts";
 import { type MethodTree, toMethodTree } from "../../threads/method-tree.ts";
 import { type Reply, Responder } from "../../threads/responder.ts";
@@ -14,7 +13,7 @@ import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-pr
 /** A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth of a small model's throughput. */
 const HOLD_MS = 0.15;
 
-/** Answers for one model on any number of lines; all of them share the model's queue. */
+/** Answers for one model on any number of connections, which share the model's queue. */
 export class ModelServer {
   readonly #model: ModelHandle;
   readonly #tree: MethodTree;
@@ -36,7 +35,7 @@ export class ModelServer {
     return this.#tree.data;
   }
 
-  /** Answers what is asked on a line, until it dies. */
+  /** Answers the questions of a connection until it ends. */
   attach(port: HostPort): Responder {
     return new Responder(port, {
       check: checkModelRequest,
