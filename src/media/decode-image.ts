@@ -4,7 +4,7 @@ import { reserveImages } from "../limits/image-reservation.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
 import { countImage } from "./count-image.ts";
 import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
-import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
+import { EXPECTED_FORMATS, type ImageFormat, imageFormat } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, type Size, targetSize } from "./image-size.ts";
 import { type ImageTensor, readImage } from "./image-tensor.ts";
 import { isFormat } from "./is-format.ts";
@@ -33,7 +33,9 @@ export async function decodeImage(
 ): Promise<ImageTensor> {
   const bytes = encodedBytes(source);
   const { exif = true, maxPixels = DEFAULT_MAX_PIXELS, channels = 3, signal } = options;
-  const metadata = await readMetadata(bytes);
+  const format = imageFormat(bytes);
+  if (format === undefined) throw notAnImage(bytes);
+  const metadata = await readMetadata(bytes, format);
   const original = exif ? metadata.autoOrient : metadata;
   checkPixels("The image", original, maxPixels);
   const size = targetSize(original, options, maxPixels);
@@ -69,9 +71,7 @@ function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
 }
 
 /** The header, of a format that the first bytes told, not of whatever the library takes the rest for. */
-async function readMetadata(bytes: Uint8Array): Promise<Metadata> {
-  const format = imageFormat(bytes);
-  if (format === undefined) throw notAnImage(bytes);
+async function readMetadata(bytes: Uint8Array, format: ImageFormat): Promise<Metadata> {
   const missing = missingPixels(bytes, format);
   if (missing !== undefined) refuseDamaged(new Error(missing));
   const sharp = await loadSharp();
@@ -79,13 +79,26 @@ async function readMetadata(bytes: Uint8Array): Promise<Metadata> {
     const metadata = await sharp(bytes, { limitInputPixels: false }).metadata();
     if (isFormat(metadata, format)) return metadata;
   } catch (cause) {
-    throw notAnImage(bytes, cause);
+    throw refusalOf(bytes, cause);
   }
-  throw notAnImage(bytes);
+  throw refusalOf(bytes);
 }
 
-function notAnImage(bytes: Uint8Array, cause?: unknown): ServingError {
-  const start = Buffer.from(bytes.subarray(0, 8));
+/** Bytes that a refusal shows. */
+const SHOWN_BYTES = 8;
+
+/** The refusal before, and the bytes that it is about: a hook may ask for a million alike at once, each of which would keep an error. */
+let lastRefusal: { readonly length: number; readonly start: Buffer; readonly error: ServingError } | undefined;
+
+function notAnImage(bytes: Uint8Array): ServingError {
+  const start = bytes.subarray(0, SHOWN_BYTES);
+  if (lastRefusal?.length === bytes.length && lastRefusal.start.equals(start)) return lastRefusal.error;
+  lastRefusal = { length: bytes.length, start: Buffer.from(start), error: refusalOf(bytes) };
+  return lastRefusal.error;
+}
+
+function refusalOf(bytes: Uint8Array, cause?: unknown): ServingError {
+  const start = Buffer.from(bytes.subarray(0, SHOWN_BYTES));
   const text = start.toString("latin1").replace(/[^\x20-\x7e]/g, ".");
   const begins = start.length === 0 ? "" : ` that begin with ${start.toString("hex")} ("${text}")`;
   return new ServingError("invalid_argument", `${bytes.length} bytes${begins} are not an image; ${EXPECTED_FORMATS}.`, {

@@ -82,6 +82,9 @@ describe("decodeImage", () => {
         '11 bytes that begin with 68656c6c6f20776f ("hello wo") are not an image; expected JPEG, PNG, WebP, GIF, TIFF, AVIF.',
     });
     await expect(decodeImage(new Uint8Array())).rejects.toThrow(/^0 bytes are not an image/);
+    const refusals = [1, 2].map(() => decodeImage(Buffer.from("hello")).catch((reason: unknown) => reason));
+    const [first, second] = await Promise.all(refusals);
+    expect(first).toBe(second);
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>');
     await expect(decodeImage(svg)).rejects.toThrow(/"<svg xml".*not an image/);
   });
