@@ -5,6 +5,7 @@ import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
 import { openAccessNotice } from "../announcer/open-access-notice.ts";
+import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
@@ -43,5 +44,6 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const notice = openAccessNotice(host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
   announcer.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
+  prepareRoutes();
   await stopped;
 }

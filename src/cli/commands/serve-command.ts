@@ -11,6 +11,7 @@ import { exampleRequest } from "../announcer/example-request.ts";
 import { openAccessNotice } from "../announcer/open-access-notice.ts";
 import { summarizeModels } from "../announcer/summarize-models.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
+import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
@@ -58,6 +59,7 @@ export async function serve(
   if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.
   announcer.ready(facts);
+  if (server.httpUrl !== undefined) prepareRoutes();
   void tellExample(server, facts, announcer);
   returnMemory();
   await stopped;
