@@ -61,8 +61,8 @@ test("threads are told by kind and state, and how many were lost", async () => {
   expect(await metric(`kserving_threads{${VERSION},kind="model",state="ready"}`)).toBe(1);
   expect(await metric(`kserving_model_loads_total{${VERSION},result="success"}`)).toBe(1);
   expect([await ask(-1), await ask(-3)]).toEqual([503, 503]);
-  expect(await metric(`kserving_threads_lost_total{${VERSION},kind="hook"}`)).toBe(1);
-  expect(await metric(`kserving_threads_lost_total{${VERSION},kind="model"}`)).toBe(1);
+  await expect.poll(() => metric(`kserving_threads_lost_total{${VERSION},kind="hook"}`)).toBe(1);
+  await expect.poll(() => metric(`kserving_threads_lost_total{${VERSION},kind="model"}`)).toBe(1);
   await expect
     .poll(() => metric(`kserving_threads{${VERSION},kind="hook",state="missing"}`), { timeout: 5000 })
     .toBe(0);
