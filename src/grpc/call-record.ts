@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { fromGrpcStatus } from "../errors.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
@@ -16,6 +16,7 @@ export interface ObservedCall {
   readonly observer: RequestObserver;
 }
 
+const NOTHING: OutgoingHttpHeaders = {};
 /** gRPC's number for a call that its client left. */
 const CANCELLED = 1;
 
@@ -26,7 +27,7 @@ export function tellOver(
   { record, observer }: ObservedCall,
 ): void {
   if (!record.isTimed) return;
-  const { sentHeaders = {}, sentTrailers = {} } = stream;
+  const { sentHeaders = NOTHING, sentTrailers = NOTHING } = stream;
   const path = String(headers[":path"]);
   const httpStatus = Number(sentHeaders[":status"] ?? 200);
   // What is not gRPC at all is answered with HTTP's status alone.

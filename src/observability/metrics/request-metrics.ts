@@ -13,6 +13,13 @@ export interface RouteSeries {
   readonly counts: Map<number | string, number>;
   /** Each time in seconds; without values where no request got so far. */
   readonly times: Readonly<Record<keyof typeof TIMES, Histogram>>;
+  /** Bytes of the requests and of their answers. */
+  readonly bytes: ByteCounts;
+}
+
+interface ByteCounts {
+  received: number;
+  sent: number;
 }
 
 const TIMES = {
@@ -28,27 +35,24 @@ const NO_ROUTE: RouteName = { protocol: "", method: "" };
 /** Stands for requests that reached no version of this server. */
 const NO_MODEL = { model: "", version: undefined };
 
-/** Bytes of the requests and answers of one protocol. */
-interface ByteCounts {
-  received: number;
-  sent: number;
-}
-
 /** Counts and times of all requests, by their route and by the version that answered. */
 export class RequestMetrics {
   readonly #routes = new Map<RouteName, Map<string, Map<bigint | undefined, RouteSeries>>>();
-  readonly #bytes = new Map<string, ByteCounts>();
+  /** Bytes by protocol that versions have got which are gone: the counters go on. */
+  readonly #goneBytes = new Map<string, ByteCounts>();
+  /** The one that was counted last, which the next request is of as a rule. */
+  #last: { readonly series: RouteSeries; readonly version: bigint | undefined } | undefined;
 
   /** Counts a request that is over; `status` = HTTP's number, or gRPC's code. */
   add(record: RequestRecord, status: number | string): void {
     const { route = NO_ROUTE } = record;
-    const { counts, times } = this.#seriesOf(route, record);
+    const { counts, times, bytes } = this.#seriesOf(route, record);
+    const { totalMs, deserializationMs, inferenceMs, serializationMs } = record;
     counts.set(status, (counts.get(status) ?? 0) + 1);
-    for (const name of TIME_NAMES) {
-      const ms = record[name];
-      if (ms !== undefined) times[name].observe(ms / 1000);
-    }
-    const bytes = valueAt(this.#bytes, route.protocol, () => ({ received: 0, sent: 0 }));
+    times.totalMs.observe(totalMs / 1000);
+    if (deserializationMs !== undefined) times.deserializationMs.observe(deserializationMs / 1000);
+    if (inferenceMs !== undefined) times.inferenceMs.observe(inferenceMs / 1000);
+    if (serializationMs !== undefined) times.serializationMs.observe(serializationMs / 1000);
     bytes.received += record.requestBytes;
     bytes.sent += record.responseBytes;
   }
@@ -61,10 +65,13 @@ export class RequestMetrics {
 
   /** Leaves out what versions have answered that are not served any more. */
   forget(isServed: (model: string, version: bigint) => boolean): void {
+    this.#last = undefined;
     for (const byModel of this.#routes.values()) {
       for (const [model, byVersion] of byModel) {
-        for (const version of byVersion.keys()) {
-          if (version !== undefined && !isServed(model, version)) byVersion.delete(version);
+        for (const [version, { route, bytes }] of byVersion) {
+          if (version === undefined || isServed(model, version)) continue;
+          byVersion.delete(version);
+          addBytes(this.#goneBytes, route.protocol, bytes);
         }
       }
     }
@@ -73,7 +80,7 @@ export class RequestMetrics {
   /** All metrics of requests. */
   families(): readonly MetricFamily[] {
     const series = this.series();
-    const bytes = [...this.#bytes];
+    const bytes = [...this.#bytesByProtocol(series)];
     return [
       toFamily("kserving_requests_total", series.flatMap(countSamples)),
       ...TIME_NAMES.map((time) =>
@@ -93,11 +100,23 @@ export class RequestMetrics {
     ];
   }
 
+  #bytesByProtocol(all: readonly RouteSeries[]): ReadonlyMap<string, ByteCounts> {
+    const sums = new Map([...this.#goneBytes].map(([protocol, bytes]) => [protocol, { ...bytes }]));
+    for (const { route, bytes } of all) addBytes(sums, route.protocol, bytes);
+    return sums;
+  }
+
   #seriesOf(route: RouteName, record: RequestRecord): RouteSeries {
     const { model, version } = record.isServedHere ? record : NO_MODEL;
+    const last = this.#last;
+    if (last !== undefined && last.version === version && last.series.route === route && last.series.model === model)
+      return last.series;
     const byModel = valueAt(this.#routes, route, () => new Map<string, Map<bigint | undefined, RouteSeries>>());
     const byVersion = valueAt(byModel, model, () => new Map<bigint | undefined, RouteSeries>());
-    return valueAt(byVersion, version, () => newSeries(route, model, version === undefined ? "" : String(version)));
+    const newOne = () => newSeries(route, model, version === undefined ? "" : String(version));
+    const series = valueAt(byVersion, version, newOne);
+    this.#last = { series, version };
+    return series;
   }
 }
 
@@ -105,7 +124,7 @@ function newSeries(route: RouteName, model: string, version: string): RouteSerie
   const [totalMs, deserializationMs] = [new Histogram(SECONDS_BOUNDS), new Histogram(SECONDS_BOUNDS)];
   const [inferenceMs, serializationMs] = [new Histogram(SECONDS_BOUNDS), new Histogram(SECONDS_BOUNDS)];
   const times = { totalMs, deserializationMs, inferenceMs, serializationMs };
-  return { route, model, version, counts: new Map(), times };
+  return { route, model, version, counts: new Map(), times, bytes: { received: 0, sent: 0 } };
 }
 
 function labelsOf({ route, model, version }: RouteSeries): string[] {
@@ -119,6 +138,12 @@ function countSamples(series: RouteSeries): Sample[] {
 function timeSample(series: RouteSeries, time: keyof typeof TIMES): Sample[] {
   const value = series.times[time];
   return value.isEmpty ? [] : [{ labels: labelsOf(series), value }];
+}
+
+function addBytes(sums: Map<string, ByteCounts>, protocol: string, { received, sent }: ByteCounts): void {
+  const sum = valueAt(sums, protocol, () => ({ received: 0, sent: 0 }));
+  sum.received += received;
+  sum.sent += sent;
 }
 
 /** A map's value of a key, made where it has none. */

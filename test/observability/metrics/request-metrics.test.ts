@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { RequestMetrics } from "../../../src/observability/metrics/request-metrics.ts";
+import { RequestRecord } from "../../../src/observability/request-record.ts";
+
+const [PREDICT, INFER] = [
+  { protocol: "a", method: "predict" },
+  { protocol: "b", method: "infer" },
+];
+
+function requestTo(route: typeof PREDICT, model: string, version: bigint): RequestRecord {
+  const record = new RequestRecord({});
+  record.route = route;
+  record.startTiming();
+  record.received(10);
+  record.servedBy(model, version);
+  record.wrote(3);
+  return record;
+}
+
+function valuesOf(metrics: RequestMetrics, name: string) {
+  const family = metrics.families().find((one) => one.name === name);
+  return family?.samples.map(({ labels, value }) => [...labels, value]);
+}
+
+test("requests are counted under what they were for, whatever came before", () => {
+  const metrics = new RequestMetrics();
+  const requests = [
+    [PREDICT, "m", 1n],
+    [PREDICT, "m", 2n],
+    [INFER, "m", 2n],
+    [PREDICT, "n", 2n],
+    [PREDICT, "m", 2n],
+  ] as const;
+  for (const [route, model, version] of requests) metrics.add(requestTo(route, model, version), 200);
+  expect(valuesOf(metrics, "kserving_requests_total")).toEqual([
+    ["m", "1", "a", "predict", "200", 1],
+    ["m", "2", "a", "predict", "200", 2],
+    ["n", "2", "a", "predict", "200", 1],
+    ["m", "2", "b", "infer", "200", 1],
+  ]);
+});
+
+test("a version that is gone is forgotten, but not the bytes that it has got", () => {
+  const metrics = new RequestMetrics();
+  for (const version of [1n, 2n]) metrics.add(requestTo(PREDICT, "m", version), 200);
+  metrics.forget((_, version) => version === 2n);
+  expect(valuesOf(metrics, "kserving_requests_total")).toEqual([["m", "2", "a", "predict", "200", 1]]);
+  metrics.add(requestTo(PREDICT, "m", 1n), 200);
+  expect(valuesOf(metrics, "kserving_request_received_bytes_total")).toEqual([["a", 30]]);
+  expect(valuesOf(metrics, "kserving_request_sent_bytes_total")).toEqual([["a", 9]]);
+});
