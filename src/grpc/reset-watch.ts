@@ -6,7 +6,7 @@ import { MAX_CONCURRENT_CALLS } from "./http2-connections.ts";
  * Calls that a connection's client resets in one turn of the event loop, after which the connection is ended: a client may give
  * up all that it is allowed at once, and some that it begins then.
  */
-const MAX_RESETS_AT_A_TIME = 1.25 * MAX_CONCURRENT_CALLS;
+const MAX_RESETS_AT_A_TIME = MAX_CONCURRENT_CALLS + 16;
 
 /** Resets of this turn. */
 let resets = new WeakMap<Http2Session, number>();

@@ -63,7 +63,7 @@ it("ends it while the bytes with the resets are still being read, and starts no 
   const client = new RawClient(port);
   client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 600));
   expect(await client.closed()).toContain("too_many_resets");
-  expect(memory.opened).toBeLessThanOrEqual(321);
+  expect(memory.opened).toBeLessThanOrEqual(273);
 });
 
 /** Counts the calls that ask for a share. */
