@@ -1,20 +1,20 @@
 import { WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
+import {
+  CLASS,
+  CLASSES,
+  CLASSIFICATIONS,
+  INFERENCE_RESULT,
+  REGRESSION_VALUE,
+  REGRESSIONS,
+  RESPONSE,
+  RESULTS,
+} from "../protocols/tensorflow-serving/examples/result-fields.ts";
 import { decodePredictResponse } from "../protocols/tensorflow-serving/grpc-codec.ts";
 import { NO_MODEL_SPEC, readModelSpec } from "../protocols/tensorflow-serving/model-spec.ts";
 import type { LogKind } from "../protocols/tensorflow-serving/prediction-log-message.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { splitField } from "./message-fields.ts";
 
-/** Fields of ClassificationResponse and RegressionResponse, and of what they hold. */
-const RESULT = 1;
-const CLASSIFICATIONS = 1;
-const CLASSES = 1;
-const CLASS = { label: 1, score: 2 } as const;
-const REGRESSIONS = 1;
-const VALUE = 1;
-/** Fields of MultiInferenceResponse and InferenceResult. */
-const RESULTS = 1;
-const INFERENCE_RESULT = { modelSpec: 1, classify: 2, regress: 3 } as const;
 /** Field of SessionRunResponse's metadata; its tensors are written as those of a PredictResponse. */
 const RUN_METADATA = 2;
 /** Memory of what is made of an answer. */
@@ -39,7 +39,7 @@ export function answerTensors(kind: LogKind, bytes: Uint8Array): Tensors {
 type Named = [name: string, tensor: Tensor];
 
 function resultsOf(bytes: Uint8Array): readonly Uint8Array[] {
-  return splitField(bytes, RESULT).contents;
+  return splitField(bytes, RESPONSE.result).contents;
 }
 
 function inferenceResult(bytes: Uint8Array): Named[] {
@@ -90,7 +90,7 @@ function readClass(bytes: Uint8Array): { readonly label: Uint8Array; readonly sc
 }
 
 function regressions(result: Uint8Array, prefix: string): Named[] {
-  const values = splitField(result, REGRESSIONS).contents.map((one) => readFloat(one, VALUE));
+  const values = splitField(result, REGRESSIONS).contents.map((one) => readFloat(one, REGRESSION_VALUE));
   return [[`${prefix}outputs`, createTensor("float32", [values.length], Float32Array.from(values))]];
 }
 

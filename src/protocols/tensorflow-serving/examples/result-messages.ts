@@ -8,6 +8,16 @@ import {
   type WirePart,
 } from "../../../codecs/protobuf/wire-writer.ts";
 import { type ModelSpec, modelSpecParts } from "../model-spec.ts";
+import {
+  CLASS,
+  CLASSES,
+  CLASSIFICATIONS,
+  INFERENCE_RESULT,
+  REGRESSION_VALUE,
+  REGRESSIONS,
+  RESPONSE,
+  RESULTS,
+} from "./result-fields.ts";
 import type { Classifications, ExampleResult, Regressions } from "./results.ts";
 
 /** The result of one task, and the model that gave it. */
@@ -15,17 +25,6 @@ export interface TaskResult {
   readonly spec: ModelSpec;
   readonly result: ExampleResult;
 }
-
-/** Field numbers of ClassificationResponse and RegressionResponse, and of what they hold. */
-const RESPONSE = { result: 1, modelSpec: 2 } as const;
-const CLASSIFICATIONS = 1;
-const CLASSES = 1;
-const CLASS = { label: 1, score: 2 } as const;
-const REGRESSIONS = 1;
-const REGRESSION_VALUE = 1;
-/** Field numbers of MultiInferenceResponse and of InferenceResult. */
-const RESULTS = 1;
-const INFERENCE_RESULT = { modelSpec: 1, classify: 2, regress: 3 } as const;
 
 /** A ClassificationResponse or RegressionResponse. */
 export function encodeResult({ spec, result }: TaskResult): Buffer {
