@@ -6,7 +6,7 @@ import { configDefaults, defineConfig } from "vitest/config";
  */
 const notForCi = ["test/drivers/openvino/node/node-engine.test.ts", "test/drivers/pytorch/torch-2.test.ts"];
 
-/** Tests of everything there is of a kind: every toy model, random graphs, random requests. */
+/** Tests of everything there is of a kind, and of what takes long: every toy model, random requests, messages of 256 MB. */
 const LONG = "test/**/*.long.test.ts";
 
 /** `--mode long` runs the long tests, any other mode all others. */

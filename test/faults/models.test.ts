@@ -14,15 +14,16 @@ async function start(flags: readonly string[] = []): Promise<FaultServer> {
   return server;
 }
 
-function ask(server: FaultServer, fault: number): Promise<unknown> {
+/** Calls with these faults, in this order: they share a connection. */
+function ask(server: FaultServer, ...faults: readonly number[]): Promise<unknown>[] {
   const client = new ByteClient(`127.0.0.1:${server.grpcPort}`);
   onTestFinished(() => client.close());
-  return client.call(PREDICT_PATH, predictMessage(3, fault));
+  return faults.map((fault) => client.call(PREDICT_PATH, predictMessage(3, fault)));
 }
 
 test("a model that throws fails its own request, and the next one is answered", async () => {
   const server = await start();
-  await expect(ask(server, FAULTS.throws)).rejects.toMatchObject({
+  await expect(ask(server, FAULTS.throws)[0]).rejects.toMatchObject({
     code: status.INTERNAL,
     details: "The faulty model failed: broken",
   });
@@ -33,17 +34,16 @@ test("a model that throws fails its own request, and the next one is answered", 
 test("a model that blocks is replaced, what waited for it fails, and the next request is answered", async () => {
   const server = await start(["--model-stall", "0.5"]);
   const lost = { code: status.UNAVAILABLE, details: expect.stringMatching(/the model's thread has ended/) };
-  const blocking = expect(ask(server, FAULTS.blocks)).rejects.toMatchObject(lost);
-  const waiting = expect(ask(server, 0)).rejects.toMatchObject(lost);
-  await Promise.all([blocking, waiting]);
+  const calls = ask(server, FAULTS.blocks, 0);
+  await Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(lost)));
   await expect.poll(() => server.answersNext().then(() => true)).toBe(true);
 });
 
 test("a server that is told to end while its model predicts answers first", async () => {
   const server = await start();
-  const slow = ask(server, FAULTS["is slow"]);
-  // It came after the slow one on its way, and is refused at once.
-  await ask(server, FAULTS.throws).catch(() => {});
+  // What throws came after the slow one on its way, and is refused at once.
+  const [slow, failed] = ask(server, FAULTS["is slow"], FAULTS.throws);
+  await failed!.catch(() => {});
   const stopped = server.stop();
   await slow;
   await stopped;
