@@ -6,6 +6,7 @@ import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
 import { PacedConnection } from "./paced-connection.ts";
+import { limitResets } from "./reset-watch.ts";
 
 /** Bytes that a client may send ahead on one stream: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
@@ -46,6 +47,8 @@ export class Http2Connections {
     server.on("session", (session) => {
       this.#open(session);
       watch.add(session);
+      // A client that does not know the settings yet may begin more calls than smaller ones allow.
+      limitResets(session, Math.max(rules.maxConcurrentStreams ?? 0, MAX_CONCURRENT_CALLS));
       limitAge(session, rules);
     });
     // What breaks a connection also ends its calls, which are logged.

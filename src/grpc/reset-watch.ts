@@ -1,16 +1,23 @@
 import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import { endFlood } from "./end-flood.ts";
-import { MAX_CONCURRENT_CALLS } from "./http2-connections.ts";
 
-/**
- * Calls that a connection's client resets in one turn of the event loop, after which the connection is ended: a client may give
- * up all that it is allowed at once, and some that it begins then.
- */
-const MAX_RESETS_AT_A_TIME = MAX_CONCURRENT_CALLS + 16;
+/** Calls that a client may begin and reset in the turn of the event loop in which it gives up all that it is allowed at once. */
+const SPARE_RESETS = 16;
 
+/** Resets of one turn after which a connection is ended. */
+const limits = new WeakMap<Http2Session, number>();
 /** Resets of this turn. */
 let resets = new WeakMap<Http2Session, number>();
 let isCounting = false;
+
+/** Ends a connection whose client resets more calls in a turn than it may have at once, and some that it begins then. */
+export function limitResets(session: Http2Session, maxCalls: number): void {
+  limits.set(session, maxCalls + SPARE_RESETS);
+  // Bytes that were read before there was a session, as the first ones of a shared port are, bring calls together with their resets.
+  session.on("stream", (stream: ServerHttp2Stream) => {
+    if (stream.aborted) countReset(session);
+  });
+}
 
 /** Counts resets of a new call when they are read, which may be long before its stream closes: the rest of the same bytes comes between. */
 export function watchResets(stream: ServerHttp2Stream): void {
@@ -33,5 +40,5 @@ export function countReset(session: Http2Session | undefined): void {
   }
   const count = (resets.get(session) ?? 0) + 1;
   resets.set(session, count);
-  if (count > MAX_RESETS_AT_A_TIME) endFlood(session, "too_many_resets");
+  if (count > (limits.get(session) ?? Number.POSITIVE_INFINITY)) endFlood(session, "too_many_resets");
 }

@@ -14,6 +14,10 @@ import { RawClient } from "../proxy/raw-client.ts";
 import { resetFrames } from "./flood-frames.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
+/** A ping frame, and the server's answer to it. */
+const PING = Buffer.concat([Buffer.of(0, 0, 8, 6, 0, 0, 0, 0, 0), Buffer.from("anybody?")]);
+const PONG = /anybody\?/;
+
 it("lets a client send 1 MB ahead on a stream and 16 MB on a connection", async () => {
   const { address } = await serve(new ScriptedService());
   const session = connect(`http://${address}`);
@@ -85,6 +89,13 @@ it("lets a client give up all of its calls at once, and begin others", async () 
   const others = Array.from({ length: 60 }, () => beginCall(session).end());
   const statuses = await Promise.all(others.map(async (call) => (await once(call, "response"))[0][":status"]));
   expect(statuses).toEqual(Array(60).fill(200));
+});
+
+it("lets a client give up as many calls at once as grpc.max_concurrent_streams allows", async () => {
+  const { port } = await serve(new ScriptedService(), { channelArguments: ["grpc.max_concurrent_streams=400"] });
+  const client = new RawClient(port);
+  client.socket.write(Buffer.concat([resetFrames("/inference.GRPCInferenceService/ServerLive", 350), PING]));
+  expect(await client.received(PONG)).not.toContain("too_many_resets");
 });
 
 function beginCall(session: ClientHttp2Session): ClientHttp2Stream {

@@ -7,6 +7,7 @@ import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { createServer } from "../../src/server/server.ts";
 import { listenShared } from "../../src/server/shared-port.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
+import { resetFrames } from "../grpc/flood-frames.ts";
 import { RawClient } from "../proxy/raw-client.ts";
 
 async function startShared() {
@@ -56,6 +57,13 @@ test("a call that comes in one piece with the preface of its connection has its 
   call.end(Buffer.alloc(5));
   const [trailers] = await once(call.resume(), "trailers");
   expect(trailers["grpc-status"]).toBe("0");
+});
+
+test("a connection whose first bytes begin and reset hundreds of calls is ended, saying so", async () => {
+  const { port } = await startShared();
+  const client = new RawClient(port);
+  client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 300));
+  expect(await client.closed()).toContain("too_many_resets");
 });
 
 /** The head of an HTTP/2 frame: three bytes of length, then the kind. */
