@@ -49,7 +49,7 @@ export interface Server {
   onState(listener: (version: ServedVersion) => void): () => void;
   /** Inputs for a first request, for the example that people are shown: where the model leaves sizes open, such as it was tried on. */
   exampleInputs(): Promise<ExampleInputs | undefined>;
-  /** Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and keeps the old ones, when the new file fails. */
+  /** Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and keeps the old ones, when the new file fails: the version's `error` says why. */
   reloadHooks(): Promise<void>;
   /** The files that the hooks were made of; empty where they do not run in threads. */
   hookSources(): readonly string[];
@@ -160,7 +160,7 @@ function toServer({ wires, service, served, closeModels, drainTimeoutMs }: Serve
       example = Promise.resolve(manager.servables()[0]?.exampleInputs());
       return example;
     },
-    reloadHooks: async () => void (await Promise.all(manager.servables().map((servable) => servable.reload()))),
+    reloadHooks: () => manager.reloadHooks(),
     hookSources: () => manager.servables().flatMap((servable) => servable.sources()),
     inFlight: () => (cutOff.length > 0 ? cutOff : service.admission.list()),
     close: () => {

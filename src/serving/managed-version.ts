@@ -1,26 +1,19 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Backoff } from "../async/backoff.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { unlessAborted } from "../async/unless-aborted.ts";
 import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { changesHooksAlone } from "./changes-hooks-alone.ts";
+import { loadOnDemand } from "./load-on-demand.ts";
 import { loadVersion } from "./load-version.ts";
 import type { ModelQueue } from "./model-queue.ts";
 import { OnDemandServable } from "./on-demand-servable.ts";
+import { RETIRE_MS, retireServable } from "./retire-servable.ts";
+import { retryBackoff } from "./retry-backoff.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionContext } from "./version-context.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
 import { VersionTarget } from "./version-target.ts";
-
-/** The shortest wait before a further try, in milliseconds. */
-const FIRST_RETRY_MS = 1000;
-
-/**
- * Milliseconds that requests under way may go on in a servable that is to be freed: one that never ends must not keep
- * its memory.
- */
-const RETIRE_MS = 25_000;
 
 /** One version of a model, which is loaded, loaded anew and unloaded, one change at a time. */
 export class ManagedVersion {
@@ -116,6 +109,27 @@ export class ManagedVersion {
     return this.#aim(new VersionTarget(aspired));
   }
 
+  /**
+   * Replaces the hooks by their file as it is now; what is being loaded has them already, and is waited for instead. Where the new ones
+   * fail, the old ones stay, the status gives the reason, and this throws it.
+   */
+  async reloadHooks(): Promise<void> {
+    if (this.#isBusy && !this.#target.isSettled) return this.#target.done;
+    const servable = this.#servable;
+    if (servable === undefined || servable.sources().length === 0) return;
+    // Files that have been replaced and do not load have a reason of their own.
+    const isCurrent = () => this.#servable === servable && this.#target === this.#loaded;
+    try {
+      await servable.reload();
+    } catch (reason) {
+      if (isCurrent()) this.#enter("AVAILABLE", reason);
+      throw reason;
+    }
+    if (!isCurrent()) return;
+    this.#generation++;
+    this.#enter("AVAILABLE", undefined);
+  }
+
   /** Takes no new requests, finishes those under way, frees the model; resolves once it is freed. */
   drop(): Promise<void> {
     return this.#target.aspired === undefined ? this.#target.done : this.#aim(new VersionTarget(undefined));
@@ -168,8 +182,7 @@ export class ManagedVersion {
   }
 
   async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    const { retryMs } = this.#policy;
-    const backoff = new Backoff({ firstMs: Math.min(FIRST_RETRY_MS, retryMs), maxMs: retryMs });
+    const backoff = retryBackoff(this.#policy.retryMs);
     this.#needs = target.aspired?.needs ?? [];
     if (this.#servable === undefined) this.#enter("START", undefined);
     for (let left = target.retries; ; left--) {
@@ -225,22 +238,18 @@ export class ManagedVersion {
 
   /** Lets the servable be unloaded while it is idle, but for one whose files have been replaced: it could not be loaded again. */
   #onDemand(loaded: Servable): OnDemandServable {
-    const { gate, memory, needed, timeoutMs } = this.#policy;
     const { idleUnloadMs, log } = this.#on;
+    const version = () => this.#loaded?.aspired as AspiredVersion;
     const mayUnload = () => this.#target === this.#loaded;
     const servable: OnDemandServable = new OnDemandServable(loaded, {
       idleUnloadMs,
       mayUnload,
-      load: (signal, atOnce) => {
-        const load = () => loadVersion(this.#loaded?.aspired as AspiredVersion, { signal, timeoutMs });
-        // What holds a place of the gate may be warmed up by requests that need this one.
-        return atOnce || needed.dependentsOf(this.model).length > 0 ? load() : gate.run(load, signal);
-      },
+      load: (signal, atOnce) => loadOnDemand(this.#policy, { model: this.model, version: version(), atOnce, signal }),
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
         if (isNews && this.#servable === servable && mayUnload()) this.#enter("AVAILABLE", failure);
       },
-      memory,
+      memory: this.#policy.memory,
       log,
     });
     return servable;
@@ -253,7 +262,7 @@ export class ManagedVersion {
     this.#generation++;
     target.reach();
     this.#enter("AVAILABLE", undefined);
-    if (old !== undefined) await this.#retire(old);
+    if (old !== undefined) this.#failure = (await retireServable(old)) ?? this.#failure;
   }
 
   #fail(target: VersionTarget, reason: unknown, isTriedAgain: boolean): void {
@@ -273,18 +282,10 @@ export class ManagedVersion {
       this.#servable = undefined;
       this.#missing = undefined;
       this.#enter("UNLOADING", undefined);
-      await this.#retire(old);
+      this.#failure = (await retireServable(old)) ?? this.#failure;
     }
     target.reach();
     this.#enter("END", this.#failure);
-  }
-
-  /** Lets requests finish that began before others took over, then frees the servable. */
-  async #retire(servable: Servable): Promise<void> {
-    await settlesWithin(servable.leases.idle(), RETIRE_MS);
-    await servable.close().catch((reason) => {
-      this.#failure = reason;
-    });
   }
 
   #enter(state: VersionState, failure: unknown): void {

@@ -96,6 +96,13 @@ export class ModelManager {
     await this.#unload(name);
   }
 
+  /** Replaces the hooks of every version by their files as they are now; throws the first reason where new ones fail, and has told it of its version. */
+  async reloadHooks(): Promise<void> {
+    const versions = this.catalog.models().flatMap((model) => model.versions);
+    const reloads = await Promise.allSettled(versions.map((version) => version.reloadHooks()));
+    for (const reload of reloads) if (reload.status === "rejected") throw reload.reason;
+  }
+
   /** Every version of every model. */
   statuses(): readonly VersionStatus[] {
     return this.catalog.models().flatMap((model) => model.versions.map((version) => model.statusOf(version)));

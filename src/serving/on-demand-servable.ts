@@ -150,7 +150,10 @@ export class OnDemandServable implements Servable, Unloadable {
   /** Hooks that are not loaded are read as they are then. */
   async reload(): Promise<void> {
     const loaded = this.#loaded ?? (await this.#loading);
-    await loaded?.reload();
+    await loaded?.reload().catch((reason) => {
+      // One that was unloaded meanwhile will read them with its next load.
+      if (this.#loaded === loaded) throw reason;
+    });
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import type { NamedModelOptions } from "../../src/server/named-model.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -94,4 +94,26 @@ describe("edited hooks", () => {
     const after = await ask();
     expect([after.answer, after.load === load]).toEqual(["shared", false]);
   });
+});
+
+test("broken hooks of one pipeline leave the last good ones, and the reason in every status until they are mended", async () => {
+  const folder = tempFolder({ "hooks.ts": `export const postprocess = () => ({ answer: "good" });` });
+  const file = join(folder, "hooks.ts");
+  const server = await startServer({ stages: [{ driver: "null" }], hooks: file });
+  const get = async (path: string, body?: string) => {
+    const method = body === undefined ? "GET" : "POST";
+    return (await fetch(`${server.httpUrl}${path}`, { method, ...(body !== undefined && { body }) })).json();
+  };
+  const statuses = () => Promise.all([get("/v1/models/default"), get("/v2/repository/index", "{}"), get("/v1/config")]);
+  const told = async () => JSON.stringify(await statuses()).match(/Unexpected end of file/g)?.length ?? 0;
+  const answer = () => get("/v1/models/default:predict", '{"inputs": 1}');
+  const good = [await answer(), await statuses()];
+  writeFileSync(file, "export const postprocess = (");
+  await expect(server.reloadHooks()).rejects.toThrow("Unexpected end of file");
+  expect([await told(), await answer(), server.models()[0]?.state]).toEqual([3, { outputs: "good" }, "AVAILABLE"]);
+  expect((await fetch(`${server.httpUrl}/v2/health/ready`)).status).toBe(200);
+  writeFileSync(file, `export const postprocess = () => ({ answer: "good" });`);
+  await server.reloadHooks();
+  expect([await answer(), await statuses()]).toEqual(good);
+  expect(server.models()).toMatchObject([{ generation: 2 }]);
 });

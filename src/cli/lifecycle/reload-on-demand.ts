@@ -22,15 +22,16 @@ export function reloadOnDemand(
   server: Pick<Server, "reloadHooks" | "hookSources" | "onState">,
   options: ReloadOptions,
 ): () => void {
-  const watches = new SourceWatches(() => void reloadHooks(server, options).finally(follow));
-  const follow = () => options.watch && watches.follow(server.hookSources());
-  follow();
-  const stopFollowing = server.onState(follow);
+  // The hooks that a look has found changed are not loaded twice.
   const reload = async () => {
     await lookAgain(options);
     await reloadHooks(server, options);
     follow();
   };
+  const watches = new SourceWatches(() => void reload());
+  const follow = () => options.watch && watches.follow(server.hookSources());
+  follow();
+  const stopFollowing = server.onState(follow);
   // A terminal says so too when it is closed, and nobody could stop what was left behind.
   const hangUp = () => void (isTerminalGone() ? process.kill(process.pid, "SIGTERM") : reload());
   // The signal may come before the terminal looks closed.
@@ -65,8 +66,9 @@ async function reloadHooks(
   try {
     await server.reloadHooks();
     log.info("hooks reloaded", { ms: Math.round(performance.now() - started) });
-  } catch (reason) {
-    log.error(`the hooks stay as they were: ${reasonText(reason)}`, { err: reason });
+  } catch {
+    // The line about the model's state has the reason.
+    log.warn("the hooks stay as they were");
   }
 }
 

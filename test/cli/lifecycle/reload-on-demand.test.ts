@@ -1,5 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { reloadOnDemand } from "../../../src/cli/lifecycle/reload-on-demand.ts";
+import { NamedModels } from "../../../src/server/named-models.ts";
+import { openServer } from "../../../src/server/server.ts";
+import { withDefaults } from "../../../src/server/server-options.ts";
+import { createEventLog } from "../../helpers/event-log.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 import { startKserving, writeTestFile } from "../start-kserving.ts";
 
 const answering = (word: string) => `export const postprocess = () => ({ word: "${word}" });`;
@@ -39,7 +46,8 @@ describe("SIGHUP", () => {
     const { hooks, program, ask } = await startAnswering();
     await writeFile(hooks, "export const postprocess = (");
     program.kill("SIGHUP");
-    await program.output(/the hooks stay as they were: .*hooks\.ts:1:/);
+    await program.output(/model state: .*hooks\.ts:1:/);
+    await program.event("the hooks stay as they were");
     expect(await ask()).toBe("old");
     expect(await readFile(hooks, "utf8")).not.toContain("old");
   });
@@ -50,6 +58,27 @@ describe("SIGHUP", () => {
     await program.output(/nothing to reload/);
     expect(await ask()).toBe("old");
   });
+});
+
+test("SIGHUP loads the edited hooks of named models once, although the look finds them changed too", async () => {
+  const counting = (word: string) => `
+import { appendFileSync } from "node:fs";
+export const init_hook = ({ starts }) => appendFileSync(starts, "${word} ");
+${answering(word)}`;
+  const hooks = await writeTestFile("hooks.ts", counting("old"));
+  const starts = join(tempFolder({ starts: "" }), "starts");
+  const { log, find } = createEventLog("info");
+  const models = { m: { driver: "null", hooks, options: { starts } } };
+  const source = new NamedModels(models);
+  const server = await openServer(withDefaults({ models, log }), source);
+  onTestFinished(() => server.close());
+  onTestFinished(reloadOnDemand(server, { watch: false, lookAgain: () => source.look(), log }));
+  await writeFile(hooks, counting("new"));
+  process.emit("SIGHUP");
+  await find({ msg: "hooks reloaded" });
+  // Reloads are one after the other.
+  await server.reloadHooks();
+  expect(await readFile(starts, "utf8")).toBe("old new new ");
 });
 
 test("--watch loads the hooks when their file changes", async () => {
