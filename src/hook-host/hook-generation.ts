@@ -3,6 +3,7 @@ import { reasonText, type ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ThreadCounts } from "../observability/thread-counts.ts";
+import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { WarmedThread } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import { type CompiledModule, compileUserModule } from "../user-module/user-module.ts";
@@ -77,6 +78,8 @@ export class HookGeneration {
   #signatures: Readonly<Record<string, Signature>> = {};
   #isOver = false;
   #lostCount = 0;
+  /** Of the threads that have ended. */
+  #pastTimes: readonly HookTimes[] = [];
   #wanted = 0;
 
   constructor(parts: GenerationParts) {
@@ -108,6 +111,11 @@ export class HookGeneration {
   get threads(): ThreadCounts {
     const ready = [...this.#ready].filter((worker) => worker.isOpen).length;
     return { ready, missing: Math.max(0, this.#wanted - ready), lost: this.#lostCount };
+  }
+
+  /** Times of the hooks in all its threads until now. */
+  hookTimes(): readonly HookTimes[] {
+    return sumHookTimes([...this.#pastTimes, ...[...this.#threads].flatMap((worker) => worker.hookTimes())]);
   }
 
   /** The thread that a warm-up request of this number is for. */
@@ -171,7 +179,10 @@ export class HookGeneration {
 
   #keep(worker: HookWorker): HookWorker {
     this.#threads.add(worker);
-    void worker.returned.then(() => this.#threads.delete(worker));
+    void worker.returned.then(() => {
+      this.#pastTimes = sumHookTimes([...this.#pastTimes, ...worker.hookTimes()]);
+      this.#threads.delete(worker);
+    });
     return worker;
   }
 

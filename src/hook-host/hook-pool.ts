@@ -1,6 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { ThreadCounts } from "../observability/thread-counts.ts";
+import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
@@ -39,6 +40,8 @@ export class HookPool implements PipelineRunner {
   #generation: HookGeneration;
   /** Threads that were lost of the generations before. */
   #lostBefore = 0;
+  /** Times of the hooks of the generations that have ended. */
+  #timesBefore: readonly HookTimes[] = [];
   #warmUp: HookStart["warmUp"] = async () => {};
   /** Resolves once no reload runs or waits. */
   #reloaded: Promise<unknown> = Promise.resolve();
@@ -62,6 +65,11 @@ export class HookPool implements PipelineRunner {
   threads(): ThreadCounts {
     const { lost, ...current } = this.#generation.threads;
     return { ...current, lost: this.#lostBefore + lost };
+  }
+
+  hookTimes(): readonly HookTimes[] {
+    const current = [...this.#generations].flatMap((generation) => generation.hookTimes());
+    return sumHookTimes([...this.#timesBefore, ...current]);
   }
 
   /** The files that the hooks were made of. */
@@ -138,7 +146,10 @@ export class HookPool implements PipelineRunner {
 
   /** A model that the hooks loaded may take its time to come back; nothing but {@link close} waits for it. */
   #forget(generation: HookGeneration): void {
-    void generation.returned().then(() => this.#generations.delete(generation));
+    void generation.returned().then(() => {
+      this.#timesBefore = sumHookTimes([...this.#timesBefore, ...generation.hookTimes()]);
+      this.#generations.delete(generation);
+    });
   }
 
   #assertOpen(): void {

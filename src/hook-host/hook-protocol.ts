@@ -57,6 +57,8 @@ export interface HookThreadData {
   readonly heartbeat: SharedArrayBuffer;
   /** Memory in which the thread marks the last request that it began: see StartMark. */
   readonly started: SharedArrayBuffer;
+  /** Memory in which the thread counts the times of its hooks: see HookClock. */
+  readonly times: SharedArrayBuffer;
 }
 
 /** Messages from the main thread to a hook thread. */

@@ -6,6 +6,7 @@ import { withinStartLimit } from "../hooks/start-limit.ts";
 import { createModelClient, type ModelClient } from "../model-host/threads/model-client.ts";
 import type { Logger } from "../observability/logger.ts";
 import { fromPlainCall } from "../pipeline/call-options.ts";
+import { HookClock } from "../pipeline/hook-times.ts";
 import { Pipeline } from "../pipeline/pipeline.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
@@ -114,7 +115,8 @@ async function startPipeline({
   const others = new OtherModels(loadMore);
   const findOther = (name: string) => others.find(name);
   const { globalCtx } = started;
-  const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs });
+  const clock = new HookClock(data.stageCount, data.times);
+  const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
   const responder = new Responder(toHostPort(start.requests), {
     answer: (question, signal) =>
       answer(pipeline, question, signal).catch((reason) => {

@@ -4,6 +4,7 @@ import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
 import { toPlainCall } from "../pipeline/call-options.ts";
+import { HookClock, type HookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import { pipelineSignatures } from "../pipeline/signatures.ts";
 import type { Signature } from "../signature/signature.ts";
@@ -28,7 +29,7 @@ import {
 import { readHookAnswer } from "./read-hook-answer.ts";
 
 /** Settings of a hook thread. */
-export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "control"> {
+export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "times" | "control"> {
   /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
   readonly stallMs: number;
 }
@@ -51,6 +52,7 @@ export class HookWorker {
   readonly #file: string;
   readonly #log: Logger;
   readonly #startMark = new StartMark();
+  readonly #clock: HookClock;
   /** Ids of the requests that the thread works on. */
   readonly #requestIds = new Set<string>();
   #lostRequestIds: readonly string[] = [];
@@ -64,7 +66,8 @@ export class HookWorker {
     const watch = new HeartbeatWatch(data.inspect ? 0 : stallMs, () => this.#endStalled(stallMs));
     this.#file = options.file;
     this.#log = log;
-    const memory = { heartbeat: watch.memory, started: this.#startMark.memory };
+    this.#clock = new HookClock(options.stageCount);
+    const memory = { heartbeat: watch.memory, started: this.#startMark.memory, times: this.#clock.memory };
     const hookTimeoutMs = data.inspect ? 0 : data.hookTimeoutMs;
     this.#control = new HookControl({ ...data, ...memory, hookTimeoutMs }, log, {
       onModel: (event) => this.#lendOrTakeBack(event),
@@ -85,6 +88,11 @@ export class HookWorker {
   /** True once it has answered a request. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
+  }
+
+  /** Times of its hooks until now. */
+  hookTimes(): readonly HookTimes[] {
+    return this.#clock.read();
   }
 
   /** Requests that the thread works on; a cancelled one counts until the thread is done with it. */

@@ -1,3 +1,4 @@
+import { HookClock } from "../pipeline/hook-times.ts";
 import { Pipeline, type PipelineParts } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import { OtherModels } from "./other-models.ts";
@@ -12,12 +13,14 @@ export async function startLocalRunner(
   const started = await startHooks(hooks, { ...start, models, log, hookTimeoutMs });
   const others = new OtherModels(start.loadMore);
   const findOther = (name: string) => others.find(name);
-  const pipeline = new Pipeline({ ...parts, globalCtx: started.globalCtx, findOther });
+  const clock = hooks && new HookClock(models.length);
+  const pipeline = new Pipeline({ ...parts, globalCtx: started.globalCtx, findOther, ...(clock && { clock }) });
   let open = true;
   return {
     signatures: pipeline.signatures,
     run: (request) => pipeline.run(request),
     isReady: () => open,
+    ...(clock && { hookTimes: () => clock.read() }),
     close: async () => {
       open = false;
       await started.close();

@@ -66,7 +66,8 @@ export class Pipeline {
     const ctx = this.#context(request);
     const inputs = this.#checkDeclared(received, request);
     const { process } = hooks;
-    const last = process === undefined ? stages.run(inputs, request, ctx) : stages.runProcess(process, inputs, ctx);
+    const last =
+      process === undefined ? stages.run(inputs, request, ctx) : stages.runProcess(process, inputs, { request, ctx });
     return this.#seal(await last, request, ctx);
   }
 

@@ -1,5 +1,6 @@
 import type { ThreadCounts } from "../observability/thread-counts.ts";
 import type { Signature } from "../signature/signature.ts";
+import type { HookTimes } from "./hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
 
 /** A hook thread before it takes requests. */
@@ -14,6 +15,8 @@ export interface PipelineRunner {
   isReady(): boolean;
   /** Hook threads; absent where hooks have none. */
   threads?(): ThreadCounts;
+  /** Times of the hooks until now; absent = there are none. */
+  hookTimes?(): readonly HookTimes[];
   /** Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the new ones fail. */
   reload?(): Promise<void>;
   /** Runs requests in each thread that is started from now on, before it takes others, where hooks run in threads. New hooks on which they fail do not take over. */

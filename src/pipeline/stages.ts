@@ -9,6 +9,7 @@ import { loggedId } from "../observability/request-id.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook, dtypesOf } from "./bound-stage.ts";
+import type { HookClock, HookKind } from "./hook-times.ts";
 import type { PipelineRequest } from "./pipeline-request.ts";
 import type { Step } from "./seal-outputs.ts";
 import { takeSkip } from "./skip.ts";
@@ -20,6 +21,8 @@ export interface StageParts {
   readonly log: Logger;
   /** Milliseconds after which a hook's pending promise fails its request; 0 (default) = never. */
   readonly hookTimeoutMs?: number;
+  /** Measures the hooks; absent = there are none, or nobody reads their times. */
+  readonly clock?: HookClock;
 }
 
 /** The signature was the client's choice: only what the model says of the values is a hook's fault. */
@@ -32,6 +35,21 @@ interface StageRun {
   readonly request: PipelineRequest;
   readonly ctx: HookContext | undefined;
 }
+
+/** A request that runs hooks. */
+interface HookedRequest {
+  readonly request: PipelineRequest;
+  readonly ctx: HookContext;
+}
+
+/** One hook of one request. */
+interface HookRun extends HookedRequest {
+  readonly kind: HookKind;
+  readonly stage: number;
+}
+
+/** As it is before hooks, in whose threads this runs too, may replace it. */
+const now = performance.now.bind(performance);
 
 /** The stages of a pipeline in their order: pre1 → model1 → post1 → pre2 → … */
 export class Stages {
@@ -66,35 +84,48 @@ export class Stages {
   }
 
   /** Runs a request through the hook that takes the place of all stages. */
-  async runProcess(hook: Hook, inputs: Values, ctx: HookContext): Promise<Step> {
+  async runProcess(hook: Hook, inputs: Values, { request, ctx }: HookedRequest): Promise<Step> {
     const { args } = ctx.drivers[0]!;
-    const values = await this.#runHook({ hook, place: "process", args }, inputs, ctx);
+    const values = await this.#runHook({ hook, place: "process", args }, inputs, {
+      request,
+      ctx,
+      kind: "process",
+      stage: 0,
+    });
     return { values, giver: "The hook process" };
   }
 
   async #runStage(stage: StageRun, step: Step): Promise<Step> {
     const { index, request, ctx } = stage;
-    const before = ctx === undefined ? step : await this.#runSlot("preprocess", index, step, ctx);
+    const hooked = ctx && { request, ctx };
+    const before = hooked === undefined ? step : await this.#runSlot("preprocess", index, step, hooked);
     const { skip, values } = before === step ? { skip: false, values: step.values } : takeSkip(before.values);
     request.call.signal.throwIfAborted();
     const outputs = skip ? values : await this.#predict(stage, { ...before, values });
     // What a model was skipped with, or echoed, is still what was given to it.
     const giver = outputs === values ? before.giver : `Model ${index + 1}`;
     const after = { values: outputs, giver };
-    return ctx === undefined ? after : this.#runSlot("postprocess", index, after, ctx);
+    return hooked === undefined ? after : this.#runSlot("postprocess", index, after, hooked);
   }
 
-  async #runSlot(name: "preprocess" | "postprocess", index: number, step: Step, ctx: HookContext): Promise<Step> {
-    const slots = this.#parts.hooks?.[name];
+  async #runSlot(kind: "preprocess" | "postprocess", index: number, step: Step, hooked: HookedRequest): Promise<Step> {
+    const slots = this.#parts.hooks?.[kind];
     const hook = slots?.[index];
     if (!hook) return step;
-    const place = slots.length === 1 ? name : `${name}[${index}]`;
-    const { args } = ctx.drivers[index]!;
-    return { values: await this.#runHook({ hook, place, args }, step.values, ctx), giver: `The hook ${place}` };
+    const place = slots.length === 1 ? kind : `${kind}[${index}]`;
+    const { args } = hooked.ctx.drivers[index]!;
+    const run = { ...hooked, kind, stage: index + 1 };
+    return { values: await this.#runHook({ hook, place, args }, step.values, run), giver: `The hook ${place}` };
   }
 
-  #runHook(placed: PlacedHook, values: Values, ctx: HookContext): Promise<Values> {
-    return runHook(placed, values, ctx, this.#parts.hookTimeoutMs);
+  async #runHook(placed: PlacedHook, values: Values, { request, ctx, kind, stage }: HookRun): Promise<Values> {
+    const { hookTimeoutMs, clock } = this.#parts;
+    const started = now();
+    try {
+      return await runHook(placed, values, ctx, hookTimeoutMs);
+    } finally {
+      if (request.call.warmUp === undefined) clock?.add(kind, stage, now() - started);
+    }
   }
 
   async #predict({ index, model, request }: StageRun, { values, giver }: Step): Promise<Values> {

@@ -6,6 +6,7 @@ import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { Logger } from "../observability/logger.ts";
 import { sumThreads } from "../observability/thread-counts.ts";
+import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
@@ -63,6 +64,7 @@ export class OnDemandServable implements Servable, Unloadable {
   #failure: { readonly error: ServingError; readonly until: number } | undefined;
   /** Runs of what has been unloaded. */
   #pastRuns: RunStatistics = sumStatistics([]);
+  #pastHooks: readonly HookTimes[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(loaded: Servable, options: OnDemandOptions) {
@@ -135,7 +137,8 @@ export class OnDemandServable implements Servable, Unloadable {
     const runs = loaded === undefined ? this.#pastRuns : sumStatistics([this.#pastRuns, loaded.runs]);
     const threads = loaded?.threads ?? NO_THREADS;
     const loadMs = this.models.reduce((sum, facts) => sum + facts.loadMs, 0);
-    return { requests: this.requests.statistics(), runs, threads, loadMs };
+    const hooks = sumHookTimes([...this.#pastHooks, ...(loaded?.hooks ?? [])]);
+    return { requests: this.requests.statistics(), runs, hooks, threads, loadMs };
   }
 
   async exampleInputs(): Promise<ExampleInputs> {
@@ -200,7 +203,8 @@ export class OnDemandServable implements Servable, Unloadable {
 
   async #free(loaded: Servable): Promise<void> {
     try {
-      const { runs } = await loaded.statistics();
+      const { runs, hooks } = await loaded.statistics();
+      this.#pastHooks = sumHookTimes([...this.#pastHooks, ...hooks]);
       this.#pastRuns = sumStatistics([this.#pastRuns, runs]);
       if (await settlesWithin(loaded.close(), UNLOAD_MS)) return;
       this.#options.log.warn("a model still runs and keeps its memory", this.#place);

@@ -3,6 +3,7 @@ import type { ModelFacts } from "../model-host/model-facts.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { ModelHost } from "../model-host/start-model.ts";
 import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts";
+import type { HookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
@@ -54,6 +55,8 @@ export interface Servable {
 export interface ServableStatistics {
   readonly requests: RequestStatistics;
   readonly runs: RunStatistics;
+  /** Times of its hooks. */
+  readonly hooks: readonly HookTimes[];
   readonly threads: ServableThreads;
   /** Milliseconds that the last load of its models took. */
   readonly loadMs: number;
@@ -109,6 +112,7 @@ export function createServable(
     statistics: async () => ({
       requests: requests.statistics(),
       runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
+      hooks: runner.hookTimes?.() ?? [],
       loadMs: hosts.reduce((sum, { facts }) => sum + facts.loadMs, 0),
       threads: {
         hook: sumThreads([runner.threads?.()].flatMap((counts) => counts ?? [])),

@@ -83,6 +83,11 @@ export const METRICS = {
     labels: VERSION,
     bounds: ROWS_BOUNDS,
   },
+  kserving_hook_seconds: {
+    ...SECONDS,
+    help: "Time of each call of a hook (preprocess, postprocess, process), by its stage, the first being 1; process has none, and its time includes the models that it runs.",
+    labels: [...VERSION, "hook", "stage"],
+  },
   kserving_model_state: {
     type: "gauge",
     help: "1 for the state that a version is in: START, LOADING, AVAILABLE, UNLOADING or END.",

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, ModelRef, NamedStatistics } from "../../serving/inference-service.ts";
+import { preparationTimes } from "../../serving/preparation-times.ts";
 import { modelNotFound } from "./model-ref.ts";
 
 /** Content of ModelStatistics and `GET /v2/models/NAME/stats`, with the field names of inference.ModelStatistics. */
@@ -43,10 +44,10 @@ export async function modelStatistics(service: InferenceService, ref: ModelRef):
   throw modelNotFound(ref, service);
 }
 
-/** Of a request's time what it did not wait for a model, and the model did not run, counts as the preparation of inputs: hooks, decoding, checks. */
-function toModelStatistics({ model, version, requests, runs }: NamedStatistics): ModelStatistics {
+function toModelStatistics(statistics: NamedStatistics): ModelStatistics {
+  const { model, version, requests, runs } = statistics;
   const { succeeded, failed, lastRequest } = requests;
-  const rest = Math.max(0, succeeded.ms - runs.queueMs - runs.runMs);
+  const { inputMs, outputMs } = preparationTimes(statistics);
   return {
     name: model,
     version: String(version),
@@ -57,9 +58,9 @@ function toModelStatistics({ model, version, requests, runs }: NamedStatistics):
       success: toDuration(succeeded.count, succeeded.ms),
       fail: toDuration(failed.count, failed.ms),
       queue: toDuration(runs.requests, runs.queueMs),
-      compute_input: toDuration(runs.requests, rest),
+      compute_input: toDuration(runs.requests, inputMs),
       compute_infer: toDuration(runs.requests, runs.runMs),
-      compute_output: toDuration(runs.requests, 0),
+      compute_output: toDuration(runs.requests, outputMs),
       cache_hit: NOTHING,
       cache_miss: NOTHING,
     },

@@ -24,6 +24,7 @@ export async function serviceMetrics({
     toSingle("kserving_held_bytes_limit", memory.maxBytes),
     ...stateMetrics(states),
     ...modelMetrics(statistics),
+    toFamily("kserving_hook_seconds", statistics.flatMap(hookSamples)),
     ...threadMetrics(statistics),
     toFamily("kserving_model_loads_total", (service.loads?.() ?? []).flatMap(loadSamples)),
   ];
@@ -77,6 +78,13 @@ function modelMetrics(statistics: readonly NamedStatistics[]): readonly MetricFa
       samples(({ loadMs }) => loadMs / 1000),
     ),
   ];
+}
+
+function hookSamples({ model, version, hooks }: NamedStatistics): Sample[] {
+  return hooks.map(({ hook, stage, times }) => ({
+    labels: [model, String(version), hook, stage === 0 ? "" : String(stage)],
+    value: times,
+  }));
 }
 
 const KINDS = ["hook", "model"] as const;

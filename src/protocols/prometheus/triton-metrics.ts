@@ -1,5 +1,6 @@
 import type { MetricFamily } from "../../observability/metrics/metric-family.ts";
 import type { InferenceService, NamedStatistics } from "../../serving/inference-service.ts";
+import { preparationTimes } from "../../serving/preparation-times.ts";
 
 /** Readers of Triton's counters, by their names without `nv_inference_`; times are in microseconds, of all requests together. */
 const COUNTERS: Readonly<Record<string, { readonly help: string; readonly read: (one: NamedStatistics) => number }>> = {
@@ -27,9 +28,17 @@ const COUNTERS: Readonly<Record<string, { readonly help: string; readonly read: 
     help: "Cumulative inference queuing duration in microseconds (includes cached requests)",
     read: ({ runs }) => toMicros(runs.queueMs),
   },
+  compute_input_duration_us: {
+    help: "Cumulative compute input duration in microseconds (does not include cached requests)",
+    read: (one) => toMicros(preparationTimes(one).inputMs),
+  },
   compute_infer_duration_us: {
     help: "Cumulative compute inference duration in microseconds (does not include cached requests)",
     read: ({ runs }) => toMicros(runs.runMs),
+  },
+  compute_output_duration_us: {
+    help: "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+    read: (one) => toMicros(preparationTimes(one).outputMs),
   },
 };
 

@@ -1,0 +1,58 @@
+import { type HistogramData, sumHistograms } from "../observability/metrics/histogram.ts";
+import { SharedHistograms } from "../observability/metrics/shared-histograms.ts";
+
+/** Kinds of hooks that requests run, as hook files name them. */
+export type HookKind = "preprocess" | "postprocess" | "process";
+
+/** Times of one hook, in seconds. */
+export interface HookTimes {
+  readonly hook: HookKind;
+  /** Number of its stage, from 1; 0 for `process`, which has none. */
+  readonly stage: number;
+  readonly times: HistogramData;
+}
+
+/** Measures the hooks of one thread. */
+export class HookClock {
+  /** To be passed to the thread whose hooks are measured. */
+  readonly memory: SharedArrayBuffer;
+  readonly #stageCount: number;
+  readonly #histograms: SharedHistograms;
+
+  /** For hooks around so many models; with the memory of the clock that another thread reads. */
+  constructor(stageCount: number, memory?: SharedArrayBuffer) {
+    this.#stageCount = stageCount;
+    this.#histograms = new SharedHistograms(memory ?? 2 * stageCount + 1);
+    this.memory = this.#histograms.memory;
+  }
+
+  /** Counts a hook's time; the stage as in {@link HookTimes}. */
+  add(hook: HookKind, stage: number, ms: number): void {
+    this.#histograms.observe(this.#indexOf(hook, stage), ms / 1000);
+  }
+
+  /** The times of all hooks that ran. */
+  read(): readonly HookTimes[] {
+    const stages = Array.from({ length: this.#stageCount }, (_, index) => index + 1);
+    const slots = stages.flatMap((stage) => [this.#read("preprocess", stage), this.#read("postprocess", stage)]);
+    return [this.#read("process", 0), ...slots].filter(({ times }) => times.counts.some((count) => count > 0));
+  }
+
+  #read(hook: HookKind, stage: number): HookTimes {
+    return { hook, stage, times: this.#histograms.read(this.#indexOf(hook, stage)) };
+  }
+
+  #indexOf(hook: HookKind, stage: number): number {
+    return hook === "preprocess" ? stage : hook === "postprocess" ? this.#stageCount + stage : 0;
+  }
+}
+
+/** The times of several threads together. */
+export function sumHookTimes(parts: readonly HookTimes[]): readonly HookTimes[] {
+  const groups = new Map<string, HookTimes[]>();
+  for (const part of parts) {
+    const key = `${part.hook} ${part.stage}`;
+    groups.set(key, [...(groups.get(key) ?? []), part]);
+  }
+  return [...groups.values()].map((group) => ({ ...group[0]!, times: sumHistograms(group.map(({ times }) => times)) }));
+}
