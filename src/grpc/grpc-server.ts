@@ -1,4 +1,4 @@
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { AccessPolicy } from "../access/access-policy.ts";
 import { MemberList } from "../async/member-list.ts";
 import { settlesWithin } from "../async/settles-within.ts";
@@ -7,8 +7,8 @@ import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
-import { listen } from "../net/listen.ts";
 import { hasReceivePlace } from "../net/receive-into.ts";
+import { listenShared, type SharedPort } from "../net/shared-port.ts";
 import { AccessLog } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
@@ -23,8 +23,8 @@ import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.
 import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
 import { MessagePool } from "./message-pool.ts";
+import { refuseHttp1 } from "./refuse-http1.ts";
 import { SendWatch } from "./send-watch.ts";
-import { warnOfHttp1 } from "./warn-of-http1.ts";
 
 /** Address to listen on, limits, and the methods to serve. */
 export interface GrpcServerOptions {
@@ -46,6 +46,8 @@ export interface GrpcServerOptions {
   readonly requireModelSpec?: boolean;
   /** Time that a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
+  /** Finds the port on which HTTP is served, for clients that speak HTTP/1 to this one. Default: it is not served. */
+  readonly findHttpPort?: () => number | undefined;
   /** Limits of connections as gRPC's channel arguments, `KEY=VALUE`. Default: none. */
   readonly channelArguments?: readonly string[];
   /** Permissions of clients. Default: no client may change the server. */
@@ -84,13 +86,11 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
   const server = createHttp2Server(rules.maxConcurrentStreams);
-  warnOfHttp1(server, log);
-  const connections = new Http2Connections(
-    server,
-    new ConnectionWatch(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS, rules),
-    rules,
-  );
-  if (options.port !== "shared") await listen(server, host, options.port);
+  const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, findHttpPort = () => undefined } = options;
+  const connections = new Http2Connections(server, new ConnectionWatch(handshakeTimeoutMs, rules), rules);
+  const accept = (socket: Socket) => void server.emit("connection", socket);
+  const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs };
+  const listener = options.port === "shared" ? undefined : await listenShared(host, options.port, users);
   const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, log };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
     grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
@@ -99,14 +99,14 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const names = nameRoutes(protocols);
   const openCalls = new MemberList<GrpcCall>();
   server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, names, context, openCalls }));
-  const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
+  const { port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;
   return {
     address: toAuthority(host, port),
     port,
-    accept: (socket) => void server.emit("connection", socket),
+    accept,
     close(drainTimeoutMs) {
-      closed ??= close({ protocols, openCalls, connections }, drainTimeoutMs);
+      closed ??= close({ listener, protocols, openCalls, connections }, drainTimeoutMs);
       return closed;
     },
   };
@@ -134,12 +134,15 @@ function nameRoutes(protocols: readonly NamedProtocol[]): ReadonlyMap<string, Ro
 }
 
 interface Closing {
+  readonly listener: SharedPort | undefined;
   readonly protocols: readonly GrpcProtocol[];
   readonly openCalls: MemberList<GrpcCall>;
   readonly connections: Http2Connections;
 }
 
-async function close({ protocols, openCalls, connections }: Closing, drainTimeoutMs: number): Promise<void> {
+async function close(closing: Closing, drainTimeoutMs: number): Promise<void> {
+  const { listener, protocols, openCalls, connections } = closing;
+  listener?.close();
   for (const protocol of protocols) protocol.shutDown?.();
   const drained = connections.drain();
   if (await settlesWithin(drained, drainTimeoutMs)) return;

@@ -19,7 +19,7 @@ const LINGER_MS = 500;
 /** Pings in a row, without any call between them, after which a connection is ended: clients send one every few seconds at most. */
 const MAX_IDLE_PINGS = 1000;
 
-/** An HTTP/2 server without TLS that does not listen yet; it counts what is sent to it itself, so that Node need not. */
+/** An HTTP/2 server without TLS that is given its connections; it counts what is sent to it itself, so that Node need not. */
 export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): Http2Server {
   const unbounded = Number.MAX_SAFE_INTEGER;
   const server = createServer({
@@ -33,13 +33,11 @@ export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): 
 
 /** The connections of an HTTP/2 server. */
 export class Http2Connections {
-  readonly #server: Http2Server;
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
 
   /** `watch` closes the connections of clients that do not answer. */
   constructor(server: Http2Server, watch: ConnectionWatch, rules: ConnectionRules = {}) {
-    this.#server = server;
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
@@ -55,16 +53,14 @@ export class Http2Connections {
     server.on("sessionError", ignore);
   }
 
-  /** Resolves once the server takes no connections and all that there were have closed. Calls that are under way go on. */
+  /** Resolves once all connections have closed. Calls that are under way go on. */
   async drain(): Promise<void> {
-    const isListening = this.#server.listening;
-    const stopped = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#sessions) session.close();
     for (const socket of this.#sockets) cutOnceEnded(socket);
     const gone = [...this.#sockets].map(
       (socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())),
     );
-    await Promise.all(isListening ? [stopped, ...gone] : gone);
+    await Promise.all(gone);
   }
 
   /** Cuts all connections. */

@@ -69,7 +69,11 @@ export async function openWires(service: InferenceService, wireOptions: WireOpti
   return port !== 0 && port === httpPort ? openShared(service, options) : openBoth(service, options, httpPort);
 }
 
-type Opening = WireOptions & { readonly protocols: readonly Protocol[]; readonly metrics?: RequestMetrics };
+type Opening = WireOptions &
+  Pick<GrpcServerOptions, "findHttpPort"> & {
+    readonly protocols: readonly Protocol[];
+    readonly metrics?: RequestMetrics;
+  };
 
 async function openGrpc(service: InferenceService, options: Opening): Promise<Wires> {
   const grpc = await startGrpc(service, options);
@@ -98,10 +102,12 @@ async function startGrpc(
 }
 
 async function openBoth(service: InferenceService, options: Opening, httpPort: number): Promise<Wires> {
-  const grpc = await openGrpc(service, options);
+  let servedPort: number | undefined;
+  const grpc = await openGrpc(service, { ...options, findHttpPort: () => servedPort });
   try {
     const { createHttpServer } = await importHttp();
     const http = await createHttpServer(service, { ...options, port: httpPort });
+    servedPort = http.port;
     const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http.close(ms)]));
     return { ...grpc, httpUrl: http.url, close };
   } catch (reason) {
@@ -131,7 +137,7 @@ async function openEncrypted(service: InferenceService, options: Opening & { tls
 }
 
 async function openShared(service: InferenceService, options: Opening): Promise<Wires> {
-  const [{ createHttpServer }, { listenShared }] = await Promise.all([importHttp(), import("./shared-port.ts")]);
+  const [{ createHttpServer }, { listenShared }] = await Promise.all([importHttp(), import("../net/shared-port.ts")]);
   const grpc = await startGrpc(service, options, "shared");
   const http = await createHttpServer(service, { ...options, port: "shared" });
   const users = { http1: http.accept, http2: grpc.accept };

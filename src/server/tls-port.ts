@@ -4,7 +4,7 @@ import type { TlsCredentials } from "../access/tls-files.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { listen } from "../net/listen.ts";
-import type { SharedPort, SharedPortUsers } from "./shared-port.ts";
+import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
 
 /** A port that listens for encrypted connections. */
 export interface TlsPort extends SharedPort {

@@ -1,9 +1,9 @@
 import { createServer, type Socket } from "node:net";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
-import { listen } from "../net/listen.ts";
+import { listen } from "./listen.ts";
 
-/** Users of a shared port, by the protocol that they speak. */
+/** Users of a port, by the protocol that its clients speak. */
 export interface SharedPortUsers {
   readonly http1: (socket: Socket) => void;
   readonly http2: (socket: Socket) => void;
@@ -11,7 +11,7 @@ export interface SharedPortUsers {
   readonly handshakeTimeoutMs?: number;
 }
 
-/** A port that listens for two protocols. */
+/** A port that listens for two protocols, of which one may only be refused. */
 export interface SharedPort {
   readonly port: number;
   /** Takes no new connections; those that were given away live on. */
@@ -21,7 +21,7 @@ export interface SharedPort {
 /** The first bytes of every HTTP/2 connection without TLS (RFC 9113 §3.4), by which it is told from HTTP/1. */
 const PREFACE = "PRI";
 
-/** Listens on one port for gRPC and HTTP/1.1, as platforms with one port per container need it. Throws `unavailable` when it cannot listen. */
+/** Listens on one port for HTTP/2 without TLS and for what is not, as platforms with one port per container need it. Throws `unavailable` when it cannot listen. */
 export async function listenShared(host: string, port: number, users: SharedPortUsers): Promise<SharedPort> {
   const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = users;
   const unknown = new Set<Socket>();

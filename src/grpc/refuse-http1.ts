@@ -1,0 +1,61 @@
+import type { Socket } from "node:net";
+import type { Logger } from "../observability/logger.ts";
+
+/** The beginning of a request line of HTTP/1. */
+const REQUEST_LINE = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT) /;
+/** The first byte of TLS: a handshake record. */
+const TLS_HANDSHAKE = 0x16;
+/** Time that a client has to read the answer and to close, in milliseconds. */
+const LINGER_MS = 500;
+
+/** A server's knowledge of what the clients of its gRPC port may have meant. */
+export interface Meant {
+  /** Port on which HTTP is served; undefined = on none. */
+  readonly findHttpPort: () => number | undefined;
+  readonly log: Logger;
+}
+
+/**
+ * Ends connections of the gRPC port that do not begin as HTTP/2 does. A client of HTTP/1 is told which port is meant for it; the
+ * log says once what came, and what to do.
+ */
+export function refuseHttp1({ findHttpPort, log }: Meant): (socket: Socket) => void {
+  let hasWarned = false;
+  const warnOnce = (text: string) => {
+    if (!hasWarned) log.warn(text);
+    hasWarned = true;
+  };
+  return (socket) => {
+    socket.on("error", ignore);
+    const first: Buffer = socket.read() ?? Buffer.alloc(0);
+    if (REQUEST_LINE.test(first.toString("latin1", 0, 32))) {
+      const where = placeOfHttp(findHttpPort());
+      warnOnce(`a client of the gRPC port speaks HTTP/1, as curl and browsers do: ${where}`);
+      answer(socket, `This port serves gRPC, which is HTTP/2: ${where}.`);
+      return;
+    }
+    if (first[0] === TLS_HANDSHAKE)
+      warnOnce(
+        "a client of the gRPC port begins TLS, which this server does not speak without --tls-cert and --tls-key",
+      );
+    socket.destroy();
+  };
+}
+
+function placeOfHttp(port: number | undefined): string {
+  if (port !== undefined) return `HTTP is served on port ${port}`;
+  return "HTTP is not served; --http-enable at the start of the server serves it, on --http-port or on this one";
+}
+
+/** RFC 9110 §15.6.6: the answer to another major version of HTTP, with what is spoken instead. */
+function answer(socket: Socket, error: string): void {
+  const body = `${JSON.stringify({ error })}\n`;
+  const head = ["HTTP/1.1 505 HTTP Version Not Supported", "Content-Type: application/json"];
+  socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close", "", body].join("\r\n"));
+  // What the client goes on to send is read: closing before would take the answer from it.
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once("close", () => clearTimeout(timer));
+}
+
+function ignore(): void {}
