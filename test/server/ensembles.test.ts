@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { createSilentLogger } from "../../src/observability/logger.ts";
 import { RepositorySource } from "../../src/server/repository-source.ts";
 import { openServer } from "../../src/server/server.ts";
 import { withDefaults } from "../../src/server/server-options.ts";
-import { createEventLog } from "../helpers/event-log.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const model = (name: string) => readFileSync(`test/fixtures/models/${name}.onnx`);
@@ -37,7 +37,7 @@ function ensemble(steps: readonly Step[], more = ""): string {
 /** Serves a repository; an ensemble is the model `e`. */
 async function serve(config: string, files: Readonly<Record<string, string | Buffer>> = {}) {
   const folder = tempFolder({ ...MODELS, "e/config.pbtxt": config, "e/1/.keep": "", ...files });
-  const { log, events } = createEventLog();
+  const log = createSilentLogger();
   const source = new RepositorySource({ folders: [folder] }, { pollMs: 0, log });
   const server = await openServer(withDefaults({ http: {}, loadRetries: 0, log }), source);
   onTestFinished(() => server.close());
@@ -47,8 +47,7 @@ async function serve(config: string, files: Readonly<Record<string, string | Buf
     return [response.status, await response.json()] as const;
   };
   const problem = () => server.models().find(({ name }) => name === "e")?.error?.message;
-  const warnings = () => events.filter(({ level }) => level === "warn").map(({ msg }) => String(msg));
-  return { server, ask, problem, warnings };
+  return { server, ask, problem };
 }
 
 const half = (from: string, to: string): Step => ({ model: "half", in: { x: from }, out: { y: to } });
@@ -130,14 +129,8 @@ describe("an ensemble of Triton's", () => {
     );
   });
 
-  it("leaves batching, copies and warm-up to its models, and says so", async () => {
-    const { ask, warnings } = await serve(
-      ensemble([half("x", "z")], "instance_group { count: 2 } dynamic_batching { }"),
-    );
+  it("is served with an empty list of instances", async () => {
+    const { ask } = await serve(ensemble([half("x", "z")], "instance_group []"));
     expect((await ask([2]))[0]).toBe(200);
-    expect(warnings()).toEqual([
-      expect.stringContaining('"dynamic_batching" changes nothing here: it belongs to the models of the ensemble.'),
-      expect.stringContaining('"instance_group" changes nothing here'),
-    ]);
   });
 });

@@ -1,3 +1,4 @@
+import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { FieldTable, FieldValues } from "../config/field-table.ts";
 import type { Ensemble, EnsembleStep } from "../ensemble.ts";
@@ -17,6 +18,33 @@ export const ENSEMBLE_FIELDS = {
 } as const satisfies FieldTable;
 
 type Step = FieldValues<typeof STEP_FIELDS>;
+
+/** Keys that belong to the models of an ensemble, or that its steps exclude. */
+const KEYS_OF_MODELS = ["instance_group", "optimization", "model_warmup", "dynamic_batching", "sequence_batching"];
+
+/** Platform and backend in the file of an ensemble. */
+interface Kind {
+  readonly platform?: string | undefined;
+  readonly backend?: string | undefined;
+}
+
+/** The reason why Triton refuses an ensemble for what its file has in addition to steps; undefined = it does not. */
+export function refusedInEnsemble(
+  name: string,
+  { platform = "", backend = "" }: Kind,
+  node: ConfigNode,
+): string | undefined {
+  if (platform !== "ensemble" || backend !== "")
+    return `the ensemble ${name} has the platform "${platform}" and the backend "${backend}"; expected platform: "ensemble" and no backend`;
+  const given = node.kind === "map" ? node.entries.filter(({ value }) => !isEmptyList(value)) : [];
+  const key = KEYS_OF_MODELS.find((one) => given.some((entry) => entry.key === one));
+  if (key === undefined) return undefined;
+  return `the ensemble ${name} has "${key}", which belongs to its models; move it to their config.pbtxt`;
+}
+
+function isEmptyList(node: ConfigNode): boolean {
+  return node.kind === "list" && node.items.length === 0;
+}
 
 /** Tensors that go into an ensemble and come out of it. */
 type Edges = Pick<Ensemble, "inputs" | "outputs">;

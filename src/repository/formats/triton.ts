@@ -9,7 +9,7 @@ import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { jsonOf, readFields } from "../config/read-fields.ts";
 import type { SampleInput, WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import type { ConfigSource } from "./config-source.ts";
-import { readEnsemble } from "./triton-ensemble.ts";
+import { readEnsemble, refusedInEnsemble } from "./triton-ensemble.ts";
 import { TRITON_FIELDS, type WARMUP_INPUT_FIELDS } from "./triton-fields.ts";
 import { toVersionPolicy } from "./version-policy-fields.ts";
 
@@ -56,10 +56,8 @@ function toEnsemble(name: string, fields: Fields, { node, source }: Read): Model
   const inputs = (fields.input ?? []).map((one) => toSpec(one, fields));
   const outputs = (fields.output ?? []).map((one) => toSpec(one, fields));
   const ensemble = readEnsemble(name, fields.ensemble_scheduling?.step ?? [], { inputs, outputs });
-  const refusal = typeof ensemble === "string" ? ensemble : namedOtherwise(fields, name);
-  for (const key of ["dynamic_batching", "instance_group", "model_warmup"] as const)
-    if (fields[key] !== undefined)
-      source.findings.warn(node.place, `"${key}" changes nothing here: it belongs to the models of the ensemble.`);
+  const problem = typeof ensemble === "string" ? ensemble : undefined;
+  const refusal = refusedInEnsemble(name, fields, node) ?? problem ?? namedOtherwise(fields, name);
   return modelConfig({
     ...{ name, path: source.folder, versions: toVersionPolicy(fields.version_policy) },
     ...(typeof ensemble !== "string" && {

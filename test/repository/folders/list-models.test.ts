@@ -157,6 +157,18 @@ describe("Triton's config.pbtxt", () => {
 
   test.each([
     ['platform: "ensemble"', "the ensemble m has no step; expected ensemble_scheduling"],
+    ["ensemble_scheduling { }", 'the ensemble m has the platform "" and the backend ""; expected platform: "ensemble"'],
+    ['platform: "ensemble" backend: "onnxruntime"', 'the ensemble m has the platform "ensemble" and the backend "onn'],
+    ...["instance_group [ { count: 2 } ]", "optimization { }", "dynamic_batching { }", "sequence_batching { }"].map(
+      (text) => [
+        `platform: "ensemble" ${text}`,
+        `the ensemble m has "${text.split(" ")[0]}", which belongs to its models; move it to their config.pbtxt`,
+      ],
+    ),
+    [
+      'platform: "ensemble" model_warmup [ { name: "w" } ]',
+      'the ensemble m has "model_warmup", which belongs to its models',
+    ],
     [
       'backend: "python"',
       "m has the backend python, for which there is no driver; expected one of onnxruntime, tensorflow, openvino, pytorch.",
