@@ -60,11 +60,11 @@ export class AttackedServer {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#end;
     this.#end = "stopped";
     const exited = once(this.#child, "exit");
-    this.#child.kill("SIGTERM");
+    this.#child.kill("SIGINT");
     const killer = setTimeout(() => this.#child.kill("SIGKILL"), END_WITHIN_MS);
     const [code] = await exited;
     clearTimeout(killer);
-    return code === 0 ? undefined : `SIGTERM did not end it within ${END_WITHIN_MS / 1000} s`;
+    return code === 0 ? undefined : `SIGINT did not end it within ${END_WITHIN_MS / 1000} s`;
   }
 
   /** Kills it. */

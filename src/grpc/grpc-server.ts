@@ -66,6 +66,8 @@ export interface GrpcServer {
   readonly port: number;
   /** Takes a connection that was accepted elsewhere: HTTP/2 without TLS. */
   accept(socket: Socket): void;
+  /** Asks clients to use other connections, by GOAWAY, and goes on answering; connections that come later are as they always were. */
+  retire(): void;
   /** Refuses new calls and gives those under way `drainTimeoutMs` to finish; the rest fails as unavailable. */
   close(drainTimeoutMs: number): Promise<void>;
 }
@@ -105,6 +107,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
     address: toAuthority(host, port),
     port,
     accept,
+    retire: () => connections.retire(),
     close(drainTimeoutMs) {
       closed ??= close({ listener, protocols, openCalls, connections }, drainTimeoutMs);
       return closed;

@@ -18,6 +18,8 @@ export const MAX_CONCURRENT_CALLS = 256;
 const LINGER_MS = 500;
 /** Pings in a row, without any call between them, after which a connection is ended: clients send one every few seconds at most. */
 const MAX_IDLE_PINGS = 1000;
+/** An HTTP/2 frame that says that no streams but those up to the greatest number are taken, which are all (RFC 9113 §6.8). */
+const RETIRING_FRAME = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 255, 255, 255, 0, 0, 0, 0]);
 
 /** An HTTP/2 server without TLS that is given its connections; it counts what is sent to it itself, so that Node need not. */
 export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): Http2Server {
@@ -51,6 +53,19 @@ export class Http2Connections {
     });
     // What breaks a connection also ends its calls, which are logged.
     server.on("sessionError", ignore);
+  }
+
+  /**
+   * Asks clients to open other connections for their next calls. Calls that come on these are still answered, those included that were
+   * on their way, which a client would otherwise have to send again.
+   */
+  retire(): void {
+    const greeted = new Set(Array.from(this.#sessions, toGreetedHandle));
+    for (const socket of this.#sockets) {
+      const { _handle: handle } = socket as { readonly _handle?: object };
+      // Not by Node's session.goaway(), after which it would leave further streams without an answer.
+      if (handle !== undefined && greeted.has(handle)) socket.write(RETIRING_FRAME);
+    }
   }
 
   /** Resolves once all connections have closed. Calls that are under way go on. */
@@ -88,6 +103,12 @@ function cutOnceEnded(socket: Socket): void {
   const linger = () => setTimeout(() => socket.destroy(), LINGER_MS).unref();
   if (socket.writableFinished) linger();
   else socket.once("finish", linger);
+}
+
+/** The identity of a session's connection; undefined where its settings, which have to come first, may not have been sent. */
+function toGreetedHandle({ destroyed, pendingSettingsAck, socket }: ServerHttp2Session): object | undefined {
+  if (destroyed || pendingSettingsAck) return undefined;
+  return (socket as { readonly _handle?: object })._handle;
 }
 
 function ignore(): void {}

@@ -35,6 +35,6 @@ export const SERVER_DEFAULTS = {
   maxQueueBytes: 2 * MAX_MESSAGE_BYTES,
   requestTimeoutMs: 0,
   sendTimeoutMs: 60_000,
-  /** Below the 30 s after which container platforms kill. */
-  drainTimeoutMs: 25_000,
+  /** With the delay before it, below the 30 s after which container platforms kill. */
+  drainTimeoutMs: 20_000,
 } as const;

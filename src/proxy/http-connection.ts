@@ -22,6 +22,7 @@ export class HttpConnection {
   /** Requests that came with others in one piece, and have to wait for them. */
   readonly #waiting: WaitingRequest[] = [];
   readonly #reader: PacedReader | undefined;
+  #isRetired = false;
   #isDraining = false;
 
   constructor(socket: Socket) {
@@ -39,11 +40,11 @@ export class HttpConnection {
   add(request: IncomingMessage, response: ServerResponse, begin: Begin): void {
     this.#responses.push(response);
     this.#reader?.expectBody(Number(request.headers["content-length"] ?? 0));
-    if (this.#isDraining) response.setHeader("connection", "close");
+    if (this.#isRetired) this.#endAfterLast();
     response.on("close", () => {
       this.#responses.splice(this.#responses.indexOf(response), 1);
       // Where the head had been sent before, it could not say that the connection closes.
-      if (this.#isDraining) this.#socket.end();
+      if (this.#isDraining && !this.isBusy) this.#socket.end();
       else this.#goOn();
     });
     if (this.#responses.length <= MAX_REQUESTS) begin(request, response);
@@ -56,12 +57,24 @@ export class HttpConnection {
     else if (!this.#socket.destroyed) next.begin(next.request, next.response);
   }
 
+  /** Closes the connection after its next answer, which says so; where nothing is under way it stays open for another request. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#endAfterLast();
+  }
+
   /** Closes the connection: at once where nothing is under way, else after the answer. */
   drain(): void {
     this.#isDraining = true;
+    this.retire();
     if (!this.isBusy) this.cut();
+  }
+
+  /** Says so in the answer to the last request at hand: an earlier one would end the connection before those behind it are sent. */
+  #endAfterLast(): void {
+    const last = this.#responses.at(-1);
     for (const response of this.#responses) {
-      if (!response.headersSent) response.setHeader("connection", "close");
+      if (!response.headersSent) response.setHeader("connection", response === last ? "close" : "keep-alive");
     }
   }
 

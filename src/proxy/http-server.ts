@@ -55,6 +55,8 @@ export interface HttpServer {
   readonly port: number;
   /** Takes a connection that was accepted elsewhere. */
   accept(socket: Socket): void;
+  /** Closes each connection after its next answer, which says so, and goes on answering; none is closed on which a request may be on its way. */
+  retire(): void;
   /** Takes no new connections, gives requests under way `drainTimeoutMs` to finish, then cuts them. */
   close(drainTimeoutMs: number): Promise<void>;
 }
@@ -83,6 +85,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     url: `http://${toAuthority(host, port)}`,
     port,
     accept: (socket) => void server.emit("connection", socket),
+    retire: () => exchanges.retire(),
     close: (drainTimeoutMs) => {
       closed ??= close(server, exchanges, drainTimeoutMs);
       return closed;

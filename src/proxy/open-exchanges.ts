@@ -6,10 +6,13 @@ import { type Begin, HttpConnection } from "./http-connection.ts";
 export class OpenExchanges {
   readonly #connections = new Map<Socket, HttpConnection>();
   readonly #goneListeners: (() => void)[] = [];
+  #isRetired = false;
 
   /** Counts a new connection. */
   connect(socket: Socket): void {
-    this.#connections.set(socket, new HttpConnection(socket));
+    const connection = new HttpConnection(socket);
+    if (this.#isRetired) connection.retire();
+    this.#connections.set(socket, connection);
     socket.once("close", () => {
       this.#connections.delete(socket);
       if (this.#connections.size === 0) for (const listener of this.#goneListeners.splice(0)) listener();
@@ -32,6 +35,12 @@ export class OpenExchanges {
   /** Checks if a request is under way on a connection. */
   isBusy(socket: Socket): boolean {
     return this.#connections.get(socket)?.isBusy === true;
+  }
+
+  /** Closes each connection after its next answer, those that come later too. */
+  retire(): void {
+    this.#isRetired = true;
+    for (const connection of this.#connections.values()) connection.retire();
   }
 
   /** Closes connections on which nothing is under way, the others after their answer. */

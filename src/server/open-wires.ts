@@ -43,6 +43,8 @@ export interface Wires {
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
   readonly isEncrypted: boolean;
+  /** Asks clients to go elsewhere, and goes on answering. */
+  retire(): void;
   /** Refuses new work, finishes what is under way within `drainTimeoutMs`, then cuts. */
   close(drainTimeoutMs: number): Promise<void>;
 }
@@ -77,7 +79,8 @@ type Opening = WireOptions &
 
 async function openGrpc(service: InferenceService, options: Opening): Promise<Wires> {
   const grpc = await startGrpc(service, options);
-  return { grpcAddress: grpc.address, httpUrl: undefined, isEncrypted: false, close: (ms) => grpc.close(ms) };
+  const { address: grpcAddress, retire, close } = grpc;
+  return { grpcAddress, httpUrl: undefined, isEncrypted: false, retire, close };
 }
 
 /** On its port and, where wanted, its Unix socket. */
@@ -108,8 +111,7 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
     const { createHttpServer } = await importHttp();
     const http = await createHttpServer(service, { ...options, port: httpPort });
     servedPort = http.port;
-    const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http.close(ms)]));
-    return { ...grpc, httpUrl: http.url, close };
+    return { ...grpc, httpUrl: http.url, ...both(grpc, http) };
   } catch (reason) {
     await grpc.close(0);
     throw reason;
@@ -124,7 +126,7 @@ async function openEncrypted(service: InferenceService, options: Opening & { tls
     httpPort === undefined
       ? undefined
       : await (await importHttp()).createHttpServer(service, { ...options, port: "shared" });
-  const closeBoth = async (ms: number) => void (await Promise.all([grpc.close(ms), http?.close(ms)]));
+  const { retire, close: closeBoth } = both(grpc, http);
   const tls = await openTls({ host, port, httpPort, files, grpc, http, log }).catch(async (reason) => {
     await closeBoth(0);
     throw reason;
@@ -133,7 +135,7 @@ async function openEncrypted(service: InferenceService, options: Opening & { tls
     tls.close();
     return closeBoth(ms);
   };
-  return { grpcAddress: tls.grpcAddress, httpUrl: tls.httpUrl, isEncrypted: true, close };
+  return { grpcAddress: tls.grpcAddress, httpUrl: tls.httpUrl, isEncrypted: true, retire, close };
 }
 
 async function openShared(service: InferenceService, options: Opening): Promise<Wires> {
@@ -142,14 +144,27 @@ async function openShared(service: InferenceService, options: Opening): Promise<
   const http = await createHttpServer(service, { ...options, port: "shared" });
   const users = { http1: http.accept, http2: grpc.accept };
   const { host, port } = options;
+  const { retire, close: closeBoth } = both(grpc, http);
   const shared = await listenShared(host, port, users).catch(async (reason) => {
-    await Promise.all([grpc.close(0), http.close(0)]);
+    await closeBoth(0);
     throw reason;
   });
   const address = toAuthority(host, port);
-  const close = async (ms: number) => {
+  const close = (ms: number) => {
     shared.close();
-    await Promise.all([grpc.close(ms), http.close(ms)]);
+    return closeBoth(ms);
   };
-  return { grpcAddress: address, httpUrl: `http://${address}`, isEncrypted: false, close };
+  return { grpcAddress: address, httpUrl: `http://${address}`, isEncrypted: false, retire, close };
+}
+
+type Ending = Pick<Wires, "retire" | "close">;
+
+/** Ends two transports as if they were one. */
+function both(grpc: Ending, http: Ending | undefined): Ending {
+  const retire = () => {
+    grpc.retire();
+    http?.retire();
+  };
+  const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http?.close(ms)]));
+  return { retire, close };
 }

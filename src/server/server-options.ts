@@ -97,7 +97,7 @@ export interface ServerOptions {
   readonly requestTimeoutMs?: number;
   /** Milliseconds that a client may take nothing of an answer before it is cut; 0 = no limit. Default 60 s. */
   readonly sendTimeoutMs?: number;
-  /** Milliseconds that {@link Server.close} waits for requests under way. Default 25 s. */
+  /** Milliseconds that {@link Server.close} waits for requests under way. Default 20 s. */
   readonly drainTimeoutMs?: number;
   /** Default: silent. */
   readonly log?: Logger;

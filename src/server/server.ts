@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { TlsFiles } from "../access/tls-files.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
@@ -55,6 +56,11 @@ export interface Server {
   hookSources(): readonly string[];
   /** The requests under way, oldest first; after a {@link Server.close} that was not in time, those that it cut off. */
   inFlight(): readonly InFlight[];
+  /**
+   * Says on every wire that it is not ready, asks clients to use other connections, and goes on answering until {@link Server.close},
+   * which should come once load balancers send nothing more.
+   */
+  retire(): void;
   /**
    * Takes no new requests, finishes those under way, frees the models.
    * Rejects with `deadline_exceeded` when requests, or runs whose clients are gone, were still under way at the drain timeout; their models stay loaded, since a run cannot be stopped.
@@ -131,10 +137,13 @@ interface ServerParts {
 
 function toServer({ wires, service, served, closeModels, drainTimeoutMs }: ServerParts): Server {
   const { manager } = served;
+  let isRetired = false;
   let closed: Promise<void> | undefined;
   let cutOff: readonly InFlight[] = [];
   let example: Promise<ExampleInputs | undefined> | undefined;
   const close = async () => {
+    // Those who were asked to leave may have sent their last requests: what has arrived is read before.
+    if (isRetired) await setImmediate();
     const started = performance.now();
     service.admission.close();
     // Asked first, so that it sees who is still there before the wires cut them off.
@@ -163,6 +172,11 @@ function toServer({ wires, service, served, closeModels, drainTimeoutMs }: Serve
     reloadHooks: () => manager.reloadHooks(),
     hookSources: () => manager.servables().flatMap((servable) => servable.sources()),
     inFlight: () => (cutOff.length > 0 ? cutOff : service.admission.list()),
+    retire: () => {
+      isRetired = true;
+      service.retire();
+      wires.retire();
+    },
     close: () => {
       closed ??= close();
       return closed;

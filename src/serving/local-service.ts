@@ -1,7 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
-import { hidePaths } from "../text/hide-paths.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import type { DescribedModel } from "./described-model.ts";
@@ -19,12 +18,12 @@ import { Leases } from "./leases.ts";
 import { LoadCounter, type LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { ServiceLimits } from "./local-lease.ts";
-import type { ManagedVersion } from "./managed-version.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
+import { publicError } from "./public-error.ts";
 import { Readiness } from "./readiness.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
+import { servableStates } from "./servable-states.ts";
 import type { RoutedRequest } from "./traffic.ts";
-import type { VersionStatus } from "./version-status.ts";
 
 /** Limits of requests. */
 export interface LocalServiceOptions {
@@ -66,6 +65,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #readiness: Readiness;
   readonly #loads = new LoadCounter();
   readonly #leases: Leases;
+  #isRetired = false;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
     const { requestTimeoutMs, maxCount, maxBytes, reconfigure, lookAgain, log } = options;
@@ -95,12 +95,7 @@ export class LocalService implements InferenceService, ServiceLimits {
 
   index({ loadable = false }: IndexScope = {}): readonly ServableState[] {
     const models = this.#manager.catalog.models();
-    const known = models.flatMap((model) =>
-      model.versions.map((version) => toServableState(model.statusOf(version), version)),
-    );
-    if (!loadable) return known;
-    const others = this.#loadable().filter(({ name }) => this.#manager.catalog.get(name) === undefined);
-    return [...known, ...others.flatMap(toUnloadedStates)];
+    return servableStates(models, { loadable: loadable ? this.#loadable() : [], isLeaving: this.#isLeaving });
   }
 
   async statistics(): Promise<readonly NamedStatistics[]> {
@@ -149,11 +144,21 @@ export class LocalService implements InferenceService, ServiceLimits {
   }
 
   isReady(): boolean {
-    return this.admission.isOpen && this.#manager.isReady();
+    return !this.#isLeaving && this.#manager.isReady();
   }
 
   onReadiness(listener: (ready: boolean) => void): () => void {
     return this.#readiness.listen(listener);
+  }
+
+  /** Is not ready any more, so that clients go elsewhere; requests are still let in. */
+  retire(): void {
+    this.#isRetired = true;
+    this.#readiness.look();
+  }
+
+  get #isLeaving(): boolean {
+    return this.#isRetired || !this.admission.isOpen;
   }
 }
 
@@ -165,34 +170,3 @@ function notAvailable(failures: readonly LoadFailure[]): ServingError {
   const text = `${failures.length} servable(s) did not become available: {${reasons.join("")}}`;
   return new ServingError("unknown", text);
 }
-
-/** Versions that nobody has asked for. */
-function toUnloadedStates({ name: model, versions }: AspiredModel): ServableState[] {
-  const status = { model, state: "END", generation: 0, labels: [], isReady: false } as const;
-  return versions.map(({ version, refusal }) => {
-    const error = refusal && publicError(refusal);
-    return { ...status, version, error, unavailableReason: error?.message ?? "not loaded" };
-  });
-}
-
-function toServableState(known: VersionStatus, { servable, missing }: ManagedVersion): ServableState {
-  const status = { ...known, error: known.error && publicError(known.error) };
-  if (missing !== undefined) return { ...status, isReady: false, unavailableReason: publicError(missing).message };
-  const isReady = servable?.isReady() ?? false;
-  return { ...status, isReady, unavailableReason: isReady ? "" : unavailableReason(status) };
-}
-
-/** Characters of an error's text that clients are told at most. */
-const MAX_TEXT = 1024;
-
-/** The error as clients may see it, who need not know where files lie. */
-function publicError(error: ServingError): ServingError {
-  return new ServingError(error.code, hidePaths(error.message.slice(0, MAX_TEXT)), { cause: error });
-}
-
-function unavailableReason({ state, error }: VersionStatus): string {
-  if (state === "AVAILABLE") return "its hooks or a model are being replaced";
-  return error?.message ?? REASONS[state];
-}
-
-const REASONS = { START: "waiting to be loaded", LOADING: "loading", UNLOADING: "unloading", END: "unloaded" };

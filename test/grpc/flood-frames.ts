@@ -42,6 +42,15 @@ export function resetFrames(path: string, calls: number): Buffer {
   return Buffer.concat([BEGINNING, ...frames.flat()]);
 }
 
+/** All that a client sends to open a connection: its settings, and that it has those of the server. */
+export const OPENING = Buffer.concat([BEGINNING, frame(FRAME.settings, Buffer.alloc(0), { flags: 1, stream: 0 })]);
+
+/** All that a client sends to call a method with an empty message. */
+export function callFrames(path: string, stream: number): Buffer {
+  const headers = frame(FRAME.headers, toBlock(path), { flags: END_HEADERS, stream });
+  return Buffer.concat([headers, frame(FRAME.data, Buffer.alloc(5), { flags: END_STREAM, stream })]);
+}
+
 function toBlock(path: string, ...more: (readonly [string, string])[]): Buffer {
   const headers = [
     [":method", "POST"],

@@ -11,7 +11,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/grpc/http2-connections.ts";
 import { MemoryBudget, type MemoryShare } from "../../src/limits/memory-budget.ts";
 import { RawClient } from "../proxy/raw-client.ts";
-import { resetFrames } from "./flood-frames.ts";
+import { callFrames, OPENING, resetFrames } from "./flood-frames.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 /** A ping frame, and the server's answer to it. */
@@ -97,6 +97,44 @@ it("lets a client give up as many calls at once as grpc.max_concurrent_streams a
   client.socket.write(Buffer.concat([resetFrames("/inference.GRPCInferenceService/ServerLive", 350), PING]));
   expect(await client.received(PONG)).not.toContain("too_many_resets");
 });
+
+it("asks clients to leave, and yet answers the calls that were on their way then", async () => {
+  const server = await serve(new ScriptedService());
+  const client = new RawClient(server.port);
+  const path = "/inference.GRPCInferenceService/ServerLive";
+  client.socket.write(Buffer.concat([OPENING, callFrames(path, 1)]));
+  await client.received(trailersOf(1));
+  server.retire();
+  await client.received(goawayAfter(0x7fffffff));
+  client.socket.write(callFrames(path, 3));
+  await client.received(trailersOf(3));
+  const closed = server.close(60_000);
+  await client.received(goawayAfter(3));
+  client.socket.end();
+  await closed;
+});
+
+it("says nothing of leaving to a client before its own settings are there, and answers it", async () => {
+  const server = await serve(new ScriptedService());
+  const early = new RawClient(server.port);
+  await once(early.socket, "connect");
+  server.retire();
+  early.socket.write(Buffer.concat([OPENING, callFrames("/inference.GRPCInferenceService/ServerLive", 1)]));
+  expect(await early.received(trailersOf(1))).not.toMatch(goawayAfter(0x7fffffff));
+});
+
+/** A GOAWAY frame without an error that names the last stream. */
+function goawayAfter(stream: number): RegExp {
+  const last = Buffer.alloc(4);
+  last.writeUInt32BE(stream);
+  const bytes = Buffer.concat([Buffer.of(0, 0, 8, 7, 0, 0, 0, 0, 0), last, Buffer.alloc(4)]);
+  return new RegExp(Array.from(bytes, (byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join(""));
+}
+
+/** The headers that end a stream. */
+function trailersOf(stream: number): RegExp {
+  return new RegExp(`\\x01\\x05\\x00\\x00\\x00\\x0${stream}`);
+}
 
 function beginCall(session: ClientHttp2Session): ClientHttp2Stream {
   const headers = { ":method": "POST", ":path": "/inference.GRPCInferenceService/ServerLive", te: "trailers" };

@@ -176,6 +176,43 @@ describe("bytes that are no request", () => {
   });
 });
 
+describe("retire", () => {
+  const HEALTH = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
+
+  test("keeps a connection open for another request, whose answer says that it closes", async () => {
+    const server = await serveHttp(new ScriptedService());
+    const kept = new RawClient(server.port);
+    kept.write(HEALTH);
+    await kept.received(/"ok"/);
+    server.retire();
+    kept.write(HEALTH);
+    const [, first, second] = (await kept.closed()).split("HTTP/1.1 200 ");
+    expect([first, second]).toEqual([
+      expect.stringContaining("Connection: keep-alive\r\n"),
+      expect.stringContaining("connection: close\r\n"),
+    ]);
+  });
+
+  test("answers the requests of new connections, each with the last of its connection", async () => {
+    const server = await serveHttp(new ScriptedService());
+    server.retire();
+    const response = await post(server.url);
+    expect([response.status, response.headers.get("connection")]).toEqual([200, "close"]);
+  });
+
+  test("answers all requests that a client has sent ahead", async () => {
+    const service = new GatedService();
+    const server = await serveHttp(service);
+    const client = new RawClient(server.port);
+    client.write(`${head(`Content-Length: ${BODY.length}`)}${BODY}${HEALTH}`);
+    await service.entered;
+    server.retire();
+    service.release();
+    const answers = (await client.closed()).split("HTTP/1.1 200 ").slice(1);
+    expect(answers.map((answer) => /^connection: (.*)$/im.exec(answer)?.[1])).toEqual(["keep-alive", "close"]);
+  });
+});
+
 describe("close", () => {
   async function start() {
     const service = new GatedService();

@@ -26,7 +26,9 @@ export interface Announcer {
   example?(heading: string, line: string): void;
   /** The state of a named model's version has changed; absent = nobody reads it. */
   changed?(version: ServedVersion): void;
-  /** Stopping has begun, with so many requests under way. */
+  /** The server is not ready any more, and answers requests for so many milliseconds. */
+  retiring(delayMs: number): void;
+  /** New requests are refused; so many are under way. */
   draining(count: number): void;
   stopped(): void;
   /** Stopping failed: these requests are cut off. */

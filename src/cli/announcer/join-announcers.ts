@@ -10,6 +10,7 @@ export function joinAnnouncers(announcers: readonly Partial<Announcer>[]): Annou
       example: (heading: string, line: string) => each((announcer) => announcer.example?.(heading, line)),
     }),
     changed: (version) => each((announcer) => announcer.changed?.(version)),
+    retiring: (delayMs) => each((announcer) => announcer.retiring?.(delayMs)),
     draining: (count) => each((announcer) => announcer.draining?.(count)),
     stopped: () => each((announcer) => announcer.stopped?.()),
     cutOff: (requests, why) => each((announcer) => announcer.cutOff?.(requests, why)),

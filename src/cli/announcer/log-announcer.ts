@@ -5,7 +5,7 @@ import type { LooseSpec } from "../../signature/signature.ts";
 import type { Announcer } from "./announcer.ts";
 import type { ModelSummary } from "./model-table.ts";
 
-/** Tells a log: `loading`, `ready`, `draining`, `stopped`, one event each. */
+/** Tells a log: one event for each thing that happens. */
 export function createLogAnnouncer(log: Logger): Announcer {
   return {
     loading: (models) => log.info("loading", { models: models.map(({ driver, path }) => ({ driver, path })) }),
@@ -14,6 +14,7 @@ export function createLogAnnouncer(log: Logger): Announcer {
       if (models !== undefined) log.info("ready", { ...addresses, models: models.map(toModelFields) });
       else log.info("ready", { name, ...addresses, stages: stages.map(toFields) });
     },
+    retiring: (delayMs) => log.info("not ready any more; requests are answered for a while", { delayMs }),
     draining: (count) => log.info("draining", { requests: count }),
     stopped: () => log.info("stopped"),
     cutOff: (requests, why) => log.error("requests cut off", { why, requests: requests.map(withRoundAge) }),

@@ -19,6 +19,10 @@ export function createTerminalAnnouncer(terminal: WriteStream): Announcer {
     example: (heading, line) => {
       if (!isStopping) print(`${heading}\n\n  ${line}\n`);
     },
+    retiring: (delayMs) => {
+      isStopping = true;
+      print(`\nStopping in ${delayMs / 1000} s, until then requests are answered; Ctrl-C stops at once ...`);
+    },
     draining: (count) => {
       isStopping = true;
       const rest = count === 0 ? "Stopping" : `Draining ${requestCount(count)}; Ctrl-C again stops at once`;

@@ -39,7 +39,12 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
   };
-  const stopped = runUntilSignal({ inFlight: () => targets.inFlight(), close }, announcer);
+  const retire = () => {
+    targets.retire();
+    server.retire();
+  };
+  const running = { inFlight: () => targets.inFlight(), retire, close };
+  const stopped = runUntilSignal(running, announcer, settings.shutdownDelay * 1000);
   releaseSignals();
   const notice = openAccessNotice(host, settings.allowControl);
   if (notice !== undefined) log.info(notice);

@@ -32,6 +32,7 @@ export class ProxyTargets {
   /** By address, least recently used first. */
   readonly #chosen = new Map<string, Target>();
   readonly #admission = new Admission();
+  #isRetired = false;
 
   constructor(options: ProxyTargetsOptions) {
     this.#options = options;
@@ -49,9 +50,14 @@ export class ProxyTargets {
       unload: (model, options) => this.#fixed.unload(model, options),
       reconfigure: (models) => this.#fixed.reconfigure(models),
       lookAgain: () => this.#fixed.lookAgain(),
-      isReady: () => allowProxyHeaders || this.#fixed.isReady(),
+      isReady: () => !this.#isRetired && (allowProxyHeaders || this.#fixed.isReady()),
       onReadiness: (listener) => this.#fixed.onReadiness((ready) => listener(allowProxyHeaders || ready)),
     };
+  }
+
+  /** Is not ready any more. */
+  retire(): void {
+    this.#isRetired = true;
   }
 
   inFlight(): readonly InFlight[] {

@@ -49,7 +49,7 @@ export async function serve(
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = toFacts(server, httpUrl, await servedFacts(server, sources, settings.name));
   const stopReloading = reloadOnDemand(server, { watch: settings.watch, log, ...(lookAgain && { lookAgain }) });
-  const stopped = runUntilSignal(running, announcer).finally(stopReloading);
+  const stopped = runUntilSignal(running, announcer, settings.shutdownDelay * 1000).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) =>
     log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err }),
@@ -79,8 +79,9 @@ interface Front extends Running {
 /** The server, with another program before it where one is asked for. */
 async function openFront(server: Server, settings: Settings<"serve">, log: Logger): Promise<Front> {
   const inFlight = () => server.inFlight();
+  const retire = () => server.retire();
   if (settings.httpServerCommand === undefined) {
-    return { httpUrl: server.httpUrl, inFlight, close: () => server.close() };
+    return { httpUrl: server.httpUrl, inFlight, retire, close: () => server.close() };
   }
   const httpPort = settings.httpPort === 0 ? await probePort(settings.host, 0, "httpPort") : settings.httpPort;
   const grpcAddress = toReachableAddress(server.grpcAddress, "127.0.0.1");
@@ -92,7 +93,7 @@ async function openFront(server: Server, settings: Settings<"serve">, log: Logge
   const close = async () => {
     await Promise.all([front.close(settings.drainTimeout * 1000), server.close()]);
   };
-  return { httpUrl: `http://${toAuthority(settings.host, httpPort)}`, inFlight, close, abandon: front.kill };
+  return { httpUrl: `http://${toAuthority(settings.host, httpPort)}`, inFlight, retire, close, abandon: front.kill };
 }
 
 /** Places of named models: paths, folders of models and configuration files. */

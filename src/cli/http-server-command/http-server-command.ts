@@ -24,7 +24,13 @@ export async function startHttpServerCommand(
   const fill = (word: string) => word.replace(/\{\w+\}/g, (placeholder) => values[placeholder] ?? placeholder);
   const supervised = new HttpServerProcess({
     argv: [program, ...args.map(fill)],
-    env: { ...process.env, KSERVING_GRPC_ADDRESS: grpcAddress, KSERVING_HTTP_PORT: String(httpPort) },
+    // Our own delay is over when the program is asked to end.
+    env: {
+      ...process.env,
+      KSERVING_GRPC_ADDRESS: grpcAddress,
+      KSERVING_HTTP_PORT: String(httpPort),
+      KSERVING_SHUTDOWN_DELAY: "0",
+    },
     log,
   });
   await supervised.start();

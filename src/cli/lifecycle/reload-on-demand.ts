@@ -33,7 +33,7 @@ export function reloadOnDemand(
   follow();
   const stopFollowing = server.onState(follow);
   // A terminal says so too when it is closed, and nobody could stop what was left behind.
-  const hangUp = () => void (isTerminalGone() ? process.kill(process.pid, "SIGTERM") : reload());
+  const hangUp = () => void (isTerminalGone() ? process.kill(process.pid, "SIGINT") : reload());
   // The signal may come before the terminal looks closed.
   const onHangup = () => void setTimeout(hangUp, process.stdout.isTTY ? QUIET_MS : 0);
   process.on("SIGHUP", onHangup);

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { reasonText } from "../../errors.ts";
 import type { InFlight } from "../../serving/admission.ts";
 import type { Announcer } from "../announcer/announcer.ts";
@@ -6,6 +7,8 @@ import { killSelf } from "./kill-self.ts";
 /** A running server, as stopping it needs to see it. */
 export interface Running {
   inFlight(): readonly InFlight[];
+  /** Says that it is not ready, asks clients to go elsewhere, and goes on answering. */
+  retire(): void;
   /** Takes no new requests, finishes those under way; rejects when it cannot. */
   close(): Promise<void>;
   /** Ends other processes that would outlive this one. */
@@ -29,24 +32,34 @@ export function endOnSignal(): () => void {
   return stop;
 }
 
-/** Resolves once a SIGINT or SIGTERM has come and everything is finished. A second one, or a close that fails, kills the process. */
-export function runUntilSignal(running: Running, announcer: Announcer): Promise<void> {
+/**
+ * Resolves once a SIGINT or SIGTERM has come and everything is finished. After SIGTERM, which an orchestrator sends while load balancers
+ * still send requests, these are answered for `delayMs` first; a person at a terminal does not wait. A second signal, or a close that
+ * fails, kills the process.
+ */
+export function runUntilSignal(running: Running, announcer: Announcer, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false;
-    const onSignal = () => {
+    const onSignal = (signal: NodeJS.Signals) => {
       if (isStopping) return cutOff(running, announcer, "Stopped by a second signal.");
       isStopping = true;
-      announcer.draining(running.inFlight().length);
-      running.close().then(
-        () => {
-          announcer.stopped();
-          resolve();
-        },
-        (reason) => cutOff(running, announcer, reasonText(reason)),
+      stop(running, announcer, signal === "SIGTERM" ? delayMs : 0).then(resolve, (reason) =>
+        cutOff(running, announcer, reasonText(reason)),
       );
     };
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
+}
+
+async function stop(running: Running, announcer: Announcer, delayMs: number): Promise<void> {
+  if (delayMs > 0) {
+    announcer.retiring(delayMs);
+    running.retire();
+    await setTimeout(delayMs);
+  }
+  announcer.draining(running.inFlight().length);
+  await running.close();
+  announcer.stopped();
 }
 
 function cutOff(running: Running, announcer: Announcer, why: string): never {

@@ -43,11 +43,20 @@ export const LIMIT_SETTINGS = {
     help: "cut clients that read nothing for so long; 0 disables",
     commands: BOTH,
   },
+  shutdownDelay: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: 5,
+    help: "time to answer on after SIGTERM, while not ready; 0 disables",
+    details:
+      "Load balancers need it to see that the server is not ready. Ctrl-C (SIGINT) has no delay ([Stopping](operations.md#stopping)).",
+    commands: BOTH,
+  },
   drainTimeout: {
     type: "seconds",
     placeholder: "SECONDS",
     default: SERVER_DEFAULTS.drainTimeoutMs / 1000,
-    help: "maximum time to finish requests after Ctrl-C or SIGTERM",
+    help: "maximum time to finish requests once new ones are refused",
     commands: BOTH,
   },
 } as const satisfies Record<string, Setting>;

@@ -5,6 +5,9 @@ import { toTensors } from "../../../src/tensor/plain-value.ts";
 import { createGate, WAITING_HOOKS } from "../gate.ts";
 import { loggedEvent, startKserving, writeTestFile } from "../start-kserving.ts";
 
+const IDLE = ["--driver", "null", "--port", "0"];
+const RETIRING = "not ready any more; requests are answered for a while";
+
 /** A program with one request waiting at a gate. */
 async function startBusy(...flags: readonly string[]) {
   const gate = await createGate();
@@ -27,12 +30,33 @@ function predict(address: string, id: string) {
 }
 
 describe("a signal", () => {
-  test.each(["SIGINT", "SIGTERM"] as const)("%s ends an idle server with 0", async (signal) => {
-    const program = startKserving(["--driver", "null", "--port", "0"]);
+  test("SIGINT ends an idle server with 0, without a delay", async () => {
+    const program = startKserving([...IDLE, "--shutdown-delay", "600"]);
     await program.event("ready");
-    program.kill(signal);
+    program.kill("SIGINT");
     expect(await program.event("draining")).toMatchObject({ requests: 0 });
     expect(await program.ended()).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("SIGTERM ends an idle server with 0, after the delay", async () => {
+    const program = startKserving([...IDLE, "--shutdown-delay", "0.05"]);
+    await program.event("ready");
+    program.kill("SIGTERM");
+    expect(await program.event(RETIRING)).toMatchObject({ delayMs: 50 });
+    expect(await program.event("draining")).toMatchObject({ requests: 0 });
+    expect(await program.ended()).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("SIGTERM first says that it is not ready, and answers on, until a second signal", async () => {
+    const program = startKserving([...IDLE, "--http-port", "0", "--shutdown-delay", "600"]);
+    const { grpc, http } = await program.event("ready");
+    program.kill("SIGTERM");
+    await program.event(RETIRING);
+    const [ready, live] = await Promise.all(["ready", "live"].map((state) => fetch(`${http}/v2/health/${state}`)));
+    expect([ready?.ok, ready?.headers.get("connection"), live?.ok]).toEqual([false, "close", true]);
+    expect(await predict(String(grpc), "late")).toMatchObject({ outputs: { tensors: toTensors({ x: [1, 2] }) } });
+    program.kill("SIGTERM");
+    expect(await program.ended()).toMatchObject({ code: null, signal: "SIGKILL" });
   });
 
   test("lets requests under way finish, and refuses new ones", async () => {

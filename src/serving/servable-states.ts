@@ -1,0 +1,55 @@
+import type { AspiredModel } from "./aspired-model.ts";
+import type { ServableState } from "./inference-service.ts";
+import type { ManagedModel } from "./managed-model.ts";
+import type { ManagedVersion } from "./managed-version.ts";
+import { publicError } from "./public-error.ts";
+import type { VersionStatus } from "./version-status.ts";
+
+/** Further facts by which models are listed. */
+export interface ListedStates {
+  /** Models that clients may load, whose versions are listed where they are not known yet. */
+  readonly loadable: readonly AspiredModel[];
+  /** The server is shutting down: what is available is about to be unloaded. */
+  readonly isLeaving: boolean;
+}
+
+/** The states of every version of some models, as clients are told them. */
+export function servableStates(
+  models: readonly ManagedModel[],
+  { loadable, isLeaving }: ListedStates,
+): readonly ServableState[] {
+  const known = models.flatMap((model) =>
+    model.versions.map((version) => toServableState(model.statusOf(version), version)),
+  );
+  const names = new Set(models.map(({ name }) => name));
+  const others = loadable.filter(({ name }) => !names.has(name));
+  return [...(isLeaving ? known.map(toLeavingState) : known), ...others.flatMap(toUnloadedStates)];
+}
+
+function toLeavingState(known: ServableState): ServableState {
+  if (known.state !== "AVAILABLE") return { ...known, isReady: false };
+  return { ...known, state: "UNLOADING", isReady: false, unavailableReason: "the server is shutting down" };
+}
+
+/** Versions that nobody has asked for. */
+function toUnloadedStates({ name: model, versions }: AspiredModel): ServableState[] {
+  const status = { model, state: "END", generation: 0, labels: [], isReady: false } as const;
+  return versions.map(({ version, refusal }) => {
+    const error = refusal && publicError(refusal);
+    return { ...status, version, error, unavailableReason: error?.message ?? "not loaded" };
+  });
+}
+
+function toServableState(known: VersionStatus, { servable, missing }: ManagedVersion): ServableState {
+  const status = { ...known, error: known.error && publicError(known.error) };
+  if (missing !== undefined) return { ...status, isReady: false, unavailableReason: publicError(missing).message };
+  const isReady = servable?.isReady() ?? false;
+  return { ...status, isReady, unavailableReason: isReady ? "" : unavailableReason(status) };
+}
+
+function unavailableReason({ state, error }: VersionStatus): string {
+  if (state === "AVAILABLE") return "its hooks or a model are being replaced";
+  return error?.message ?? REASONS[state];
+}
+
+const REASONS = { START: "waiting to be loaded", LOADING: "loading", UNLOADING: "unloading", END: "unloaded" };

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { createRemoteService } from "../../src/remote/remote-service.ts";
+import { toTensors } from "../../src/tensor/plain-value.ts";
+import { connect } from "../grpc/byte-client.ts";
+import { startServer } from "../helpers/start-server.ts";
+
+const V2 = "/inference.GRPCInferenceService";
+const WATCH = "/grpc.health.v1.Health/Watch";
+const NOTHING = new Uint8Array(0);
+const SERVING = Buffer.from([8, 1]);
+const NOT_SERVING = Buffer.from([8, 2]);
+const YES = SERVING;
+
+async function start() {
+  const server = await startServer({ stages: [{ driver: "null" }] });
+  const client = connect(server.grpcAddress);
+  /** Bytes of an answer over gRPC. */
+  const call = async (path: string, message = NOTHING) => (await client.call(path, message)).bytes;
+  /** Status and body of an answer over HTTP. */
+  const get = async (path: string) => {
+    const response = await fetch(server.httpUrl + path);
+    return [response.status, await response.text()] as const;
+  };
+  return { server, client, call, get };
+}
+
+test("a server that retires is not ready on any wire, and yet lives and answers", async () => {
+  const { server, client, call, get } = await start();
+  const watched = client.stream(WATCH, NOTHING);
+  expect((await watched.next()).value).toEqual(SERVING);
+  server.retire();
+  expect((await watched.next()).value).toEqual(NOT_SERVING);
+  const named = Buffer.from("\n\x07default");
+  const grpc = [
+    call("/grpc.health.v1.Health/Check"),
+    call(`${V2}/ServerReady`),
+    call(`${V2}/ModelReady`, named),
+    call(`${V2}/ServerLive`),
+  ];
+  expect(await Promise.all(grpc)).toEqual([NOT_SERVING, Buffer.alloc(0), Buffer.alloc(0), YES]);
+  const paths = ["/health", "/v2/health/ready", "/v2/models/default/ready", "/v2/health/live"];
+  const statuses = await Promise.all(paths.map(async (path) => (await get(path))[0]));
+  expect(statuses).toEqual([503, 400, 400, 200]);
+  expect(await predict(server.grpcAddress)).toEqual(Int32Array.of(1, 2));
+});
+
+test("TensorFlow Serving's clients see the models of a server that retires being unloaded", async () => {
+  const { server, get } = await start();
+  expect((await get("/v1/models/default"))[1]).toContain('"state": "AVAILABLE"');
+  server.retire();
+  expect((await get("/v1/models/default"))[1]).toContain('"state": "UNLOADING"');
+});
+
+async function predict(address: string) {
+  const remote = createRemoteService(address, {});
+  const inputs = { kind: "tensors", tensors: toTensors({ x: [1, 2] }) } as const;
+  const { signal } = new AbortController();
+  const { outputs } = await remote.infer({ id: "1", model: "", signature: "", inputs, metadata: {}, signal });
+  await remote.close();
+  return outputs.kind === "tensors" && outputs.tensors.x?.data;
+}
