@@ -14,7 +14,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     run: async (args) => (await import("./engine.ts")).runEngine(args),
   },
   kserve: {
-    what: "codecs and pictures of KServe V2, beside a copy, protobufjs, sharp, node:http and JSON.parse; --quick for 5 rounds",
+    what: "codecs and images of KServe V2, beside a copy, protobufjs, sharp, node:http and JSON.parse; --quick for 5 rounds",
     run: async (args) => (await import("./kserve.ts")).runKserve(args),
   },
   reload: {

@@ -1,4 +1,4 @@
-/** A user's own driver that takes pictures and gives the first 1000 values of each: a model that costs nothing. */
+/** A user's own driver that takes images and gives the first 1000 values of each: a model that costs nothing. */
 import { createTensor, DEFAULT_SIGNATURE, defineDriver, type Tensor } from "kserving";
 
 const COUNT = 1000;

@@ -4,7 +4,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 import { PREDICT_PATH } from "../src/protocols/tensorflow-serving/grpc-service.ts";
 import { PHOTO_SHAPE, PHOTO_SIDE } from "./photo-planes.ts";
 
-const PICTURE_BYTES = 4 * 3 * PHOTO_SIDE * PHOTO_SIDE;
+const IMAGE_BYTES = 4 * 3 * PHOTO_SIDE * PHOTO_SIDE;
 
 const session = await InferenceSession.create(process.argv[2] as string, { intraOpNumThreads: 1 });
 const asIs = (bytes: Buffer) => bytes;
@@ -26,9 +26,9 @@ server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, port) =>
 process.on("disconnect", () => process.exit());
 
 async function run({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> {
-  const picture = new Float32Array(PICTURE_BYTES / 4);
-  new Uint8Array(picture.buffer).set(request.subarray(-PICTURE_BYTES));
-  const { y } = await session.run({ x: new Tensor("float32", picture, PHOTO_SHAPE) });
+  const image = new Float32Array(IMAGE_BYTES / 4);
+  new Uint8Array(image.buffer).set(request.subarray(-IMAGE_BYTES));
+  const { y } = await session.run({ x: new Tensor("float32", image, PHOTO_SHAPE) });
   const { buffer, byteOffset, byteLength } = (y as Tensor).data as Float32Array<ArrayBuffer>;
   done(null, Buffer.from(buffer, byteOffset, byteLength));
 }

@@ -4,7 +4,7 @@ import type { Figure } from "./engine/figure.ts";
 import { binaryRest } from "./kserve/binary-rest.ts";
 import { codecComparisons } from "./kserve/codecs.ts";
 import { compare } from "./kserve/compare.ts";
-import { pictureComparison } from "./kserve/pictures.ts";
+import { imageComparison } from "./kserve/images.ts";
 import { LoadGenerator } from "./load/load-generator.ts";
 import { printFigures } from "./print-figures.ts";
 
@@ -19,7 +19,7 @@ export async function runKserve(args: readonly string[]): Promise<void> {
   endChildrenOnSignal();
   const rounds = quick ? QUICK_ROUNDS : ROUNDS;
   const figures: Figure[] = [];
-  for (const comparison of [...codecComparisons(), await pictureComparison()]) {
+  for (const comparison of [...codecComparisons(), await imageComparison()]) {
     figures.push(await compare(comparison, { rounds, secondsOfRound: SECONDS }));
   }
   const load = await LoadGenerator.start();

@@ -16,7 +16,7 @@ const CONV_LAYERS = [
   [256, 1],
 ] as const;
 
-/** Pictures `x` float32[N,3,224,224] to 1000 scores `y`: about 12 ms for one picture on one core of a server of 2022. */
+/** Images `x` float32[N,3,224,224] to 1000 scores `y`: about 12 ms for one image on one core of a server of 2022. */
 export function makeConvNet(): string {
   const convolutions = CONV_LAYERS.map(([channels, stride], index) => {
     const from = CONV_LAYERS[index - 1]?.[0] ?? 3;

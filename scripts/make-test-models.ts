@@ -82,7 +82,7 @@ function shapes(): Models {
   return {
     scalar: negative([]),
     "any-rank": negative(undefined),
-    // The mean of each channel of pictures of any size.
+    // The mean of each channel of images of any size.
     "symbolic-dims": {
       inputs: [float("image", ["batch", 3, "height", ""])],
       outputs: [float("mean", ["batch", 3])],

@@ -47,7 +47,7 @@ export async function runRow(row: AttackRow): Promise<RowResult> {
   await neighbour.stop();
   const stopping = await server.stop();
   const wrong = [problem, end ?? stopping].filter((text) => text !== undefined);
-  const problems = [...judge(others, peakMb), ...wrong];
+  const problems = [...oracle(others, peakMb), ...wrong];
   return { baseline, others, peakMb, seconds, got, problems, isNoisy: wrong.length === 0 };
 }
 
@@ -66,7 +66,7 @@ async function limited(attack: Promise<AttackResult>, server: AttackedServer): P
   }
 }
 
-function judge({ longestOwnMs, longestBusyMs, failures }: NeighbourReport, peakMb: number): string[] {
+function oracle({ longestOwnMs, longestBusyMs, failures }: NeighbourReport, peakMb: number): string[] {
   const problems: string[] = [];
   if (Math.min(longestOwnMs, longestBusyMs) > MAX_WAIT_MS) problems.push("wait");
   if (peakMb > MAX_PEAK_MB) problems.push("memory");

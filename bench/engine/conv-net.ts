@@ -21,13 +21,13 @@ export const convNet: Group = {
   run: async (bench) => {
     const model = makeConvNet();
     const loop = await startProgram("session-loop.ts", [model]);
-    const figures = [...(await pictures(bench, model, loop)), await photos(bench, model, loop)];
+    const figures = [...(await images(bench, model, loop)), await photos(bench, model, loop)];
     loop.stop();
     return figures;
   },
 };
 
-async function pictures(bench: BenchRun, model: string, loop: BenchProgram): Promise<Figure[]> {
+async function images(bench: BenchRun, model: string, loop: BenchProgram): Promise<Figure[]> {
   const server = await startKserving(["--model-path", model, "--threads", "1"]);
   const inline = await startProgram("inline-onnx-server.ts", [model]);
   const bare = await startProgram("echo-server.ts");

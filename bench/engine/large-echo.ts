@@ -5,7 +5,7 @@ import { floats, grpcTarget, holds, plainTarget, predictMessage } from "./messag
 import { perSecond, race, typicalMs } from "./race.ts";
 import { startKserving, startProgram } from "./servers.ts";
 
-/** One picture of 224 x 224 in float32: 602 KB. */
+/** One image of 224 x 224 in float32: 602 KB. */
 const DATA = floats(150_528);
 const MESSAGE = predictMessage([1, 3, 224, 224], DATA);
 /** Each way. */

@@ -25,7 +25,7 @@ export function predictTensors(inputs: Tensors): Buffer {
   return Buffer.from(encodePredictRequest({ spec: NO_MODEL_SPEC, inputs, outputFilter: [] }, "content"));
 }
 
-/** Asks a server once with a real client, lets `check` judge the outputs, and makes that answer what a load expects. */
+/** Asks a server once with a real client, lets `check` oracle the outputs, and makes that answer what a load expects. */
 export async function grpcTarget(
   port: number,
   body: Buffer,
@@ -59,7 +59,7 @@ function asIs(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** The same over HTTP: `check` judges the parsed JSON. */
+/** The same over HTTP: `check` oracles the parsed JSON. */
 export async function httpTarget(
   port: number,
   body: Buffer,

@@ -5,9 +5,9 @@ import type { Figure } from "./figure.ts";
 import { type LoopDelay, startInstrumented } from "./instrumented-server.ts";
 import { floats, grpcTarget, predictMessage } from "./messages.ts";
 
-/** The conv net takes about 100 ms for so many pictures, which are 6 MB. */
-const PICTURES = 10;
-const MESSAGE = predictMessage([PICTURES, 3, PHOTO_SIDE, PHOTO_SIDE], floats(PICTURES * 3 * PHOTO_SIDE ** 2));
+/** The conv net takes about 100 ms for so many images, which are 6 MB. */
+const IMAGES = 10;
+const MESSAGE = predictMessage([IMAGES, 3, PHOTO_SIDE, PHOTO_SIDE], floats(IMAGES * 3 * PHOTO_SIDE ** 2));
 
 /** Delay of the main thread's event loop while a model runs. */
 export const responsiveness: Group = {
@@ -24,7 +24,7 @@ async function measure(
 ): Promise<Figure> {
   say(what);
   const server = await startInstrumented(["--model-path", makeConvNet(), "--threads", String(threads)]);
-  const target = await grpcTarget(server.grpcPort, MESSAGE, ({ y }) => y?.data.length === PICTURES * 1000);
+  const target = await grpcTarget(server.grpcPort, MESSAGE, ({ y }) => y?.data.length === IMAGES * 1000);
   const press = { ...target, connections: 1, inFlight: 2 };
   await load.runClean({ ...press, seconds: 1 });
   const delays: LoopDelay[] = [];

@@ -18,12 +18,12 @@ export const rest: Group = {
     await echo.stop();
     bare.stop();
     const model = ["--driver", benchFile("first-values-driver.ts"), "--model-path", "none"];
-    const pictures = await startKserving(model);
+    const images = await startKserving(model);
     const express = await startProgram("express-server.ts");
-    const picture = await pictureInJson(bench, pictures, express);
-    await pictures.stop();
+    const image = await imageInJson(bench, images, express);
+    await images.stop();
     express.stop();
-    return [tiny, picture];
+    return [tiny, image];
   },
 };
 
@@ -48,7 +48,7 @@ async function tinyEcho(bench: BenchRun, ours: Ports, bare: Ports): Promise<Figu
   };
 }
 
-async function pictureInJson(bench: BenchRun, ours: Ports, express: Ports): Promise<Figure> {
+async function imageInJson(bench: BenchRun, ours: Ports, express: Ports): Promise<Figure> {
   const value = (index: number) => ((index * 7919) % 100_003) / 100_003;
   const pixel = (at: number) => [value(at), value(at + 1), value(at + 2)];
   const line = (y: number) => Array.from({ length: SIDE }, (_, x) => pixel(3 * (y * SIDE + x)));
@@ -63,7 +63,7 @@ async function pictureInJson(bench: BenchRun, ours: Ports, express: Ports): Prom
   };
   const results = await race(bench, targets, { connections: 4, inFlight: 4, seconds: 1 });
   return {
-    name: "3 MB JSON picture → tensor → 1000 floats JSON, 4 in flight: 1 model thread",
+    name: "3 MB JSON image → tensor → 1000 floats JSON, 4 in flight: 1 model thread",
     ours: perSecond(results.ours),
     ceiling: `${perSecond(results.express)} Express + JSON.parse`,
     values: throughputRatios(results.ours, results.express),

@@ -18,7 +18,7 @@ import type { Comparison } from "./compare.ts";
 const MAX_BYTES = 2 ** 28;
 /** Bytes that HTTP/2 brings at once. */
 const PIECE_BYTES = 16 * 1024;
-/** One picture of 224 x 224 in float32: 602 KB. */
+/** One image of 224 x 224 in float32: 602 KB. */
 const SHAPE = [1, 224, 224, 3];
 const DATA = floats(150_528);
 const INPUT = { name: "x", datatype: "FP32", shape: SHAPE };
@@ -39,7 +39,7 @@ const { ModelInfer } = loadSync("inference/grpc_service.proto", {
   oneofs: true,
 })["inference.GRPCInferenceService"] as ServiceDefinition;
 
-/** Messages and JSON of one picture, read and written. */
+/** Messages and JSON of one image, read and written. */
 export function codecComparisons(): Comparison[] {
   return [rawMessage(), typedMessage(), json()];
 }

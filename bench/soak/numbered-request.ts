@@ -10,7 +10,7 @@ export function numberedValues(number: number, size: number): Float32Array<Array
 export type Verdict = "right" | "wrong" | "cross-talk";
 
 /** Compares an answer with what the request's number asks for: each value halved, plus two, and the number itself. */
-export function judge(
+export function oracle(
   number: number,
   size: number,
   { y, answered }: { y: ArrayLike<number>; answered: number },

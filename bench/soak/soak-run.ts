@@ -1,5 +1,5 @@
 import { type Ask, type Asking, type Command, Refused } from "./asking.ts";
-import { judge, Numbers, type Verdict } from "./numbered-request.ts";
+import { Numbers, oracle, type Verdict } from "./numbered-request.ts";
 import type { StartedNumbers, Whereabouts } from "./started-numbers.ts";
 
 /** Counts since the last report. */
@@ -32,7 +32,7 @@ const MIX: readonly {
 ];
 const WHEEL = MIX.flatMap(({ weight, ...kind }) => Array.from({ length: weight }, () => kind));
 
-/** Asks without pause, and judges every answer. */
+/** Asks without pause, and oracles every answer. */
 export class SoakRun {
   readonly #asking: Asking;
   readonly #started: StartedNumbers;
@@ -114,7 +114,7 @@ export class SoakRun {
   async #ask(ask: Ask, size: number): Promise<void> {
     const number = this.#numbers.next();
     try {
-      const verdict = judge(number, size, await ask(number, size));
+      const verdict = oracle(number, size, await ask(number, size));
       this.#verdicts[verdict]++;
       if (verdict === "right") for (const tell of [...this.#onRight]) tell();
     } catch (reason) {

@@ -1,5 +1,5 @@
 /**
- * A photo in, the same photo out with a frame around each face. `contentType` makes the HTTP answer the picture itself.
+ * A photo in, the same photo out with a frame around each face. `contentType` makes the HTTP answer the image itself.
  *
  *     npx tsx scripts/make-demo-models.ts
  *     kserving --driver onnx --model-path .cache/demo/blazeface.onnx --hooks examples/hooks/draw-faces.ts --http-enable

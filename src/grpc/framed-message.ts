@@ -9,9 +9,9 @@ const COPIED_BYTES = 64 * 1024;
 /** A message as gRPC sends it, its prefix before it: in one buffer, or in several that make it in this order. */
 export type FramedMessage = readonly Uint8Array[];
 
-/** A message made of parts. With `lends`, large values stay where they are, and must not change until they are sent. */
-export function frameParts(parts: readonly WirePart[], lends: boolean): FramedMessage {
-  const pieces = encodePieces(parts, { lead: PREFIX_BYTES, lends });
+/** A message made of parts. With `borrows`, large values stay where they are, and must not change until they are sent. */
+export function frameParts(parts: readonly WirePart[], borrows: boolean): FramedMessage {
+  const pieces = encodePieces(parts, { lead: PREFIX_BYTES, borrows });
   writePrefix(pieces[0], framedBytes(pieces) - PREFIX_BYTES);
   return pieces;
 }

@@ -25,7 +25,7 @@ export class MessagePool {
   }
 
   /** Takes memory that is no longer read; what was transferred to another thread has no length, and is left. */
-  give(memory: ArrayBuffer): void {
+  release(memory: ArrayBuffer): void {
     const { byteLength } = memory;
     if (!isPooled(byteLength)) return;
     while (this.#keptBytes + byteLength > MAX_KEPT_BYTES) this.#remove(0);

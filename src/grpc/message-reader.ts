@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { BELIEVED_BYTES, leadTo } from "../limits/byte-list.ts";
+import { leadTo, MAX_PREALLOCATED_BYTES } from "../limits/byte-list.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import { MessageArrival } from "../limits/message-arrival.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
@@ -63,13 +63,13 @@ export class MessageReader {
    * Buffer for the next bytes, to be committed before any others arrive; never empty, and never a message that was
    * given out.
    */
-  room(): Uint8Array {
+  writeBuffer(): Uint8Array {
     const isOpen = this.#length < (this.#neededBytes ?? 0) && !this.#isDropped;
     return isOpen ? this.#bytes.subarray(this.#length) : LANDING;
   }
 
   /** Takes the bytes that were written to the room; throws, and is of no use any more, as soon as the message is known to be one that cannot be taken. */
-  filled(bytes: number): void {
+  commit(bytes: number): void {
     if (this.#isDropped) return;
     this.#arrival.add(bytes);
     if (this.#neededBytes === undefined) this.#begin(LANDING.subarray(0, bytes));
@@ -82,10 +82,10 @@ export class MessageReader {
   /** Takes the next piece, as if it had been written to the room. */
   add(piece: Uint8Array): void {
     for (let at = 0; at < piece.length; ) {
-      const room = this.room();
+      const room = this.writeBuffer();
       const part = piece.subarray(at, at + room.length);
       room.set(part);
-      this.filled(part.length);
+      this.commit(part.length);
       at += part.length;
     }
   }
@@ -104,7 +104,7 @@ export class MessageReader {
 
   /** Gives the memory of the whole message to later ones; it must not be read any more. */
   recycle(): void {
-    this.#limits.pool.give(this.#bytes.buffer as ArrayBuffer);
+    this.#limits.pool.release(this.#bytes.buffer as ArrayBuffer);
     this.drop();
   }
 
@@ -126,7 +126,8 @@ export class MessageReader {
     this.#neededBytes = neededBytes;
     this.#arrival.announce(neededBytes);
     this.#alignedAt = this.#payloadStart(head);
-    this.#bytes = this.#fromPool(neededBytes) ?? allocate(Math.min(neededBytes, BELIEVED_BYTES), this.#alignedAt);
+    this.#bytes =
+      this.#fromPool(neededBytes) ?? allocate(Math.min(neededBytes, MAX_PREALLOCATED_BYTES), this.#alignedAt);
     this.#bytes.set(head);
   }
 

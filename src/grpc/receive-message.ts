@@ -37,14 +37,14 @@ class MessageReceiver implements StreamReceiver {
     this.#connection = PacedConnection.of(stream.session);
   }
 
-  room(): Uint8Array {
-    return this.#reader.room();
+  writeBuffer(): Uint8Array {
+    return this.#reader.writeBuffer();
   }
 
-  filled(bytes: number): void {
+  commit(bytes: number): void {
     this.#count(bytes);
     try {
-      this.#reader.filled(bytes);
+      this.#reader.commit(bytes);
     } catch (reason) {
       this.refuse(reason);
     }

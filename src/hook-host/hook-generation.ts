@@ -7,7 +7,7 @@ import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { WarmedThread } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import { type CompiledModule, compileUserModule } from "../user-module/user-module.ts";
-import type { ModelLender } from "./hook-loans.ts";
+import type { ModelProvider } from "./hook-leases.ts";
 import type { DeclaredHooks } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker } from "./hook-worker.ts";
 
@@ -24,7 +24,7 @@ export type HookThreadChoices = Omit<HookThreadOptions, "url">;
 /** Parts that a generation starts its threads with. */
 export interface HookStart {
   readonly workers: number;
-  readonly lender: ModelLender;
+  readonly provider: ModelProvider;
   readonly params: InitParams;
   /** Runs requests in a thread before it takes others. */
   readonly warmUp: (thread: WarmedThread) => Promise<void>;
@@ -188,7 +188,7 @@ export class HookGeneration {
 
   async #enlist(worker: HookWorker, start: HookStart, warmUp: HookStart["warmUp"]): Promise<void> {
     await worker.declared;
-    const signatures = await worker.start(start.lender, start.params);
+    const signatures = await worker.start(start.provider, start.params);
     this.#signatures = signatures;
     await warmUp({ signatures, run: (request) => worker.run(request) });
     if (this.#isOver) return;

@@ -8,10 +8,10 @@ import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import { isGone, packedOf } from "../tensor/packed-bytes.ts";
 import { elementCount, type Tensor } from "../tensor/tensor.ts";
-import { wasNeverStarted } from "../threads/exchange.ts";
+import { wasNeverStarted } from "../threads/rpc-client.ts";
 import { FairQueue } from "./fair-queue.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
-import type { ModelLender } from "./hook-loans.ts";
+import type { ModelProvider } from "./hook-leases.ts";
 import type { HookWorker } from "./hook-worker.ts";
 
 /** Parts of a pool in addition to the threads' own options. */
@@ -20,7 +20,7 @@ export interface HookPoolParts {
   /** Opens the next generation, of the file as it is then; the signal aborts when the pool closes. */
   readonly open: (signal: AbortSignal) => Promise<HookGeneration>;
   readonly workers: number;
-  readonly lender: ModelLender;
+  readonly provider: ModelProvider;
   readonly params: InitParams;
 }
 
@@ -46,10 +46,10 @@ export class HookPool implements PipelineRunner {
   /** Resolves once no reload runs or waits. */
   #reloaded: Promise<unknown> = Promise.resolve();
 
-  constructor({ generation, open, workers, lender, params }: HookPoolParts) {
+  constructor({ generation, open, workers, provider, params }: HookPoolParts) {
     this.#open = open;
     const warmUp: HookStart["warmUp"] = (thread) => this.#warmUp(thread);
-    this.#start = { workers, lender, params, warmUp, onReady: () => this.#takeNext() };
+    this.#start = { workers, provider, params, warmUp, onReady: () => this.#takeNext() };
     this.#generation = generation;
     this.#generations.add(generation);
   }

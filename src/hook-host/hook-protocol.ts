@@ -7,12 +7,12 @@ import type { PlainCall } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { HookEdges } from "../pipeline/signatures.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
-import { FIRST_QUESTION } from "../threads/exchange.ts";
+import { FIRST_REQUEST } from "../threads/rpc-client.ts";
 import type { LogEvent } from "../threads/thread-logger.ts";
 import type { WireError } from "../threads/wire-error.ts";
 
 /** Asks a hook thread to run a request; its payload is the record's tensors. */
-export const RUN = FIRST_QUESTION;
+export const RUN = FIRST_REQUEST;
 
 /** The meta of {@link RUN}. */
 export interface RunMeta {
@@ -84,7 +84,7 @@ interface ReplacedInstance {
 }
 
 /** A model that hooks want to load themselves; the id is their own, for the answer and to give it back. */
-export interface LoanRequest {
+export interface LeaseRequest {
   readonly id: number;
   readonly driver: string;
   readonly path: string;
@@ -108,7 +108,7 @@ export type HookEvent =
   | { readonly failed: WireError }
   | { readonly exhausted: true }
   | { readonly log: LogEvent }
-  | { readonly loadModel: LoanRequest }
+  | { readonly loadModel: LeaseRequest }
   | { readonly closeModel: number }
   | { readonly closed: true };
 

@@ -118,8 +118,8 @@ async function startPipeline({
   const clock = new HookClock(data.stageCount, data.times);
   const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
   const responder = new Responder(toHostPort(start.requests), {
-    answer: (question, signal) =>
-      answer(pipeline, question, signal).catch((reason) => {
+    answer: (request, signal) =>
+      answer(pipeline, request, signal).catch((reason) => {
         endIfSpoilt(reason, data, say);
         throw reason;
       }),

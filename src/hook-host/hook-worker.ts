@@ -8,19 +8,19 @@ import { HookClock, type HookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import { pipelineSignatures } from "../pipeline/signatures.ts";
 import type { Signature } from "../signature/signature.ts";
-import { type Answer, Exchange, type Question } from "../threads/exchange.ts";
 import { HeartbeatWatch } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
+import { RpcClient, type RpcRequest, type RpcResponse } from "../threads/rpc-client.ts";
 import { StartMark } from "../threads/start-mark.ts";
 import { toWireError } from "../threads/wire-error.ts";
 import { malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
-import { HookLoans, type ModelLender } from "./hook-loans.ts";
+import { HookLeases, type ModelProvider } from "./hook-leases.ts";
 import {
   type HookDeclaration,
   type HookThreadData,
-  type LoanRequest,
+  type LeaseRequest,
   type ModelLines,
   payloadToTensors,
   RUN,
@@ -56,8 +56,8 @@ export class HookWorker {
   /** Ids of the requests that the thread works on. */
   readonly #requestIds = new Set<string>();
   #lostRequestIds: readonly string[] = [];
-  #loans: HookLoans | undefined;
-  #exchange: Exchange | undefined;
+  #leases: HookLeases | undefined;
+  #client: RpcClient | undefined;
   #hasAnswered = false;
 
   constructor(options: HookThreadOptions, log: Logger) {
@@ -70,19 +70,19 @@ export class HookWorker {
     const memory = { heartbeat: watch.memory, started: this.#startMark.memory, times: this.#clock.memory };
     const hookTimeoutMs = data.inspect ? 0 : data.hookTimeoutMs;
     this.#control = new HookControl({ ...data, ...memory, hookTimeoutMs }, log, {
-      onModel: (event) => this.#lendOrTakeBack(event),
+      onModel: (event) => this.#leaseOrTakeBack(event),
       onMalformed: (reason) => this.#endMalformed(reason),
       onGone: () => this.#leave(),
     });
     this.declared = this.#control.declared;
     this.ended = this.#control.ended;
-    this.returned = this.ended.then(() => this.#loans?.settled());
+    this.returned = this.ended.then(() => this.#leases?.settled());
     void this.ended.then(() => watch.stop());
   }
 
   /** True while requests can be sent to it; false as soon as the thread is gone. */
   get isOpen(): boolean {
-    return this.#exchange?.isOpen ?? false;
+    return this.#client?.isOpen ?? false;
   }
 
   /** True once it has answered a request. */
@@ -97,34 +97,34 @@ export class HookWorker {
 
   /** Requests that the thread works on; a cancelled one counts until the thread is done with it. */
   get inFlight(): number {
-    return this.#exchange?.pending ?? 0;
+    return this.#client?.pending ?? 0;
   }
 
   /** Calls back when the thread is done with a cancelled request, and another can be sent. */
   onFreed(listener: () => void): void {
-    this.#exchange?.onFreed(listener);
+    this.#client?.onFreed(listener);
   }
 
   /**
    * Connects the models, runs init_hook and resolves with the pipeline's signatures once requests can be run. Throws
    * what init_hook threw, and `unavailable` for a thread that has ended.
    */
-  async start(lender: ModelLender, params: InitParams): Promise<Readonly<Record<string, Signature>>> {
+  async start(provider: ModelProvider, params: InitParams): Promise<Readonly<Record<string, Signature>>> {
     const { edges } = await this.declared;
     if (this.#control.isGone) await this.#control.ready;
     const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
-    this.#loans = new HookLoans(lender, this.#log, onMalformed);
+    this.#leases = new HookLeases(provider, this.#log, onMalformed);
     const { port1, port2 } = new MessageChannel();
-    const models = lender.stages(onMalformed);
-    const stop = lender.onReconnect(
+    const models = provider.stages(onMalformed);
+    const stop = provider.onReconnect(
       (stage, instance, port, resend) => this.#control.send({ reconnect: { stage, instance, port, resend } }, [port]),
       onMalformed,
     );
     void this.ended.then(stop);
-    this.#exchange = new Exchange(toHostPort(port1), "the hooks' thread", this.#startMark);
-    this.#exchange.onMalformed(onMalformed);
+    this.#client = new RpcClient(toHostPort(port1), "the hooks' thread", this.#startMark);
+    this.#client.onMalformed(onMalformed);
     // A thread that is ending closes its connection too, and then has a reason of its own.
-    this.#exchange.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());
+    this.#client.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
     this.#control.start({ models, params, requests: port2 }, ports);
     await this.#control.ready;
@@ -147,10 +147,10 @@ export class HookWorker {
       outputs,
     };
     // A busy thread may die before it begins the request: then another needs the inputs.
-    const give = this.inFlight === 0;
-    const question = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal: call.signal, give };
+    const transfer = this.inFlight === 0;
+    const sent = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal: call.signal, transfer };
     this.#requestIds.add(id);
-    const answer = await this.#ask(question).finally(() => this.#requestIds.delete(id));
+    const answer = await this.#ask(sent).finally(() => this.#requestIds.delete(id));
     try {
       return readHookAnswer(inputs.kind, answer);
     } catch (reason) {
@@ -161,7 +161,7 @@ export class HookWorker {
 
   /** Resolves once nothing that was sent waits for its answer. */
   async idle(): Promise<void> {
-    await this.#exchange?.idle();
+    await this.#client?.idle();
   }
 
   /** Lets close_hook run and the thread end by itself; one that does not within `graceMs` is terminated. */
@@ -170,15 +170,15 @@ export class HookWorker {
   }
 
   /**
-   * Ends the thread at once, whatever its hooks do; it runs JavaScript only, so that is safe. Models on loan are not
+   * Ends the thread at once, whatever its hooks do; it runs JavaScript only, so that is safe. Models on lease are not
    * waited for: see {@link returned}.
    */
   terminate(): Promise<void> {
     return this.#control.terminate();
   }
 
-  async #ask(question: Question): Promise<Answer> {
-    const answer = await (this.#exchange as Exchange).ask(question);
+  async #ask(request: RpcRequest): Promise<RpcResponse> {
+    const answer = await (this.#client as RpcClient).ask(request);
     this.#hasAnswered = true;
     return answer;
   }
@@ -190,23 +190,23 @@ export class HookWorker {
 
   #leave(): void {
     this.#lostRequestIds = this.#loggedIds();
-    this.#exchange?.close();
-    this.#loans?.end();
+    this.#client?.close();
+    this.#leases?.end();
   }
 
-  #lendOrTakeBack(event: ModelEvent): void {
-    const loans = this.#loans;
-    if ("closeModel" in event) loans?.giveBack(event.closeModel);
-    else if (loans === undefined) throw new MalformedMessage("it asks for a model before it was started");
-    else void this.#answerLoan(event.loadModel, loans.lend(event.loadModel), loans);
+  #leaseOrTakeBack(event: ModelEvent): void {
+    const leases = this.#leases;
+    if ("closeModel" in event) leases?.giveBack(event.closeModel);
+    else if (leases === undefined) throw new MalformedMessage("it asks for a model before it was started");
+    else void this.#answerLease(event.loadModel, leases.lease(event.loadModel), leases);
   }
 
-  async #answerLoan({ id }: LoanRequest, lending: Promise<ModelLines>, loans: HookLoans): Promise<void> {
+  async #answerLease({ id }: LeaseRequest, lending: Promise<ModelLines>, leases: HookLeases): Promise<void> {
     try {
       const lines = await lending;
       this.#control.send({ loadedModel: { id, lines } }, lines.ports);
     } catch (reason) {
-      loans.giveBack(id);
+      leases.giveBack(id);
       if (!(reason instanceof ServingError)) this.#log.error("a model that hooks asked for failed", { err: reason });
       this.#control.send({ loadedModel: { id, failed: toWireError(reason) } });
     }
@@ -218,7 +218,7 @@ export class HookWorker {
     if (!this.#control.fail(reason)) return;
     const inFlight = this.inFlight;
     this.#log.error("a hook thread sent a malformed message; it is ended", { problem: message, inFlight });
-    this.#exchange?.close();
+    this.#client?.close();
   }
 
   /** Ends a thread that requests can no longer reach, though its event loop turns. */

@@ -17,7 +17,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   failed: (content) => void parseWireError(content),
   exhausted: checkMark,
   log: (content) => expect(isLogEvent(content), "it is not an event of a log"),
-  loadModel: checkLoan,
+  loadModel: checkLease,
   closeModel: (content) => expect(Number.isSafeInteger(content), "closeModel is not an id"),
   closed: checkMark,
 };
@@ -64,7 +64,7 @@ function sharesMemory({ default: value }: TensorSpec): boolean {
   return views.some(({ buffer }) => !(buffer instanceof ArrayBuffer));
 }
 
-function checkLoan(content: unknown): void {
+function checkLease(content: unknown): void {
   const { id, driver, path, options } = membersOf(content, "loadModel");
   expect(Number.isSafeInteger(id), "loadModel.id is not an id");
   expect(typeof driver === "string" && typeof path === "string", "loadModel names no driver and path");

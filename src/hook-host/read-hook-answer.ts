@@ -1,12 +1,12 @@
 import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
-import type { Answer } from "../threads/exchange.ts";
 import { isTextRecord } from "../threads/is-text-record.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
+import type { RpcResponse } from "../threads/rpc-client.ts";
 import { payloadFromTensors } from "./hook-protocol.ts";
 
 /** The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for an answer that is none. */
-export function readHookAnswer(kind: Payload["kind"], { meta, tensors }: Answer): PipelineResult {
+export function readHookAnswer(kind: Payload["kind"], { meta, tensors }: RpcResponse): PipelineResult {
   const outputs = payloadFromTensors(kind, tensors);
   if (outputs.kind === "json" && !(outputs.json instanceof Uint8Array)) throw new MalformedMessage("it has no JSON");
   if (meta === undefined) return { metadata: {}, outputs };

@@ -6,7 +6,7 @@ const EMPTY = new Uint8Array(0);
  * A length that a client only claims is taken at its word up to so many bytes. Once these are there, room is made for all of
  * them: copying them once more would keep the thread for a millisecond per megabyte, and untouched room costs nothing.
  */
-export const BELIEVED_BYTES = 64 * 1024;
+export const MAX_PREALLOCATED_BYTES = 64 * 1024;
 /** The same where no length is claimed, and only a limit is known. */
 const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */
@@ -70,7 +70,8 @@ export class ByteList {
   }
 
   #roomFor(atLeast: number): number {
-    if (atLeast <= BELIEVED_BYTES && atLeast <= this.#expected) return Math.min(BELIEVED_BYTES, this.#expected);
+    if (atLeast <= MAX_PREALLOCATED_BYTES && atLeast <= this.#expected)
+      return Math.min(MAX_PREALLOCATED_BYTES, this.#expected);
     if (atLeast <= this.#expected) return this.#expected;
     return atLeast > TRUSTED_BYTES && atLeast <= this.#limit ? this.#limit : 2 * atLeast;
   }

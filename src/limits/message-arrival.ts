@@ -1,4 +1,4 @@
-import { BELIEVED_BYTES } from "./byte-list.ts";
+import { MAX_PREALLOCATED_BYTES } from "./byte-list.ts";
 import type { MemoryShare } from "./memory-budget.ts";
 
 /**
@@ -23,7 +23,7 @@ export class MessageArrival {
   /** Counts bytes that have arrived; throws `unavailable` where there is no room for them, or for those that will follow. */
   add(bytes: number): void {
     this.#arrivedBytes += bytes;
-    const isBelieved = this.#arrivedBytes >= BELIEVED_BYTES;
+    const isBelieved = this.#arrivedBytes >= MAX_PREALLOCATED_BYTES;
     const needed = isBelieved ? Math.max(this.#arrivedBytes, this.#announcedBytes) : this.#arrivedBytes;
     if (needed <= this.#countedBytes) return;
     this.#memory.grow(needed - this.#countedBytes);

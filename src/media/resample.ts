@@ -1,4 +1,4 @@
-/** A picture's values, channels next to one another, rows from the top. */
+/** An image's values, channels next to one another, rows from the top. */
 export interface Raster {
   readonly data: ArrayLike<number>;
   readonly width: number;
@@ -24,7 +24,7 @@ export interface ResampleTarget {
 
 /**
  * Bilinear resampling as OpenCV's INTER_LINEAR: pixel centres are at half coordinates, edges are repeated, and nothing is
- * averaged when a picture shrinks. A picture of the wanted size passes unchanged.
+ * averaged when an image shrinks. An image of the wanted size passes unchanged.
  */
 export function resample(source: Raster, target: ResampleTarget): void {
   const drawn = drawnSize(source, target);
@@ -37,7 +37,7 @@ export function resample(source: Raster, target: ResampleTarget): void {
 
 /** For each place along one axis: the two source places it lies between, and how far it is from the first. */
 interface Taps {
-  /** -1 = the place is outside the picture. */
+  /** -1 = the place is outside the image. */
   readonly first: Int32Array;
   readonly second: Int32Array;
   readonly weight: Float64Array;
@@ -110,7 +110,7 @@ function drawChannels({ data, channels }: Raster, target: ResampleTarget, line: 
   }
 }
 
-/** The same for nearly every picture, a third faster: written out for three channels. */
+/** The same for nearly every image, a third faster: written out for three channels. */
 function drawColours({ data }: Raster, target: ResampleTarget, line: Line): void {
   const { upper, lower, down } = line;
   const { first, second, weight } = line.columns;

@@ -1,10 +1,10 @@
 import type { ExampleInput } from "../signature/example-inputs.ts";
 import type { Dimension, TensorSpec } from "../signature/signature.ts";
 
-/** Sizes for what a model leaves open: scalars, short texts, small pictures, and the size of most image models. */
+/** Sizes for what a model leaves open: scalars, short texts, small images, and the size of most image models. */
 const SIZES = [1, 8, 32, 224] as const;
 
-/** The smallest picture in PNG, for models that decode what they are sent. */
+/** The smallest image in PNG, for models that decode what they are sent. */
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGAAAAAEAAH2FzhVAAAAAElFTkSuQmCC",
   "base64",
@@ -77,7 +77,7 @@ function fitting(dimension: Dimension, size: number): number {
   return dimension === -1 ? size : dimension;
 }
 
-/** One element, a row, or one picture. */
+/** One element, a row, or one image. */
 function shapeOfAnyRank(size: number): number[] {
   if (size === 1) return [1];
   return size === 8 ? [1, size] : [1, 3, size, size];

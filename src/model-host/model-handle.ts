@@ -30,7 +30,7 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
   /**
    * True where the caller has no further use for the inputs, so that large ones may be transferred instead of copied.
    */
-  readonly give?: boolean;
+  readonly transfer?: boolean;
   /**
    * True for inputs from a hook, which may hold an image's pixels or a single encoded image for an input of numbers.
    */

@@ -9,9 +9,9 @@ import { defaultSignatureName, type Signature } from "../signature/signature.ts"
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
 import { convertNumbers, markConversion } from "./convert-numbers.ts";
-import { bytesOfDrawn, copiedBytes, whileCounted } from "./counted-run.ts";
+import { bytesOfPreprocessed, copiedBytes, whileCounted } from "./counted-run.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
-import { type DrawInputs, decodeImageInputs, hasImages } from "./images/image-input.ts";
+import { decodeImageInputs, hasImages, type PreprocessInputs } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { assertBatchable, BatchPolicy, rowsOf } from "./queue/batch-policy.ts";
@@ -31,18 +31,18 @@ export interface LoadSource {
   /** Reports the thread as unresponsive until the returned function is called. */
   readonly reportStuck?: () => () => void;
   /** Makes inputs of images; default = in this thread. */
-  readonly draw?: DrawInputs;
+  readonly preprocess?: PreprocessInputs;
 }
 
 /** Loads a model and gives it what drivers must not write again: checks, the concurrency gate, timing, error mapping, closing once. */
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
-  const { driver, path, draw = decodeImageInputs } = source;
+  const { driver, path, preprocess = decodeImageInputs } = source;
   const started = performance.now();
   const choices = parseHostOptions(expandAliases(driver.options, source.options), driver);
   const model = await openModel(source, choices, log);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
-  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, draw });
+  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess });
 }
 
 async function openModel(
@@ -86,11 +86,11 @@ interface HostFacts {
   readonly loadMs: number;
   readonly log: Logger;
   readonly choices: HostChoices;
-  readonly draw: DrawInputs;
+  readonly preprocess: PreprocessInputs;
 }
 
 function hostModel(model: Model, facts: HostFacts): ModelHandle {
-  const { draw, choices } = facts;
+  const { preprocess, choices } = facts;
   const { batching, images, convertInputs } = choices;
   const signatures = withImageLayouts(model.signatures, images);
   const run = countedRun(model, facts);
@@ -103,7 +103,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     return queue.push(checked, call);
   };
   /** Predicts whose images are being decoded; they are not in the queue yet. */
-  const drawing = new Set<Promise<Tensors>>();
+  const preprocessing = new Set<Promise<Tensors>>();
   let closed: Promise<void> | undefined;
   return {
     driver: facts.driver,
@@ -128,11 +128,11 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const choice = call.fromHook === true ? { ...images, fromHook: true } : images;
       try {
         if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
-        const drawn = draw(inputs, specs, choice, call.signal).then((decoded) =>
-          whileCounted(bytesOfDrawn(decoded, inputs), () => push(decoded, signature, call)),
+        const preprocessed = preprocess(inputs, specs, choice, call.signal).then((decoded) =>
+          whileCounted(bytesOfPreprocessed(decoded, inputs), () => push(decoded, signature, call)),
         );
-        drawing.add(drawn);
-        return await drawn.finally(() => drawing.delete(drawn));
+        preprocessing.add(preprocessed);
+        return await preprocessed.finally(() => preprocessing.delete(preprocessed));
       } catch (reason) {
         throw ServingError.from(reason);
       }
@@ -140,7 +140,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     statistics: async () => queue.statistics(),
     isReady: () => model.isReady?.() ?? true,
     close: () => {
-      closed ??= Promise.allSettled(drawing)
+      closed ??= Promise.allSettled(preprocessing)
         .then(() => queue.idle())
         .then(() => model.close());
       return closed;

@@ -6,8 +6,8 @@ import type { Logger } from "../observability/logger.ts";
 import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts";
 import { toHostPort } from "../threads/host-port.ts";
 import type { MalformedListener } from "../threads/malformed-message.ts";
-import { ImageDrawer } from "./images/image-drawer.ts";
-import type { DrawInputs } from "./images/image-input.ts";
+import type { PreprocessInputs } from "./images/image-input.ts";
+import { ImagePreprocessor } from "./images/image-preprocessor.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
 import { loadHostedModel } from "./model-host.ts";
@@ -167,12 +167,15 @@ async function startInline(
   { found, path, options: raw, hookFolder }: ModelSource,
   { threads = 1, log }: StartModelOptions,
 ): Promise<ModelHost> {
-  const drawer = new ImageDrawer(log);
-  const draw: DrawInputs = (...drawing) => drawer.draw(...drawing);
-  const handle = await loadHostedModel({ driver: found.driver, path, options: raw, threads, hookFolder, draw }, log);
+  const preprocessor = new ImagePreprocessor(log);
+  const preprocess: PreprocessInputs = (...preprocessing) => preprocessor.preprocess(...preprocessing);
+  const handle = await loadHostedModel(
+    { driver: found.driver, path, options: raw, threads, hookFolder, preprocess },
+    log,
+  );
   const close = async () => {
     await handle.close();
-    await drawer.close();
+    await preprocessor.close();
   };
   return hostInline(handle, close);
 }

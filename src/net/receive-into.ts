@@ -8,9 +8,9 @@ export interface StreamReceiver {
    * Buffer for the next bytes; never empty. That memory may neither be freed nor transferred until this is called
    * again.
    */
-  room(): Uint8Array;
+  writeBuffer(): Uint8Array;
   /** Told of so many bytes that were written there; never throws. */
-  filled(bytes: number): void;
+  commit(bytes: number): void;
 }
 
 /**
@@ -22,13 +22,13 @@ export interface StreamReceiver {
 export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: StreamReceiver): boolean {
   const handle = handleOf(stream);
   if (stream instanceof TLSSocket || handle === undefined || READ_MEMBERS === undefined) return false;
-  const room = receiver.room();
+  const target = receiver.writeBuffer();
   const receiving = stream as Receiving;
   receiving[RECEIVER] = receiver;
-  receiving[READ_MEMBERS.buffer] = room;
+  receiving[READ_MEMBERS.buffer] = target;
   receiving[READ_MEMBERS.filled] = passOn;
-  receiving[READ_MEMBERS.next] = takeNextRoom;
-  handle.useUserBuffer(room);
+  receiving[READ_MEMBERS.next] = takeNextBuffer;
+  handle.useUserBuffer(target);
   return true;
 }
 
@@ -38,20 +38,20 @@ interface Receiving extends ServerHttp2Stream {
   [member: symbol]: unknown;
 }
 
-/** The room that Node asks for right after it has told of bytes. */
-let nextRoom: Uint8Array | undefined;
+/** The buffer that Node asks for right after it has told of bytes. */
+let nextBuffer: Uint8Array | undefined;
 
 /** The same function for all streams: those that held closures of their own were kept alive until V8 collected the whole heap. */
 function passOn(this: Receiving, bytes: number): void {
   const receiver = this[RECEIVER] as StreamReceiver;
-  receiver.filled(bytes);
-  nextRoom = receiver.room();
+  receiver.commit(bytes);
+  nextBuffer = receiver.writeBuffer();
 }
 
-function takeNextRoom(): Uint8Array | undefined {
-  const room = nextRoom;
-  nextRoom = undefined;
-  return room;
+function takeNextBuffer(): Uint8Array | undefined {
+  const next = nextBuffer;
+  nextBuffer = undefined;
+  return next;
 }
 
 /** Of what is below a stream. */

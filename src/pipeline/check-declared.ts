@@ -1,6 +1,6 @@
 import { checkInputs } from "../model-host/check-inputs.ts";
 import type { TensorSpec } from "../signature/signature.ts";
-import { takesPictures } from "../signature/takes-pictures.ts";
+import { takesImages } from "../signature/takes-images.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isSameInput } from "./signatures.ts";
 
@@ -12,16 +12,16 @@ interface Declared {
 
 /** Checks what a client sent against what hooks declare; throws `invalid_argument`. */
 export function checkDeclared(values: Tensors, { declared, inputs }: Declared): Tensors {
-  return checkInputs(values, withPictures(declared, values, inputs));
+  return checkInputs(values, withImages(declared, values, inputs));
 }
 
 /** Declared inputs as the model has them take encoded images too: such an input then is one of bytes. */
-function withPictures(
+function withImages(
   declared: readonly TensorSpec[],
   values: Tensors,
   inputs: readonly TensorSpec[] = [],
 ): readonly TensorSpec[] {
-  const isPicture = (spec: TensorSpec) =>
-    values[spec.name]?.dtype === "bytes" && takesPictures(spec) && inputs.some((input) => isSameInput(spec, input));
-  return declared.map((spec) => (isPicture(spec) ? { name: spec.name, dtype: "bytes" } : spec));
+  const isImage = (spec: TensorSpec) =>
+    values[spec.name]?.dtype === "bytes" && takesImages(spec) && inputs.some((input) => isSameInput(spec, input));
+  return declared.map((spec) => (isImage(spec) ? { name: spec.name, dtype: "bytes" } : spec));
 }

@@ -84,7 +84,7 @@ export class Pipeline {
       signature,
       outputs,
       targets,
-      give: true,
+      transfer: true,
       fromHook,
       requestId,
       signal,

@@ -66,7 +66,7 @@ function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   };
 }
 
-/** An input that is declared as the model has it is the model's: it takes pictures as that does. */
+/** An input that is declared as the model has it is the model's: it takes images as that does. */
 function withModelFacts(spec: TensorSpec, { inputs = [] }: Signature): TensorSpec {
   return { ...inputs.find((input) => isSameInput(spec, input)), ...spec };
 }

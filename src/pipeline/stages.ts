@@ -140,11 +140,11 @@ export class Stages {
         ? (values as Tensors)
         : toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
       // Without hooks nobody else holds these tensors; a hook may have kept them.
-      const give = this.#parts.hooks === undefined;
+      const transfer = this.#parts.hooks === undefined;
       const isFromHook = giver === undefined ? request.call.fromHook === true : mayHoldImages(inputs);
       const fromHook = isFromHook ? true : undefined;
       const requestId = this.tracedId(request);
-      const call = { signature, outputs, give, fromHook, requestId, ...limitsOf(request.call) };
+      const call = { signature, outputs, transfer, fromHook, requestId, ...limitsOf(request.call) };
       return await model.predict(inputs, call);
     } catch (reason) {
       throw giver === undefined

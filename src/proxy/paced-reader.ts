@@ -40,7 +40,10 @@ export class PacedReader {
     this.#parse = parse;
     this.#hasEnough = hasEnough;
     socket.on("data", (bytes: Buffer) => this.#take(bytes, false));
-    receiveInto(socket, { room: () => LANDING, filled: (bytes) => this.#take(LANDING.subarray(0, bytes), true) });
+    receiveInto(socket, {
+      writeBuffer: () => LANDING,
+      commit: (bytes) => this.#take(LANDING.subarray(0, bytes), true),
+    });
   }
 
   /**
@@ -64,10 +67,10 @@ export class PacedReader {
     if (this.#waitsFor === "answers" && !this.#hasEnough()) this.#resumeInTurn();
   }
 
-  #take(bytes: Buffer, isLent: boolean): void {
+  #take(bytes: Buffer, isBorrowed: boolean): void {
     const mayTakeMs = this.#begin();
     const taken = mayTakeMs > 0 ? this.#parseSlices(bytes, mayTakeMs) : 0;
-    if (taken < bytes.length) this.#putBack(bytes.subarray(taken), isLent);
+    if (taken < bytes.length) this.#putBack(bytes.subarray(taken), isBorrowed);
   }
 
   #begin(): number {
@@ -117,11 +120,11 @@ export class PacedReader {
     return bytes.length;
   }
 
-  #putBack(rest: Buffer, isLent: boolean): void {
+  #putBack(rest: Buffer, isBorrowed: boolean): void {
     // Node resumes by itself what it has paused.
     const isPausedByNode = this.#socket.isPaused();
     this.#socket.pause();
-    this.#socket.unshift(isLent ? Buffer.from(rest) : rest);
+    this.#socket.unshift(isBorrowed ? Buffer.from(rest) : rest);
     if (isPausedByNode || this.#waitsFor !== undefined) return;
     if (this.#hasEnough()) this.#waitsFor = "answers";
     else this.#resumeInTurn();

@@ -43,7 +43,7 @@ export async function hostServed(
     hookArgs: {},
     // A request gives its tensors away, which a hook of this thread may have kept.
     predict: (inputs, call) => {
-      const own = call.give ? inputs : copyTensors(inputs);
+      const own = call.transfer ? inputs : copyTensors(inputs);
       return predict(service, { model: name, version }, { inputs: own, call });
     },
     // Those of the model itself are told under its own name.

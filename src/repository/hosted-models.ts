@@ -3,7 +3,7 @@ import type { Driver } from "../drivers/driver.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
-import type { LentModel, MalformedListener, ModelLender, WantedModel } from "../hook-host/hook-loans.ts";
+import type { LeasedModel, MalformedListener, ModelProvider, WantedModel } from "../hook-host/hook-leases.ts";
 import type { ModelLines } from "../hook-host/hook-protocol.ts";
 import { SERVED } from "../hook-host/other-models.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
@@ -15,8 +15,8 @@ import { hostServed } from "./host-served.ts";
 import { assertTakesOptions } from "./stage-options.ts";
 import { WarmUp } from "./warm-up/warm-up.ts";
 
-/** Lends a servable's models to its hooks, and loads what hooks ask for beside them. */
-export class HostedModels implements ModelLender {
+/** Leases a servable's models to its hooks, and loads what hooks ask for beside them. */
+export class HostedModels implements ModelProvider {
   readonly #hosts: readonly ModelHost[];
   readonly #shared = new SharedModels();
   readonly #options: HostedModelsOptions;
@@ -50,7 +50,7 @@ export class HostedModels implements ModelLender {
     };
   }
 
-  async load({ driver, path, options }: WantedModel, onMalformed: MalformedListener): Promise<LentModel> {
+  async load({ driver, path, options }: WantedModel, onMalformed: MalformedListener): Promise<LeasedModel> {
     const { host, release } = await this.#acquire(driver, path, options);
     return { lines: linesTo(host, onMalformed), close: release };
   }

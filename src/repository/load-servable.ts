@@ -8,13 +8,13 @@ import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { MemoryShare, ModelMemory } from "../serving/model-memory.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
+import { CleanupStack } from "./cleanup-stack.ts";
 import { fileSizes, memoryOf, type SizedStage } from "./estimate-memory.ts";
 import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
 import type { StageOptions } from "./stage.ts";
 import { checkOptionKeys } from "./stage-options.ts";
-import { Undo } from "./undo.ts";
 import { WarmUp } from "./warm-up/warm-up.ts";
 import type { WarmUpEntry } from "./warm-up/warm-up-entry.ts";
 
@@ -48,23 +48,23 @@ export type LoadOptions = HostedModelsOptions &
 
 /** Checks and loads hooks and models, hooks first since they cost nothing; on failure frees what was loaded. */
 export async function loadServable(source: ServableSource, options: LoadOptions): Promise<LoadedServable> {
-  const undo = new Undo();
+  const cleanup = new CleanupStack();
   try {
-    const stages = await chooseStages(source.stages, undo);
+    const stages = await chooseStages(source.stages, cleanup);
     const hooks = await prepareHooks(source.hooks, source.stages.length, options);
-    undo.add(() => hooks.dispose());
+    cleanup.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
     const sizes = await fileSizes(stages);
     const sized = stages.map((stage, index) => ({ ...stage, fileBytes: sizes[index] ?? 0 }));
     const reserved = await reserveMemory(sized, source, options);
-    undo.add(async () => reserved.release());
-    const hosts = await startModels(sized, source, options, undo);
+    cleanup.add(async () => reserved.release());
+    const hosts = await startModels(sized, source, options, cleanup);
     const needed = hosts.filter((_, index) => source.stages[index]?.model !== undefined);
     options.signal?.throwIfAborted();
     const warmUp = createWarmUp(source, options);
     await warmUp.models(hosts.filter((host) => !needed.includes(host)));
     const runner = await hooks.start(new HostedModels(hosts, options, hookFolderOf(source)), initParams(source));
-    undo.add(() => runner.close());
+    cleanup.add(() => runner.close());
     await warmUp.pipeline(runner);
     warmUp.end();
     warmUpLater(source, options, { hosts, runner });
@@ -78,18 +78,18 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
         hosts,
         needed,
         memoryBytes,
-        close: () => undo.run(),
+        close: () => cleanup.run(),
       }),
       models,
     };
   } catch (reason) {
-    await undo.run();
+    await cleanup.run();
     throw reason;
   }
 }
 
 /** The stages that are no other models of this server. Waits for every driver even where one is not found, so that those that were compiled are freed. */
-async function chooseStages(models: readonly StageOptions[], undo: Undo): Promise<Stage[]> {
+async function chooseStages(models: readonly StageOptions[], cleanup: CleanupStack): Promise<Stage[]> {
   if (models.length === 0) {
     const message = 'No model is given; expected at least one, such as { driver: "null" } for hooks alone.';
     throw new ServingError("invalid_argument", message);
@@ -97,7 +97,7 @@ async function chooseStages(models: readonly StageOptions[], undo: Undo): Promis
   const own = models.map((model, index) => (model.model === undefined ? chooseStage(model, index) : []));
   const choices = await Promise.allSettled(own);
   const stages = choices.flatMap((choice) => (choice.status === "fulfilled" ? choice.value : []));
-  for (const { found } of stages) undo.add(() => found.dispose());
+  for (const { found } of stages) cleanup.add(() => found.dispose());
   const failed = choices.find((choice) => choice.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return stages;
@@ -137,7 +137,7 @@ async function startModels(
   stages: readonly SizedStage[],
   source: ServableSource,
   options: LoadOptions,
-  undo: Undo,
+  cleanup: CleanupStack,
 ): Promise<ModelHost[]> {
   const hookFolder = hookFolderOf(source);
   const hosts: ModelHost[] = [];
@@ -146,7 +146,7 @@ async function startModels(
     const stage = stages.find(({ number }) => number === index + 1);
     const host =
       stage === undefined ? await hostStage(options.own, { model: model ?? "", version }) : await start(stage);
-    undo.add(() => host.close());
+    cleanup.add(() => host.close());
     hosts.push(host);
   }
   return hosts;

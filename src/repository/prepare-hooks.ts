@@ -84,8 +84,8 @@ async function prepareThreads(file: string, stageCount: number, options: HookOpt
   return {
     declared: generation.declared,
     shareTensors: false,
-    start: async (lender, params) => {
-      const pool = new HookPool({ generation, open, workers, lender, params });
+    start: async (provider, params) => {
+      const pool = new HookPool({ generation, open, workers, provider, params });
       await pool.start();
       return pool;
     },

@@ -35,10 +35,10 @@ export class Channel {
     return this.#open;
   }
 
-  /** Sends a record; with `give`, large tensors that own their buffers are transferred and gone from this side. */
-  send(record: WireRecord, { give = false } = {}): void {
+  /** Sends a record; with `transfer`, large tensors that own their buffers are transferred and gone from this side. */
+  send(record: WireRecord, { transfer = false } = {}): void {
     if (!this.#open) return;
-    this.#writer.write(record, give);
+    this.#writer.write(record, transfer);
     if (this.#flushing === "held" || this.#scheduled) return;
     this.#scheduled = true;
     // Not a microtask: those run before the next record of the same turn is sent, and would post one frame each.

@@ -17,7 +17,7 @@ const encoder = new TextEncoder();
 
 /** The tensors of a record, and the permission to transfer them. */
 interface Ownership {
-  readonly give: boolean;
+  readonly transfer: boolean;
   readonly all: Tensors;
 }
 
@@ -40,14 +40,14 @@ export class FrameWriter {
   }
 
   /**
-   * Adds a record. With `give`, a large tensor that has its buffer to itself is transferred and gone from this side once the frame is posted;
+   * Adds a record. With `transfer`, a large tensor that has its buffer to itself is transferred and gone from this side once the frame is posted;
    * otherwise its content is copied, so that the sender keeps it.
    */
-  write(record: WireRecord, give: boolean): void {
+  write(record: WireRecord, transfer: boolean): void {
     const start = this.#position;
     const bufferCount = this.#buffers.length;
     try {
-      this.#record(record, give);
+      this.#record(record, transfer);
     } catch (reason) {
       // Half a record would spoil all others of its frame.
       this.#position = start;
@@ -60,7 +60,7 @@ export class FrameWriter {
     this.#records++;
   }
 
-  #record(record: WireRecord, give: boolean): void {
+  #record(record: WireRecord, transfer: boolean): void {
     const { kind, id, meta, tensors } = record;
     const metaText = meta === undefined ? "" : toJson(meta);
     this.#reserve(24 + 3 * metaText.length);
@@ -71,7 +71,7 @@ export class FrameWriter {
     this.#integers[start + 2] = this.#text(metaText);
     let count = 0;
     for (const name in tensors) {
-      this.#tensor(name, tensors[name]!, { give, all: tensors });
+      this.#tensor(name, tensors[name]!, { transfer, all: tensors });
       count++;
     }
     this.#integers[start + 3] = count;
@@ -107,9 +107,9 @@ export class FrameWriter {
     for (const size of shape) this.#integer(size);
     // What was packed here is nobody else's, unless it is a single element where it lay.
     const isOwn = packed !== undefined && kept === undefined && packed.ranges.length !== 2;
-    const give = ownership.give || isOwn || isTransferred(tensor);
-    if (ranges !== undefined) this.#ranges(ranges, { give, all: ownership.all });
-    this.#integers[start + 3] = this.#content(content, { give, all: ownership.all });
+    const transfer = ownership.transfer || isOwn || isTransferred(tensor);
+    if (ranges !== undefined) this.#ranges(ranges, { transfer, all: ownership.all });
+    this.#integers[start + 3] = this.#content(content, { transfer, all: ownership.all });
   }
 
   #ranges(ranges: Uint8Array, ownership: Ownership): void {
@@ -130,11 +130,11 @@ export class FrameWriter {
     return -1;
   }
 
-  #own(content: Uint8Array, { give, all }: Ownership): number {
+  #own(content: Uint8Array, { transfer, all }: Ownership): number {
     const { buffer } = content;
     const place = this.#transferred.get(buffer);
     const isShared = place !== undefined;
-    const mayGive = give && (isShared || (!handedOver.has(buffer) && this.#isOwned(content, all)));
+    const mayGive = transfer && (isShared || (!handedOver.has(buffer) && this.#isOwned(content, all)));
     const bytes = mayGive ? content : copyView(content);
     this.#integer(bytes.byteOffset);
     if (mayGive && isShared) return place;

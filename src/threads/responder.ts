@@ -1,10 +1,10 @@
 import { CancelSource } from "../async/cancel-source.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { Channel, type Flushing } from "./channel.ts";
-import { ANSWER, CANCEL, FAILURE } from "./exchange.ts";
 import type { HostPort } from "./host-port.ts";
 import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
 import { RequestMap } from "./request-map.ts";
+import { CANCEL, FAILURE, RESPONSE } from "./rpc-client.ts";
 import type { StartMark } from "./start-mark.ts";
 import { toWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
@@ -15,15 +15,15 @@ const NO_REPLY: Reply = { meta: undefined, tensors: undefined };
 
 /** Settings of a {@link Responder}. */
 export interface ResponderOptions {
-  /** Answers a question; its signal aborts when the asker cancels or is gone. */
-  readonly answer: (question: WireRecord, signal: CancelSource) => Promise<Reply>;
-  /** Throws {@link MalformedMessage} for a question that the asker should not have sent; absent = the asker is trusted. */
-  readonly check?: (question: WireRecord) => void;
+  /** Answers a request; its signal aborts when the asker cancels or is gone. */
+  readonly answer: (request: WireRecord, signal: CancelSource) => Promise<Reply>;
+  /** Throws {@link MalformedMessage} for a request that the asker should not have sent; absent = the asker is trusted. */
+  readonly check?: (request: WireRecord) => void;
   /**
    * True where the answerer has no further use for the tensors of an answer, so that large ones may be transferred.
    * Default false.
    */
-  readonly give?: boolean;
+  readonly transfer?: boolean;
   /** Memory in which each request is marked as begun, for code that outlives this side. */
   readonly startMark?: StartMark;
   /** Default `soon`. */
@@ -32,7 +32,7 @@ export interface ResponderOptions {
   readonly onAnswered?: (channel: Channel) => void;
 }
 
-/** The server end of a connection between threads. When the connection ends, its open questions are aborted, so that they leave every queue. */
+/** The server end of a connection between threads. When the connection ends, its open requests are aborted, so that they leave every queue. */
 export class Responder {
   readonly #channel: Channel;
   readonly #options: ResponderOptions;
@@ -70,13 +70,13 @@ export class Responder {
     void this.#answer(record);
   }
 
-  async #answer(question: WireRecord): Promise<void> {
-    const { id } = question;
+  async #answer(request: WireRecord): Promise<void> {
+    const { id } = request;
     this.#options.startMark?.start(id);
     const abort = new CancelSource();
     this.#running.set(id, abort);
     try {
-      const answer = await this.#options.answer(question, abort);
+      const answer = await this.#options.answer(request, abort);
       // Nobody waits for what was cancelled, but that it is done is to be known.
       this.#send(id, abort.aborted ? NO_REPLY : answer);
     } catch (reason) {
@@ -92,10 +92,10 @@ export class Responder {
    * client's.
    */
   #send(id: number, answer: Reply): void {
-    const { give = false } = this.#options;
+    const { transfer = false } = this.#options;
     const { meta, tensors } = answer;
     try {
-      this.#channel.send({ kind: ANSWER, id, meta, tensors }, { give });
+      this.#channel.send({ kind: RESPONSE, id, meta, tensors }, { transfer });
     } catch (reason) {
       throw new ServingError("internal", `The answer cannot be sent: ${publicText(reason)}`, { cause: reason });
     }

@@ -1,6 +1,6 @@
 import { atomicLoad, atomicStore } from "./own-built-ins.ts";
 
-/** Question ids have so many bits, and begin anew after them. */
+/** RpcRequest ids have so many bits, and begin anew after them. */
 const ID_MASK = 0x3fffffff;
 
 /**
@@ -17,7 +17,7 @@ export class StartMark {
     this.#lastId = new Int32Array(memory);
   }
 
-  /** To be called before anything is done for the question. */
+  /** To be called before anything is done for the request. */
   start(id: number): void {
     atomicStore(this.#lastId, 0, id);
   }

@@ -36,7 +36,7 @@ describe.each(WIRES)("over %s", (_, { predict }) => {
     await expect(predict(server, { image: Buffer.from("hello") })).rejects.toThrow(
       /5 bytes .* are not an image; expected JPEG/,
     );
-    await expect(predict(server, { picture: Buffer.from("hello") })).rejects.toThrow(/image/);
+    await expect(predict(server, { image: Buffer.from("hello") })).rejects.toThrow(/image/);
   });
 });
 
@@ -52,7 +52,7 @@ describe("draw-faces.ts", () => {
     await expectFramedPortrait(image?.data[0] as Uint8Array);
   });
 
-  it("answers HTTP with the picture itself", async () => {
+  it("answers HTTP with the image itself", async () => {
     const server = await start("draw-faces");
     const body = new FormData();
     body.append("bytes_image", new Blob([new Uint8Array(portrait)]), "portrait.jpg");

@@ -42,7 +42,7 @@ function readExpected(): PackageAnswer | undefined {
 }
 
 /** Asks the server of the example's own command line, with the models where the package has them. */
-async function ask(picture: Uint8Array) {
+async function ask(image: Uint8Array) {
   const { options } = await readExample("ocr");
   const fileName = (path = "") => path.split("/").at(-1) as string;
   const stages = (options.stages ?? []).map((model) => ({
@@ -51,7 +51,7 @@ async function ask(picture: Uint8Array) {
   }));
   const server = await startServer({ ...options, stages });
   const form = new FormData();
-  form.append("bytes_image", new Blob([picture]), "page.png");
+  form.append("bytes_image", new Blob([image]), "page.png");
   const response = await fetch(`${server.httpUrl}/predict`, { method: "POST", body: form });
   expect(response.status).toBe(200);
   return (await response.json()) as { texts: string[]; scores: number[]; boxes: Corners[] };

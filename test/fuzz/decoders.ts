@@ -20,10 +20,10 @@ import {
   readPredictionLogMessage,
 } from "../../src/protocols/tensorflow-serving/prediction-log-message.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
-import { kserveJudge } from "../protocols/kserve/kserve-judge.ts";
+import { kserveOracle } from "../protocols/kserve/kserve-oracle.ts";
 import { bodyDecoders } from "./body-decoders.ts";
 import type { Decoder } from "./decoder.ts";
-import { pictureDecoders } from "./picture-decoders.ts";
+import { imageDecoders } from "./image-decoders.ts";
 
 const MAX_BYTES = 1_000_000;
 const budget = () => new DecodeBudget(MAX_BYTES);
@@ -31,7 +31,7 @@ const floats = Float32Array.of(1, 2.5, Number.NaN, -0);
 
 /** Every decoder of what clients send. */
 export async function createDecoders(): Promise<Decoder[]> {
-  return [...kserveDecoders(), ...tensorflowDecoders(), ...bodyDecoders(), ...(await pictureDecoders())];
+  return [...kserveDecoders(), ...tensorflowDecoders(), ...bodyDecoders(), ...(await imageDecoders())];
 }
 
 function kserveDecoders(): Decoder[] {
@@ -46,8 +46,8 @@ function kserveDecoders(): Decoder[] {
     {
       name: "ModelInferRequest",
       samples: [
-        kserveJudge.encodeRequest({ model_name: "m", parameters, inputs: [x, text], raw_input_contents: raws }),
-        kserveJudge.encodeRequest({
+        kserveOracle.encodeRequest({ model_name: "m", parameters, inputs: [x, text], raw_input_contents: raws }),
+        kserveOracle.encodeRequest({
           model_name: "m",
           inputs: [
             { ...x, contents: { fp32_contents: values } },
@@ -62,7 +62,7 @@ function kserveDecoders(): Decoder[] {
     },
     {
       name: "a request's id",
-      samples: [kserveJudge.encodeRequest({ model_name: "m", id: "7", inputs: [x] })],
+      samples: [kserveOracle.encodeRequest({ model_name: "m", id: "7", inputs: [x] })],
       decode: requestIdOf,
     },
     {

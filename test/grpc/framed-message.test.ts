@@ -11,13 +11,13 @@ const PARTS = [
 ];
 const MESSAGE = encodeMessage(PARTS);
 
-it.each([true, false])("a message of parts says how long it is and is the same, lent (%s) or copied", (lends) => {
-  const framed = frameParts(PARTS, lends);
+it.each([true, false])("a message of parts says how long it is and is the same, borrowed (%s) or copied", (borrows) => {
+  const framed = frameParts(PARTS, borrows);
   expect(Buffer.concat(framed).subarray(0, 5)).toEqual(Buffer.of(0, 0, 0, MESSAGE.length >> 8, MESSAGE.length & 255));
   expect(unframe(framed).equals(MESSAGE)).toBe(true);
 });
 
-it("lends large values alone, and does not copy them", () => {
+it("borrows large values alone, and does not copy them", () => {
   const framed = frameParts(PARTS, true);
   expect(framed.filter((piece) => piece === LARGE[0] || piece === LARGE[1])).toHaveLength(2);
   expect(framed).toHaveLength(4);

@@ -109,7 +109,7 @@ describe("a large value", () => {
   it("that is only claimed takes no more than a megabyte of room", () => {
     const reader = open(2 ** 31);
     reader.add(prefixed(Buffer.alloc(1000), { claim: 2 ** 31 }));
-    expect(reader.room().buffer.byteLength).toBeLessThanOrEqual(2 ** 20 + 8);
+    expect(reader.writeBuffer().buffer.byteLength).toBeLessThanOrEqual(2 ** 20 + 8);
   });
 
   it("comes into the memory of an earlier one, where that was given back", () => {
@@ -137,7 +137,7 @@ it("is copied once while it grows, however large it is", () => {
   const buffers = new Set<ArrayBufferLike>();
   const whole = prefixed(Buffer.alloc(bytes));
   for (let at = 0; at < whole.length; at += 16_384) {
-    buffers.add(reader.room().buffer);
+    buffers.add(reader.writeBuffer().buffer);
     reader.add(whole.subarray(at, at + 16_384));
   }
   // The place where the first bytes of any message land, a small one of its own, and one of its size.

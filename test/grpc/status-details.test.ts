@@ -8,7 +8,7 @@ import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { connect } from "./byte-client.ts";
-import { judge } from "./judge.ts";
+import { oracle } from "./oracle.ts";
 import { serve } from "./scripted-service.ts";
 
 const definitions = loadSync(fileURLToPath(new URL("rpc-status.proto", import.meta.url)));
@@ -18,7 +18,7 @@ const TYPE = "type.googleapis.com/google.rpc.RetryInfo";
 const RETRY = Buffer.of(0x0a, 2, 8, 5);
 
 async function failureOf(address: string): Promise<ServiceError> {
-  const message = judge.encodeJson({ json_string: Buffer.from("{}") });
+  const message = oracle.encodeJson({ json_string: Buffer.from("{}") });
   return connect(address)
     .call(PREDICT_JSON_PATH, message)
     .then(

@@ -1,7 +1,7 @@
 import { credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { onTestFinished } from "vitest";
-import type { Plain } from "../grpc/judge.ts";
-import { KserveClient } from "../protocols/kserve/kserve-judge.ts";
+import type { Plain } from "../grpc/oracle.ts";
+import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";
 
 type Done = (error: ServiceError | null, answer: Plain) => void;
 

@@ -4,7 +4,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createDeferred } from "../../src/async/deferred.ts";
 import { openGeneration } from "../../src/hook-host/hook-generation.ts";
-import type { LentModel, ModelLender } from "../../src/hook-host/hook-loans.ts";
+import type { LeasedModel, ModelProvider } from "../../src/hook-host/hook-leases.ts";
 import { HookPool } from "../../src/hook-host/hook-pool.ts";
 import { HookWorker } from "../../src/hook-host/hook-worker.ts";
 import type { InitParams } from "../../src/hooks/hooks.ts";
@@ -52,11 +52,11 @@ const line = () => {
   return { lines: { facts, hookArgs: {}, ports: [port2] }, port: port2, closed: once(port1, "close") };
 };
 
-/** Lends a model as the only stage, each time by a line of `stages`, and what `load` gives beside it; `listeners` hear of new lines to the stage. */
-const createLender = (load: () => Promise<LentModel>) => {
+/** Leases a model as the only stage, each time by a line of `stages`, and what `load` gives beside it; `listeners` hear of new lines to the stage. */
+const createProvider = (load: () => Promise<LeasedModel>) => {
   const stages: ReturnType<typeof line>[] = [];
   const listeners = new Set<(stage: number, instance: number, port: MessagePort, resend: boolean) => void>();
-  const lender: ModelLender = {
+  const provider: ModelProvider = {
     stages: () => {
       stages.push(line());
       return stages.slice(-1).map(({ lines }) => lines);
@@ -67,17 +67,17 @@ const createLender = (load: () => Promise<LentModel>) => {
     },
     load,
   };
-  return { lender, listeners, stages };
+  return { provider, listeners, stages };
 };
 
-const nothingToLend = () => createLender(() => Promise.reject(new Error("nothing to lend")));
+const nothingToLease = () => createProvider(() => Promise.reject(new Error("nothing to lend")));
 
 test("a thread that has ended cannot be started, says why and keeps no line open", async () => {
   const worker = await startWorker(`setTimeout(() => process.exit(1), 20); ${passing}`);
   await worker.declared;
   expect(await worker.ended).toMatchObject({ code: "unavailable" });
-  const { lender, listeners, stages } = nothingToLend();
-  await expect(worker.start(lender, params)).rejects.toMatchObject({
+  const { provider, listeners, stages } = nothingToLease();
+  await expect(worker.start(provider, params)).rejects.toMatchObject({
     code: "unavailable",
   });
   await Promise.all(stages.map(({ closed }) => closed));
@@ -87,8 +87,8 @@ test("a thread that has ended cannot be started, says why and keeps no line open
 test("lines for a thread that has ended are closed, sent before or after", async () => {
   const worker = await startWorker(passing);
   await worker.declared;
-  const { lender, listeners, stages } = nothingToLend();
-  await worker.start(lender, params);
+  const { provider, listeners, stages } = nothingToLease();
+  await worker.start(provider, params);
   const [listener] = listeners;
   await worker.terminate();
   const late = line();
@@ -98,14 +98,14 @@ test("lines for a thread that has ended are closed, sent before or after", async
 
 test("a model that was still loading when the thread ended is given back", async () => {
   const asked = createDeferred<void>();
-  const loaded = createDeferred<LentModel>();
-  const { lender } = createLender(() => {
+  const loaded = createDeferred<LeasedModel>();
+  const { provider } = createProvider(() => {
     asked.resolve();
     return loaded.promise;
   });
   const worker = await startWorker(`export const init_hook = (_: any, ctx: any) => ctx.loadModel("test", "m");`);
   await worker.declared;
-  worker.start(lender, params).catch(() => {});
+  worker.start(provider, params).catch(() => {});
   await asked.promise;
   await worker.terminate();
   const back = createDeferred<void>();
@@ -119,7 +119,7 @@ test.each([
   ["cannot be freed", () => Promise.reject(new Error("stuck"))],
 ])("a thread that dies is replaced though a model that its hooks loaded %s", async (_, closeModel) => {
   let loads = 0;
-  const { lender } = createLender(async () => {
+  const { provider } = createProvider(async () => {
     const isFirst = ++loads === 1;
     return { lines: line().lines, close: isFirst ? closeModel : async () => {} };
   });
@@ -130,7 +130,7 @@ test.each([
   );
   const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, log, signal);
   const generation = await open();
-  const pool = new HookPool({ generation, open, workers: 1, lender, params });
+  const pool = new HookPool({ generation, open, workers: 1, provider, params });
   onTestFinished(() => generation.dispose());
   await pool.start();
   const info = { id: "1", model: "m", version: 1n, signature: "" };
@@ -147,9 +147,9 @@ test.each([
 test("closing a pool ends a reload whose file never finishes to load", async () => {
   let file = hookFile(passing);
   const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, log, signal);
-  const { lender } = nothingToLend();
+  const { provider } = nothingToLease();
   const generation = await open();
-  const pool = new HookPool({ generation, open, workers: 1, lender, params });
+  const pool = new HookPool({ generation, open, workers: 1, provider, params });
   await pool.start();
   file = hookFile("await new Promise(() => {});");
   const reload = expect(pool.reload()).rejects.toMatchObject({ code: "unavailable" });
@@ -211,7 +211,7 @@ test.each([
 ])("an init_hook that %s fails the start", async (_, body, message) => {
   const worker = await startWorker(`export const init_hook = () => { ${body} };`, { stallMs: 300 });
   await worker.declared;
-  await expect(worker.start(nothingToLend().lender, params)).rejects.toMatchObject({
+  await expect(worker.start(nothingToLease().provider, params)).rejects.toMatchObject({
     code: "failed_precondition",
     message: expect.stringMatching(message),
   });

@@ -24,7 +24,7 @@ const ROW = [30, 20, 10, 130, 120, 110];
 const encoded = await sharp(Uint8Array.from(PIXELS), { raw: { width: 2, height: 1, channels: 3 } })
   .png()
   .toBuffer();
-const picture = createTensors([["x", createTensor("bytes", [1], [encoded])]]);
+const image = createTensors([["x", createTensor("bytes", [1], [encoded])]]);
 
 /** Inputs that the model got, of a request with this tensor. */
 async function ask(source: string, tensors: Tensors, placement = "thread", options: Record<string, string> = {}) {
@@ -46,7 +46,7 @@ describe.each([["thread"], ["inline"]])("a model that runs %s takes from a hook"
       "what decodeImage gives",
       `${IMPORT} export const preprocess = async ({ x }: any) => ({ x: await decodeImage(x) });`,
     ],
-    ["a Buffer, which is one picture", `export const preprocess = ({ x }: any) => ({ x: Buffer.from(x.data[0]) });`],
+    ["a Buffer, which is one image", `export const preprocess = ({ x }: any) => ({ x: Buffer.from(x.data[0]) });`],
     [
       "the same through ctx.drivers",
       `${IMPORT} export const process = async ({ x }: any, ctx: any) => ctx.drivers[0].predict({ x: await decodeImage(x) });`,
@@ -57,17 +57,17 @@ describe.each([["thread"], ["inline"]])("a model that runs %s takes from a hook"
        export const process = async ({ x }: any, ctx: any) => ctx.global_ctx.predict({ x: await decodeImage(x) });`,
     ],
   ])("%s", async (_, source) => {
-    expect(await ask(source, picture, placement)).toEqual(WHOLE);
+    expect(await ask(source, image, placement)).toEqual(WHOLE);
   });
 });
 
 test("mean, scale and the order of colours are the model's own", async () => {
   const source = `${IMPORT} export const preprocess = async ({ x }: any) => ({ x: await decodeImage(x) });`;
-  const { values } = await ask(source, picture, "thread", { mean: "10", scale: "2", color_format: "RGB" });
+  const { values } = await ask(source, image, "thread", { mean: "10", scale: "2", color_format: "RGB" });
   expect(values.slice(0, 6)).toEqual([0, 5, 10, 50, 55, 60]);
 });
 
-test("pixels that a client sends are no picture: the model's shape counts", async () => {
+test("pixels that a client sends are no image: the model's shape counts", async () => {
   const pixels = createTensors([["x", createTensor("uint8", [1, 2, 3], Uint8Array.from(PIXELS))]]);
   const source = "export const postprocess = (outputs: any) => outputs;";
   await expect(ask(source, pixels)).rejects.toMatchObject({
@@ -81,8 +81,8 @@ describe("hooks that declare the model's own input", () => {
     export const inputs = [{ name: "x", dtype: "float32", shape: ${shape} }];
     export const postprocess = (outputs: any) => outputs;`;
 
-  test("leave it its pictures", async () => {
-    expect(await ask(declaring("[-1, 2, 2, 3]"), picture)).toEqual(WHOLE);
+  test("leave it its images", async () => {
+    expect(await ask(declaring("[-1, 2, 2, 3]"), image)).toEqual(WHOLE);
   });
 
   test("still take numbers, and refuse others", async () => {
@@ -92,8 +92,8 @@ describe("hooks that declare the model's own input", () => {
     await expect(ask(declaring("[-1, 2, 2, 3]"), numbers(2, 2, 3))).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("of another shape take no pictures", async () => {
-    await expect(ask(declaring("[-1, 4, 4, 3]"), picture)).rejects.toMatchObject({
+  test("of another shape take no images", async () => {
+    await expect(ask(declaring("[-1, 4, 4, 3]"), image)).rejects.toMatchObject({
       code: "invalid_argument",
       message: expect.stringContaining('Input "x" is bytes'),
     });

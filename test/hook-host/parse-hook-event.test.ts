@@ -5,14 +5,14 @@ import { MalformedMessage } from "../../src/threads/malformed-message.ts";
 
 const edges = { replacesChain: false, changesInputs: false, changesOutputs: true };
 const log = { level: "info", message: "x", fields: {} };
-const loan = { id: 1, driver: "onnx", path: "m.onnx", options: {} };
+const lease = { id: 1, driver: "onnx", path: "m.onnx", options: {} };
 const shared = createTensor("float32", [1], new Float32Array(new SharedArrayBuffer(4)));
 
 test.each([
   { ready: true },
   { failed: { code: "internal", message: "x", cause: { message: "y", stack: "z" } } },
   { log },
-  { loadModel: loan },
+  { loadModel: lease },
   { closeModel: 3 },
   { declared: { edges: { ...edges, inputs: [{ name: "x", dtype: "float32", shape: [-1] }] } } },
 ])("an event of a hook thread passes: %o", (event) => {
@@ -37,9 +37,9 @@ describe("what a hook may post instead is malformed:", () => {
     [{ log: { ...log, level: "silent" } }],
     [{ log: { ...log, message: 1 } }],
     [{ log: { ...log, fields: new Uint8Array(4) } }],
-    [{ loadModel: { ...loan, id: "1" } }],
-    [{ loadModel: { ...loan, driver: undefined } }],
-    [{ loadModel: { ...loan, options: { a: 1 } } }],
+    [{ loadModel: { ...lease, id: "1" } }],
+    [{ loadModel: { ...lease, driver: undefined } }],
+    [{ loadModel: { ...lease, options: { a: 1 } } }],
     [{ closeModel: {} }],
     [{ declared: {} }],
     [{ declared: { edges: { ...edges, replacesChain: "yes" } } }],

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { BELIEVED_BYTES } from "../../src/limits/byte-list.ts";
+import { MAX_PREALLOCATED_BYTES } from "../../src/limits/byte-list.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { MessageArrival } from "../../src/limits/message-arrival.ts";
 
-const LENGTH = 10 * BELIEVED_BYTES;
+const LENGTH = 10 * MAX_PREALLOCATED_BYTES;
 
 function arrive(memory: MemoryBudget, announced: number) {
   const arrival = new MessageArrival(memory.open());
@@ -13,25 +13,28 @@ function arrive(memory: MemoryBudget, announced: number) {
 
 describe("a message that arrives", () => {
   it("holds what came, until a part is there that nobody sends in vain", () => {
-    const memory = new MemoryBudget(LENGTH + BELIEVED_BYTES);
+    const memory = new MemoryBudget(LENGTH + MAX_PREALLOCATED_BYTES);
     const first = arrive(memory, LENGTH);
-    first.add(BELIEVED_BYTES - 1);
-    arrive(memory, LENGTH).add(BELIEVED_BYTES - 1);
+    first.add(MAX_PREALLOCATED_BYTES - 1);
+    arrive(memory, LENGTH).add(MAX_PREALLOCATED_BYTES - 1);
     expect(() => first.add(1)).not.toThrow();
   });
 
   it("then holds all that it announced, so that another which does not fit is refused before it is there", () => {
-    const memory = new MemoryBudget(LENGTH + 2 * BELIEVED_BYTES);
+    const memory = new MemoryBudget(LENGTH + 2 * MAX_PREALLOCATED_BYTES);
     const [first, second] = [arrive(memory, LENGTH), arrive(memory, LENGTH)];
-    first.add(BELIEVED_BYTES);
-    second.add(BELIEVED_BYTES - 1);
+    first.add(MAX_PREALLOCATED_BYTES);
+    second.add(MAX_PREALLOCATED_BYTES - 1);
     expect(() => second.add(1)).toThrow(expect.objectContaining({ code: "unavailable" }));
-    for (let arrived = BELIEVED_BYTES; arrived < LENGTH; arrived += BELIEVED_BYTES) first.add(BELIEVED_BYTES);
+    for (let arrived = MAX_PREALLOCATED_BYTES; arrived < LENGTH; arrived += MAX_PREALLOCATED_BYTES)
+      first.add(MAX_PREALLOCATED_BYTES);
   });
 
   it("holds what comes where it announces nothing", () => {
-    const memory = new MemoryBudget(3 * BELIEVED_BYTES);
-    arrive(memory, 0).add(2 * BELIEVED_BYTES);
-    expect(() => arrive(memory, 0).add(2 * BELIEVED_BYTES)).toThrow(expect.objectContaining({ code: "unavailable" }));
+    const memory = new MemoryBudget(3 * MAX_PREALLOCATED_BYTES);
+    arrive(memory, 0).add(2 * MAX_PREALLOCATED_BYTES);
+    expect(() => arrive(memory, 0).add(2 * MAX_PREALLOCATED_BYTES)).toThrow(
+      expect.objectContaining({ code: "unavailable" }),
+    );
   });
 });

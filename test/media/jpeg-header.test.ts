@@ -2,7 +2,7 @@ import sharp from "sharp";
 import { describe, expect, it } from "vitest";
 import { readJpegHeader } from "../../src/media/jpeg-header.ts";
 
-function picture(channels: 1 | 3) {
+function image(channels: 1 | 3) {
   const raw = { width: 30, height: 20, channels };
   const image = sharp(Buffer.alloc(30 * 20 * channels, 77), { raw });
   return channels === 1 ? image.toColourspace("b-w") : image;
@@ -15,7 +15,7 @@ describe("the frame header of a JPEG", () => {
     ["optimised", { mozjpeg: true }],
   ])("is found in a %s one", async (_, options) => {
     for (const channels of [1, 3] as const) {
-      const bytes = await picture(channels)
+      const bytes = await image(channels)
         .withExif({ IFD0: { Copyright: "x".repeat(300) } })
         .jpeg(options)
         .toBuffer();
@@ -24,9 +24,9 @@ describe("the frame header of a JPEG", () => {
   });
 
   it("is left to the decoder where it is unusual or cut off", async () => {
-    const cmyk = await picture(3).toColourspace("cmyk").jpeg().toBuffer();
+    const cmyk = await image(3).toColourspace("cmyk").jpeg().toBuffer();
     expect(readJpegHeader(cmyk)).toBeUndefined();
-    const plain = await picture(3).jpeg().toBuffer();
+    const plain = await image(3).jpeg().toBuffer();
     const frame = plain.indexOf(Buffer.of(0xff, 0xc0));
     for (let length = 0; length < frame + 10; length++) {
       expect(readJpegHeader(plain.subarray(0, length))).toBeUndefined();

@@ -14,8 +14,8 @@ it("lets Node write what a stream receives where it is wanted, up to its end", a
   let length = 0;
   const receiver = {
     // A different size each time, as any buffer may be smaller than what arrives.
-    room: () => received.subarray(length, length + 1 + (length % 7000)),
-    filled: (bytes: number) => {
+    writeBuffer: () => received.subarray(length, length + 1 + (length % 7000)),
+    commit: (bytes: number) => {
       length += bytes;
     },
   };
@@ -31,6 +31,6 @@ it("leaves a stream alone that is destroyed", async () => {
   const { stream } = await openStream();
   stream.destroy();
   await once(stream, "close");
-  const receiver = { room: () => expect.unreachable(), filled: () => expect.unreachable() };
+  const receiver = { writeBuffer: () => expect.unreachable(), commit: () => expect.unreachable() };
   expect(receiveInto(stream, receiver)).toBe(false);
 });

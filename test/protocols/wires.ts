@@ -2,8 +2,8 @@ import type { ServiceError } from "@grpc/grpc-js";
 import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
 import type { Server } from "../../src/server/server.ts";
 import { connect } from "../grpc/byte-client.ts";
-import { judge, type Plain } from "../grpc/judge.ts";
-import { kserveJudge } from "./kserve/kserve-judge.ts";
+import { oracle, type Plain } from "../grpc/oracle.ts";
+import { kserveOracle } from "./kserve/kserve-oracle.ts";
 
 /** A request for `x`, a float32 list, and everything that may be wrong with it. */
 export interface Question {
@@ -46,7 +46,7 @@ export const WIRES = {
       float_val: values(question),
     };
     const model_spec = { name: model, signature_name: signature, ...(version && { version: { value: version } }) };
-    return judge.encodeRequest({ model_spec, inputs: { x }, output_filter: output === undefined ? [] : [output] });
+    return oracle.encodeRequest({ model_spec, inputs: { x }, output_filter: output === undefined ? [] : [output] });
   }),
   "TensorFlow Serving HTTP": http("tensorflow-serving", "/v1/models/{name}:predict", (question) => {
     const { model = "default", version, signature, output } = question;
@@ -74,7 +74,7 @@ export const WIRES = {
     };
   }),
   "KServe gRPC": grpc("kserve", "/inference.GRPCInferenceService/ModelInfer", (question) =>
-    kserveJudge.encodeRequest(kserveMessage(question)),
+    kserveOracle.encodeRequest(kserveMessage(question)),
   ),
   "KServe gRPC stream": stream("kserve", "/inference.GRPCInferenceService/ModelStreamInfer"),
   "KServe HTTP": http("kserve", "/v2/models/{name}/infer", (question) => {
@@ -92,7 +92,7 @@ export const WIRES = {
     return { path, body: JSON.stringify({ inputs: { x: { dtype: 1, data: values(question) } }, ...filter }) };
   }),
   "PredictJSON gRPC": grpc("kibernetika", "/tensorflow.serving.PredictionService/PredictJSON", (question) =>
-    judge.encodeJson({ json_string: Buffer.from(JSON.stringify({ x: values(question) })) }),
+    oracle.encodeJson({ json_string: Buffer.from(JSON.stringify({ x: values(question) })) }),
   ),
   "PredictJSON HTTP": http("kibernetika", "/serving-proxy", (question) => {
     return { path: "/serving-proxy", body: JSON.stringify({ x: values(question) }) };
@@ -144,10 +144,10 @@ function grpc(protocol: string, path: string, encode: (question: Question) => Bu
 function stream(protocol: string, path: string): Wire {
   const ask: Wire["ask"] = async ({ grpcAddress }, question) => {
     const message =
-      question.isMalformed === true ? MALFORMED_MESSAGE : kserveJudge.encodeRequest(kserveMessage(question));
+      question.isMalformed === true ? MALFORMED_MESSAGE : kserveOracle.encodeRequest(kserveMessage(question));
     try {
       const { value } = await connect(grpcAddress).stream(path, message, question.signal).next();
-      return [0, String(kserveJudge.decodeStreamResponse(value).error_message)];
+      return [0, String(kserveOracle.decodeStreamResponse(value).error_message)];
     } catch (reason) {
       return [(reason as ServiceError).code, (reason as ServiceError).details];
     }

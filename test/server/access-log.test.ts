@@ -3,10 +3,10 @@ import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { connect } from "../grpc/byte-client.ts";
-import type { Plain } from "../grpc/judge.ts";
+import type { Plain } from "../grpc/oracle.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
-import { KserveClient } from "../protocols/kserve/kserve-judge.ts";
+import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";
 import { RawClient } from "../proxy/raw-client.ts";
 
 const INPUT = { name: "x", datatype: "FP32", shape: [2] };

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { connect } from "../grpc/byte-client.ts";
-import { judge, type Plain } from "../grpc/judge.ts";
+import { oracle, type Plain } from "../grpc/oracle.ts";
 import { startNullServer } from "../grpc/start-null-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
@@ -11,8 +11,8 @@ const RELOAD = "/tensorflow.serving.ModelService/HandleReloadConfigRequest";
 const x = { dtype: "DT_FLOAT", float_val: [2.5] };
 
 async function predict(address: string): Promise<Plain> {
-  const { bytes } = await connect(address).call(PREDICT, judge.encodeRequest({ inputs: { x } }));
-  return judge.decodeResponse(bytes);
+  const { bytes } = await connect(address).call(PREDICT, oracle.encodeRequest({ inputs: { x } }));
+  return oracle.decodeResponse(bytes);
 }
 
 it("answers gRPC on a Unix socket and on the port, and removes the socket at the end", async () => {
@@ -49,6 +49,6 @@ it("fails the start, and leaves no port open, where the socket cannot be had", a
 it("refuses a message above the length that a channel argument sets", async () => {
   const { grpcAddress } = await startNullServer({ grpcChannelArguments: ["grpc.max_receive_message_length=1000"] });
   expect(await predict(grpcAddress)).toHaveProperty("outputs");
-  const large = judge.encodeRequest({ inputs: { x: { dtype: "DT_FLOAT", tensor_content: Buffer.alloc(1000) } } });
+  const large = oracle.encodeRequest({ inputs: { x: { dtype: "DT_FLOAT", tensor_content: Buffer.alloc(1000) } } });
   await expect(connect(grpcAddress).call(PREDICT, large)).rejects.toMatchObject({ code: 8 });
 });

@@ -8,7 +8,7 @@ import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
-import { KserveClient } from "../protocols/kserve/kserve-judge.ts";
+import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";
 
 const CA = tlsFile("ca.pem");
 const CLIENT = { cert: tlsFile("client.pem"), key: tlsFile("client.key") };

@@ -108,7 +108,7 @@ describe("a large tensor", () => {
   test("is gone from the sender once it is given", async () => {
     const { left, next } = linked();
     const given = large();
-    left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", given]]) }, { give: true });
+    left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", given]]) }, { transfer: true });
     expect((await next()).tensors?.x).toEqual(large());
     expect(given.data).toHaveLength(0);
   });
@@ -122,7 +122,7 @@ describe("a large tensor", () => {
     halves[1]?.data.fill(2 as never);
     left.send(
       { ...NOTHING, kind: 0, id: 0, tensors: createTensors(halves.map((half, index) => [`${index}`, half])) },
-      { give: true },
+      { transfer: true },
     );
     const arrived = Object.values((await next()).tensors ?? {});
     expect(arrived.map(({ data }) => [data.length, data[199_999]])).toEqual([
@@ -142,7 +142,7 @@ describe("a large tensor", () => {
       ["b", twice],
       ["part", part],
     ]);
-    left.send({ ...NOTHING, kind: 0, id: 0, tensors }, { give: true });
+    left.send({ ...NOTHING, kind: 0, id: 0, tensors }, { transfer: true });
     const arrived = (await next()).tensors;
     expect([arrived?.a, arrived?.b]).toEqual([large(), large()]);
     expect(arrived?.part?.data[9_999]).toBe(5);
@@ -196,10 +196,10 @@ describe("a record that cannot be written", () => {
             ["x", tensor],
           ]),
         },
-        { give: true },
+        { transfer: true },
       ),
     ).toThrow();
-    left.send({ ...NOTHING, kind: 1, id: 3, tensors: createTensors([["large", large]]) }, { give: true });
+    left.send({ ...NOTHING, kind: 1, id: 3, tensors: createTensors([["large", large]]) }, { transfer: true });
     expect(await next()).toMatchObject({ id: 1, tensors: { x: patterned("int32", 3) } });
     const last = await next();
     expect(last.id).toBe(3);
@@ -211,6 +211,6 @@ test("one tensor given on two channels arrives on both", async () => {
   const tensor = createTensor("float32", [10_000], new Float32Array(10_000).fill(7));
   const channels = [linked(), linked()];
   for (const { left } of channels)
-    left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", tensor]]) }, { give: true });
+    left.send({ ...NOTHING, kind: 0, id: 0, tensors: createTensors([["x", tensor]]) }, { transfer: true });
   for (const { next } of channels) expect((await next()).tensors?.x?.data[9_999]).toBe(7);
 });

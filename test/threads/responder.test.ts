@@ -2,19 +2,19 @@ import { MessageChannel } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createDeferred } from "../../src/async/deferred.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
-import { Exchange, FIRST_QUESTION } from "../../src/threads/exchange.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
 import { Responder, type ResponderOptions } from "../../src/threads/responder.ts";
+import { FIRST_REQUEST, RpcClient } from "../../src/threads/rpc-client.ts";
 import { NOTHING, PLAIN } from "./plain-record.ts";
 
-const kind = FIRST_QUESTION;
+const kind = FIRST_REQUEST;
 
 function connect(options: ResponderOptions) {
   const { port1, port2 } = new MessageChannel();
-  const exchange = new Exchange(toHostPort(port1), "the other side");
+  const client = new RpcClient(toHostPort(port1), "the other side");
   new Responder(toHostPort(port2), options);
-  onTestFinished(() => exchange.close());
-  return exchange;
+  onTestFinished(() => client.close());
+  return client;
 }
 
 const float32 = (shape: number[], size: number): Tensor => createTensor("float32", shape, new Float32Array(size));
@@ -30,22 +30,22 @@ describe("an answer that cannot be sent is the answerer's fault, and others go o
     ["a tensor that is given away", { x: { ...float32([3], 3), data: new Float32Array(0) } }, "x has 0 values"],
     ["a negative dimension", { x: { ...float32([1], 1), shape: [-1] } }, "Shape [-1] has dimension -1"],
   ])("%s", async (_, tensors, message) => {
-    const exchange = connect({
+    const client = connect({
       answer: async ({ meta }) =>
         meta === "bad"
           ? { meta: undefined, tensors: createTensors(Object.entries(tensors)) }
           : { meta, tensors: undefined },
     });
-    await expect(exchange.ask({ ...PLAIN, kind, meta: "bad" })).rejects.toMatchObject({
+    await expect(client.ask({ ...PLAIN, kind, meta: "bad" })).rejects.toMatchObject({
       code: "internal",
       message: expect.stringContaining(`The answer cannot be sent: ${message}`),
     });
-    expect((await exchange.ask({ ...PLAIN, kind, meta: "good" })).meta).toBe("good");
+    expect((await client.ask({ ...PLAIN, kind, meta: "good" })).meta).toBe("good");
   });
 
   test("plain data that JSON cannot hold", async () => {
-    const exchange = connect({ answer: async () => ({ ...NOTHING, meta: { big: 1n } }) });
-    await expect(exchange.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal" });
+    const client = connect({ answer: async () => ({ ...NOTHING, meta: { big: 1n } }) });
+    await expect(client.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal" });
   });
 });
 
@@ -54,45 +54,45 @@ test.each([
   ["with an object as its message", () => Object.assign(new Error("x"), { message: { at: 1n } })],
   ["that is no error and has no text", () => Object.create(null)],
 ])("a failure %s reaches the asker all the same", async (_, reason) => {
-  const exchange = connect({ answer: () => Promise.reject(reason()) });
-  await expect(exchange.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal", cause: expect.any(Error) });
+  const client = connect({ answer: () => Promise.reject(reason()) });
+  await expect(client.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal", cause: expect.any(Error) });
 });
 
 test.each([
   ["stays", false, 20_000],
   ["is gone", true, 0],
-])("a large tensor %s with the answerer where `give` is %s", async (_, give, left) => {
+])("a large tensor %s with the answerer where `transfer` is %s", async (_, transfer, left) => {
   const tensor = float32([20_000], 20_000);
-  const exchange = connect({ give, answer: async () => ({ ...NOTHING, tensors: createTensors([["x", tensor]]) }) });
-  expect((await exchange.ask({ ...PLAIN, kind })).tensors.x?.data).toHaveLength(20_000);
+  const client = connect({ transfer, answer: async () => ({ ...NOTHING, tensors: createTensors([["x", tensor]]) }) });
+  expect((await client.ask({ ...PLAIN, kind })).tensors.x?.data).toHaveLength(20_000);
   expect(tensor.data).toHaveLength(left);
 });
 
 test("answers that are held are posted when onAnswered flushes", async () => {
   let answered = 0;
-  const exchange = connect({
+  const client = connect({
     flushing: "held",
     answer: async ({ meta }) => ({ ...NOTHING, meta }),
     onAnswered: (channel) => {
       if (++answered === 2) channel.flush();
     },
   });
-  const answers = await Promise.all(["a", "b"].map((meta) => exchange.ask({ ...PLAIN, kind, meta })));
+  const answers = await Promise.all(["a", "b"].map((meta) => client.ask({ ...PLAIN, kind, meta })));
   expect(answers.map(({ meta }) => meta)).toEqual(["a", "b"]);
 });
 
 test("what was asked on a line that dies is aborted", async () => {
   const started = createDeferred<void>();
   const aborted = createDeferred<void>();
-  const exchange = connect({
+  const client = connect({
     answer: (_, signal) => {
       signal.addEventListener("abort", () => aborted.resolve());
       started.resolve();
       return new Promise(() => {});
     },
   });
-  exchange.ask({ ...PLAIN, kind }).catch(() => {});
+  client.ask({ ...PLAIN, kind }).catch(() => {});
   await started.promise;
-  exchange.close();
+  client.close();
   await aborted.promise;
 });

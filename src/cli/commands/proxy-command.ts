@@ -3,14 +3,14 @@ import { createHttpServer } from "../../proxy/http-server.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
-import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
-import { openAccessNotice } from "../announcer/open-access-notice.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
+import { chooseReporter } from "../status-reporter/choose-reporter.ts";
+import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
@@ -20,7 +20,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const programLog = openProgramLog(settings);
   const { log } = programLog;
   for (const warning of misspeltVariables(env)) log.warn(warning);
-  const announcer = chooseAnnouncer(programLog);
+  const reporter = chooseReporter(programLog);
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);
@@ -44,11 +44,11 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     server.retire();
   };
   const running = { inFlight: () => targets.inFlight(), retire, close };
-  const stopped = runUntilSignal(running, announcer, settings.shutdownDelay * 1000);
+  const stopped = runUntilSignal(running, reporter, settings.shutdownDelay * 1000);
   releaseSignals();
   const notice = openAccessNotice(host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
-  announcer.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
+  reporter.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
   prepareRoutes();
   await stopped;
 }

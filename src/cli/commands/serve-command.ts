@@ -4,12 +4,6 @@ import type { ModelSources } from "../../repository/config-sources.ts";
 import type { Server } from "../../server/server.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
-import type { Announcer, ReadyFacts } from "../announcer/announcer.ts";
-import { chooseAnnouncer } from "../announcer/choose-announcer.ts";
-import { exampleHeading } from "../announcer/example-heading.ts";
-import { exampleRequest } from "../announcer/example-request.ts";
-import { openAccessNotice } from "../announcer/open-access-notice.ts";
-import { summarizeModels } from "../announcer/summarize-models.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
@@ -20,6 +14,12 @@ import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { Settings } from "../settings/settings.ts";
+import { chooseReporter } from "../status-reporter/choose-reporter.ts";
+import { exampleHeading } from "../status-reporter/example-heading.ts";
+import { exampleRequest } from "../status-reporter/example-request.ts";
+import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
+import type { ReadyFacts, StatusReporter } from "../status-reporter/status-reporter.ts";
+import { summarizeModels } from "../status-reporter/summarize-models.ts";
 import { toModelSources } from "./model-sources.ts";
 import { toServerOptions, toServerSettings } from "./server-options.ts";
 import { startServer } from "./start-server.ts";
@@ -28,7 +28,7 @@ import { startServer } from "./start-server.ts";
 export async function serve(
   commandLine: ServeCommandLine,
   env: Environment,
-  further: Partial<Announcer> = {},
+  further: Partial<StatusReporter> = {},
 ): Promise<void> {
   const { settings, foreign } = commandLine;
   tuneHeap();
@@ -38,18 +38,18 @@ export async function serve(
   const { log } = programLog;
   for (const warning of [...misspeltVariables(env), ...(foreign?.warnings ?? [])]) log.warn(warning);
   if (foreign !== undefined) log.info(foreign.notice);
-  const announcer = chooseAnnouncer(programLog, further);
+  const reporter = chooseReporter(programLog, further);
   const releaseSignals = endOnSignal();
   await probePorts(settings);
-  announcer.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
+  reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
   const { server, lookAgain } = await startServer({
     ...{ options, sources, settings, log },
-    onState: (version) => announcer.changed?.(version),
+    onState: (version) => reporter.changed?.(version),
   });
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = toFacts(server, httpUrl, await servedFacts(server, sources, settings.name));
   const stopReloading = reloadOnDemand(server, { watch: settings.watch, log, ...(lookAgain && { lookAgain }) });
-  const stopped = runUntilSignal(running, announcer, settings.shutdownDelay * 1000).finally(stopReloading);
+  const stopped = runUntilSignal(running, reporter, settings.shutdownDelay * 1000).finally(stopReloading);
   releaseSignals();
   process.on("unhandledRejection", (err) =>
     log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err }),
@@ -58,9 +58,9 @@ export async function serve(
     settings.tlsClientCa === undefined ? openAccessNotice(settings.host, settings.allowControl) : undefined;
   if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.
-  announcer.ready(facts);
+  reporter.ready(facts);
   if (server.httpUrl !== undefined) prepareRoutes();
-  void tellExample(server, facts, announcer);
+  void tellExample(server, facts, reporter);
   returnMemory();
   await stopped;
 }
@@ -118,13 +118,13 @@ function toFacts(server: Server, boundHttpUrl: string | undefined, served: Serve
 }
 
 /** After all else: trying a model may take its time. */
-async function tellExample(server: Server, { name = "", grpcAddress, httpUrl }: ReadyFacts, announcer: Announcer) {
-  if (announcer.example === undefined || name === "") return;
+async function tellExample(server: Server, { name = "", grpcAddress, httpUrl }: ReadyFacts, reporter: StatusReporter) {
+  if (reporter.example === undefined || name === "") return;
   const example = await server.exampleInputs();
   if (example === undefined) return;
   // Which requests another program understands is not known here.
   const own = server.httpUrl === undefined || httpUrl === undefined ? {} : { httpUrl };
   const { isEncrypted } = server;
   const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, isEncrypted, ...own });
-  announcer.example(exampleHeading(example), line);
+  reporter.example(exampleHeading(example), line);
 }

@@ -1,9 +1,9 @@
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
-import type { Announcer } from "../announcer/announcer.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 
 /** A command line of another server, in our terms. */
 export interface ForeignCommandLine {
@@ -36,7 +36,7 @@ export interface ForeignProgram {
   /** Waits until a start makes sense, as that server does; absent = it does not. */
   waitForModels?(models: readonly ModelConfig[], settings: Settings<"serve">): Promise<void>;
   /** Prints that server's own lines. */
-  createAnnouncer(settings: Settings<"serve">): Partial<Announcer>;
+  createReporter(settings: Settings<"serve">): Partial<StatusReporter>;
   /** Prints why it ends, as that server does, and gives the exit code. */
   fail(reason: unknown, start: FailedStart): number;
 }

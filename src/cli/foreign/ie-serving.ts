@@ -5,7 +5,7 @@ import { flagList } from "./flag-list.ts";
 import type { ForeignFlags } from "./foreign-flag.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { IE_SERVING_FLAGS, IE_SERVING_VARIABLES } from "./openvino-flags.ts";
-import { createIeServingAnnouncer, openvinoLog } from "./openvino-log.ts";
+import { createIeServingReporter, openvinoLog } from "./openvino-log.ts";
 import { toOpenvinoModel } from "./openvino-model.ts";
 import { OPENVINO_DEFAULTS, OPENVINO_NOTICE } from "./ovms.ts";
 import { type ReadFlags, readForeignFlags } from "./read-foreign-flags.ts";
@@ -15,7 +15,7 @@ import { settingOf, translateFlags } from "./translate-flags.ts";
 const USAGE = 2;
 
 /** `kserving ie_serving`, also `ie_serving`. */
-export const IE_SERVING: ForeignProgram = { read, createAnnouncer: createIeServingAnnouncer, fail };
+export const IE_SERVING: ForeignProgram = { read, createReporter: createIeServingReporter, fail };
 
 const REQUIRED = { model: ["model_name", "model_path"], config: ["config_path"] } as const;
 const SUBCOMMANDS = "{config,model}";

@@ -1,5 +1,5 @@
 import type { ServedVersion } from "../../server/served-version.ts";
-import type { Announcer } from "../announcer/announcer.ts";
+import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { logTime } from "./tensorflow-log.ts";
 
 /** Writes a line to standard output as OpenVINO Model Server's log has it. */
@@ -8,7 +8,7 @@ export function openvinoLog(level: "info" | "error", text: string): void {
 }
 
 /** Prints the lines of `ovms` that scripts wait for. */
-export function createOvmsAnnouncer({ host }: { readonly host: string }): Partial<Announcer> {
+export function createOvmsReporter({ host }: { readonly host: string }): Partial<StatusReporter> {
   const told = new Map<string, string>();
   const tellVersion = ({ name, version, state, error }: ServedVersion) => {
     if (error !== undefined) return;
@@ -30,7 +30,7 @@ export function createOvmsAnnouncer({ host }: { readonly host: string }): Partia
 }
 
 /** Prints the lines of `ie_serving`. */
-export function createIeServingAnnouncer(): Partial<Announcer> {
+export function createIeServingReporter(): Partial<StatusReporter> {
   return {
     ready: ({ grpcAddress, httpUrl, models = [] }) => {
       const names = [...new Set(models.map(({ name }) => `'${name}'`))].join(", ");

@@ -8,7 +8,7 @@ import { checkOvmsFlags } from "./check-ovms-flags.ts";
 import { flagList } from "./flag-list.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { OVMS_FLAGS } from "./openvino-flags.ts";
-import { createOvmsAnnouncer, openvinoLog } from "./openvino-log.ts";
+import { createOvmsReporter, openvinoLog } from "./openvino-log.ts";
 import { toOpenvinoModel } from "./openvino-model.ts";
 import { type ReadFlags, readForeignFlags } from "./read-foreign-flags.ts";
 import { settingOf, translateFlags } from "./translate-flags.ts";
@@ -17,7 +17,7 @@ import { settingOf, translateFlags } from "./translate-flags.ts";
 const USAGE = 64;
 
 /** `kserving ovms`, also `ovms`. */
-export const OVMS: ForeignProgram = { read, createAnnouncer: createOvmsAnnouncer, fail };
+export const OVMS: ForeignProgram = { read, createReporter: createOvmsReporter, fail };
 
 /** Settings as OpenVINO Model Server has them where nothing is said. */
 export const OPENVINO_DEFAULTS: FileSettings = new Map([

@@ -1,7 +1,7 @@
 import type { ServedVersion } from "../../server/served-version.ts";
-import type { Announcer } from "../announcer/announcer.ts";
 import type { Environment } from "../settings/environment.ts";
 import { readServeSettings } from "../settings/read-serve-settings.ts";
+import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 
 /**
@@ -18,7 +18,7 @@ export async function runForeign(program: ForeignProgram, argv: readonly string[
     const models = [...commandLine.models, ...own.configs.flatMap((config) => config.models)];
     await program.waitForModels?.(models, own.settings);
     const { serve } = await import("../commands/serve-command.ts");
-    await serve(own, env, withFailures(program.createAnnouncer(own.settings), failed));
+    await serve(own, env, withFailures(program.createReporter(own.settings), failed));
     return 0;
   } catch (reason) {
     return program.fail(reason, { commandLine, failed: [...failed.values()] });
@@ -26,10 +26,10 @@ export async function runForeign(program: ForeignProgram, argv: readonly string[
 }
 
 /** Collects the versions that do not load. */
-function withFailures(announcer: Partial<Announcer>, failed: Map<string, ServedVersion>): Partial<Announcer> {
+function withFailures(reporter: Partial<StatusReporter>, failed: Map<string, ServedVersion>): Partial<StatusReporter> {
   const changed = (version: ServedVersion) => {
     if (version.error !== undefined) failed.set(`${version.name}/${version.version}`, version);
-    announcer.changed?.(version);
+    reporter.changed?.(version);
   };
-  return { ...announcer, changed };
+  return { ...reporter, changed };
 }

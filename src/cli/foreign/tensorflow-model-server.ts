@@ -7,11 +7,11 @@ import type { Environment } from "../settings/environment.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { readForeignFlags } from "./read-foreign-flags.ts";
-import { createTensorflowAnnouncer } from "./tensorflow-announcer.ts";
 import { failTensorflow, TENSORFLOW_FAILURE } from "./tensorflow-failure.ts";
 import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
 import { monitoringWarnings } from "./tensorflow-monitoring.ts";
 import { checkTensorflowFlags, readTensorflowOptions } from "./tensorflow-options.ts";
+import { createTensorflowReporter } from "./tensorflow-reporter.ts";
 import { tensorflowUsage } from "./tensorflow-usage.ts";
 import { settingOf, type Translation, translateFlags } from "./translate-flags.ts";
 import { waitForVersions } from "./wait-for-versions.ts";
@@ -20,7 +20,7 @@ import { waitForVersions } from "./wait-for-versions.ts";
 export const TENSORFLOW_MODEL_SERVER: ForeignProgram = {
   read,
   waitForModels,
-  createAnnouncer: createTensorflowAnnouncer,
+  createReporter: createTensorflowReporter,
   fail: failTensorflow,
 };
 

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { reasonText } from "../../errors.ts";
 import type { InFlight } from "../../serving/admission.ts";
-import type { Announcer } from "../announcer/announcer.ts";
+import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { killSelf } from "./kill-self.ts";
 
 /** A running server, as stopping it needs to see it. */
@@ -37,33 +37,33 @@ export function endOnSignal(): () => void {
  * still send requests, these are answered for `delayMs` first; a person at a terminal does not wait. A second signal, or a close that
  * fails, kills the process.
  */
-export function runUntilSignal(running: Running, announcer: Announcer, delayMs: number): Promise<void> {
+export function runUntilSignal(running: Running, reporter: StatusReporter, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false;
     const onSignal = (signal: NodeJS.Signals) => {
-      if (isStopping) return cutOff(running, announcer, "Stopped by a second signal.");
+      if (isStopping) return cutOff(running, reporter, "Stopped by a second signal.");
       isStopping = true;
-      stop(running, announcer, signal === "SIGTERM" ? delayMs : 0).then(resolve, (reason) =>
-        cutOff(running, announcer, reasonText(reason)),
+      stop(running, reporter, signal === "SIGTERM" ? delayMs : 0).then(resolve, (reason) =>
+        cutOff(running, reporter, reasonText(reason)),
       );
     };
     for (const signal of SIGNALS) process.on(signal, onSignal);
   });
 }
 
-async function stop(running: Running, announcer: Announcer, delayMs: number): Promise<void> {
+async function stop(running: Running, reporter: StatusReporter, delayMs: number): Promise<void> {
   if (delayMs > 0) {
-    announcer.retiring(delayMs);
+    reporter.retiring(delayMs);
     running.retire();
     await setTimeout(delayMs);
   }
-  announcer.draining(running.inFlight().length);
+  reporter.draining(running.inFlight().length);
   await running.close();
-  announcer.stopped();
+  reporter.stopped();
 }
 
-function cutOff(running: Running, announcer: Announcer, why: string): never {
-  announcer.cutOff(running.inFlight(), why);
+function cutOff(running: Running, reporter: StatusReporter, why: string): never {
+  reporter.cutOff(running.inFlight(), why);
   running.abandon?.();
   killSelf();
 }

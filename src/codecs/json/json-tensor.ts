@@ -5,7 +5,7 @@ import { ElementBuffer, type IntegerRule } from "./element-buffer.ts";
 import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json-value.ts";
 
 /** Rules for tensors in JSON, which differ between protocols. */
-export interface TensorDialect {
+export interface JsonTensorRules {
   readonly integers: IntegerRule;
   /** True where null stands for NaN in a float tensor. */
   readonly nullIsNaN: boolean;
@@ -14,11 +14,11 @@ export interface TensorDialect {
   /** The bytes that an object element means; throws for what is not an encoded element. */
   readonly object: (object: JsonObject) => Uint8Array;
   /** The error for a value that does not fit. */
-  readonly refuse: (misfit: Misfit) => Error;
+  readonly refuse: (mismatch: Mismatch) => Error;
 }
 
 /** The reason why a value is not a tensor, with its place: `path` are the indices that lead there. */
-export type Misfit = { readonly path: readonly number[]; readonly shape: readonly number[] } & (
+export type Mismatch = { readonly path: readonly number[]; readonly shape: readonly number[] } & (
   | { readonly kind: "type"; readonly value: JsonValue; readonly dtype: DType }
   /** A list of `size` elements, where the first list of that level has another size. */
   | { readonly kind: "size"; readonly size: number }
@@ -36,17 +36,17 @@ export function toNumericTensor(numbers: JsonNumbers, dtype: DType, integers: In
 }
 
 /** Turns a JSON value into a tensor of a dtype. The shape is that of the first element at each level; all must have it. */
-export function toJsonTensor(value: JsonValue, dtype: DType, dialect: TensorDialect): Tensor {
-  const numeric = value instanceof JsonNumbers ? toNumericTensor(value, dtype, dialect.integers) : undefined;
+export function toJsonTensor(value: JsonValue, dtype: DType, rules: JsonTensorRules): Tensor {
+  const numeric = value instanceof JsonNumbers ? toNumericTensor(value, dtype, rules.integers) : undefined;
   if (numeric !== undefined) return numeric;
-  const shape = shapeOf(value, dialect);
-  const elements = new ElementBuffer(dtype, dialect.integers);
-  appendElements(elements, value, { shape, dialect });
+  const shape = shapeOf(value, rules);
+  const elements = new ElementBuffer(dtype, rules.integers);
+  appendElements(elements, value, { shape, rules });
   return elements.finish(shape);
 }
 
 /** The lengths of the first list at each level. */
-export function shapeOf(value: JsonValue, dialect: TensorDialect): readonly number[] {
+export function shapeOf(value: JsonValue, rules: JsonTensorRules): readonly number[] {
   const shape: number[] = [];
   let level = value;
   while (isJsonList(level) && shape.length <= MAX_RANK) {
@@ -55,14 +55,14 @@ export function shapeOf(value: JsonValue, dialect: TensorDialect): readonly numb
     level = level[0]!;
   }
   if (level instanceof JsonNumbers) shape.push(...level.shape);
-  if (shape.length > MAX_RANK) throw dialect.refuse({ kind: "rank", path: [], shape: shape.slice(0, MAX_RANK) });
+  if (shape.length > MAX_RANK) throw rules.refuse({ kind: "rank", path: [], shape: shape.slice(0, MAX_RANK) });
   return shape;
 }
 
 /** Shape and dtype that {@link appendElements} checks values against. */
 export interface Expected {
   readonly shape: readonly number[];
-  readonly dialect: TensorDialect;
+  readonly rules: JsonTensorRules;
 }
 
 /** Appends all elements of a value, which must have the given shape. */
@@ -73,14 +73,14 @@ export function appendElements(elements: ElementBuffer, value: JsonValue, expect
 class Appender {
   readonly #elements: ElementBuffer;
   readonly #shape: readonly number[];
-  readonly #dialect: TensorDialect;
+  readonly #rules: JsonTensorRules;
   /** The indices that lead to the value at hand; its length is the level. */
   readonly #path: number[] = [];
 
-  constructor(elements: ElementBuffer, { shape, dialect }: Expected) {
+  constructor(elements: ElementBuffer, { shape, rules }: Expected) {
     this.#elements = elements;
     this.#shape = shape;
-    this.#dialect = dialect;
+    this.#rules = rules;
   }
 
   append(value: JsonValue): void {
@@ -111,10 +111,10 @@ class Appender {
   }
 
   #appendScalar(value: null | boolean | string | JsonObject): boolean {
-    if (value === null) return this.#dialect.nullIsNaN && this.#elements.appendNaN();
+    if (value === null) return this.#rules.nullIsNaN && this.#elements.appendNaN();
     if (typeof value === "boolean") return this.#elements.append(value);
     if (this.#elements.dtype !== "bytes") return false;
-    const bytes = typeof value === "string" ? this.#dialect.text(value) : this.#dialect.object(value);
+    const bytes = typeof value === "string" ? this.#rules.text(value) : this.#rules.object(value);
     return this.#elements.append(bytes);
   }
 
@@ -126,11 +126,11 @@ class Appender {
   /** `level` is deeper than the path where a list within a block of numbers is meant: the first one there. */
   #refuse(reason: Reason, level = this.#path.length): Error {
     const path = [...this.#path, ...new Array<number>(level - this.#path.length).fill(0)];
-    return this.#dialect.refuse({ ...reason, path, shape: this.#shape } as Misfit);
+    return this.#rules.refuse({ ...reason, path, shape: this.#shape } as Mismatch);
   }
 }
 
-type Reason = Misfit extends infer Each ? (Each extends Misfit ? Omit<Each, "path" | "shape"> : never) : never;
+type Reason = Mismatch extends infer Each ? (Each extends Mismatch ? Omit<Each, "path" | "shape"> : never) : never;
 
 /** The index in each dimension of an element, from its row-major index. */
 function indicesOf(index: number, shape: readonly number[]): number[] {

@@ -4,49 +4,49 @@ import { WIRE } from "./wire-reader.ts";
 /** A piece of a message that knows its exact size and how to write itself; returns where it ended. */
 export interface WirePart {
   readonly size: number;
-  /** Number of these bytes that it lends if it may, instead of copying them; absent = none. */
-  readonly lentBytes?: number;
-  /** Adds what it lends to `lent` and leaves it out, where that is given. */
-  write(target: Buffer, position: number, lent?: Lent[]): number;
+  /** Number of these bytes that it borrows if it may, instead of copying them; absent = none. */
+  readonly borrowedBytes?: number;
+  /** Adds what it borrows to `borrowed` and leaves it out, where that is given. */
+  write(target: Buffer, position: number, borrowed?: Borrowed[]): number;
 }
 
 /** Bytes of a message that stay where they are. */
-interface Lent {
+interface Borrowed {
   readonly bytes: Uint8Array;
-  /** Bytes of the message written before them, without the lent ones. */
+  /** Bytes of the message written before them, without the borrowed ones. */
   readonly position: number;
 }
 
-/** Values of so many bytes are lent: a copy of fewer costs less than one more buffer to send. */
-const MIN_LENT_BYTES = 16 * 1024;
+/** Values of so many bytes are borrowed: a copy of fewer costs less than one more buffer to send. */
+const MIN_BORROWED_BYTES = 16 * 1024;
 
 /** Writes a message into one buffer of exactly its size. */
 export function encodeMessage(parts: readonly WirePart[]): Buffer {
-  return encodePieces(parts, { lead: 0, lends: false })[0];
+  return encodePieces(parts, { lead: 0, borrows: false })[0];
 }
 
 /** Form in which a message is written into pieces. */
 interface PieceOptions {
   /** Bytes at the beginning of the first piece that are left to the caller. */
   readonly lead: number;
-  /** Lends large values instead of copying them: they must not change until they are sent. */
-  readonly lends: boolean;
+  /** Borrows large values instead of copying them: they must not change until they are sent. */
+  readonly borrows: boolean;
 }
 
-/** Writes a message into buffers that make it in this order; one, unless it lends. */
-export function encodePieces(parts: readonly WirePart[], { lead, lends }: PieceOptions): [Buffer, ...Uint8Array[]] {
-  const lent: Lent[] | undefined = lends ? [] : undefined;
-  const target = Buffer.allocUnsafe(lead + sizeOf(parts) - (lends ? lentBytesOf(parts) : 0));
-  const end = writeAll(parts, target, lead, lent);
+/** Writes a message into buffers that make it in this order; one, unless it borrows. */
+export function encodePieces(parts: readonly WirePart[], { lead, borrows }: PieceOptions): [Buffer, ...Uint8Array[]] {
+  const borrowed: Borrowed[] | undefined = borrows ? [] : undefined;
+  const target = Buffer.allocUnsafe(lead + sizeOf(parts) - (borrows ? borrowedBytesOf(parts) : 0));
+  const end = writeAll(parts, target, lead, borrowed);
   if (end !== target.length) throw new RangeError(`A message of ${target.length} bytes was written as ${end}.`);
-  return lent === undefined || lent.length === 0 ? [target] : interleave(target, lent);
+  return borrowed === undefined || borrowed.length === 0 ? [target] : interleave(target, borrowed);
 }
 
-function interleave(written: Buffer, lent: readonly Lent[]): [Buffer, ...Uint8Array[]] {
-  const [first] = lent as [Lent];
+function interleave(written: Buffer, borrowed: readonly Borrowed[]): [Buffer, ...Uint8Array[]] {
+  const [first] = borrowed as [Borrowed];
   const pieces: [Buffer, ...Uint8Array[]] = [written.subarray(0, first.position)];
-  lent.forEach(({ bytes, position }, index) => {
-    const rest = written.subarray(position, lent[index + 1]?.position);
+  borrowed.forEach(({ bytes, position }, index) => {
+    const rest = written.subarray(position, borrowed[index + 1]?.position);
     pieces.push(bytes);
     if (rest.length > 0) pieces.push(rest);
   });
@@ -121,22 +121,22 @@ const NOTHING: WirePart = { size: 0, write: (_target, position) => position };
 /** Content of a length-delimited field. */
 interface ContentKind<Content> {
   size(content: Content): number;
-  lentBytes(content: Content): number;
-  write(content: Content, target: Buffer, position: number, lent?: Lent[]): number;
+  borrowedBytes(content: Content): number;
+  write(content: Content, target: Buffer, position: number, borrowed?: Borrowed[]): number;
 }
 
-const PARTS: ContentKind<readonly WirePart[]> = { size: sizeOf, lentBytes: lentBytesOf, write: writeAll };
+const PARTS: ContentKind<readonly WirePart[]> = { size: sizeOf, borrowedBytes: borrowedBytesOf, write: writeAll };
 const TEXT: ContentKind<string> = {
   size: (text) => Buffer.byteLength(text),
-  lentBytes: () => 0,
+  borrowedBytes: () => 0,
   write: (text, target, position) => position + target.write(text, position),
 };
 const BYTES: ContentKind<Uint8Array> = {
   size: (bytes) => bytes.length,
-  lentBytes: ({ length }) => (length < MIN_LENT_BYTES ? 0 : length),
-  write: (bytes, target, position, lent) => {
-    if (lent !== undefined && bytes.length >= MIN_LENT_BYTES) {
-      lent.push({ bytes, position });
+  borrowedBytes: ({ length }) => (length < MIN_BORROWED_BYTES ? 0 : length),
+  write: (bytes, target, position, borrowed) => {
+    if (borrowed !== undefined && bytes.length >= MIN_BORROWED_BYTES) {
+      borrowed.push({ bytes, position });
       return position;
     }
     target.set(bytes, position);
@@ -145,14 +145,14 @@ const BYTES: ContentKind<Uint8Array> = {
 };
 const WRITTEN: ContentKind<WirePart> = {
   size: ({ size }) => size,
-  lentBytes: () => 0,
+  borrowedBytes: () => 0,
   write: (part, target, position) => part.write(target, position),
 };
 
 /** One class and no closures: a small answer has a dozen parts, and closures take twice the memory. */
 class DelimitedField<Content> implements WirePart {
   readonly size: number;
-  readonly lentBytes: number;
+  readonly borrowedBytes: number;
   readonly #tag: number;
   readonly #contentSize: number;
   readonly #content: Content;
@@ -165,12 +165,12 @@ class DelimitedField<Content> implements WirePart {
     this.#content = content;
     this.#kind = kind;
     this.size = varintSize(this.#tag) + varintSize(contentSize) + contentSize;
-    this.lentBytes = kind.lentBytes(content);
+    this.borrowedBytes = kind.borrowedBytes(content);
   }
 
-  write(target: Buffer, position: number, lent?: Lent[]): number {
+  write(target: Buffer, position: number, borrowed?: Borrowed[]): number {
     const start = writeVarint(this.#contentSize, 0, target, writeVarint(this.#tag, 0, target, position));
-    return this.#kind.write(this.#content, target, start, lent);
+    return this.#kind.write(this.#content, target, start, borrowed);
   }
 }
 
@@ -198,14 +198,14 @@ function sizeOf(parts: readonly WirePart[]): number {
   return size;
 }
 
-function lentBytesOf(parts: readonly WirePart[]): number {
+function borrowedBytesOf(parts: readonly WirePart[]): number {
   let bytes = 0;
-  for (const { lentBytes = 0 } of parts) bytes += lentBytes;
+  for (const { borrowedBytes = 0 } of parts) bytes += borrowedBytes;
   return bytes;
 }
 
-function writeAll(parts: readonly WirePart[], target: Buffer, position: number, lent?: Lent[]): number {
+function writeAll(parts: readonly WirePart[], target: Buffer, position: number, borrowed?: Borrowed[]): number {
   let end = position;
-  for (const part of parts) end = part.write(target, end, lent);
+  for (const part of parts) end = part.write(target, end, borrowed);
   return end;
 }

@@ -11,7 +11,7 @@ import { alignTo, writeFrame } from "./write-frame.ts";
 const SLOT_BYTES = 1 << 16;
 
 /** A request: `op` and its fields, with tensors next to it. */
-export interface Question {
+export interface PythonRequest {
   readonly op: "load" | "predict" | "call";
   readonly tensors?: Tensors;
   /** Milliseconds since 1970. */
@@ -20,7 +20,7 @@ export interface Question {
 }
 
 /** The answer to a request. */
-export interface Answer {
+export interface PythonResponse {
   readonly result: unknown;
   readonly tensors: Tensors;
 }
@@ -35,13 +35,13 @@ interface AnswerHeader {
 }
 
 interface Waiting {
-  readonly op: Question["op"];
+  readonly op: PythonRequest["op"];
   readonly slot: number;
-  resolve(answer: Answer): void;
+  resolve(answer: PythonResponse): void;
   reject(reason: unknown): void;
 }
 
-/** Questions to a Python process and its answers. Large tensors go through files in memory, one for each question that has them under way. */
+/** Requests to a Python process and its answers. Large tensors go through files in memory, one for each request that has them under way. */
 export class Conversation {
   readonly #stream: Duplex;
   readonly #slots: readonly SlotFile[];
@@ -53,7 +53,7 @@ export class Conversation {
   #asked = 0;
   #lost: ServingError | undefined;
 
-  /** `onProgress` is told whenever the oldest question is another one, or none. */
+  /** `onProgress` is told whenever the oldest request is another one, or none. */
   constructor(stream: Duplex, slots: readonly SlotFile[], onProgress: () => void) {
     this.#stream = stream;
     this.#slots = slots;
@@ -65,30 +65,30 @@ export class Conversation {
     stream.on("error", () => {});
   }
 
-  /** Questions that have no answer yet. */
+  /** Requests that have no answer yet. */
   get pending(): number {
     return this.#waiting.size;
   }
 
   /** Asks, and gives the answer; rejects with the error that Python answers, or with what {@link fail} is given. */
-  ask(question: Question): Promise<Answer> {
+  ask(request: PythonRequest): Promise<PythonResponse> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    const parts = Object.values(question.tensors ?? {}).map(encodeTensor);
+    const parts = Object.values(request.tensors ?? {}).map(encodeTensor);
     return new Promise((resolve, reject) => {
       const id = this.#asked++ >>> 0;
       const slot = this.#free.pop() ?? -1;
-      this.#waiting.set(id, { op: question.op, slot, resolve, reject });
+      this.#waiting.set(id, { op: request.op, slot, resolve, reject });
       if (this.#waiting.size === 1) this.#onProgress();
       const abandon = (reason: unknown) => {
         this.#waiting.delete(id);
         this.#release(slot);
         reject(reason);
       };
-      this.#start({ id, slot, question, parts }, abandon);
+      this.#start({ id, slot, request, parts }, abandon);
     });
   }
 
-  /** Fails what waits, the oldest question with a reason of its own: it is the one that was being answered. */
+  /** Fails what waits, the oldest request with a reason of its own: it is the one that was being answered. */
   fail(oldest: ServingError, others: ServingError): void {
     this.#lost = others;
     const [first, ...rest] = this.#waiting.values();
@@ -98,7 +98,7 @@ export class Conversation {
     for (const { reject } of rest) reject(others);
   }
 
-  /** Most questions are small, and go out at once. */
+  /** Most requests are small, and go out at once. */
   #start(sending: Sending, abandon: (reason: unknown) => void): void {
     const isLarge = sending.parts.some(({ byteLength }) => byteLength >= SLOT_BYTES);
     if (isLarge) {
@@ -126,9 +126,9 @@ export class Conversation {
     return positions;
   }
 
-  #send({ id, slot, question, parts }: Sending, positions: readonly number[]): void {
+  #send({ id, slot, request, parts }: Sending, positions: readonly number[]): void {
     if (!this.#waiting.has(id)) return;
-    const { tensors = {}, deadline, ...fields } = question;
+    const { tensors = {}, deadline, ...fields } = request;
     const entries = Object.entries(tensors).map(
       ([name, { dtype, shape }], index): TensorEntry => [
         name,
@@ -190,11 +190,11 @@ export class Conversation {
   }
 }
 
-/** A question on its way. */
+/** A request on its way. */
 interface Sending {
   readonly id: number;
   readonly slot: number;
-  readonly question: Question;
+  readonly request: PythonRequest;
   /** The tensors' bytes. */
   readonly parts: readonly Uint8Array[];
 }
@@ -218,7 +218,7 @@ function readBody(entries: readonly TensorEntry[], body: Buffer): Tensors {
 const MAX_MESSAGE = 4096;
 
 /** Whoever loads a model may know where it lies; whoever asks it may not. */
-function toError({ code, message, detail }: NonNullable<AnswerHeader["error"]>, op: Question["op"]): ServingError {
+function toError({ code, message, detail }: NonNullable<AnswerHeader["error"]>, op: PythonRequest["op"]): ServingError {
   const short = message.slice(0, MAX_MESSAGE);
   const text = op === "load" ? short : hidePaths(short);
   return new ServingError(code as ServingError["code"], text, detail === null ? {} : { cause: new Error(detail) });

@@ -1,5 +1,5 @@
 /**
- * Begins each frame, little endian: u32 bytes of the header, u32 number of the question, u64 bytes of the body, and of a question alone f64 deadline
+ * Begins each frame, little endian: u32 bytes of the header, u32 number of the request, u64 bytes of the body, and of a request alone f64 deadline
  * (milliseconds since 1970, 0 = none) and i32 slot (-1 = none); 4 bytes are spare.
  */
 export const PREFIX_BYTES = 32;

@@ -40,9 +40,9 @@ interface Started {
 /** Loads a model in processes of the first interpreter that has the framework. Throws `failed_precondition` where none has, and what Python says of the model. */
 export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model> {
   assertIsThere(source);
-  const question = toQuestion(source, host);
+  const request = toRequest(source, host);
   const log = host.log.child({ driver: source.framework.name });
-  const start = (python: string) => startProcess(python, { source, question, host: { ...host, log } });
+  const start = (python: string) => startProcess(python, { source, request, host: { ...host, log } });
   const first = await startFirst(source, start);
   const { python } = first.loaded;
   log.info("the model runs in Python", { python, pid: first.process.pid, ...first.loaded.facts });
@@ -60,7 +60,7 @@ function assertIsThere({ framework, path }: PythonSource): void {
   throw failedPrecondition(`No model at "${path}"; expected ${framework.files}.`);
 }
 
-function toQuestion(
+function toRequest(
   { framework, path, options, own }: PythonSource,
   { threads, hookFolder }: DriverHost,
 ): Record<string, unknown> {
@@ -109,13 +109,13 @@ const UNUSABLE: ReadonlySet<string> = new Set(["unavailable", "unimplemented"]);
 
 async function startProcess(
   python: string,
-  { source, question, host }: { source: PythonSource; question: Record<string, unknown>; host: DriverHost },
+  { source, request, host }: { source: PythonSource; request: Record<string, unknown>; host: DriverHost },
 ): Promise<Started> {
   const { timeout } = source.options;
   const threads = source.options.threads || host.threads;
   const process = await PythonProcess.start({ python, threads, timeoutMs: 1000 * timeout, log: host.log });
   try {
-    const { result } = await process.ask({ op: "load", ...question });
+    const { result } = await process.ask({ op: "load", ...request });
     process.limitTime();
     return { process, loaded: result as LoadedFacts };
   } catch (reason) {

@@ -4,13 +4,13 @@ import type { Duplex, Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { type Answer, Conversation, type Question } from "./conversation.ts";
+import { Conversation, type PythonRequest, type PythonResponse } from "./conversation.ts";
 import { onLines } from "./log-lines.ts";
 import { SlotFile } from "./slot-file.ts";
 
 /** The same from src/ and from dist/. */
 const PROGRAM = fileURLToPath(new URL("../../../python", import.meta.url));
-/** Questions that may be under way with large tensors: one is answered while the next one comes. */
+/** Requests that may be under way with large tensors: one is answered while the next one comes. */
 export const SLOTS = 2;
 const FRAMES_FD = 3;
 /**
@@ -77,7 +77,7 @@ export class PythonProcess {
     return new PythonProcess(await Promise.all(Array.from({ length: SLOTS }, () => SlotFile.create())), options);
   }
 
-  /** Questions that have no answer yet. */
+  /** Requests that have no answer yet. */
   get pending(): number {
     return this.#conversation.pending;
   }
@@ -97,11 +97,11 @@ export class PythonProcess {
   }
 
   /** Asks; rejects with `unavailable` when the process ends before it has answered, `deadline_exceeded` when that was for taking too long. */
-  ask(question: Question): Promise<Answer> {
-    return this.#conversation.ask(question);
+  ask(request: PythonRequest): Promise<PythonResponse> {
+    return this.#conversation.ask(request);
   }
 
-  /** From here on questions have a limited time: loading takes as long as it takes. */
+  /** From here on requests have a limited time: loading takes as long as it takes. */
   limitTime(): void {
     this.#isLimited = true;
   }
@@ -120,7 +120,7 @@ export class PythonProcess {
     this.#child.kill("SIGKILL");
   }
 
-  /** The time begins anew with each question that comes to be answered; a timer for each of them would cost more than the question. */
+  /** The time begins anew with each request that comes to be answered; a timer for each of them would cost more than the request. */
   #restartTimer(): void {
     this.#since = performance.now();
     if (!this.#isLimited || this.#timeoutMs === 0 || this.#conversation.pending === 0) return;

@@ -1,7 +1,7 @@
 import { Backoff } from "../../async/backoff.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { Answer, Question } from "./conversation.ts";
+import type { PythonRequest, PythonResponse } from "./conversation.ts";
 import type { PythonProcess } from "./python-process.ts";
 
 /** The waits before a process that ended is started again. */
@@ -41,15 +41,15 @@ export class SupervisedProcess {
     return this.#alive?.isRunning ?? false;
   }
 
-  /** Questions under way; where there is no process, more than any process has. */
+  /** Requests under way; where there is no process, more than any process has. */
   get load(): number {
     return this.#alive?.isRunning ? this.#alive.pending : Number.MAX_SAFE_INTEGER;
   }
 
   /** Asks; waits for a process that is being started. Rejects with `unavailable` where that has failed, or the process ends meanwhile. */
-  async ask(question: Question): Promise<Answer> {
+  async ask(request: PythonRequest): Promise<PythonResponse> {
     const process = this.#alive?.isRunning ? this.#alive : await this.#next();
-    const answer = await process.ask(question);
+    const answer = await process.ask(request);
     this.#backoff.reset();
     return answer;
   }

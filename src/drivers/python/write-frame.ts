@@ -1,19 +1,19 @@
 import { PREFIX, PREFIX_BYTES, SIZE_BYTES } from "./frame-reader.ts";
 
-/** A question as it goes to Python. */
-export interface QuestionFrame {
+/** A request as it goes to Python. */
+export interface RequestFrame {
   readonly id: number;
   /** Milliseconds since 1970; absent = none. */
   readonly deadline: number | undefined;
   /** -1 = none. */
   readonly slot: number;
-  /** The same text for questions of the same kind, so that it need not be read again. */
+  /** The same text for requests of the same kind, so that it need not be read again. */
   readonly header: string;
   readonly body: readonly Uint8Array[];
 }
 
 /** A frame in one buffer of its own: the stream may hold it longer than the caller waits. */
-export function writeFrame({ id, deadline = 0, slot, header, body }: QuestionFrame): Buffer {
+export function writeFrame({ id, deadline = 0, slot, header, body }: RequestFrame): Buffer {
   const headerSize = Buffer.byteLength(header);
   const bodySize = body.reduce((sum, part) => sum + alignTo(8, part.byteLength), 0);
   const bytes = Buffer.alloc(PREFIX_BYTES + headerSize + bodySize);

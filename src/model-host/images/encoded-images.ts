@@ -6,12 +6,12 @@ import { type PixelHeader, readPixelHeader } from "../../media/pixel-header.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { imageRefused } from "./image-refused.ts";
 
-/** Pixels that all pictures of one input may have together, as they come and as the model gets them; their memory is limited too. */
+/** Pixels that all images of one input may have together, as they come and as the model gets them; their memory is limited too. */
 export const MAX_PIXELS = 100_000_000;
 /** As many as there are threads that decode. */
 export const AT_ONCE = 4;
 
-/** A picture whose header was read. */
+/** An image whose header was read. */
 export interface EncodedImage {
   readonly bytes: Uint8Array;
   readonly header: PixelHeader;
@@ -62,7 +62,7 @@ const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 /** Enough of a text to tell that it is base64. */
 const PROBE_BYTES = 64;
 
-/** The picture in a text of base64, as JSON clients write it; undefined for anything else. */
+/** The image in a text of base64, as JSON clients write it; undefined for anything else. */
 function fromBase64(element: Uint8Array): Uint8Array | undefined {
   if (imageFormat(element) !== undefined) return undefined;
   const buffer = Buffer.from(element.buffer, element.byteOffset, element.byteLength);

@@ -6,22 +6,22 @@ import { checkPixels } from "../../media/image-size.ts";
 import { type ImageTensor, imageShape, isPixels } from "../../media/image-tensor.ts";
 import { fitsDimension } from "../../signature/fits-shape.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import { takesPictures } from "../../signature/takes-pictures.ts";
+import { takesImages } from "../../signature/takes-images.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { drawImages } from "./draw-images.ts";
 import { AT_ONCE, type EncodedImage, inBatches, MAX_PIXELS, namingInput, readHeaders } from "./encoded-images.ts";
 import { type ImageLayout, imageLayout, largestTarget, type TargetSize, targetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
 import { imageRefused } from "./image-refused.ts";
+import { preprocessImages } from "./preprocess-images.ts";
 
 /** Images of fewer bytes are garbage that V8 finds in time; more of them are worth looking for. */
 const LARGE_BYTES = 32 * 1024 * 1024;
 
 /** {@link decodeImageInputs}, or the same done elsewhere. */
-export type DrawInputs = typeof decodeImageInputs;
+export type PreprocessInputs = typeof decodeImageInputs;
 
 /**
- * Decodes the pictures among a model's inputs: wherever a numeric input of rank 4 received a `bytes` tensor. All other inputs
+ * Decodes the images among a model's inputs: wherever a numeric input of rank 4 received a `bytes` tensor. All other inputs
  * pass as they are. Order, rounding and texts are those of OpenVINO Model Server: decoded as the file has it, BGR, converted to
  * the input's dtype (values stay 0 to 255, and saturate), then resized. Memory is reserved before a pixel is decoded.
  * Throws `invalid_argument` naming the input, `unavailable` where the images of others leave no memory, and the signal's reason.
@@ -45,8 +45,8 @@ export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], choices
   return specs.some((spec) => isImage(inputs[spec.name], spec, choices));
 }
 
-/** Encoded pictures, or the pixels of one. */
-type Pictures = Tensor<"bytes"> | ImageTensor;
+/** Encoded images, or the pixels of one. */
+type Images = Tensor<"bytes"> | ImageTensor;
 
 /**
  * Checks if a tensor holds images for an input that takes numbers: encoded ones, and results of `decodeImage` where a
@@ -56,8 +56,8 @@ export function isImage(
   tensor: Tensor | undefined,
   spec: TensorSpec,
   { fromHook = false }: Pick<ImageChoices, "fromHook">,
-): tensor is Pictures {
-  if (tensor === undefined || !takesPictures(spec)) return false;
+): tensor is Images {
+  if (tensor === undefined || !takesImages(spec)) return false;
   return tensor.dtype === "bytes" || (fromHook && isPixels(tensor));
 }
 
@@ -66,27 +66,29 @@ interface Decoding {
   readonly signal: CancelSignal | undefined;
 }
 
-async function decodeInput(tensor: Pictures, spec: TensorSpec, { choices, signal }: Decoding): Promise<Tensor> {
+async function decodeInput(tensor: Images, spec: TensorSpec, { choices, signal }: Decoding): Promise<Tensor> {
   const layout = imageLayout(spec, choices);
-  const drawing = { spec, layout, choices };
+  const preprocessing = { spec, layout, choices };
   if (tensor.dtype !== "bytes") {
-    const picture = { ...imageShape(tensor), data: tensor.data };
-    return whileReserved(drawnBytes([picture], drawing), signal, async () => draw([picture], drawing));
+    const image = { ...imageShape(tensor), data: tensor.data };
+    return whileReserved(preprocessedBytes([image], preprocessing), signal, async () =>
+      preprocess([image], preprocessing),
+    );
   }
   checkElements(tensor, spec, { layout, choices });
   const images = await readHeaders(tensor.data, spec, signal);
-  return whileReserved(decodedBytes(images, drawing), signal, async () => {
+  return whileReserved(decodedBytes(images, preprocessing), signal, async () => {
     const decode = ({ bytes, header }: EncodedImage) =>
       namingInput(spec, () => decodePixels(bytes, { exif: choices.exif, header }));
-    return draw(await inBatches(images, signal, decode), drawing);
+    return preprocess(await inBatches(images, signal, decode), preprocessing);
   });
 }
 
-/** A client sends a list of pictures; what a hook returns as a Buffer has rank 0. */
+/** A client sends a list of images; what a hook returns as a Buffer has rank 0. */
 function checkElements(
   { shape, data }: Tensor<"bytes">,
   spec: TensorSpec,
-  { layout, choices }: Pick<Drawing, "layout" | "choices">,
+  { layout, choices }: Pick<Preprocessing, "layout" | "choices">,
 ): void {
   const isOne = choices.fromHook === true && shape.length === 0;
   if (shape.length !== 1 && !isOne) {
@@ -105,17 +107,17 @@ function checkBatch(count: number, { batch }: ImageLayout, spec: TensorSpec): vo
   throw imageRefused("Invalid input batch size", `Expected: ${JSON.stringify(batch)}; Actual: ${count}`, spec);
 }
 
-interface Drawing {
+interface Preprocessing {
   readonly spec: TensorSpec;
   readonly layout: ImageLayout;
   readonly choices: ImageChoices;
 }
 
-function draw(pictures: readonly Pixels[], { spec, layout, choices }: Drawing): Tensor {
-  checkBatch(pictures.length, layout, spec);
-  const size = targetSize(pictures, layout, spec);
-  checkPixels(`The input ${spec.name}`, { width: size.width, height: size.height * pictures.length }, MAX_PIXELS);
-  return drawImages({ spec, layout, size, pictures, choices });
+function preprocess(images: readonly Pixels[], { spec, layout, choices }: Preprocessing): Tensor {
+  checkBatch(images.length, layout, spec);
+  const size = targetSize(images, layout, spec);
+  checkPixels(`The input ${spec.name}`, { width: size.width, height: size.height * images.length }, MAX_PIXELS);
+  return preprocessImages({ spec, layout, size, images, choices });
 }
 
 async function whileReserved<Result>(
@@ -134,21 +136,21 @@ async function whileReserved<Result>(
 }
 
 /** The pixels of all, what some decoders take at the same time, and what the model gets. */
-function decodedBytes(images: readonly EncodedImage[], drawing: Drawing): number {
+function decodedBytes(images: readonly EncodedImage[], preprocessing: Preprocessing): number {
   const headers = images.map(({ header }) => header);
   const pixels = headers.reduce((sum, { pixelBytes }) => sum + pixelBytes, 0);
-  // A picture that is turned exists twice while that happens.
-  const decoders = headers.map((header) => header.decoderBytes + (drawing.choices.exif ? header.pixelBytes : 0));
+  // An image that is turned exists twice while that happens.
+  const decoders = headers.map((header) => header.decoderBytes + (preprocessing.choices.exif ? header.pixelBytes : 0));
   const most = decoders.reduce((one, other) => Math.max(one, other), 0);
-  return pixels + Math.min(AT_ONCE, images.length) * most + drawnBytes(headers, drawing);
+  return pixels + Math.min(AT_ONCE, images.length) * most + preprocessedBytes(headers, preprocessing);
 }
 
 /** Values are computed as floats, and then become what the input takes. */
-function drawnBytes(
-  pictures: readonly (TargetSize & { readonly channels: number })[],
-  { spec, layout }: Drawing,
+function preprocessedBytes(
+  images: readonly (TargetSize & { readonly channels: number })[],
+  { spec, layout }: Preprocessing,
 ): number {
-  const channels = pictures.reduce((most, picture) => Math.max(most, picture.channels), 1);
-  const values = Math.min(MAX_PIXELS, largestTarget(pictures, layout) * pictures.length) * channels;
+  const channels = images.reduce((most, image) => Math.max(most, image.channels), 1);
+  const values = Math.min(MAX_PIXELS, largestTarget(images, layout) * images.length) * channels;
   return values * (spec.dtype === "float64" ? 8 : spec.dtype === "float32" ? 4 : 6);
 }

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import type { Pixels } from "../../media/decode-pixels.ts";
 import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
-import { takesPictures } from "../../signature/takes-pictures.ts";
+import { takesImages } from "../../signature/takes-images.ts";
 import type { ImageChoices } from "./image-options.ts";
 
 /** The dimensions of an image input by what they mean. */
@@ -36,13 +36,13 @@ export function imageLayout(
   return { order, batch, height: second, width: third, channels: last };
 }
 
-/** The signatures, with the layout of every input that takes pictures. */
+/** The signatures, with the layout of every input that takes images. */
 export function withImageLayouts(
   signatures: Readonly<Record<string, Signature>>,
   choices: ImageChoices,
 ): Readonly<Record<string, Signature>> {
   const withLayout = (spec: TensorSpec) => {
-    if (!takesPictures(spec)) return spec;
+    if (!takesImages(spec)) return spec;
     const { order, channels } = imageLayout(spec, choices);
     return CHANNEL_COUNTS.includes(channels) ? { ...spec, imageLayout: order } : spec;
   };
@@ -53,28 +53,28 @@ export function withImageLayouts(
 }
 
 /**
- * The size that all pictures of a request get: the input's; of a range the nearest to the first picture's; of an open dimension
- * the first picture's, which all others must have then. Throws `invalid_argument` where they differ.
+ * The size that all images of a request get: the input's; of a range the nearest to the first image's; of an open dimension
+ * the first image's, which all others must have then. Throws `invalid_argument` where they differ.
  */
-export function targetSize(pictures: readonly Pixels[], layout: ImageLayout, { name }: TensorSpec): TargetSize {
-  const [first] = pictures;
+export function targetSize(images: readonly Pixels[], layout: ImageLayout, { name }: TensorSpec): TargetSize {
+  const [first] = images;
   const size = {
     width: chooseSide(layout.width, first?.width ?? 0),
     height: chooseSide(layout.height, first?.height ?? 0),
   };
   const isOpen = (side: "width" | "height") => layout[side] === -1;
-  const differs = (picture: Pixels) =>
-    (isOpen("width") && picture.width !== size.width) || (isOpen("height") && picture.height !== size.height);
-  if (!pictures.some(differs)) return size;
+  const differs = (image: Pixels) =>
+    (isOpen("width") && image.width !== size.width) || (isOpen("height") && image.height !== size.height);
+  if (!images.some(differs)) return size;
   throw invalidArgument(
     `Binary input images for this endpoint are required to have the same resolution; input name: ${name}`,
   );
 }
 
-/** The most pixels that a picture of these becomes, whichever way it is turned. */
-export function largestTarget(pictures: readonly TargetSize[], layout: ImageLayout): number {
+/** The most pixels that an image of these becomes, whichever way it is turned. */
+export function largestTarget(images: readonly TargetSize[], layout: ImageLayout): number {
   const area = (width: number, height: number) => chooseSide(layout.width, width) * chooseSide(layout.height, height);
-  const areas = pictures.flatMap(({ width, height }) => [area(width, height), area(height, width)]);
+  const areas = images.flatMap(({ width, height }) => [area(width, height), area(height, width)]);
   return areas.reduce((most, one) => Math.max(most, one), 0);
 }
 

@@ -1,7 +1,7 @@
 import type { OptionTable } from "../../drivers/option-table.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 
-/** The `-o` keys that say how pictures become a model's input. */
+/** The `-o` keys that say how images become a model's input. */
 export interface RawImageOptions {
   layout?: "NHWC" | "NCHW";
   color_format: "BGR" | "RGB" | "GRAY";

@@ -2,7 +2,7 @@ import { invalidArgument, type ServingError } from "../../errors.ts";
 import { imageShape } from "../../media/image-tensor.ts";
 import { isDType, type NumericDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { drawImages } from "./draw-images.ts";
+import { preprocessImages } from "./preprocess-images.ts";
 
 /** Form of images that a model expects. */
 export interface ModelInputOptions {
@@ -25,27 +25,27 @@ export interface ModelInputOptions {
 
 /**
  * The tensor of rank 4 that a model takes for one image, or for several: `[n, channels, height, width]`, or `[n, height, width, channels]`.
- * A model that takes encoded pictures needs it not: images may be given to its input as they are. Throws `invalid_argument` for what is no
+ * A model that takes encoded pixels needs it not: images may be given to its input as they are. Throws `invalid_argument` for what is no
  * image, for images of different sizes where no size is given or of different channels, and for options that no image can have.
  */
 export function toModelInput(images: Tensor | readonly Tensor[], options: ModelInputOptions = {}): Tensor {
   const list: readonly Tensor[] = Array.isArray(images) ? images : [images as Tensor];
   if (list.length === 0) throw invalid("there is no image");
-  const pictures = list.map((image) => ({ ...imageShape(image), data: image.data as Uint8Array }));
-  const [first] = pictures as [(typeof pictures)[0]];
+  const pixels = list.map((image) => ({ ...imageShape(image), data: image.data as Uint8Array }));
+  const [first] = pixels as [(typeof pixels)[0]];
   const { layout = "NCHW", colorFormat = "RGB", dtype = "float32", fit = "stretch" } = options;
   if (!isDType(dtype)) throw invalid(`dtype is "${dtype}"`);
   checkChoice("layout", layout, ["NCHW", "NHWC"]);
   checkChoice("colorFormat", colorFormat, ["RGB", "BGR", "GRAY"]);
   checkChoice("fit", fit, ["stretch", "crop", "letterbox"]);
-  const size = { width: sideOf("width", options.width, pictures), height: sideOf("height", options.height, pictures) };
+  const size = { width: sideOf("width", options.width, pixels), height: sideOf("height", options.height, pixels) };
   const channels = colorFormat === "GRAY" ? 1 : first.channels;
   const shape = layout === "NCHW" ? [-1, channels, -1, -1] : [-1, -1, -1, channels];
-  return drawImages({
+  return preprocessImages({
     spec: { name: "image", dtype, shape },
     layout: { order: layout, batch: -1, height: -1, width: -1, channels },
     size,
-    pictures,
+    images: pixels,
     choices: {
       colorFormat,
       fit,
@@ -59,14 +59,14 @@ export function toModelInput(images: Tensor | readonly Tensor[], options: ModelI
 function sideOf(
   name: "width" | "height",
   wanted: number | undefined,
-  pictures: readonly { readonly width: number; readonly height: number }[],
+  pixels: readonly { readonly width: number; readonly height: number }[],
 ): number {
   if (wanted !== undefined) {
     if (Number.isSafeInteger(wanted) && wanted > 0 && wanted <= 65_535) return wanted;
     throw invalid(`${name} is ${wanted}; expected a positive integer`);
   }
-  const own = pictures[0]?.[name] ?? 0;
-  if (pictures.every((picture) => picture[name] === own)) return own;
+  const own = pixels[0]?.[name] ?? 0;
+  if (pixels.every((image) => image[name] === own)) return own;
   throw invalid(`the images differ in ${name}; give the ${name} that all shall have`);
 }
 

@@ -1,8 +1,8 @@
 import { ServingError } from "../../errors.ts";
 import { packValues, unpackValues } from "../../threads/call-values.ts";
-import { Exchange, wasNeverStarted } from "../../threads/exchange.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import { fromMethodTree } from "../../threads/method-tree.ts";
+import { RpcClient, wasNeverStarted } from "../../threads/rpc-client.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import type { ModelHandle } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
@@ -23,7 +23,7 @@ const ASK_STATISTICS = {
   meta: undefined,
   tensors: undefined,
   signal: undefined,
-  give: false,
+  transfer: false,
 } as const;
 
 /** A handle of a model in another thread. */
@@ -35,28 +35,28 @@ export interface ModelClient extends ModelHandle {
 /** Creates a handle whose calls go to the living instance with the fewest open calls. */
 export function createModelClient({ facts, hookArgs, ports }: ModelAddress): ModelClient {
   let closed = false;
-  const connect = (port: HostPort) => new Exchange(port, "the model's thread");
-  const exchanges = ports.map(connect);
-  const told = exchanges.map((exchange) => new ToldStatistics(() => askStatistics(exchange)));
+  const connect = (port: HostPort) => new RpcClient(port, "the model's thread");
+  const clients = ports.map(connect);
+  const told = clients.map((client) => new ToldStatistics(() => askStatistics(client)));
   let turn = 0;
   const leastLoaded = () => {
     // Other threads' calls are not seen here: equals are chosen round-robin, so that not all begin with the first.
-    turn = (turn + 1) % exchanges.length;
-    let best = exchanges[turn]!;
-    for (let step = 1; step < exchanges.length; step++) {
-      const next = exchanges[(turn + step) % exchanges.length]!;
+    turn = (turn + 1) % clients.length;
+    let best = clients[turn]!;
+    for (let step = 1; step < clients.length; step++) {
+      const next = clients[(turn + step) % clients.length]!;
       if (loadOf(next) < loadOf(best)) best = next;
     }
     return best;
   };
   const copyFor = (warmUp: number | undefined) => {
-    const copy = warmUp === undefined ? undefined : exchanges[warmUp % exchanges.length];
+    const copy = warmUp === undefined ? undefined : clients[warmUp % clients.length];
     return copy?.isOpen ? copy : leastLoaded();
   };
   const call = async (method: string, args: readonly unknown[]) => {
     const { json, tensors } = packValues(args);
     const answer = await leastLoaded()
-      .ask({ kind: CALL, meta: { method, args: json }, tensors, signal: undefined, give: false })
+      .ask({ kind: CALL, meta: { method, args: json }, tensors, signal: undefined, transfer: false })
       .catch((reason) => Promise.reject(blameCaller(reason, method)));
     return unpackValues({ json: answer.meta, tensors: answer.tensors });
   };
@@ -65,15 +65,16 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
     hookArgs: fromMethodTree(hookArgs, call) as Readonly<Record<string, unknown>>,
     predict: async (inputs, call) => {
       if (closed) throw new ServingError("unavailable", "The model is closed.");
-      const { signal, give = false } = call;
+      const { signal, transfer = false } = call;
       const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
       if (isPlainEcho) return inputs;
       const meta = toPredictMeta(call, facts.defaultSignature);
       // Inputs that may have to be sent again are kept.
-      const question = { kind: PREDICT, meta, tensors: inputs, signal, give: give && facts.sharesThread !== true };
+      const gone = transfer && facts.sharesThread !== true;
+      const request = { kind: PREDICT, meta, tensors: inputs, signal, transfer: gone };
       for (;;) {
         try {
-          return (await copyFor(call.warmUp).ask(question)).tensors;
+          return (await copyFor(call.warmUp).ask(request)).tensors;
         } catch (reason) {
           if (!wasNeverStarted(reason)) throw reason;
         }
@@ -81,26 +82,26 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
     },
     statistics: async () => sumStatistics(await Promise.all(told.map((copy) => copy.read()))),
     reconnect: (instance, port, resend) => {
-      const old = exchanges[instance];
-      const exchange = connect(port);
-      exchanges[instance] = exchange;
-      told[instance] = new ToldStatistics(() => askStatistics(exchange), told[instance]?.known);
+      const old = clients[instance];
+      const client = connect(port);
+      clients[instance] = client;
+      told[instance] = new ToldStatistics(() => askStatistics(client), told[instance]?.known);
       old?.close(resend);
     },
     close: async () => {
       closed = true;
-      await Promise.all(exchanges.map((exchange) => exchange.idle()));
-      for (const exchange of exchanges) exchange.close();
+      await Promise.all(clients.map((client) => client.idle()));
+      for (const client of clients) client.close();
     },
   };
 }
 
-async function askStatistics(exchange: Exchange): Promise<RunStatistics> {
-  const { meta } = await exchange.ask(ASK_STATISTICS);
+async function askStatistics(client: RpcClient): Promise<RunStatistics> {
+  const { meta } = await client.ask(ASK_STATISTICS);
   return meta as RunStatistics;
 }
 
-function loadOf({ isOpen, pending }: Exchange): number {
+function loadOf({ isOpen, pending }: RpcClient): number {
   return isOpen ? pending : Number.POSITIVE_INFINITY;
 }
 

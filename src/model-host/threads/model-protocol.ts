@@ -1,13 +1,13 @@
 import { type PlainLimits, toPlainLimits } from "../../limits/call-limits.ts";
-import { FIRST_QUESTION } from "../../threads/exchange.ts";
+import { FIRST_REQUEST } from "../../threads/rpc-client.ts";
 import type { ModelCall } from "../model-handle.ts";
 
 /** Asks a model to predict; its inputs are the record's tensors. */
-export const PREDICT = FIRST_QUESTION;
+export const PREDICT = FIRST_REQUEST;
 /** Asks for a call of a method that the model gives to hooks. */
-export const CALL = FIRST_QUESTION + 1;
+export const CALL = FIRST_REQUEST + 1;
 /** Asks what the model's runs took; the answer's meta is a RunStatistics. */
-export const STATISTICS = FIRST_QUESTION + 2;
+export const STATISTICS = FIRST_REQUEST + 2;
 
 /** The meta of {@link PREDICT}: what differs from a predict of the default signature without any wish. */
 export interface PredictMeta extends PlainLimits {

@@ -35,15 +35,15 @@ export class ModelServer {
     return this.#tree.data;
   }
 
-  /** Answers the questions of a connection until it ends. */
+  /** Answers the requests of a connection until it ends. */
   attach(port: HostPort): Responder {
     return new Responder(port, {
       check: checkModelRequest,
       flushing: "held",
-      give: true,
-      answer: (question, signal) => {
+      transfer: true,
+      answer: (request, signal) => {
         this.#unanswered++;
-        return this.#answer(question, signal);
+        return this.#answer(request, signal);
       },
       onAnswered: (channel) => this.#answered(channel),
     });

@@ -14,7 +14,7 @@ import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { dtypeOfName, dtypeOfNumber } from "./dtype.ts";
-import { createKibernetikaDialect } from "./json-dialect.ts";
+import { createKibernetikaRules } from "./json-tensor-rules.ts";
 
 /** A predict request of the original proxy, whether it came as JSON or as a form. */
 export interface KibernetikaRequest {
@@ -57,7 +57,7 @@ function toNames(value: JsonValue): readonly string[] {
 function toInput(name: string, input: JsonValue): Tensor {
   if (!isJsonObject(input)) throw invalidArgument(`Input "${name}" is ${dumpJson(input)}; expected {"dtype", "data"}.`);
   if (input.data === undefined) throw invalidArgument(`Input "${name}" has no "data".`);
-  return toJsonTensor(input.data, toDType(name, input), createKibernetikaDialect(name));
+  return toJsonTensor(input.data, toDType(name, input), createKibernetikaRules(name));
 }
 
 function toDType(name: string, { dtype }: JsonObject): DType {

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 import { fitsShape } from "../../signature/fits-shape.ts";
 import { isConvertible } from "../../signature/is-convertible.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
-import { takesPictures } from "../../signature/takes-pictures.ts";
+import { takesImages } from "../../signature/takes-images.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
 import { requestError } from "./request-error.ts";
@@ -38,8 +38,8 @@ function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): voi
     if (spec === undefined) {
       throw invalidArgument(`unexpected inference input '${name}' for model '${request.model}'. ${takesInputs(specs)}`);
     }
-    const isPicture = tensor.dtype === "bytes" && takesPictures(spec);
-    if (!isPicture) checkInput(request, tensor, spec);
+    const isImage = tensor.dtype === "bytes" && takesImages(spec);
+    if (!isImage) checkInput(request, tensor, spec);
   }
 }
 

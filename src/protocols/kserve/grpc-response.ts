@@ -45,9 +45,9 @@ export function encodeStreamError(message: string, id: string): Buffer {
   return encodeMessage([textField(STREAM.error, message), ...response]);
 }
 
-/** A ModelInferResponse as it is sent; with `lends`, large values stay where they are. */
-export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncoding, lends: boolean): FramedMessage {
-  return frameParts(inferResponseParts(answer, encoding), lends);
+/** A ModelInferResponse as it is sent; with `borrows`, large values stay where they are. */
+export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncoding, borrows: boolean): FramedMessage {
+  return frameParts(inferResponseParts(answer, encoding), borrows);
 }
 
 /** {@link frameInferResponse} for a codec thread. */

@@ -6,7 +6,7 @@ import { numericLayout } from "../../tensor/dtype.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import type { JsonInput } from "./http-request.ts";
-import { createKserveDialect } from "./json-dialect.ts";
+import { createKserveRules } from "./json-tensor-rules.ts";
 import { readUnsigned, refuseSharedMemory } from "./parameters.ts";
 import { dtypeOfInput, elementsOf, fromRaw, type InputContext, LENGTH_BYTES } from "./raw-tensor.ts";
 
@@ -46,7 +46,7 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
   }
   const dtype = dtypeOfInput(input, context.model);
   const count = elementsOf(input, context.model);
-  const tensor = toJsonTensor(data, dtype, createKserveDialect(name));
+  const tensor = toJsonTensor(data, dtype, createKserveRules(name));
   if (elementCount(tensor.shape) === count) return reshape(tensor, shape);
   throw invalidArgument("Unable to parse 'data': Shape does not match true shape of 'data' field");
 }
@@ -79,8 +79,8 @@ class BinaryPart {
   take(input: JsonInput, isLast: boolean): Tensor {
     const size = input.parameters.get(SIZE);
     const sizes = typeof size === "string" ? parseSizes(size) : undefined;
-    // Several sizes are how OpenVINO Model Server 2022 took pictures, which then stood without a length of their own.
-    if (sizes !== undefined && sizes.length > 1) return this.#takePictures(input, sizes);
+    // Several sizes are how OpenVINO Model Server 2022 took images, which then stood without a length of their own.
+    if (sizes !== undefined && sizes.length > 1) return this.#takeImages(input, sizes);
     const bytes = this.#takeBytes(sizes?.[0] ?? this.#sizeOf(input, isLast), input.name);
     return this.#isBare(input, bytes) ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
   }
@@ -113,14 +113,14 @@ class BinaryPart {
     );
   }
 
-  #takePictures(input: JsonInput, sizes: readonly number[]): Tensor {
+  #takeImages(input: JsonInput, sizes: readonly number[]): Tensor {
     if (input.datatype !== "BYTES") {
       throw invalidArgument(
         `${SIZE} has ${sizes.length} sizes for input '${input.name}', which is ${input.datatype}; expected one, as only BYTES may be images`,
       );
     }
-    const pictures = sizes.map((size) => this.#takeBytes(size, input.name));
-    return this.#toElements(input, pictures);
+    const images = sizes.map((size) => this.#takeBytes(size, input.name));
+    return this.#toElements(input, images);
   }
 
   #toElements(input: JsonInput, elements: readonly Uint8Array[]): Tensor {

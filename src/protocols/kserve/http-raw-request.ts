@@ -1,6 +1,6 @@
 import { imageFormat } from "../../media/image-format.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import { takesPictures } from "../../signature/takes-pictures.ts";
+import { takesImages } from "../../signature/takes-images.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
@@ -11,7 +11,7 @@ import { takesInputs } from "./takes-inputs.ts";
 
 /**
  * The input that a body stands for which is one tensor and nothing else (Triton's raw request): its name, datatype and shape
- * are those of the model's only input. A BYTES input gets the body as its one element, an image input may get a picture.
+ * are those of the model's only input. A BYTES input gets the body as its one element, an image input may get an image.
  * Throws `invalid_argument` where that cannot be deduced.
  */
 export function toRawInput(
@@ -28,8 +28,8 @@ export function toRawInput(
   }
   const { name, dtype } = spec;
   if (dtype === "bytes") return [name, createTensor("bytes", oneElement(spec), [body])];
-  const isPicture = takesPictures(spec) && imageFormat(body) !== undefined;
-  if (isPicture) return [name, createTensor("bytes", [1], [body])];
+  const isImage = takesImages(spec) && imageFormat(body) !== undefined;
+  if (isImage) return [name, createTensor("bytes", [1], [body])];
   const sizes = deduceShape(spec, body.length / numericLayout(dtype).bytes);
   return [name, fromRaw({ name, datatype: datatypeOf(dtype)?.name ?? dtype, shape: sizes }, body, context)];
 }

@@ -1,6 +1,6 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
-import { takesPictures } from "../../signature/takes-pictures.ts";
+import { takesImages } from "../../signature/takes-images.ts";
 import { readVersion } from "../../version.ts";
 import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
 import { defaultSignature, toSize } from "./model-metadata.ts";
@@ -134,10 +134,10 @@ function tensorSchema(spec?: TensorSpec): object {
   };
 }
 
-/** An input of pictures takes them encoded, too. */
+/** An input of images takes them encoded, too. */
 function datatypesOf(spec: TensorSpec): readonly string[] {
   const own = datatypeOf(spec.dtype)?.name ?? spec.dtype;
-  return takesPictures(spec) ? [own, "BYTES"] : [own];
+  return takesImages(spec) ? [own, "BYTES"] : [own];
 }
 
 function shapeSchema(spec: TensorSpec | undefined): object {

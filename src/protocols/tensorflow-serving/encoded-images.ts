@@ -1,18 +1,18 @@
 import { isJsonList, isJsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import { takesPictures } from "../../signature/takes-pictures.ts";
-import { isBase64Object } from "./json-dialect.ts";
+import { takesImages } from "../../signature/takes-images.ts";
+import { isBase64Object } from "./json-tensor-rules.ts";
 
 /**
- * The inputs with the dtype that came: an input may take encoded pictures too. `first` is the first value of the request for an input.
+ * The inputs with the dtype that came: an input may take encoded images too. `first` is the first value of the request for an input.
  */
 export function withEncodedImages<Spec extends TensorSpec>(
   specs: readonly Spec[],
   first: (spec: Spec, index: number) => JsonValue | undefined,
 ): readonly Spec[] {
-  if (!specs.some(takesPictures)) return specs;
+  if (!specs.some(takesImages)) return specs;
   return specs.map((spec, index) => {
-    const isEncoded = takesPictures(spec) && isEncodedValue(first(spec, index));
+    const isEncoded = takesImages(spec) && isEncodedValue(first(spec, index));
     return isEncoded ? { ...spec, dtype: "bytes" as const } : spec;
   });
 }

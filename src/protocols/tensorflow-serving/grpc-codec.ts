@@ -137,13 +137,13 @@ export function encodePredictResponse(response: PredictResponse, encoding: Tenso
   return encodeMessage(predictResponseParts(response, encoding));
 }
 
-/** A PredictResponse as it is sent; with `lends`, large values stay where they are. */
+/** A PredictResponse as it is sent; with `borrows`, large values stay where they are. */
 export function framePredictResponse(
   response: PredictResponse,
   encoding: TensorEncoding,
-  lends: boolean,
+  borrows: boolean,
 ): FramedMessage {
-  return frameParts(predictResponseParts(response, encoding), lends);
+  return frameParts(predictResponseParts(response, encoding), borrows);
 }
 
 /** {@link framePredictResponse} for a codec thread. */

@@ -3,8 +3,8 @@ import { inferDType } from "../../codecs/json/json-dtype.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
 import {
   appendElements,
+  type JsonTensorRules,
   shapeOf,
-  type TensorDialect,
   toJsonTensor,
   toNumericTensor,
 } from "../../codecs/json/json-tensor.ts";
@@ -20,7 +20,7 @@ import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { isBase64Object, tensorflowDialect } from "./json-dialect.ts";
+import { isBase64Object, tensorflowRules } from "./json-tensor-rules.ts";
 
 /** The input that a plain value is for, where nothing names one. */
 export const UNNAMED_INPUT = "inputs";
@@ -59,10 +59,11 @@ function isNamedInstance(value: JsonValue | undefined): value is JsonObject {
 
 /** Instances that are one block of numbers have one shape; only their values may be wrong. */
 function readBlock(instances: JsonNumbers, dtype: DType): Tensor {
-  const tensor = toNumericTensor(instances, dtype, tensorflowDialect.integers);
+  const tensor = toNumericTensor(instances, dtype, tensorflowRules.integers);
   if (tensor !== undefined) return tensor;
-  const refuse: TensorDialect["refuse"] = (misfit) => inInstance(misfit.path[0] ?? 0, tensorflowDialect.refuse(misfit));
-  return toJsonTensor(instances, dtype, { ...tensorflowDialect, refuse });
+  const refuse: JsonTensorRules["refuse"] = (mismatch) =>
+    inInstance(mismatch.path[0] ?? 0, tensorflowRules.refuse(mismatch));
+  return toJsonTensor(instances, dtype, { ...tensorflowRules, refuse });
 }
 
 function readPlain(instances: JsonList, dtype: DType): Tensor {
@@ -132,15 +133,15 @@ class Column {
   #count = 0;
 
   constructor(dtype: DType) {
-    this.#elements = new ElementBuffer(dtype, tensorflowDialect.integers);
+    this.#elements = new ElementBuffer(dtype, tensorflowRules.integers);
   }
 
   add(value: JsonValue): void {
-    const shape = shapeOf(value, tensorflowDialect);
+    const shape = shapeOf(value, tensorflowRules);
     // The instances are a dimension too.
-    if (shape.length === MAX_RANK) throw tensorflowDialect.refuse({ kind: "rank", path: [], shape });
+    if (shape.length === MAX_RANK) throw tensorflowRules.refuse({ kind: "rank", path: [], shape });
     const before = this.#elements.length;
-    appendElements(this.#elements, value, { shape, dialect: tensorflowDialect });
+    appendElements(this.#elements, value, { shape, rules: tensorflowRules });
     this.#shape ??= shape;
     const size = this.#elements.length - before;
     const expected = before / Math.max(this.#count, 1);

@@ -132,15 +132,15 @@ export function recordedSessionResponse({ spec, tensors }: SessionRunResponse): 
   return { bytes: bytesOf(tensors), encode };
 }
 
-/** A SessionRunResponse as it is sent; with `lends`, large values stay where they are. */
+/** A SessionRunResponse as it is sent; with `borrows`, large values stay where they are. */
 export function frameSessionRun(
   { spec, tensors }: SessionRunResponse,
   encoding: TensorEncoding,
-  lends: boolean,
+  borrows: boolean,
 ): FramedMessage {
   const parts = tensorFields(RESPONSE.tensor, tensors, encoding);
   parts.push(messageField(RESPONSE.modelSpec, modelSpecParts(spec)));
-  return frameParts(parts, lends);
+  return frameParts(parts, borrows);
 }
 
 /** {@link frameSessionRun} for a codec thread. */

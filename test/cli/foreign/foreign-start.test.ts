@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { connect } from "../../grpc/byte-client.ts";
-import { judge } from "../../grpc/judge.ts";
+import { oracle } from "../../grpc/oracle.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runKserving, startKserving } from "../start-kserving.ts";
 
@@ -32,7 +32,7 @@ test("tensorflow_model_server waits for a version, prints its lines, answers on 
   const answer = await fetch(url, { method: "POST", body: '{"instances": [1.0, 2.0, 5.0]}' });
   expect(await answer.json()).toEqual({ predictions: [2.5, 3, 4.5] });
   const client = connect(`127.0.0.1:${port}`);
-  const nameless = client.call(PREDICT, judge.encodeRequest({ inputs: {} }));
+  const nameless = client.call(PREDICT, oracle.encodeRequest({ inputs: {} }));
   await expect(nameless).rejects.toMatchObject({ code: 3, details: "Missing ModelSpec" });
   // ReloadConfigRequest { config { model_config_list {} } }
   await client.call(RELOAD, Buffer.from([0x0a, 2, 0x0a, 0]));

@@ -1,39 +1,39 @@
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../../../src/codecs/json/json-reader.ts";
-import { type Misfit, type TensorDialect, toJsonTensor } from "../../../src/codecs/json/json-tensor.ts";
+import { type JsonTensorRules, type Mismatch, toJsonTensor } from "../../../src/codecs/json/json-tensor.ts";
 import { isJsonObject } from "../../../src/codecs/json/json-value.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 
-/** Carries the misfit to the test. */
+/** Carries the mismatch to the test. */
 class Refusal extends Error {
-  readonly misfit: Misfit;
+  readonly mismatch: Mismatch;
 
-  constructor(misfit: Misfit) {
-    super(misfit.kind);
-    this.misfit = misfit;
+  constructor(mismatch: Mismatch) {
+    super(mismatch.kind);
+    this.mismatch = mismatch;
   }
 }
 
-const DIALECT: TensorDialect = {
+const DIALECT: JsonTensorRules = {
   integers: "literals",
   nullIsNaN: true,
   text: (text) => Buffer.from(text),
   object: () => Buffer.from("object"),
-  refuse: (misfit) => new Refusal(misfit),
+  refuse: (mismatch) => new Refusal(mismatch),
 };
 
-function convert(text: string, dtype: DType, dialect: Partial<TensorDialect> = {}) {
+function convert(text: string, dtype: DType, rules: Partial<JsonTensorRules> = {}) {
   const value = parseJson(Buffer.from(text), ampleBudget());
-  return toJsonTensor(value, dtype, { ...DIALECT, ...dialect });
+  return toJsonTensor(value, dtype, { ...DIALECT, ...rules });
 }
 
-function misfitOf(text: string, dtype: DType, dialect: Partial<TensorDialect> = {}): Misfit {
+function mismatchOf(text: string, dtype: DType, rules: Partial<JsonTensorRules> = {}): Mismatch {
   try {
-    convert(text, dtype, dialect);
+    convert(text, dtype, rules);
   } catch (reason) {
-    if (reason instanceof Refusal) return reason.misfit;
+    if (reason instanceof Refusal) return reason.mismatch;
     throw reason;
   }
   throw new Error(`${text} was taken`);
@@ -96,33 +96,33 @@ describe("toJsonTensor", () => {
     ["int32", "null"],
     ["complex64", "1"],
   ])("takes no %s from %s", (dtype, text) => {
-    expect(misfitOf(text, dtype)).toMatchObject({ kind: "type", dtype, path: [], shape: [] });
-    expect(misfitOf(`[[${text}]]`, dtype)).toMatchObject({ kind: "type", dtype, path: [0, 0], shape: [1, 1] });
+    expect(mismatchOf(text, dtype)).toMatchObject({ kind: "type", dtype, path: [], shape: [] });
+    expect(mismatchOf(`[[${text}]]`, dtype)).toMatchObject({ kind: "type", dtype, path: [0, 0], shape: [1, 1] });
   });
 
-  test("takes integral values of any form where the dialect lets it", () => {
+  test("takes integral values of any form where the rules lets it", () => {
     const values = { integers: "values" } as const;
     expect(comparable(convert("[1.0, 1e3, -2]", "int32", values)).data).toEqual([1, 1000, -2]);
     expect(comparable(convert("[1.0, 1e15]", "int64", values)).data).toEqual([1n, 1_000_000_000_000_000n]);
-    expect(misfitOf("[1, 1.5]", "int32", values)).toMatchObject({ kind: "type", path: [1] });
-    expect(misfitOf("[Infinity]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
-    expect(misfitOf("[1e19]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
+    expect(mismatchOf("[1, 1.5]", "int32", values)).toMatchObject({ kind: "type", path: [1] });
+    expect(mismatchOf("[Infinity]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
+    expect(mismatchOf("[1e19]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
   });
 
-  test("refuses null where the dialect has no use for it", () => {
-    expect(misfitOf("[null]", "float32", { nullIsNaN: false })).toMatchObject({ kind: "type", value: null });
+  test("refuses null where the rules has no use for it", () => {
+    expect(mismatchOf("[null]", "float32", { nullIsNaN: false })).toMatchObject({ kind: "type", value: null });
   });
 
-  test("lets the dialect decide what an object means", () => {
-    const object: TensorDialect["object"] = (value) => Buffer.from(String(isJsonObject(value) && value.key));
+  test("lets the rules decide what an object means", () => {
+    const object: JsonTensorRules["object"] = (value) => Buffer.from(String(isJsonObject(value) && value.key));
     expect(comparable(convert('[{"key": "a"}, "b"]', "bytes", { object })).data).toEqual(
       ["a", "b"].map((text) => Buffer.from(text)),
     );
   });
 
   test("names the element that does not fit, in a block of numbers too", () => {
-    expect(misfitOf("[[1, 2], [3, 4.5]]", "int32")).toMatchObject({ path: [1, 1], value: { size: 1 } });
-    expect(misfitOf('[[1, 2], [3, "a"]]', "int32")).toMatchObject({ path: [1, 1], value: "a" });
+    expect(mismatchOf("[[1, 2], [3, 4.5]]", "int32")).toMatchObject({ path: [1, 1], value: { size: 1 } });
+    expect(mismatchOf('[[1, 2], [3, "a"]]', "int32")).toMatchObject({ path: [1, 1], value: "a" });
   });
 
   test.each([
@@ -136,22 +136,22 @@ describe("toJsonTensor", () => {
     ["[[1],[]]", { kind: "size", size: 0, path: [1], shape: [2, 1] }],
     ['[["a"],"b"]', { kind: "value", path: [1], value: "b" }],
     ['["a",["b"]]', { kind: "list", path: [1] }],
-  ])("refuses the ragged %s", (text, misfit) => {
-    expect(misfitOf(text, text.includes('"') ? "bytes" : "int32")).toMatchObject(misfit);
+  ])("refuses the ragged %s", (text, mismatch) => {
+    expect(mismatchOf(text, text.includes('"') ? "bytes" : "int32")).toMatchObject(mismatch);
   });
 
   test("has at most 254 dimensions", () => {
     const tower = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
     expect(convert(tower(254), "float32").shape).toHaveLength(254);
-    expect(misfitOf(tower(255), "float32")).toMatchObject({ kind: "rank" });
+    expect(mismatchOf(tower(255), "float32")).toMatchObject({ kind: "rank" });
     expect(convert("[".repeat(254) + "]".repeat(254), "float32").shape).toHaveLength(254);
-    expect(misfitOf("[".repeat(255) + "]".repeat(255), "float32")).toMatchObject({ kind: "rank" });
-    expect(misfitOf(tower(500_000), "float32")).toMatchObject({ kind: "rank" });
-    expect(misfitOf(`${"[".repeat(500_000)}${"]".repeat(500_000)}`, "float32")).toMatchObject({ kind: "rank" });
+    expect(mismatchOf("[".repeat(255) + "]".repeat(255), "float32")).toMatchObject({ kind: "rank" });
+    expect(mismatchOf(tower(500_000), "float32")).toMatchObject({ kind: "rank" });
+    expect(mismatchOf(`${"[".repeat(500_000)}${"]".repeat(500_000)}`, "float32")).toMatchObject({ kind: "rank" });
   });
 
   test("refuses a tower beside a list without climbing it", () => {
-    expect(misfitOf(`[["a"], ${"[".repeat(500_000)}${"]".repeat(500_000)}]`, "bytes")).toMatchObject({
+    expect(mismatchOf(`[["a"], ${"[".repeat(500_000)}${"]".repeat(500_000)}]`, "bytes")).toMatchObject({
       kind: "list",
       path: [1, 0],
     });

@@ -78,10 +78,10 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
   it.each(["NHWC:NCHW", '{"x": "nhwc:nchw"}'])("layout=%s takes the axes in the clients' order", async (layout) => {
     const [plain, model] = [await loadModel("fixed"), await loadModel("fixed", { layout })];
     expect(shapesOf(model)).toEqual({ x: [1, 4, 4, 3] });
-    const picture = Array.from({ length: 48 }, (_, index) => Math.sin(index));
-    const channels = [0, 1, 2].flatMap((channel) => picture.filter((_, index) => index % 3 === channel));
+    const image = Array.from({ length: 48 }, (_, index) => Math.sin(index));
+    const channels = [0, 1, 2].flatMap((channel) => image.filter((_, index) => index % 3 === channel));
     const expected = await predict(plain, { x: floats([1, 3, 4, 4], ...channels) });
-    expectTensors(await predict(model, { x: floats([1, 4, 4, 3], ...picture) }), { ...expected }, 1e-6);
+    expectTensors(await predict(model, { x: floats([1, 4, 4, 3], ...image) }), { ...expected }, 1e-6);
   });
 
   it("layout goes with shape, which is then the clients', and changes nothing where it is one alone", async () => {

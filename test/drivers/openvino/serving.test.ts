@@ -3,7 +3,7 @@ import { encodeImage } from "../../../src/media/encode-image.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { startKserving } from "../../cli/start-kserving.ts";
 import { connect } from "../../grpc/byte-client.ts";
-import { judge } from "../../grpc/judge.ts";
+import { oracle } from "../../grpc/oracle.ts";
 import { plain } from "../../helpers/run-pipeline.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { expectTensors } from "../expect-tensors.ts";
@@ -20,10 +20,10 @@ const start = () =>
 const startResnet = () =>
   startServer({ name: "resnet", stages: [{ driver: "openvino", path: openvinoModel("convolutions") }] });
 
-/** A batch of pictures, and what Python OpenVINO makes of them. */
-const PICTURES = readPictures();
+/** A batch of images, and what Python OpenVINO makes of them. */
+const IMAGES = readImages();
 
-function readPictures(): Readonly<Record<"image" | "probabilities", Tensor<"float32">>> {
+function readImages(): Readonly<Record<"image" | "probabilities", Tensor<"float32">>> {
   const [run] = readRuns("convolutions");
   return { ...run?.inputs, ...run?.outputs } as never;
 }
@@ -80,42 +80,42 @@ describe.skipIf(missing !== undefined)(
       const tensor_shape = { dim: [{ size: 1 }, { size: 4 }] };
       const x = { dtype: "DT_FLOAT", tensor_shape, float_val: [1, 2, 3, 4] };
       const y = { dtype: "DT_FLOAT", tensor_shape, tensor_content: Buffer.from(Float32Array.of(2, 2, 2, 2).buffer) };
-      const request = judge.encodeRequest({
+      const request = oracle.encodeRequest({
         model_spec: { name: "default" },
         inputs: { x, y },
         output_filter: ["sum"],
       });
-      expect(judge.decodeResponse((await client.call(PREDICT, request)).bytes)).toMatchObject({
+      expect(oracle.decodeResponse((await client.call(PREDICT, request)).bytes)).toMatchObject({
         outputs: { sum: { dtype: "DT_FLOAT", float_val: [3, 4, 5, 6] } },
       });
     });
 
-    it.each<[string, (pictures: unknown[]) => object]>([
-      ["rows", (pictures) => ({ signature_name: "serving_default", instances: pictures })],
-      ["rows with names", (pictures) => ({ instances: pictures.map((image) => ({ image })) })],
-      ["a column", (pictures) => ({ signature_name: "serving_default", inputs: pictures })],
-      ["columns with names", (pictures) => ({ inputs: { image: pictures } })],
-    ])("for batches of pictures over REST in %s", async (_form, toBody) => {
-      const { image, probabilities } = PICTURES;
+    it.each<[string, (images: unknown[]) => object]>([
+      ["rows", (images) => ({ signature_name: "serving_default", instances: images })],
+      ["rows with names", (images) => ({ instances: images.map((image) => ({ image })) })],
+      ["a column", (images) => ({ signature_name: "serving_default", inputs: images })],
+      ["columns with names", (images) => ({ inputs: { image: images } })],
+    ])("for batches of images over REST in %s", async (_form, toBody) => {
+      const { image, probabilities } = IMAGES;
       const { httpUrl } = await startResnet();
-      const { pictures } = plain({ pictures: image }) as { pictures: unknown[] };
-      const body = JSON.stringify(toBody(pictures));
+      const { images } = plain({ images: image }) as { images: unknown[] };
+      const body = JSON.stringify(toBody(images));
       const response = await fetch(`${httpUrl}/v1/models/resnet/versions/1:predict`, { method: "POST", body });
       const { predictions, outputs } = (await response.json()) as { predictions?: number[][]; outputs?: number[][] };
       expectNumbers((predictions ?? outputs ?? []).flat(), probabilities);
     });
 
-    it("for batches of pictures over gRPC", async () => {
-      const { image, probabilities } = PICTURES;
+    it("for batches of images over gRPC", async () => {
+      const { image, probabilities } = IMAGES;
       const { grpcAddress } = await startResnet();
       const tensor_shape = { dim: image.shape.map((size) => ({ size })) };
       const tensor_content = Buffer.from(image.data.buffer, image.data.byteOffset, image.data.byteLength);
-      const request = judge.encodeRequest({
+      const request = oracle.encodeRequest({
         model_spec: { name: "resnet" },
         inputs: { image: { dtype: "DT_FLOAT", tensor_shape, tensor_content } },
       });
       const { bytes } = await connect(grpcAddress as string).call(PREDICT, request);
-      const { outputs } = judge.decodeResponse(bytes) as { outputs: Record<string, { float_val: number[] }> };
+      const { outputs } = oracle.decodeResponse(bytes) as { outputs: Record<string, { float_val: number[] }> };
       expectNumbers(outputs.probabilities?.float_val ?? [], probabilities);
     });
 

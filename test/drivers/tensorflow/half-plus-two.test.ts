@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { connect } from "../../grpc/byte-client.ts";
-import { judge, type Plain } from "../../grpc/judge.ts";
+import { oracle, type Plain } from "../../grpc/oracle.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { missingRuntime } from "../missing-runtime.ts";
 import { tensorflowRuntime } from "./native/tensorflow-runtime.ts";
@@ -33,9 +33,9 @@ function floats(shape: readonly number[], values: readonly number[]): Plain {
 
 async function predict(address: string, x: Plain): Promise<unknown> {
   const client = await connect(address);
-  const bytes = judge.encodeRequest({ inputs: { x } });
+  const bytes = oracle.encodeRequest({ inputs: { x } });
   const { bytes: answer } = await client.call("/tensorflow.serving.PredictionService/Predict", bytes);
-  return (judge.decodeResponse(answer).outputs as Plain).y;
+  return (oracle.decodeResponse(answer).outputs as Plain).y;
 }
 
 describe.each(ENGINES)("half_plus_two, whose signature says [-1,1], on the %s engine", (engine) => {

@@ -23,14 +23,14 @@ interface Wanted {
   readonly options?: RawOptions;
 }
 
-async function decode(pictures: Uint8Array[], { shape, dtype = "float32", options = {} }: Wanted): Promise<Tensor> {
+async function decode(images: Uint8Array[], { shape, dtype = "float32", options = {} }: Wanted): Promise<Tensor> {
   const spec: TensorSpec = { name: "x", dtype, shape };
-  const inputs = createTensors([["x", createTensor("bytes", [pictures.length], pictures)]]);
+  const inputs = createTensors([["x", createTensor("bytes", [images.length], images)]]);
   return (await decodeImageInputs(inputs, [spec], parseHostOptions(options).images)).x as Tensor;
 }
 
-async function values(pictures: Uint8Array[], wanted: Wanted): Promise<number[]> {
-  return Array.from((await decode(pictures, wanted)).data as ArrayLike<number>);
+async function values(images: Uint8Array[], wanted: Wanted): Promise<number[]> {
+  return Array.from((await decode(images, wanted)).data as ArrayLike<number>);
 }
 
 const RED: Colour = [250, 20, 10];
@@ -44,8 +44,8 @@ describe("an encoded image", () => {
       pixel.clone().webp({ lossless: true }),
       pixel.clone().tiff({ compression: "lzw" }),
     ];
-    for (const picture of lossless) {
-      expect(await values([await picture.toBuffer()], { shape: [1, 1, 1, 3] })).toEqual([10, 20, 250]);
+    for (const image of lossless) {
+      expect(await values([await image.toBuffer()], { shape: [1, 1, 1, 3] })).toEqual([10, 20, 250]);
     }
     const jpeg = await values([await pixel.clone().jpeg({ quality: 100 }).toBuffer()], { shape: [1, 1, 1, 3] });
     expect(jpeg.map((value, index) => Math.abs(value - ([10, 20, 250][index] as number)) <= 2)).toEqual([
@@ -56,47 +56,47 @@ describe("an encoded image", () => {
   });
 
   it("is repeated where a pixel grows, and saturates before that", async () => {
-    const picture = await png([[RED]]);
-    expect(await values([picture], { shape: [1, 2, 2, 3] })).toEqual([
+    const image = await png([[RED]]);
+    expect(await values([image], { shape: [1, 2, 2, 3] })).toEqual([
       10, 20, 250, 10, 20, 250, 10, 20, 250, 10, 20, 250,
     ]);
-    expect(await values([picture], { shape: [1, 1, 1, 3], dtype: "int32" })).toEqual([10, 20, 250]);
-    expect(await values([picture], { shape: [1, 1, 1, 3], dtype: "int8" })).toEqual([10, 20, 127]);
+    expect(await values([image], { shape: [1, 1, 1, 3], dtype: "int32" })).toEqual([10, 20, 250]);
+    expect(await values([image], { shape: [1, 1, 1, 3], dtype: "int8" })).toEqual([10, 20, 127]);
   });
 
   it("keeps its grey, its alpha and its 16 bits", async () => {
     expect(await values([await png([[[77]]])], { shape: [1, 1, 1, 1] })).toEqual([77]);
     expect(await values([await png([[[...RED, 99]]])], { shape: [1, 1, 1, 4] })).toEqual([10, 20, 250, 99]);
     const deep = sharp(Uint16Array.of(1, 300, 65535), { raw: { width: 1, height: 1, channels: 3 } });
-    const picture = await deep.toColourspace("rgb16").png().toBuffer();
-    expect(await values([picture], { shape: [1, 1, 1, 3] })).toEqual([65535, 300, 1]);
-    expect(await values([picture], { shape: [1, 1, 1, 3], dtype: "uint8" })).toEqual([255, 255, 1]);
+    const image = await deep.toColourspace("rgb16").png().toBuffer();
+    expect(await values([image], { shape: [1, 1, 1, 3] })).toEqual([65535, 300, 1]);
+    expect(await values([image], { shape: [1, 1, 1, 3], dtype: "uint8" })).toEqual([255, 255, 1]);
   });
 
   it("lies as the input's shape or the option layout says", async () => {
-    const picture = await png([[RED, GREEN]]);
-    expect(await values([picture], { shape: [1, 1, 2, 3] })).toEqual([10, 20, 250, 0, 200, 0]);
-    expect(await values([picture], { shape: [1, 3, 1, 2] })).toEqual([10, 0, 20, 200, 250, 0]);
+    const image = await png([[RED, GREEN]]);
+    expect(await values([image], { shape: [1, 1, 2, 3] })).toEqual([10, 20, 250, 0, 200, 0]);
+    expect(await values([image], { shape: [1, 3, 1, 2] })).toEqual([10, 0, 20, 200, 250, 0]);
     const options = { layout: "NCHW" };
-    expect(await values([picture], { shape: [1, -1, 1, 2], options })).toEqual([10, 0, 20, 200, 250, 0]);
+    expect(await values([image], { shape: [1, -1, 1, 2], options })).toEqual([10, 0, 20, 200, 250, 0]);
   });
 
   it("gets the colours, the mean and the scale that the model was trained with", async () => {
-    const picture = await png([[RED]]);
+    const image = await png([[RED]]);
     const shape = [1, 1, 1, 3];
-    expect(await values([picture], { shape, options: { color_format: "RGB" } })).toEqual([...RED]);
-    expect(await values([picture], { shape: [1, 1, 1, 1], options: { color_format: "GRAY" } })).toEqual([88]);
+    expect(await values([image], { shape, options: { color_format: "RGB" } })).toEqual([...RED]);
+    expect(await values([image], { shape: [1, 1, 1, 1], options: { color_format: "GRAY" } })).toEqual([88]);
     const options = { color_format: "RGB", mean: "50,20,0", scale: "2" };
-    expect(await values([picture], { shape, options })).toEqual([100, 0, 5]);
+    expect(await values([image], { shape, options })).toEqual([100, 0, 5]);
   });
 
   it("is cropped or kept whole where its aspect ratio is to stay", async () => {
-    const picture = await png([[[10], [20], [30], [40]]]);
+    const image = await png([[[10], [20], [30], [40]]]);
     const shape = [1, 2, 2, 1];
-    expect(await values([picture], { shape, options: { resize: "letterbox" } })).toEqual([15, 35, 0, 0]);
-    expect(await values([picture], { shape: [1, 1, 2, 1], options: { resize: "crop" } })).toEqual([20, 30]);
+    expect(await values([image], { shape, options: { resize: "letterbox" } })).toEqual([15, 35, 0, 0]);
+    expect(await values([image], { shape: [1, 1, 2, 1], options: { resize: "crop" } })).toEqual([20, 30]);
     const tall = { shape: [1, 4, 4, 1], options: { resize: "letterbox" } };
-    expect(await values([picture], tall)).toEqual([0, 0, 0, 0, 10, 20, 30, 40, 0, 0, 0, 0, 0, 0, 0, 0]);
+    expect(await values([image], tall)).toEqual([0, 0, 0, 0, 10, 20, 30, 40, 0, 0, 0, 0, 0, 0, 0, 0]);
   });
 
   it("is turned by its EXIF orientation only where that is asked for", async () => {
@@ -112,10 +112,10 @@ describe("an encoded image", () => {
   });
 });
 
-describe("a batch of pictures", () => {
+describe("a batch of images", () => {
   it("of different sizes is resized to the input's", async () => {
-    const pictures = [await png([[[1], [1]]]), await png([[[2]], [[2]]])];
-    const tensor = await decode(pictures, { shape: [-1, 1, 1, 1] });
+    const images = [await png([[[1], [1]]]), await png([[[2]], [[2]]])];
+    const tensor = await decode(images, { shape: [-1, 1, 1, 1] });
     expect(tensor).toEqual(createTensor("float32", [2, 1, 1, 1], Float32Array.of(1, 2)));
   });
 
@@ -127,24 +127,24 @@ describe("a batch of pictures", () => {
   });
 });
 
-describe("what is no picture for an input is refused", () => {
+describe("what is no image for an input is refused", () => {
   const shape = [1, 2, 2, 3];
   it.each<[string, () => Promise<Uint8Array[]>, Wanted, string]>([
     [
       "text",
-      async () => [Buffer.from("no picture")],
+      async () => [Buffer.from("no image")],
       { shape },
       "Image parsing failed: Input buffer contains unsupported image format; expected JPEG, PNG, WebP, GIF, TIFF, AVIF",
     ],
     [
-      "the mere beginning of a picture",
+      "the mere beginning of an image",
       async () => [Buffer.of(0xff, 0xd8, 0xff)],
       { shape },
       "corrupt header: VipsJpeg: premature end of JPEG image; expected",
     ],
     ["a zip archive", async () => [Buffer.from("PK\x03\x04aaaaaaaaaaaaaa")], { shape }, "Image parsing failed"],
     [
-      "a picture cut short",
+      "an image cut short",
       async () => [
         (
           await sharp({ create: { width: 99, height: 99, channels: 3, background: "red" } })
@@ -155,7 +155,7 @@ describe("what is no picture for an input is refused", () => {
       { shape },
       "Image parsing failed",
     ],
-    ["no picture at all", async () => [], { shape: [-1, 2, 2, 3] }, "Expected: 1 or more; Actual: 0; input name: x"],
+    ["no image at all", async () => [], { shape: [-1, 2, 2, 3] }, "Expected: 1 or more; Actual: 0; input name: x"],
     ["no bytes", async () => [new Uint8Array(0)], { shape }, "Bytes contents is empty"],
     [
       "grey for colours",
@@ -182,9 +182,9 @@ describe("what is no picture for an input is refused", () => {
       { shape: [-1, -1, -1, 3] },
       "Binary input images for this endpoint are required to have the same resolution",
     ],
-  ])("%s", async (_, pictures, wanted, message) => {
+  ])("%s", async (_, images, wanted, message) => {
     const refused = { code: "invalid_argument", message: expect.stringContaining(message) };
-    await expect(decode(await pictures(), wanted)).rejects.toMatchObject(refused);
+    await expect(decode(await images(), wanted)).rejects.toMatchObject(refused);
   });
 
   it("and a bomb, before a pixel of it is decoded", async () => {
@@ -196,7 +196,7 @@ describe("what is no picture for an input is refused", () => {
     await expect(decode([bomb], { shape })).rejects.toMatchObject(refused);
   });
 
-  it("and more pixels than one input may have, in all pictures or in what becomes of them", async () => {
+  it("and more pixels than one input may have, in all images or in what becomes of them", async () => {
     const large = await sharp({ create: { width: 6000, height: 6000, channels: 3, background: "black" } })
       .png()
       .toBuffer();

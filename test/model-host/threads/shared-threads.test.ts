@@ -64,7 +64,7 @@ const { signal } = new AbortController();
 
 async function ask({ handle }: ModelHost, value = 1): Promise<number> {
   const x = createTensor("float32", [1], Float32Array.of(value));
-  const { thread } = await handle.predict({ x }, { signature: "serving_default", signal, give: true });
+  const { thread } = await handle.predict({ x }, { signature: "serving_default", signal, transfer: true });
   return Number(thread?.data[0]);
 }
 
@@ -183,7 +183,7 @@ test("50 ONNX models run in two threads, with no threads of their runtime beyond
   const answers = await Promise.all(
     models.map(async ({ handle }, number) => {
       const x = createTensor("float32", [1], Float32Array.of(number));
-      return (await handle.predict({ x }, { signature: "serving_default", signal, give: true })).y?.data[0];
+      return (await handle.predict({ x }, { signature: "serving_default", signal, transfer: true })).y?.data[0];
     }),
   );
   expect(answers).toEqual(models.map((_, number) => number / 2 + 2));

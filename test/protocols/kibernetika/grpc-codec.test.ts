@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { decodePredictJson, encodePredictJson } from "../../../src/protocols/kibernetika/grpc-codec.ts";
-import { judge } from "../../grpc/judge.ts";
+import { oracle } from "../../grpc/oracle.ts";
 
 it("passes the bytes of a PredictJSONData through untouched, both ways", () => {
   const json = Buffer.from('{ "ü": [1,  2.50] }\n\u0000');
-  const theirs = judge.encodeJson({ json_string: json });
+  const theirs = oracle.encodeJson({ json_string: json });
   expect(Buffer.from(decodePredictJson(theirs))).toEqual(json);
-  expect(judge.decodeJson(encodePredictJson(json))).toEqual({ json_string: json });
+  expect(oracle.decodeJson(encodePredictJson(json))).toEqual({ json_string: json });
 });
 
 it("reads the last of several, nothing where there is none, and past what it does not know", () => {

@@ -13,10 +13,10 @@ import type { KserveAnswer } from "../../../src/protocols/kserve/infer-kserve.ts
 import { toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
 import { DTYPES, type DType } from "../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";
-import { kserveJudge } from "./kserve-judge.ts";
+import { kserveOracle } from "./kserve-oracle.ts";
 
 const MEGABYTE = 1024 * 1024;
 const CARRIED = DTYPES.filter((dtype) => datatypeOf(dtype) !== undefined);
@@ -50,7 +50,7 @@ describe("a ModelInferRequest", () => {
     const random = new Random(3);
     for (let round = 0; round < 100; round++) {
       const tensors = randomTensors(random, CARRIED);
-      const bytes = kserveJudge.encodeRequest({
+      const bytes = kserveOracle.encodeRequest({
         model_name: "m",
         model_version: "7",
         id: "ü",
@@ -82,7 +82,7 @@ describe("a ModelInferRequest", () => {
     for (let round = 0; round < 100; round++) {
       const tensors = randomTensors(random, TYPED);
       const inputs = tensors.map(([name, tensor]) => ({ ...head(name, tensor), contents: contentsOf(tensor) }));
-      expect(comparables(decode(kserveJudge.encodeRequest({ inputs })).inputs)).toEqual(comparables(tensors));
+      expect(comparables(decode(kserveOracle.encodeRequest({ inputs })).inputs)).toEqual(comparables(tensors));
     }
   });
 
@@ -107,8 +107,8 @@ describe("a ModelInferRequest", () => {
     const shape = { name: "x", datatype: "INT8", shape: [1] };
     const typed = { parameters, inputs: [{ ...shape, contents: { int_contents: [1] } }] };
     const raw = { parameters, inputs: [shape], raw_input_contents: [Buffer.of(1)] };
-    expect(decode(kserveJudge.encodeRequest(typed)).encoding).toBe("typed");
-    expect(decode(kserveJudge.encodeRequest(raw)).encoding).toBe("raw");
+    expect(decode(kserveOracle.encodeRequest(typed)).encoding).toBe("typed");
+    expect(decode(kserveOracle.encodeRequest(raw)).encoding).toBe("raw");
   });
 
   const x = { name: "x", datatype: "INT32", shape: [2] };
@@ -175,7 +175,7 @@ describe("a ModelInferRequest", () => {
     ["fewer texts than the shape", text([2], Buffer.of(0, 0, 0, 0)), "expected 2 string elements for inference input"],
     ["more texts than the shape", text([1], eight), "unexpected number of string elements 2 for inference input"],
   ])("with %s is refused", (_, message, expected) => {
-    const bytes = kserveJudge.encodeRequest({ model_name: "m", ...message });
+    const bytes = kserveOracle.encodeRequest({ model_name: "m", ...message });
     expect(() => decode(bytes)).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(expected) }),
     );
@@ -183,14 +183,14 @@ describe("a ModelInferRequest", () => {
 
   it("that claims much and holds little is refused before memory is taken", () => {
     const claim = { inputs: [{ name: "x", datatype: "INT8", shape: [2 ** 31] }] };
-    expect(() => decode(kserveJudge.encodeRequest(claim))).toThrow(/2147483648 values of int8/);
+    expect(() => decode(kserveOracle.encodeRequest(claim))).toThrow(/2147483648 values of int8/);
     const texts = text([1_000_000], Buffer.alloc(4_000_000));
-    expect(() => decode(kserveJudge.encodeRequest(texts))).toThrow(/1000000 elements of 'x' takes 64000000 bytes/);
+    expect(() => decode(kserveOracle.encodeRequest(texts))).toThrow(/1000000 elements of 'x' takes 64000000 bytes/);
   });
 
   it("never fails with anything but invalid_argument, whatever its bytes", () => {
     const random = new Random(5);
-    const whole = kserveJudge.encodeRequest({
+    const whole = kserveOracle.encodeRequest({
       model_name: "m",
       parameters: { p: { double_param: 1.5 } },
       inputs: [
@@ -226,7 +226,7 @@ describe("a ModelInferResponse", () => {
     const random = new Random(6);
     for (let round = 0; round < 100; round++) {
       const tensors = randomTensors(random, CARRIED);
-      const read = kserveJudge.decodeResponse(encodeMessage(inferResponseParts(answer(tensors), "raw")));
+      const read = kserveOracle.decodeResponse(encodeMessage(inferResponseParts(answer(tensors), "raw")));
       expect(read).toMatchObject({ model_name: "m", model_version: "2", id: "7" });
       expect(read.outputs).toMatchObject(
         tensors.map(([name, tensor]) => ({ ...head(name, tensor), shape: tensor.shape.map(String), contents: null })),
@@ -240,7 +240,7 @@ describe("a ModelInferResponse", () => {
       ["a", createTensor("int64", [2], BigInt64Array.of(-1n, 2n ** 62n))],
       ["b", createTensor("bytes", [1], [Buffer.from("é")])],
     ];
-    const { outputs, raw_output_contents: raw } = kserveJudge.decodeResponse(
+    const { outputs, raw_output_contents: raw } = kserveOracle.decodeResponse(
       encodeMessage(inferResponseParts(answer(tensors), "typed")),
     );
     expect(raw).toEqual([]);
@@ -249,12 +249,12 @@ describe("a ModelInferResponse", () => {
       { contents: { bytes_contents: [Buffer.from("é")] } },
     ]);
     const half: [string, Tensor] = ["h", createTensor("float16", [1], Uint16Array.of(0x3c00))];
-    const mixed = kserveJudge.decodeResponse(encodeMessage(inferResponseParts(answer([...tensors, half]), "typed")));
+    const mixed = kserveOracle.decodeResponse(encodeMessage(inferResponseParts(answer([...tensors, half]), "typed")));
     expect(mixed.raw_output_contents).toHaveLength(3);
   });
 
   it("in a stream tells which request failed and why", () => {
-    expect(kserveJudge.decodeStreamResponse(encodeStreamError("no", "7"))).toMatchObject({
+    expect(kserveOracle.decodeStreamResponse(encodeStreamError("no", "7"))).toMatchObject({
       error_message: "no",
       infer_response: { id: "7" },
     });

@@ -1,8 +1,8 @@
 import { type ClientDuplexStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { startNullServer } from "../../grpc/start-null-server.ts";
-import { KserveClient } from "./kserve-judge.ts";
+import { KserveClient } from "./kserve-oracle.ts";
 
 type Call = (request: Plain, done: (error: ServiceError | null, answer?: Plain) => void) => void;
 type Stream = ClientDuplexStream<Plain, Plain>;

@@ -7,7 +7,7 @@ import { toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";
-import { kserveJudge } from "./kserve-judge.ts";
+import { kserveOracle } from "./kserve-oracle.ts";
 
 const ROUNDS = 200;
 const MEGABYTE = 1024 * 1024;
@@ -71,7 +71,7 @@ it("a ModelInferRequest means the same in any order of its fields, with unknown 
   const random = new Random(31);
   for (let round = 0; round < ROUNDS; round++) {
     const tensors = Array.from({ length: 1 + random.below(3) }, () => random.tensor(random.pick(CARRIED)));
-    const message = kserveJudge.encodeRequest({
+    const message = kserveOracle.encodeRequest({
       model_name: "m",
       model_version: "3",
       id: "7",

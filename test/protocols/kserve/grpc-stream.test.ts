@@ -5,9 +5,9 @@ import { ServingError } from "../../../src/errors.ts";
 import { MemoryBudget } from "../../../src/limits/memory-budget.ts";
 import type { SingleRequest } from "../../../src/serving/infer-once.ts";
 import type { InferResponse } from "../../../src/serving/inference-service.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { echo, type Script, ScriptedService, serve } from "../../grpc/scripted-service.ts";
-import { KserveClient, kserveJudge } from "./kserve-judge.ts";
+import { KserveClient, kserveOracle } from "./kserve-oracle.ts";
 
 type Stream = ClientDuplexStream<Plain, Plain>;
 
@@ -64,7 +64,7 @@ describe("a stream of inference requests", () => {
     onTestFinished(() => session.destroy());
     const stream = session.request({ ...STREAM_HEADERS, "content-type": "application/grpc", te: "trailers" });
     stream.on("error", () => {});
-    const message = framed(kserveJudge.encodeRequest(request("1", 100_000)));
+    const message = framed(kserveOracle.encodeRequest(request("1", 100_000)));
     for (let count = 0; count < 200; count++) stream.write(message);
     let before = -1;
     const isStill = () => {

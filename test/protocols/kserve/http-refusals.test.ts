@@ -93,7 +93,7 @@ describe("KServe V2 over HTTP", () => {
       "output 'x' is in shared memory",
     ],
     [
-      "one size for several pictures of another type than BYTES",
+      "one size for several images of another type than BYTES",
       binary({ inputs: [{ ...x, parameters: { binary_data_size: "4,4" } }] }, Buffer.alloc(8)),
       400,
       "binary_data_size has 2 sizes for input 'x', which is FP32; expected one",
@@ -227,7 +227,7 @@ describe("KServe V2 over HTTP", () => {
       "[request id: <id_unknown>] unexpected shape for input 'x' for model 'default'. Expected [-1], got [1,1].",
     ],
     [
-      "a picture for an input that takes none",
+      "an image for an input that takes none",
       post('{"inputs":[{"name":"x","shape":[1],"datatype":"BYTES","data":["a"]}]}'),
       "[request id: <id_unknown>] inference input 'x' data-type is 'BYTES', but model 'default' expects 'FP32'",
     ],

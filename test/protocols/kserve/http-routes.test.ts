@@ -153,7 +153,7 @@ describe("KServe V2 over HTTP", () => {
     });
   });
 
-  it("takes pictures without a length of their own, as they were sent in 2022, and with it", async () => {
+  it("takes images without a length of their own, as they were sent in 2022, and with it", async () => {
     const send = await connect(nothing);
     const [one, two] = [Buffer.of(0xff, 0xd8, 0xff, 1), Buffer.of(0x89, 0x50)];
     const old = { name: "x", shape: [2], datatype: "BYTES", parameters: { binary_data_size: "4,2" } };

@@ -4,12 +4,12 @@ import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
-/** A model that returns its image input, so that its clients see what became of a picture. */
+/** A model that returns its image input, so that its clients see what became of an image. */
 const DRIVER = `
 import { defineDriver } from "kserving";
 const spec = { dtype: "float32", shape: [-1, 1, 2, 3] } as const;
@@ -25,25 +25,25 @@ const BGR = [3, 2, 1, 6, 5, 4];
 
 async function start() {
   const server = await startServer({ stages: [{ driver: writeDriver(DRIVER) }] });
-  const picture = await makePicture();
-  return { ...server, picture, prefixed: withLength(picture) };
+  const image = await makeImage();
+  return { ...server, image, prefixed: withLength(image) };
 }
 
 function writeDriver(source: string): string {
   return join(tempFolder({ "image-echo.ts": source }), "image-echo.ts");
 }
 
-function makePicture(): Promise<Buffer> {
+function makeImage(): Promise<Buffer> {
   const raw = { width: 2, height: 1, channels: 3 } as const;
   return sharp(Uint8Array.of(1, 2, 3, 4, 5, 6), { raw })
     .png()
     .toBuffer();
 }
 
-function withLength(picture: Buffer): Buffer {
+function withLength(image: Buffer): Buffer {
   const length = Buffer.alloc(4);
-  length.writeUInt32LE(picture.length);
-  return Buffer.concat([length, picture]);
+  length.writeUInt32LE(image.length);
+  return Buffer.concat([length, image]);
 }
 
 async function send(url: string, body: Buffer | string, headers: Record<string, string> = {}) {
@@ -55,19 +55,19 @@ async function send(url: string, body: Buffer | string, headers: Record<string, 
 /** A pipeline of the model with options or hooks. */
 async function startWith(options: Partial<ServerOptions>) {
   const { httpUrl } = await startServer({ stages: [{ driver: writeDriver(DRIVER) }], ...options });
-  const ask = async (pictures: readonly Buffer[]) => {
-    const data = pictures.map((picture) => ({ b64: picture.toString("base64") }));
-    const inputs = [{ name: "x", datatype: "BYTES", shape: [pictures.length], data }];
+  const ask = async (images: readonly Buffer[]) => {
+    const data = images.map((image) => ({ b64: image.toString("base64") }));
+    const inputs = [{ name: "x", datatype: "BYTES", shape: [images.length], data }];
     const { status, bytes } = await send(`${httpUrl}/v2/models/default/infer`, JSON.stringify({ inputs }));
     return { status, answer: JSON.parse(bytes.toString()) };
   };
-  return { ask, httpUrl, picture: await makePicture() };
+  return { ask, httpUrl, image: await makeImage() };
 }
 
-describe("a picture reaches the model", () => {
+describe("an image reaches the model", () => {
   it("in batches of several requests", async () => {
-    const { ask, httpUrl, picture } = await startWith({ options: { max_batch_size: "8", batch_timeout_us: "20000" } });
-    const answers = await Promise.all(Array.from({ length: 6 }, () => ask([picture, picture])));
+    const { ask, httpUrl, image } = await startWith({ options: { max_batch_size: "8", batch_timeout_us: "20000" } });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => ask([image, image])));
     for (const { answer } of answers)
       expect(answer.outputs).toMatchObject([{ shape: [2, 1, 2, 3], data: [...BGR, ...BGR] }]);
     const stats = JSON.parse(await (await fetch(`${httpUrl}/v2/models/default/stats`)).text());
@@ -80,17 +80,17 @@ describe("a picture reaches the model", () => {
   });
 
   it("with a fixed batch that requests are split to", async () => {
-    const { ask, picture } = await startWith({
+    const { ask, image } = await startWith({
       options: { flexible_batch_size: "true" },
       stages: [{ driver: writeDriver(DRIVER.replace("[-1, 1, 2, 3]", "[2, 1, 2, 3]")) }],
     });
-    expect((await ask([picture, picture, picture, picture])).answer.outputs).toMatchObject([{ shape: [4, 1, 2, 3] }]);
-    const { status, answer } = await ask([picture]);
+    expect((await ask([image, image, image, image])).answer.outputs).toMatchObject([{ shape: [4, 1, 2, 3] }]);
+    const { status, answer } = await ask([image]);
     expect([status, answer.error]).toEqual([400, expect.stringContaining("1 rows; expected one or more times 2")]);
   });
 
   it("through hooks, which see it as it was sent", async () => {
-    const { ask, picture } = await startWith({
+    const { ask, image } = await startWith({
       hooks: defineHooks({
         preprocess: (inputs, ctx) => {
           ctx.kind = (inputs.x as Tensor).dtype;
@@ -99,7 +99,7 @@ describe("a picture reaches the model", () => {
         postprocess: (outputs, ctx) => ({ ...outputs, kind: String(ctx.kind) }),
       }),
     });
-    const { answer } = await ask([picture]);
+    const { answer } = await ask([image]);
     expect(answer.outputs).toMatchObject([
       { name: "y", data: BGR },
       { name: "kind", data: ["bytes"] },
@@ -107,17 +107,17 @@ describe("a picture reaches the model", () => {
   });
 
   it("of an inline driver", async () => {
-    const { ask, picture } = await startWith({
+    const { ask, image } = await startWith({
       stages: [{ driver: writeDriver(DRIVER.replace("pathless: true", 'pathless: true, placement: "inline"')) }],
     });
-    expect((await ask([picture])).answer.outputs).toMatchObject([{ data: BGR }]);
+    expect((await ask([image])).answer.outputs).toMatchObject([{ data: BGR }]);
   });
 });
 
 it.each([
   ["what its shape says", {}, "FORMAT_NHWC"],
   ["its option", { layout: "NCHW" }, "FORMAT_NCHW"],
-])("the configuration tells clients how pictures lie, by %s", async (_, options, format) => {
+])("the configuration tells clients how images lie, by %s", async (_, options, format) => {
   const shape = "[-1, 3, 2, 3]";
   const { httpUrl } = await startServer({
     stages: [{ driver: writeDriver(DRIVER.replace("[-1, 1, 2, 3]", shape)) }],
@@ -127,20 +127,20 @@ it.each([
   expect(config).toMatchObject({ input: [{ name: "x", format }], output: [expect.not.objectContaining({ format })] });
 });
 
-describe("a picture gives the same input", () => {
+describe("an image gives the same input", () => {
   it("over KServe V2 by HTTP in every form", async () => {
-    const { httpUrl, picture, prefixed } = await start();
+    const { httpUrl, image, prefixed } = await start();
     const input = { name: "x", datatype: "BYTES", shape: [1] };
     const binary = (parameters: object, bytes: Buffer): [Buffer, Record<string, string>] => {
       const json = Buffer.from(JSON.stringify({ inputs: [{ ...input, ...parameters }] }));
       return [Buffer.concat([json, bytes]), { "inference-header-content-length": String(json.length) }];
     };
-    const b64 = picture.toString("base64");
+    const b64 = image.toString("base64");
     const forms: [Buffer | string, Record<string, string>?][] = [
-      binary({ parameters: { binary_data_size: String(picture.length) } }, picture),
+      binary({ parameters: { binary_data_size: String(image.length) } }, image),
       binary({ parameters: { binary_data_size: prefixed.length } }, prefixed),
       binary({}, prefixed),
-      binary({}, picture),
+      binary({}, image),
       [JSON.stringify({ inputs: [{ ...input, data: [{ b64 }] }] })],
       [JSON.stringify({ inputs: [{ ...input, data: [b64] }] })],
     ];
@@ -151,25 +151,25 @@ describe("a picture gives the same input", () => {
         { shape: [1, 1, 2, 3], data: BGR },
       ]);
     }
-    const whole = await send(`${httpUrl}/v2/models/default/infer`, picture, { "inference-header-content-length": "0" });
+    const whole = await send(`${httpUrl}/v2/models/default/infer`, image, { "inference-header-content-length": "0" });
     expect(whole.bytes.subarray(whole.length)).toEqual(Buffer.from(Float32Array.from(BGR).buffer));
   });
 
   it("over KServe V2 by gRPC, typed and raw", async () => {
-    const { grpcAddress, picture, prefixed } = await start();
+    const { grpcAddress, image, prefixed } = await start();
     const call = connectKserve(grpcAddress);
     const infer = (request: Plain) => call("ModelInfer", request);
     const input = { name: "x", datatype: "BYTES", shape: [2] };
     const twice = Buffer.from(Float32Array.from([...BGR, ...BGR]).buffer);
-    const typed = { model_name: "default", inputs: [{ ...input, contents: { bytes_contents: [picture, picture] } }] };
+    const typed = { model_name: "default", inputs: [{ ...input, contents: { bytes_contents: [image, image] } }] };
     expect((await infer(typed)).raw_output_contents).toEqual([twice]);
     const raw = { model_name: "default", inputs: [input], raw_input_contents: [Buffer.concat([prefixed, prefixed])] };
     expect((await infer(raw)).raw_output_contents).toEqual([twice]);
   });
 
   it("over TensorFlow Serving's REST API in rows and columns", async () => {
-    const { httpUrl, picture } = await start();
-    const element = { b64: picture.toString("base64") };
+    const { httpUrl, image } = await start();
+    const element = { b64: image.toString("base64") };
     for (const body of [
       { instances: [element] },
       { instances: [{ x: element }] },
@@ -181,9 +181,9 @@ describe("a picture gives the same input", () => {
     }
   });
 
-  it("and what is no picture is the client's fault, with the reason", async () => {
+  it("and what is no image is the client's fault, with the reason", async () => {
     const { httpUrl } = await start();
-    const inputs = [{ name: "x", datatype: "BYTES", shape: [1], data: ["no picture"] }];
+    const inputs = [{ name: "x", datatype: "BYTES", shape: [1], data: ["no image"] }];
     const { status, bytes } = await send(`${httpUrl}/v2/models/default/infer`, JSON.stringify({ inputs }));
     expect([status, bytes.toString()]).toEqual([400, expect.stringContaining("Image parsing failed")]);
   });

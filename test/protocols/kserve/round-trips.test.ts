@@ -6,10 +6,10 @@ import type { KserveAnswer } from "../../../src/protocols/kserve/infer-kserve.ts
 import { rawSize, toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
 import { DTYPES, type DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { Random } from "../../grpc/random.ts";
 import { startServer } from "../../helpers/start-server.ts";
-import { KserveClient } from "./kserve-judge.ts";
+import { KserveClient } from "./kserve-oracle.ts";
 
 const ROUNDS = 60;
 const CARRIED = DTYPES.filter((dtype) => datatypeOf(dtype) !== undefined);

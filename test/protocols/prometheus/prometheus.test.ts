@@ -4,7 +4,7 @@ import { METRICS } from "../../../src/observability/metrics/catalogue.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { hasPromtool, lintMetrics } from "../../helpers/find-promtool.ts";
 import { startServer } from "../../helpers/start-server.ts";
-import { KserveClient } from "../kserve/kserve-judge.ts";
+import { KserveClient } from "../kserve/kserve-oracle.ts";
 
 const V2 = { inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2] }] };
 const PREDICT = "/v1/models/default:predict";

@@ -3,7 +3,7 @@ import { credentials, makeClientConstructor, type ServiceDefinition, type Servic
 import { loadSync } from "@grpc/proto-loader";
 import { onTestFinished } from "vitest";
 import type { Server } from "../../../src/server/server.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 
 const FILES = {
   ModelService: "model_service.proto",

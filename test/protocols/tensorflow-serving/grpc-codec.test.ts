@@ -17,7 +17,7 @@ import {
 import type { VersionEncoding } from "../../../src/protocols/tensorflow-serving/model-spec.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
-import { judge } from "../../grpc/judge.ts";
+import { oracle } from "../../grpc/oracle.ts";
 import { comparable, contentProto, typedProto } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";
 import { raw } from "../../grpc/raw-part.ts";
@@ -48,7 +48,7 @@ describe("a PredictRequest", () => {
         return [name, random.below(2) === 0 ? typedProto(tensor) : contentProto(tensor)];
       });
       const model_spec = { name: "m", version: { value: "9007199254740993" }, signature_name: "s" };
-      const bytes = judge.encodeRequest({ model_spec, inputs: Object.fromEntries(inputs), output_filter: ["a", ""] });
+      const bytes = oracle.encodeRequest({ model_spec, inputs: Object.fromEntries(inputs), output_filter: ["a", ""] });
       const { inputs: read, ...rest } = decode(bytes);
       expect(comparables(read)).toEqual(comparables(tensors));
       expect(rest).toEqual({
@@ -65,7 +65,7 @@ describe("a PredictRequest", () => {
       const spec = { model: "m", label: "canary", signature: "s", versionEncoding: "int64" } as const;
       const request = { spec, outputFilter: ["a"], inputs };
       const bytes = encodePredictRequest(request, random.pick(["typed", "content"]));
-      expect(judge.decodeRequest(bytes)).toMatchObject({
+      expect(oracle.decodeRequest(bytes)).toMatchObject({
         model_spec: { name: "m", version_label: "canary", signature_name: "s" },
         output_filter: ["a"],
       });
@@ -173,7 +173,7 @@ describe("a PredictRequest", () => {
       const tensors = DTYPES.map((dtype) => [dtype, typedProto(random.tensor(dtype))] as const);
       const picked = Object.fromEntries([random.pick(tensors), random.pick(tensors)]);
       const spec = { name: "model", version: { value: "3" }, signature_name: "sig" };
-      const bytes = mutate(judge.encodeRequest({ model_spec: spec, inputs: picked, output_filter: ["out"] }), random);
+      const bytes = mutate(oracle.encodeRequest({ model_spec: spec, inputs: picked, output_filter: ["out"] }), random);
       try {
         decode(bytes);
       } catch (reason) {
@@ -224,7 +224,7 @@ describe("a version", () => {
     const encode = (versionEncoding: VersionEncoding) =>
       encodePredictRequest({ ...rest, spec: { ...nothing, version: 5n, versionEncoding } }, "content");
     const int64 = encode("int64");
-    expect(judge.decodeRequest(int64)).toMatchObject({ model_spec: { version: { value: "5" } } });
+    expect(oracle.decodeRequest(int64)).toMatchObject({ model_spec: { version: { value: "5" } } });
     expect([...encode("int32")]).toEqual([0x0a, 2, 0x10, 5]);
   });
 });
@@ -234,17 +234,17 @@ describe("a PredictResponse", () => {
     const spec = { model: "m", version: 3n, signature: "serving_default", versionEncoding: "int64" } as const;
     const response = { spec, outputs: createTensors([["y", scalar]]) };
     const bytes = encodeMessage(predictResponseParts(response, "typed"));
-    expect(judge.decodeResponse(bytes)).toMatchObject({
+    expect(oracle.decodeResponse(bytes)).toMatchObject({
       outputs: { y: { dtype: "DT_FLOAT", float_val: [1.5], tensor_shape: { dim: [] } } },
       model_spec: { name: "m", version: { value: "3" }, signature_name: "serving_default" },
     });
-    const theirs = judge.encodeResponse(judge.decodeResponse(bytes));
+    const theirs = oracle.encodeResponse(oracle.decodeResponse(bytes));
     expect(decodePredictResponse(theirs, MEGABYTE)).toEqual(response);
   });
 
   it("has a tensor_shape also for a scalar, as TensorFlow's has", () => {
     const spec = { model: "", signature: "", versionEncoding: "int64" } as const;
     const bytes = encodeMessage(predictResponseParts({ spec, outputs: createTensors([["y", scalar]]) }, "typed"));
-    expect(judge.decodeResponse(bytes)).toMatchObject({ outputs: { y: { tensor_shape: { dim: [] } } } });
+    expect(oracle.decodeResponse(bytes)).toMatchObject({ outputs: { y: { tensor_shape: { dim: [] } } } });
   });
 });

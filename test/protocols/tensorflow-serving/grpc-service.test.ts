@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { type ByteClient, connect } from "../../grpc/byte-client.ts";
-import { judge, type Plain } from "../../grpc/judge.ts";
+import { oracle, type Plain } from "../../grpc/oracle.ts";
 import { startNullServer } from "../../grpc/start-null-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
@@ -18,7 +18,7 @@ async function start(options: Partial<ServerOptions> = {}): Promise<ByteClient> 
 }
 
 async function predict(client: ByteClient, request: Plain): Promise<Plain> {
-  return judge.decodeResponse((await client.call(PREDICT, judge.encodeRequest(request))).bytes);
+  return oracle.decodeResponse((await client.call(PREDICT, oracle.encodeRequest(request))).bytes);
 }
 
 describe("Predict", () => {
@@ -98,12 +98,12 @@ describe("a dimension of 2^31 in a tensor without elements", () => {
 });
 
 describe("PredictJSON", () => {
-  const json = (text: string) => judge.encodeJson({ json_string: Buffer.from(text) });
+  const json = (text: string) => oracle.encodeJson({ json_string: Buffer.from(text) });
 
   it("gives hooks the JSON values and answers with JSON", async () => {
     const hooks: Hooks = { postprocess: (values) => ({ ...values, added: { deep: [1, null] } }) as never };
     const { bytes } = await (await start({ hooks })).call(PREDICT_JSON, json('{"text": "ü", "n": 2}'));
-    const { json_string } = judge.decodeJson(bytes);
+    const { json_string } = oracle.decodeJson(bytes);
     expect(JSON.parse(String(json_string))).toEqual({ text: "ü", n: 2, added: { deep: [1, null] } });
   });
 

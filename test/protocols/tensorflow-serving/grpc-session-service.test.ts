@@ -8,7 +8,7 @@ import { missingRuntime } from "../../drivers/missing-runtime.ts";
 import { tensorflowRuntime } from "../../drivers/tensorflow/native/tensorflow-runtime.ts";
 import { tensorflowModel } from "../../drivers/tensorflow/tensorflow-cases.ts";
 import { connect } from "../../grpc/byte-client.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { logFiles, readLogs } from "../../request-log/recorded-files.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decodeMessage } from "../../../src/codecs/protobuf/proto-messages.ts";
 import type { Server } from "../../../src/server/server.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { connectService } from "./connect-service.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import type { Server } from "../../../src/server/server.ts";
-import type { Plain } from "../../grpc/judge.ts";
+import type { Plain } from "../../grpc/oracle.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { connectService } from "./connect-service.ts";

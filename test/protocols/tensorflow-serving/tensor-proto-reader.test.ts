@@ -13,7 +13,7 @@ import { TensorProtoFields } from "../../../src/protocols/tensorflow-serving/ten
 import { toTensor } from "../../../src/protocols/tensorflow-serving/tensor-proto-reader.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
-import { judge, type Plain } from "../../grpc/judge.ts";
+import { oracle, type Plain } from "../../grpc/oracle.ts";
 import { comparable, contentProto, typedProto } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";
 import { raw } from "../../grpc/raw-part.ts";
@@ -46,7 +46,7 @@ function floats(...values: number[]): Uint8Array {
 
 /** The TensorProto that protobufjs writes: the value of the only entry of a request's map. */
 function judged(message: Plain): Uint8Array {
-  const request = new WireReader(judge.encodeRequest({ inputs: { x: message } }), "PredictRequest");
+  const request = new WireReader(oracle.encodeRequest({ inputs: { x: message } }), "PredictRequest");
   request.tag();
   const entry = request.nested("entry");
   entry.tag();

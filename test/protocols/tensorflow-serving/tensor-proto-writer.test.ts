@@ -4,7 +4,7 @@ import { predictResponseParts } from "../../../src/protocols/tensorflow-serving/
 import type { TensorEncoding } from "../../../src/protocols/tensorflow-serving/tensor-proto-writer.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
-import { judge } from "../../grpc/judge.ts";
+import { oracle } from "../../grpc/oracle.ts";
 import { contentProto, typedProto } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";
 
@@ -12,7 +12,7 @@ import { Random } from "../../grpc/random.ts";
 function judged(tensor: Tensor, encoding: TensorEncoding): unknown {
   const spec = { model: "", signature: "", versionEncoding: "int64" } as const;
   const bytes = encodeMessage(predictResponseParts({ spec, outputs: createTensors([["y", tensor]]) }, encoding));
-  return (judge.decodeResponse(bytes).outputs as Record<string, unknown>).y;
+  return (oracle.decodeResponse(bytes).outputs as Record<string, unknown>).y;
 }
 
 describe.each(DTYPES)("a %s tensor", (dtype) => {

@@ -13,7 +13,7 @@ import { invalidArgument, type ServingError } from "../../../errors.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { parsePredictBody } from "../http-request.ts";
-import { isBase64Object, jsonTypeName } from "../json-dialect.ts";
+import { isBase64Object, jsonTypeName } from "../json-tensor-rules.ts";
 import { type Feature, type Features, writeFeatures } from "./features.ts";
 
 /** The body of a classify or regress request. */

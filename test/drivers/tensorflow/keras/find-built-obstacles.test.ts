@@ -59,7 +59,7 @@ describe("findBuiltObstacles", () => {
     [1, [3, 4], ['layer "l" (BatchNormalization) has axis=1 of 3 dimensions']],
     [2, [3, 4], []],
     [-1, [2, 3, 4, 5], ['layer "l" (BatchNormalization) takes 5 dimensions']],
-  ])("judges a batch normalization along axis %d of shape [n,%s]", (axis, inputShape, obstacles) => {
+  ])("oracles a batch normalization along axis %d of shape [n,%s]", (axis, inputShape, obstacles) => {
     const normalization = layers.batchNormalization({ axis, inputShape, name: "l" });
     expect(findBuiltObstacles(sequential({ layers: [normalization] }))).toEqual(obstacles);
   });

@@ -244,7 +244,7 @@ describe("the portable engine, with a frozen graph,", () => {
     await expect(loading).rejects.toThrow(new RegExp(`DecodeJpeg with(out)? ${name}`));
   });
 
-  it.each(["GIF89a", "not a picture", ""])("refuses %j where a picture is expected, naming the node", async (text) => {
+  it.each(["GIF89a", "not an image", ""])("refuses %j where an image is expected, naming the node", async (text) => {
     const graph = writeGraph([
       placeholder("x", createTensor("bytes", [], [new Uint8Array()])),
       { name: "y", op: "DecodeImage", input: ["x"] },

@@ -29,7 +29,7 @@ describe.skipIf(missing !== undefined)("the portable engine", () => {
     const equal = new Map(Object.keys(TRIALS).map((op) => [op, 0]));
     const wrong: string[] = [];
     for (const [index, graph] of makeRandomGraphs(GRAPHS, SEED).entries()) {
-      const verdict = await judge(graph, join(folder, `${index}.pb`));
+      const verdict = await oracle(graph, join(folder, `${index}.pb`));
       if (verdict in counts) counts[verdict as keyof typeof counts] += 1;
       else wrong.push(`${index}: ${graph.op} of ${graph.dtype}: ${verdict}`);
       if (verdict === "equal") equal.set(graph.op, (equal.get(graph.op) as number) + 1);
@@ -41,7 +41,7 @@ describe.skipIf(missing !== undefined)("the portable engine", () => {
 });
 
 /** Compares both engines on a graph: `equal`, `both fail`, `refused` by the portable engine, `depends on the processor`, else the difference. */
-async function judge(graph: RandomGraph, path: string): Promise<string> {
+async function oracle(graph: RandomGraph, path: string): Promise<string> {
   writeFileSync(path, writeGraph(graph.nodes));
   const expected = await run("native", graph, path);
   const actual = await run("portable", graph, path);

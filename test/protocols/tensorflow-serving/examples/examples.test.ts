@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../../src/hooks/hooks.ts";
 import type { Server } from "../../../../src/server/server.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
-import type { Plain } from "../../../grpc/judge.ts";
+import type { Plain } from "../../../grpc/oracle.ts";
 import { startServer } from "../../../helpers/start-server.ts";
 import { connectService } from "../connect-service.ts";
 

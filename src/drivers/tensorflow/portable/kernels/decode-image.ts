@@ -1,9 +1,9 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { TYPE } from "../element-types.ts";
+import { decodeJpeg } from "../images/decode-jpeg.ts";
+import { decodePng } from "../images/decode-png.ts";
+import type { Image } from "../images/decoded-image.ts";
 import type { Kernel, KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { decodeJpeg } from "../pictures/decode-jpeg.ts";
-import { decodePng } from "../pictures/decode-png.ts";
-import type { Picture } from "../pictures/picture.ts";
 import { asStrings } from "../values.ts";
 
 /** First bytes of the two formats. */
@@ -15,7 +15,7 @@ function decoder(node: OpNode): Kernel {
   const channels = node.integer("channels", 0);
   const bits = node.typeOf("dtype", NUMBERS, TYPE.uint8) === TYPE.uint16 ? 16 : 8;
   if (![0, 1, 3, 4].includes(channels)) return node.refuse(`with ${channels} channels`);
-  const decode = (bytes: Uint8Array): Picture => {
+  const decode = (bytes: Uint8Array): Image => {
     const begins = Buffer.from(bytes.subarray(0, 8)).toString("hex");
     if (begins === PNG) return decodePng(bytes, { channels, bits });
     if (!begins.startsWith(JPEG))

@@ -1,0 +1,36 @@
+import type { StageOptions } from "../../repository/stage.ts";
+import type { ServedVersion } from "../../server/served-version.ts";
+import type { StageSummary } from "../../server/stage-summary.ts";
+import type { InFlight } from "../../serving/admission.ts";
+import type { ModelSummary } from "./model-table.ts";
+
+/** Facts about a started program, for the people who started it. */
+export interface ReadyFacts {
+  /** The model's name; absent where the models run elsewhere. */
+  readonly name?: string;
+  /** As a client on this machine reaches it, never a wildcard. */
+  readonly grpcAddress: string;
+  /** As a client on this machine reaches it; absent where HTTP is off. */
+  readonly httpUrl?: string;
+  /** Empty where the models run elsewhere, or have names. */
+  readonly stages: readonly StageSummary[];
+  /** The named models; absent where there is one pipeline, or none. */
+  readonly models?: readonly ModelSummary[];
+}
+
+/** Tells whoever started the program how it fares. */
+export interface StatusReporter {
+  loading(models: readonly StageOptions[]): void;
+  ready(facts: ReadyFacts): void;
+  /** A shell line that sends a valid request, and what stands before it; absent = nobody reads it. */
+  example?(heading: string, line: string): void;
+  /** The state of a named model's version has changed; absent = nobody reads it. */
+  changed?(version: ServedVersion): void;
+  /** The server is not ready any more, and answers requests for so many milliseconds. */
+  retiring(delayMs: number): void;
+  /** New requests are refused; so many are under way. */
+  draining(count: number): void;
+  stopped(): void;
+  /** Stopping failed: these requests are cut off. */
+  cutOff(requests: readonly InFlight[], why: string): void;
+}

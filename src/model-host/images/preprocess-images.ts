@@ -1,0 +1,123 @@
+import { invalidArgument, type ServingError } from "../../errors.ts";
+import type { Pixels } from "../../media/decode-pixels.ts";
+import { resample } from "../../media/resample.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { toFloat16 } from "../../tensor/float16.ts";
+import { integerRange } from "../../tensor/integer-range.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import type { ImageLayout, TargetSize } from "./image-layout.ts";
+import type { ImageChoices } from "./image-options.ts";
+
+/** Encoded images, and the input that they are for. */
+export interface ImagePreprocessing {
+  readonly spec: TensorSpec;
+  readonly layout: ImageLayout;
+  readonly size: TargetSize;
+  /** The images, all with the same channels. */
+  readonly images: readonly Pixels[];
+  readonly choices: ImageChoices;
+}
+
+/** Dtypes that images can become. Integers saturate; floats hold any value of an image. */
+const IMAGE_DTYPES: readonly DType[] = ["uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"];
+
+/**
+ * The tensor of one input that images become. Throws `invalid_argument` for a dtype that they do not become, and for
+ * images whose channels are not the input's.
+ */
+export function preprocessImages({ spec, layout, size, images, choices }: ImagePreprocessing): Tensor {
+  checkDType(spec);
+  const colours = images.map((image) => toColours(image, spec, { layout, choices }));
+  const channels = colours[0]?.channels ?? 0;
+  const { width, height } = size;
+  const pixels = width * height;
+  const values = new (spec.dtype === "float64" ? Float64Array : Float32Array)(images.length * pixels * channels);
+  const isLast = layout.order === "NHWC";
+  const order = channelOrder(channels, choices);
+  for (const [index, image] of colours.entries()) {
+    const start = index * pixels * channels;
+    const starts = order.map((to) => start + to * (isLast ? 1 : pixels));
+    const target = { width, height, fit: choices.fit, data: values, pixelStride: isLast ? channels : 1, starts };
+    resample({ ...image, data: saturate(image.data, spec.dtype) }, target);
+  }
+  normalise(values, choices, (index) => (isLast ? index % channels : Math.floor(index / pixels) % channels));
+  const shape = isLast ? [images.length, height, width, channels] : [images.length, channels, height, width];
+  return createTensor(spec.dtype, shape, toElements(values, spec.dtype as NumericDType) as never);
+}
+
+function checkDType(spec: TensorSpec): void {
+  if (IMAGE_DTYPES.includes(spec.dtype)) return;
+  throw refused("Invalid input precision", `Images do not become ${spec.dtype}`, spec);
+}
+
+interface ColourWish {
+  readonly layout: ImageLayout;
+  readonly choices: ImageChoices;
+}
+
+/** The image with the channels that the input has; only grey is computed, all else has to come so. */
+function toColours(image: Pixels, spec: TensorSpec, { layout, choices }: ColourWish): Pixels {
+  const grey = choices.colorFormat === "GRAY" && image.channels > 1 ? toGrey(image) : image;
+  if (layout.channels === -1 || layout.channels === grey.channels) return grey;
+  throw refused(
+    "Invalid number of channels in binary input",
+    `Expected: ${layout.channels}; Actual: ${grey.channels}`,
+    spec,
+  );
+}
+
+/** Luma of ITU-R BT.601, rounded, as OpenCV has it. */
+function toGrey({ data, width, height, channels }: Pixels): Pixels {
+  const grey = new (data instanceof Uint16Array ? Uint16Array : Uint8Array)(width * height);
+  for (let pixel = 0, at = 0; pixel < grey.length; pixel++, at += channels) {
+    const [red, green, blue] = [data[at]!, data[at + 1]!, data[at + 2]!];
+    grey[pixel] = Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
+  }
+  return { data: grey, width, height, channels: 1 };
+}
+
+/** Place of each channel of red, green, blue and alpha. */
+function channelOrder(channels: number, { colorFormat }: ImageChoices): readonly number[] {
+  if (channels < 3) return [0];
+  return colorFormat === "RGB" ? [0, 1, 2, 3].slice(0, channels) : [2, 1, 0, 3].slice(0, channels);
+}
+
+/** Values beyond what the dtype holds become its nearest; before resizing, as OpenCV's convertTo. */
+function saturate(data: Pixels["data"], dtype: DType): ArrayLike<number> {
+  const [, end] = integerRange(dtype) ?? [];
+  const largest = data instanceof Uint16Array ? 65535 : 255;
+  return end === undefined || end > largest ? data : Uint16Array.from(data, (value) => Math.min(value, end - 1));
+}
+
+/** (value - mean) / scale, in place. */
+function normalise(
+  values: Float32Array | Float64Array,
+  choices: ImageChoices,
+  channelAt: (index: number) => number,
+): void {
+  const { mean, scale } = choices;
+  if (mean.length === 0 && scale.length === 0) return;
+  const ofChannel = (numbers: readonly number[], channel: number, none: number) =>
+    numbers[numbers.length === 1 ? 0 : channel] ?? none;
+  for (let index = 0; index < values.length; index++) {
+    const channel = channelAt(index);
+    values[index] = (values[index]! - ofChannel(mean, channel, 0)) / ofChannel(scale, channel, 1);
+  }
+}
+
+function toElements(values: Float32Array | Float64Array, dtype: NumericDType) {
+  if (dtype === "float32" || dtype === "float64") return values;
+  const elements = new (numericLayout(dtype).array)(values.length);
+  const range = integerRange(dtype);
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!;
+    elements[index] =
+      range === undefined ? toFloat16(value) : Math.min(range[1] - 1, Math.max(range[0], Math.round(value)));
+  }
+  return elements;
+}
+
+function refused(what: string, detail: string, { name }: TensorSpec): ServingError {
+  return invalidArgument(`${what} - ${detail}; input name: ${name}`);
+}

@@ -1,0 +1,43 @@
+import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
+import { dumpJson } from "../../codecs/json/json-dump.ts";
+import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
+import type { JsonObject } from "../../codecs/json/json-value.ts";
+import { ServingError } from "../../errors.ts";
+import { MAX_RANK } from "../../tensor/tensor.ts";
+
+/** KServe V2's rules for the `data` of one input; beside strings a BYTES element may be `{"b64": …}`. */
+export function createKserveRules(input: string): JsonTensorRules {
+  return {
+    integers: "values",
+    nullIsNaN: true,
+    text: (text) => text,
+    object: (object) => decodeObject(input, object),
+    refuse: (mismatch) =>
+      new ServingError("invalid_argument", `Unable to parse 'data' of input '${input}': ${describe(mismatch)}`),
+  };
+}
+
+function decodeObject(input: string, object: JsonObject): Uint8Array {
+  const decoded = typeof object.b64 === "string" ? decodeBase64(object.b64) : undefined;
+  if (decoded !== undefined && Object.keys(object).length === 1) return decoded;
+  throw new ServingError(
+    "invalid_argument",
+    `Unable to parse 'data' of input '${input}': the element ${dumpJson(object)} is not a string or {"b64": BASE64}`,
+  );
+}
+
+function describe(mismatch: Mismatch): string {
+  const place = `element [${mismatch.path.join("][")}]`;
+  switch (mismatch.kind) {
+    case "type":
+      return `${dumpJson(mismatch.value)} is not a value of ${mismatch.dtype}`;
+    case "size":
+      return `${place} has ${mismatch.size} elements where its neighbours have ${mismatch.shape[mismatch.path.length]}`;
+    case "list":
+      return `${place} is a list where its neighbours are values`;
+    case "value":
+      return `${place} is one value where its neighbours are lists`;
+    case "rank":
+      return `it is nested more than ${MAX_RANK} levels deep`;
+  }
+}

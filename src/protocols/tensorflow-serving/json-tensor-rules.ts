@@ -1,0 +1,88 @@
+import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
+import { dumpJson } from "../../codecs/json/json-dump.ts";
+import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
+import {
+  isJsonList,
+  isJsonObject,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+} from "../../codecs/json/json-value.ts";
+import { ServingError } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import { MAX_RANK } from "../../tensor/tensor.ts";
+
+/** The only key of an object that stands for encoded bytes. */
+const BASE64_KEY = "b64";
+/** Names of TensorFlow that are not ours. */
+const TYPE_NAMES: Partial<Record<DType, string>> = {
+  float16: "half",
+  float32: "float",
+  float64: "double",
+  bytes: "string",
+};
+
+/**
+ * TensorFlow Serving's rules for JSON as tensors, and its texts where JSON breaks them. More than the original it takes
+ * uint16, half and bfloat16, and it checks the ranges of 8- and 16-bit integers instead of cutting values off.
+ */
+export const tensorflowRules: JsonTensorRules = {
+  integers: "literals",
+  nullIsNaN: false,
+  text: (text) => text,
+  object: decodeObject,
+  refuse: (mismatch) => {
+    const isComplex = mismatch.kind === "type" && mismatch.dtype.startsWith("complex");
+    return new ServingError(isComplex ? "unimplemented" : "invalid_argument", describe(mismatch));
+  },
+};
+
+/** Checks that a value is `{"b64": "…"}`: bytes, not a record of named values. */
+export function isBase64Object(value: JsonValue | undefined): value is JsonObject {
+  return isJsonObject(value) && typeof value[BASE64_KEY] === "string" && Object.keys(value).length === 1;
+}
+
+function decodeObject(object: JsonObject): Uint8Array {
+  const text = isBase64Object(object) ? object[BASE64_KEY] : undefined;
+  if (typeof text !== "string") {
+    throw new ServingError(
+      "invalid_argument",
+      `JSON Value: ${dumpJson(object)} not formatted correctly for base64 data`,
+    );
+  }
+  const bytes = decodeBase64(text);
+  if (bytes === undefined) throw new ServingError("invalid_argument", "Unable to base64 decode");
+  return bytes;
+}
+
+function describe(mismatch: Mismatch): string {
+  const level = mismatch.path.length;
+  const rank = mismatch.shape.length;
+  switch (mismatch.kind) {
+    case "type":
+      return describeType(mismatch.value, mismatch.dtype);
+    case "size":
+      return `Encountered list at unexpected size: ${mismatch.size} at level: ${level} expected size: ${mismatch.shape[level]}`;
+    case "list":
+      return `Encountered list at unexpected level: ${level} expected < ${rank}`;
+    case "value":
+      return `JSON Value: ${dumpJson(mismatch.value)} found at incorrect level: ${level + 1} in the JSON DOM. Expected at level: ${rank}`;
+    case "rank":
+      return `Encountered lists nested more than ${MAX_RANK} levels deep; a tensor has at most so many dimensions`;
+  }
+}
+
+function describeType(value: JsonValue, dtype: DType): string {
+  const name = TYPE_NAMES[dtype] ?? dtype;
+  if (dtype.startsWith("complex")) return `Conversion of JSON Value: ${dumpJson(value)} to type: ${name}`;
+  return `JSON Value: ${dumpJson(value)} Type: ${jsonTypeName(value)} is not of expected type: ${name}`;
+}
+
+/** The original's name of a value's type. */
+export function jsonTypeName(value: JsonValue): string {
+  if (value === null) return "Null";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value === "string") return "String";
+  if (isJsonList(value)) return "Array";
+  return value instanceof JsonNumbers ? "Number" : "Object";
+}

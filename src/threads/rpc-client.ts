@@ -1,0 +1,174 @@
+import type { CancelSignal } from "../async/cancel-source.ts";
+import { ServingError } from "../errors.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { Channel } from "./channel.ts";
+import type { HostPort } from "./host-port.ts";
+import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
+import { RequestMap } from "./request-map.ts";
+import type { StartMark } from "./start-mark.ts";
+import { fromWireError, parseWireError } from "./wire-error.ts";
+import type { WireRecord } from "./wire-record.ts";
+
+/** The kinds of records that every client has; a pair of hosts adds its own kinds of requests from {@link FIRST_REQUEST} on. */
+export const RESPONSE = 0;
+export const FAILURE = 1;
+export const CANCEL = 2;
+export const FIRST_REQUEST = 3;
+
+/** An answer to a request. */
+export interface RpcResponse {
+  readonly meta: unknown;
+  readonly tensors: Tensors;
+}
+
+/** A request, and the signal that ends it. */
+export interface RpcRequest extends Omit<WireRecord, "id"> {
+  /** Aborting tells the other side to give up; the request then rejects with the signal's reason. */
+  readonly signal: CancelSignal | undefined;
+  /** Transfers large tensors instead of copying them. */
+  readonly transfer: boolean;
+}
+
+/** Errors of requests that the other side never began to answer. */
+const neverStarted = new WeakSet<ServingError>();
+
+/**
+ * Checks if the error of a request says that the other side ended without having begun it: then it may be sent again.
+ */
+export function wasNeverStarted(reason: unknown): boolean {
+  return reason instanceof ServingError && neverStarted.has(reason);
+}
+
+/** The client end of a connection between threads: sends requests, matches answers by id, and fails the open requests when the connection ends. */
+export class RpcClient {
+  readonly #channel: Channel;
+  readonly #waiting = new RequestMap<Waiting>();
+  /** Cancelled requests that the other side still works on. */
+  readonly #cancelled = new RequestMap<true>();
+  readonly #whoIsGone: string;
+  readonly #startMark: StartMark | undefined;
+  readonly #idleListeners: (() => void)[] = [];
+  readonly #freedListeners: (() => void)[] = [];
+  #lastId = 0;
+  #isUntouched = false;
+
+  /** `other` names the other side in the error of a connection that ended: `the model's thread`. `startMark` is where that side notes which requests it began. */
+  constructor(port: HostPort, other: string, startMark?: StartMark) {
+    this.#whoIsGone = other;
+    this.#startMark = startMark;
+    this.#channel = new Channel(port, (record) => this.#receive(record));
+    this.#channel.onClose(() => this.#failAll());
+  }
+
+  /** True while requests can still reach the other side. */
+  get isOpen(): boolean {
+    return this.#channel.isOpen;
+  }
+
+  /** Number of requests that the other side works on, cancelled ones too. */
+  get pending(): number {
+    return this.#waiting.size + this.#cancelled.size;
+  }
+
+  /** Asks, and resolves with the answer; throws `unavailable` when the other side is gone. */
+  ask({ kind, meta, tensors, signal, transfer }: RpcRequest): Promise<RpcResponse> {
+    if (!this.#channel.isOpen) return Promise.reject(this.#gone());
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    this.#lastId = (this.#lastId + 1) & 0x3fffffff;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      const cancel = () => {
+        this.#forget(id);
+        this.#cancelled.set(id, true);
+        this.#channel.send({ kind: CANCEL, id, meta: undefined, tensors: undefined });
+        reject(signal?.reason);
+      };
+      const forget = () => signal?.removeEventListener("abort", cancel);
+      signal?.addEventListener("abort", cancel, { once: true });
+      this.#waiting.set(id, { resolve, reject, forget });
+      try {
+        this.#channel.send({ kind, id, meta, tensors }, { transfer });
+      } catch (reason) {
+        forget();
+        this.#forget(id);
+        reject(reason);
+      }
+    });
+  }
+
+  /** Resolves once every request has its answer. */
+  async idle(): Promise<void> {
+    if (this.#waiting.size === 0) return;
+    await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
+  }
+
+  /** Calls back whenever the other side is done with a cancelled request, and {@link pending} is less by one. */
+  onFreed(listener: () => void): void {
+    this.#freedListeners.push(listener);
+  }
+
+  /** Calls back once the connection has ended. */
+  onClose(listener: () => void): void {
+    this.#channel.onClose(listener);
+  }
+
+  /** Calls back with the reason when the other side sent a malformed message; the connection has ended then. */
+  onMalformed(listener: MalformedListener): void {
+    this.#channel.onMalformed(listener);
+  }
+
+  /** Ends the connection; requests without an answer fail. `isUntouched`: the other side is known to have begun none of them, see {@link wasNeverStarted}. */
+  close(isUntouched = false): void {
+    this.#isUntouched = isUntouched;
+    this.#channel.close();
+    this.#failAll();
+  }
+
+  /** An answer to a cancelled request only says that the other side is done with it. */
+  #receive({ kind, id, meta, tensors }: WireRecord): void {
+    if (kind !== RESPONSE && kind !== FAILURE)
+      throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
+    const error = kind === FAILURE ? parseWireError(meta) : undefined;
+    if (this.#cancelled.delete(id)) {
+      for (const listener of this.#freedListeners) listener();
+      return;
+    }
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined)
+      throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
+    waiting.forget();
+    this.#forget(id);
+    if (error !== undefined) waiting.reject(fromWireError(error));
+    else waiting.resolve({ meta, tensors: tensors ?? {} });
+  }
+
+  #failAll(): void {
+    this.#waiting.takeAll(({ reject, forget }, id) => {
+      const error = this.#gone();
+      if (this.#isUntouched || this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
+      forget();
+      reject(error);
+    });
+    this.#cancelled.takeAll(() => {});
+    this.#tellIdle();
+  }
+
+  #forget(id: number): void {
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    for (const listener of this.#idleListeners.splice(0)) listener();
+  }
+
+  #gone(): ServingError {
+    return new ServingError("unavailable", `The request was lost: ${this.#whoIsGone} has ended. Send it again.`);
+  }
+}
+
+interface Waiting {
+  readonly resolve: (answer: RpcResponse) => void;
+  readonly reject: (reason: unknown) => void;
+  readonly forget: () => void;
+}
