@@ -12,6 +12,7 @@ import { RETIRE_MS, retireServable } from "./retire-servable.ts";
 import { retryBackoff } from "./retry-backoff.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionContext } from "./version-context.ts";
+import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
 import { VersionTarget } from "./version-target.ts";
 
@@ -29,12 +30,7 @@ export class ManagedVersion {
   #servable: OnDemandServable | undefined;
   /** The target whose files are those of the servable. */
   #loaded: VersionTarget | undefined;
-  /** Names of the models that are stages of what is loaded, or is being loaded. */
-  #needs: readonly string[] = [];
-  /** The reason why those cannot answer; undefined while nothing is loaded. */
-  #missing: ServingError | undefined;
-  /** Versions of other models for which it has been loaded again. */
-  readonly #renewedFor = new WeakSet<Servable["signatures"]>();
+  readonly #needs: VersionNeeds;
   #target = new VersionTarget(undefined);
   /** The target that was dealt with last. */
   #reached = this.#target;
@@ -49,6 +45,7 @@ export class ManagedVersion {
     this.version = version;
     this.queue = on.queue;
     this.#policy = on.policy;
+    this.#needs = new VersionNeeds(on.policy.needed);
     this.#on = on;
     this.#target.reach();
   }
@@ -60,13 +57,13 @@ export class ManagedVersion {
 
   get status(): Omit<VersionStatus, "labels"> {
     const { model, version } = this;
-    const error = this.#failure === undefined ? this.#missing : ServingError.from(this.#failure);
+    const error = this.#failure === undefined ? this.missing : ServingError.from(this.#failure);
     return { model, version, state: this.#state, error, generation: this.#generation };
   }
 
   /** Names of the models that it cannot do without; empty once it has ended. */
   get needs(): readonly string[] {
-    return this.#state === "END" ? [] : this.#needs;
+    return this.#state === "END" ? [] : this.#needs.names;
   }
 
   /** True while it has something left to finish, and is not wanted any more. */
@@ -76,7 +73,7 @@ export class ManagedVersion {
 
   /** The reason why its requests fail for want of a model that it needs. */
   get missing(): ServingError | undefined {
-    return this.#missing;
+    return this.#needs.missing;
   }
 
   /** True when it should be loaded. */
@@ -137,23 +134,17 @@ export class ManagedVersion {
 
   /** Looks if the models that it needs can answer; to be called after each change of a model's state. */
   lookAtNeeds(): void {
-    if (this.#needs.length === 0) return;
+    if (this.#needs.names.length === 0) return;
     this.#renew();
-    const missing = this.#servable === undefined ? undefined : this.#policy.needed.problemOf(this.#needs);
-    if (missing?.message === this.#missing?.message) return;
-    this.#missing = missing;
-    this.#on.change(this);
+    if (this.#needs.look(this.#servable)) this.#on.change(this);
   }
 
   /** Loads it again where a model that it needs now takes or gives something else than when it was loaded. */
   #renew(): void {
     const { aspired } = this.#target;
     if (this.#servable === undefined || aspired === undefined || this.#isBusy) return;
-    const changed = this.#policy.needed.changedSince(this.#servable);
-    if (changed === undefined || this.#renewedFor.has(changed.signatures)) return;
-    this.#renewedFor.add(changed.signatures);
     // Its state tells where that fails.
-    void this.reload(aspired).catch(() => {});
+    if (this.#needs.haveChangedSince(this.#servable)) void this.reload(aspired).catch(() => {});
   }
 
   #aim(target: VersionTarget): Promise<void> {
@@ -183,7 +174,7 @@ export class ManagedVersion {
 
   async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
     const backoff = retryBackoff(this.#policy.retryMs);
-    this.#needs = target.aspired?.needs ?? [];
+    this.#needs.names = target.aspired?.needs ?? [];
     if (this.#servable === undefined) this.#enter("START", undefined);
     for (let left = target.retries; ; left--) {
       try {
@@ -203,7 +194,7 @@ export class ManagedVersion {
   async #try(target: VersionTarget, signal: AbortSignal): Promise<Servable> {
     const { gate, timeoutMs } = this.#policy;
     // Before it takes a place of the gate, which the models that it needs have to pass too.
-    if (this.#needs.length > 0) await this.#waitForNeeds(target, signal);
+    if (this.#needs.names.length > 0) await this.#waitForNeeds(target, signal);
     return gate.run(async () => {
       this.#isTrying = true;
       if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
@@ -214,17 +205,13 @@ export class ManagedVersion {
   }
 
   async #waitForNeeds(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    const { needed, timeoutMs } = this.#policy;
-    let told: ServingError | undefined;
     const onProblem = (problem: ServingError) => {
-      if (problem.message === told?.message) return;
-      told = problem;
       target.fail(problem);
       this.#enter(this.#servable === undefined ? "START" : "AVAILABLE", problem);
     };
     const allVersions = target.aspired?.needsVersions === true;
-    await needed.wait(this.#needs, { signal, timeoutMs, onProblem, allVersions });
-    if (this.#failure === told) this.#failure = undefined;
+    const reported = await this.#needs.wait({ signal, timeoutMs: this.#policy.timeoutMs, onProblem, allVersions });
+    if (this.#failure === reported) this.#failure = undefined;
   }
 
   /** Requests that have begun end with the old hooks; they are not waited for where something else is wanted. */
@@ -280,7 +267,7 @@ export class ManagedVersion {
     const old = this.#servable;
     if (old !== undefined) {
       this.#servable = undefined;
-      this.#missing = undefined;
+      this.#needs.clear();
       this.#enter("UNLOADING", undefined);
       this.#failure = (await retireServable(old)) ?? this.#failure;
     }

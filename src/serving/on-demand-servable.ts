@@ -1,20 +1,20 @@
 import { settlesWithin } from "../async/settles-within.ts";
 import { unlessAborted } from "../async/unless-aborted.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
-import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { findExampleInputs } from "../model-host/find-example-inputs.ts";
-import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import type { Logger } from "../observability/logger.ts";
-import { sumThreads } from "../observability/thread-counts.ts";
-import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { hidePaths } from "../text/hide-paths.ts";
+import { IdleTimer } from "./idle-timer.ts";
+import { type KnownFacts, toKnownFacts } from "./known-facts.ts";
 import { LeaseCount } from "./lease-count.ts";
 import type { ModelMemory, Unloadable } from "./model-memory.ts";
+import { PastStatistics } from "./past-statistics.ts";
 import { RequestCounter } from "./request-statistics.ts";
 import type { Servable, ServableStatistics } from "./servable.ts";
+import { SharedLoad } from "./shared-load.ts";
 
 /** Loading and unloading of a servable that stays available in between. */
 export interface OnDemandOptions {
@@ -31,16 +31,6 @@ export interface OnDemandOptions {
   readonly log: Logger;
 }
 
-/** Facts about a servable that are known while it is not loaded. */
-type KnownFacts = Pick<
-  Servable,
-  "drivers" | "models" | "needed" | "signatures" | "maxBatchSize" | "hooksShareTensors" | "graphRefusal"
-> & {
-  readonly sources: readonly string[];
-};
-
-/** Milliseconds after a failed load in which requests are answered with its reason: a broken model is not tried for each of them. */
-const FAILURE_HOLD_MS = 1000;
 /** Milliseconds that a run whose client has left may keep an unloaded model's memory before it is loaded again all the same. */
 const UNLOAD_MS = 25_000;
 
@@ -59,20 +49,24 @@ export class OnDemandServable implements Servable, Unloadable {
   #loaded: Servable | undefined;
   /** The last load, on the clock of performance.now(). */
   #loadedAt = performance.now();
-  #loading: Promise<Servable> | undefined;
+  readonly #loading = new SharedLoad<Servable>();
   #unloading: Promise<void> = Promise.resolve();
-  #failure: { readonly error: ServingError; readonly until: number } | undefined;
-  /** Runs of what has been unloaded. */
-  #pastRuns: RunStatistics = sumStatistics([]);
-  #pastHooks: readonly HookTimes[] = [];
-  #timer: NodeJS.Timeout | undefined;
+  /** Of what has been unloaded. */
+  readonly #past = new PastStatistics();
+  readonly #idleTimer: IdleTimer;
 
   constructor(loaded: Servable, options: OnDemandOptions) {
     this.name = loaded.name;
     this.version = loaded.version;
     this.#options = options;
     this.#loaded = loaded;
-    this.#facts = factsOf(loaded);
+    this.#facts = toKnownFacts(loaded);
+    this.#idleTimer = new IdleTimer({
+      idleMs: options.idleUnloadMs,
+      isInUse: () => this.#isInUse,
+      lastUse: () => this.lastUse,
+      onIdle: (idleMs) => void this.unload(`no request for ${idleMs / 1000} s`),
+    });
     options.memory.add(this);
     this.watchIdle();
   }
@@ -133,12 +127,8 @@ export class OnDemandServable implements Servable, Unloadable {
 
   async statistics(): Promise<ServableStatistics> {
     await this.#unloading;
-    const loaded = await this.#loaded?.statistics();
-    const runs = loaded === undefined ? this.#pastRuns : sumStatistics([this.#pastRuns, loaded.runs]);
-    const threads = loaded?.threads ?? NO_THREADS;
     const loadMs = this.models.reduce((sum, facts) => sum + facts.loadMs, 0);
-    const hooks = sumHookTimes([...this.#pastHooks, ...(loaded?.hooks ?? [])]);
-    return { requests: this.requests.statistics(), runs, hooks, threads, loadMs };
+    return { requests: this.requests.statistics(), loadMs, ...(await this.#past.sumWith(this.#loaded)) };
   }
 
   async exampleInputs(): Promise<ExampleInputs> {
@@ -152,7 +142,7 @@ export class OnDemandServable implements Servable, Unloadable {
 
   /** Hooks that are not loaded are read as they are then. */
   async reload(): Promise<void> {
-    const loaded = this.#loaded ?? (await this.#loading);
+    const loaded = this.#loaded ?? (await this.#loading.current);
     await loaded?.reload().catch((reason) => {
       // One that was unloaded meanwhile will read them with its next load.
       if (this.#loaded === loaded) throw reason;
@@ -160,10 +150,10 @@ export class OnDemandServable implements Servable, Unloadable {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#idleTimer.stop();
     this.#options.memory.delete(this);
     this.#closing.abort(new ServingError("unavailable", "The model is being unloaded."));
-    await this.#loading?.catch(() => {});
+    await this.#loading.current?.catch(() => {});
     const loaded = this.#loaded;
     this.#loaded = undefined;
     await this.#unloading;
@@ -172,30 +162,20 @@ export class OnDemandServable implements Servable, Unloadable {
 
   /** To be called where the time without requests has changed. */
   watchIdle(): void {
-    clearTimeout(this.#timer);
-    const idleMs = this.#options.idleUnloadMs();
-    if (idleMs <= 0 || this.#loaded === undefined) return;
-    const leftMs = this.#isInUse ? idleMs : Math.max(1, this.lastUse + idleMs - performance.now());
-    this.#timer = setTimeout(() => this.#look(idleMs), Math.min(leftMs, MAX_TIMER_MS)).unref();
+    if (this.#loaded !== undefined) this.#idleTimer.start();
   }
 
   get #isInUse(): boolean {
     return !this.leases.isIdle || !this.#options.mayUnload();
   }
 
-  #look(idleMs: number): void {
-    const isIdle = !this.#isInUse && performance.now() - this.lastUse >= idleMs;
-    if (isIdle) void this.unload(`no request for ${idleMs / 1000} s`);
-    else this.watchIdle();
-  }
-
   /** Frees it until the next request; resolves once that is done. */
   async unload(why: string): Promise<void> {
     const loaded = this.#loaded;
     if (loaded === undefined) return;
-    clearTimeout(this.#timer);
+    this.#idleTimer.stop();
     this.#loaded = undefined;
-    this.#facts = factsOf(loaded);
+    this.#facts = toKnownFacts(loaded);
     this.#unloading = this.#free(loaded);
     this.#options.log.info("model unloaded", { ...this.#place, why });
     await this.#unloading;
@@ -203,9 +183,7 @@ export class OnDemandServable implements Servable, Unloadable {
 
   async #free(loaded: Servable): Promise<void> {
     try {
-      const { runs, hooks } = await loaded.statistics();
-      this.#pastHooks = sumHookTimes([...this.#pastHooks, ...hooks]);
-      this.#pastRuns = sumStatistics([this.#pastRuns, runs]);
+      await this.#past.keep(loaded);
       if (await settlesWithin(loaded.close(), UNLOAD_MS)) return;
       this.#options.log.warn("a model still runs and keeps its memory", this.#place);
     } catch (reason) {
@@ -220,7 +198,10 @@ export class OnDemandServable implements Servable, Unloadable {
     const { signal, queueTimeoutMs = 0, depth = 0 } = request.call;
     try {
       signal.throwIfAborted();
-      const loading = unlessAborted(this.#wake(depth > 0), signal);
+      const loading = unlessAborted(
+        this.#loading.run(() => this.#load(depth > 0)),
+        signal,
+      );
       if (queueTimeoutMs > 0 && !(await settlesWithin(loading, queueTimeoutMs))) throw waitedTooLong(queueTimeoutMs);
       return await (await loading).run(request);
     } catch (reason) {
@@ -228,16 +209,7 @@ export class OnDemandServable implements Servable, Unloadable {
     }
   }
 
-  /** Requests that come while it loads wait for the same load. */
-  #wake(atOnce: boolean): Promise<Servable> {
-    this.#loading ??= this.#load(atOnce).finally(() => {
-      this.#loading = undefined;
-    });
-    return this.#loading;
-  }
-
   async #load(atOnce: boolean): Promise<Servable> {
-    if (this.#failure !== undefined && performance.now() < this.#failure.until) throw this.#failure.error;
     const { log, load, onLoad } = this.#options;
     const { signal } = this.#closing;
     const began = performance.now();
@@ -246,16 +218,14 @@ export class OnDemandServable implements Servable, Unloadable {
       signal.throwIfAborted();
       const loaded = await load(signal, atOnce);
       this.#loadedAt = performance.now();
-      this.#failure = undefined;
       this.#loaded = loaded;
-      this.#facts = factsOf(loaded);
+      this.#facts = toKnownFacts(loaded);
       log.info("model loaded on demand", { ...this.#place, ms: Math.round(this.#loadedAt - began) });
       onLoad(undefined);
       this.watchIdle();
       return loaded;
     } catch (reason) {
       const error = notLoaded(this, reason);
-      this.#failure = { error, until: performance.now() + FAILURE_HOLD_MS };
       if (!signal.aborted) onLoad(error);
       throw error;
     }
@@ -265,22 +235,6 @@ export class OnDemandServable implements Servable, Unloadable {
     return { model: this.name, version: String(this.version) };
   }
 }
-
-function factsOf(loaded: Servable): KnownFacts {
-  const { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors, graphRefusal } = loaded;
-  return {
-    drivers,
-    models,
-    needed,
-    signatures,
-    maxBatchSize,
-    hooksShareTensors,
-    graphRefusal,
-    sources: loaded.sources(),
-  };
-}
-
-const NO_THREADS = { hook: sumThreads([]), model: sumThreads([]) };
 
 /** Characters of a reason that clients are told at most. */
 const MAX_TEXT = 1024;

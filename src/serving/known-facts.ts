@@ -1,0 +1,16 @@
+import type { Servable } from "./servable.ts";
+
+/** Facts about a servable that are known while it is not loaded. */
+export type KnownFacts = Pick<
+  Servable,
+  "drivers" | "models" | "needed" | "signatures" | "maxBatchSize" | "hooksShareTensors" | "graphRefusal"
+> & {
+  readonly sources: readonly string[];
+};
+
+/** Collects the facts of a servable while it is loaded. */
+export function toKnownFacts(loaded: Servable): KnownFacts {
+  const { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors, graphRefusal } = loaded;
+  const sources = loaded.sources();
+  return { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors, graphRefusal, sources };
+}
