@@ -23,7 +23,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "limits", mayImport: ["async"] },
   { folder: "net", mayImport: ["limits"] },
   { folder: "observability", mayImport: ["text"] },
-  { folder: "access", mayImport: [] },
+  { folder: "access", mayImport: ["limits"] },
   { folder: "user-module", mayImport: ["text", "observability"] },
   { folder: "tensor", mayImport: ["text"] },
   { folder: "signature", mayImport: ["tensor"] },

@@ -6,9 +6,11 @@ export interface Caller {
   readonly host: string | undefined;
   /** HTTP headers or gRPC metadata, names in lower case. */
   readonly headers: Readonly<Record<string, unknown>>;
+  /** Name by which the caller has authenticated; absent where nobody has. */
+  readonly user?: string;
   /** True for a call that came in HTTP/1.0. */
   readonly isHttp10?: boolean;
 }
 
-/** Purpose of a route or method: it runs a model, reports something, or changes the server. */
-export type CallKind = "inference" | "read" | "control";
+/** Purpose of a route or method: it runs a model, reports something, changes the server, or says whether it lives and is ready. */
+export type CallKind = "inference" | "read" | "control" | "health";

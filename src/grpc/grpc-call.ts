@@ -6,7 +6,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AccessPolicy } from "../access/access-policy.ts";
-import type { CallKind } from "../access/caller.ts";
+import type { Caller, CallKind } from "../access/caller.ts";
+import type { ClientGate } from "../access/client-gate.ts";
 import { CancelSource } from "../async/cancel-source.ts";
 import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
@@ -43,6 +44,8 @@ export interface CallContext {
   /** Cuts the clients that do not take their answers. */
   readonly sends: SendWatch;
   readonly policy: AccessPolicy;
+  /** Limits of each client; undefined = there are none. */
+  readonly clients: ClientGate | undefined;
   /** Is told of each call that is over. */
   readonly observer: RequestObserver;
   readonly log: Logger;
@@ -52,6 +55,8 @@ const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+pro
 /** Without a date, as other gRPC servers answer. */
 const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
 const TRAILERS_ALONE = { endStream: true, sendDate: false };
+/** Trailer by which a server tells clients that repeat calls when to do so (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). */
+const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
 const OK_TRAILERS = { "grpc-status": "0" };
 
 /** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
@@ -73,6 +78,8 @@ export abstract class GrpcCall extends ListMember {
   #failure: GrpcStatus | undefined;
   #hasEnded = false;
   #isClosed = false;
+  /** Ends what is counted of its client. */
+  #leave: (() => void) | undefined;
 
   constructor(stream: ServerHttp2Stream, context: CallContext) {
     super();
@@ -93,6 +100,7 @@ export abstract class GrpcCall extends ListMember {
     try {
       const { metadata, deadline } = readCallHeaders(headers);
       if (this.kind !== "inference") this.assertMay(this.kind);
+      if (this.kind !== "health") this.#leave = this.context.clients?.enter(this.#caller);
       timer = this.#limitTime(deadline);
       const encoding = readEncoding(headers);
       const { source: signal, memory } = this;
@@ -120,9 +128,19 @@ export abstract class GrpcCall extends ListMember {
 
   /** Throws `permission_denied` unless the client may do what a kind of call does. */
   protected assertMay(kind: CallKind): void {
+    this.context.policy.check(kind, this.#caller);
+  }
+
+  /** The messages of a stream, no faster than its client may send them. */
+  protected paced(messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    const { clients } = this.context;
+    return clients === undefined || this.kind === "health" ? messages : clients.pace(this.#caller, messages);
+  }
+
+  get #caller(): Caller {
     const headers = this.#headers;
     const address = this.stream.session?.socket?.remoteAddress ?? "";
-    this.context.policy.check(kind, { address, host: headers[":authority"] ?? headers.host, headers });
+    return { address, host: headers[":authority"] ?? headers.host, headers };
   }
 
   /** True once nothing more can be sent. */
@@ -161,14 +179,19 @@ export abstract class GrpcCall extends ListMember {
 
   #trailers(): OutgoingHttpHeaders {
     if (this.#failure === undefined) return OK_TRAILERS;
-    const { code, details, statusDetails } = this.#failure;
+    const { code, details, statusDetails, retryDelayMs } = this.#failure;
     const status = { "grpc-status": code, "grpc-message": encodeURI(details) };
-    return statusDetails === undefined ? status : { ...status, [STATUS_DETAILS]: statusDetails };
+    return {
+      ...status,
+      ...(statusDetails !== undefined && { [STATUS_DETAILS]: statusDetails }),
+      ...(retryDelayMs !== undefined && { [RETRY_PUSHBACK]: Math.ceil(retryDelayMs) }),
+    };
   }
 
   /** Frees what the answer held; aborts the signal where the client left before there was one. */
   #close(): void {
     this.#isClosed = true;
+    this.#leave?.();
     this.guard.stop();
     // One that was answered before its reset was read; the others have been counted.
     const { rstCode, aborted } = this.stream;

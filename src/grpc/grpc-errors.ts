@@ -1,4 +1,5 @@
 import { isErrorDetails, ServingError, STATUS } from "../errors.ts";
+import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
 import { encodeStatusDetails } from "./status-details.ts";
 
@@ -8,6 +9,8 @@ export interface GrpcStatus {
   readonly details: string;
   /** A google.rpc.Status in base64, where the error has facts for programs. */
   readonly statusDetails?: string | undefined;
+  /** Milliseconds after which a client may try again; undefined = it is for the client to say. */
+  readonly retryDelayMs?: number | undefined;
 }
 
 /** The status for anything that was thrown; causes stay here. */
@@ -15,5 +18,6 @@ export function toGrpcStatus(reason: unknown): GrpcStatus {
   const { code: name, message, details } = ServingError.from(reason);
   const status = { code: STATUS[name].grpc, details: cutText(message) };
   if (!isErrorDetails(details)) return status;
-  return { ...status, statusDetails: encodeStatusDetails({ code: status.code, message: status.details, details }) };
+  const statusDetails = encodeStatusDetails({ code: status.code, message: status.details, details });
+  return { ...status, statusDetails, retryDelayMs: retryDelayMs(details) };
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { AccessPolicy } from "../access/access-policy.ts";
+import type { ClientGate } from "../access/client-gate.ts";
 import { MemberList } from "../async/member-list.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
@@ -52,6 +53,8 @@ export interface GrpcServerOptions {
   readonly channelArguments?: readonly string[];
   /** Permissions of clients. Default: no client may change the server. */
   readonly policy?: AccessPolicy;
+  /** Limits of each client, shared with other transports. Default: none. */
+  readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
   /** Counts the calls. Default: nobody does. */
@@ -124,7 +127,8 @@ function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): Call
   const clock = new MessageClock(messageTimeoutMs);
   const sends = new SendWatch(sendTimeoutMs);
   const observer = new RequestObserver(new AccessLog(log, options.accessLog === true), options.metrics);
-  return { maxMessageBytes, memory, messageTimeoutMs, clock, sends, pool: new MessagePool(), policy, observer, log };
+  const limits = { maxMessageBytes, memory, messageTimeoutMs, clock, sends, clients: options.clients };
+  return { ...limits, pool: new MessagePool(), policy, observer, log };
 }
 
 type NamedProtocol = GrpcProtocol & { readonly name: string };

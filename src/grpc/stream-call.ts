@@ -40,7 +40,7 @@ export class StreamCall extends GrpcCall {
     this.source.addEventListener("abort", () => messages.fail(this.source.reason));
     const write = (message: FramedMessage) => this.#write(message);
     try {
-      await this.#route.stream({ ...info, path: this.path, messages, write });
+      await this.#route.stream({ ...info, path: this.path, messages: this.paced(messages), write });
       this.#finish();
     } finally {
       messages.fail(STREAM_OVER);

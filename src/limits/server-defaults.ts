@@ -7,6 +7,9 @@ export const SERVER_DEFAULTS = {
   requireModelSpec: false,
   allowControl: "off",
   accessLog: false,
+  clientKey: "address",
+  clientRate: 0,
+  clientMaxInFlight: 0,
   /** Room for a batch of large images, far below what would hurt a machine. */
   maxMessageBytes: MAX_MESSAGE_BYTES,
   workers: 1,

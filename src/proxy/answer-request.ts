@@ -28,11 +28,13 @@ export async function answerRequest(
   dependencies: HttpDependencies,
 ): Promise<void> {
   const { request, response } = pair;
-  const { log, policy } = dependencies;
+  const { log, policy, clients } = dependencies;
   const exchange = new HttpExchange(request, response, dependencies);
   exchange.record.route = name;
   try {
-    policy.check(kind, callerOf(request));
+    const caller = callerOf(request);
+    policy.check(kind, caller);
+    if (clients !== undefined && kind !== "health") countUntilAnswered(response, clients.enter(caller));
     const plain = await answer(exchange);
     exchange.holdAnswer(answerBytes(plain));
     const compression = acceptedCompression(request);
@@ -41,10 +43,22 @@ export async function answerRequest(
     sendAnswer(response, made, log);
     exchange.record.wrote(request.method === "HEAD" ? 0 : answerBytes(made));
   } catch (reason) {
+    await arrivedTogether(request);
     sendError(reason, { request, response, log });
   } finally {
     exchange.release();
   }
+}
+
+/** Ends a client's request when its answer has been sent, or its connection is gone. */
+function countUntilAnswered(response: ServerResponse, end: () => void): void {
+  if (response.destroyed || response.closed) end();
+  else response.on("close", end);
+}
+
+/** Waits until the bytes are read that came with a request's head: its connection goes on where the body was among them. */
+async function arrivedTogether(request: IncomingMessage): Promise<void> {
+  if (!request.complete) await new Promise((resolve) => setImmediate(resolve));
 }
 
 function callerOf({ socket, headers, httpVersion }: IncomingMessage): Caller {

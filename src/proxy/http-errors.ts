@@ -3,6 +3,7 @@ import type { ErrorRequestHandler } from "express";
 import { ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
+import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
 import { RecordedRequest } from "./recorded-request.ts";
 
@@ -68,8 +69,10 @@ export function errorBody(message: string): Buffer {
   return Buffer.from(JSON.stringify({ error: cutText(message) }, null, 4));
 }
 
-function toHttpError({ code, message }: ServingError): HttpError {
-  const headers = code === "unavailable" ? { "retry-after": RETRY_AFTER_S } : {};
+function toHttpError({ code, message, details }: ServingError): HttpError {
+  const delayMs = retryDelayMs(details);
+  const seconds = delayMs === undefined ? RETRY_AFTER_S : String(Math.ceil(delayMs / 1000));
+  const headers = code === "unavailable" || delayMs !== undefined ? { "retry-after": seconds } : {};
   return new HttpError(STATUS[code].http, message, headers);
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
+import type { ClientGate } from "../access/client-gate.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
@@ -17,6 +18,8 @@ export interface HttpDependencies {
   readonly memory: MemoryBudget;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
+  /** Limits of each client; absent = there are none. */
+  readonly clients?: ClientGate | undefined;
   /** Counts and times of the requests of all transports. */
   readonly metrics: RequestMetrics;
   readonly log: Logger;

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { AccessPolicy } from "../access/access-policy.ts";
+import type { ClientGate } from "../access/client-gate.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
@@ -41,6 +42,8 @@ export interface HttpServerOptions {
   readonly handshakeTimeoutMs?: number;
   /** Permissions of clients. Default: no client may change the server, and no page of another origin may use it. */
   readonly policy?: AccessPolicy;
+  /** Limits of each client, shared with other transports. Default: none. */
+  readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
   /** Counts the requests, shared with other transports. Default: new ones. */
@@ -96,7 +99,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  return { service, maxMessageBytes, memory, policy, metrics, log };
+  return { service, maxMessageBytes, memory, policy, clients: options.clients, metrics, log };
 }
 
 function newServer(handshakeTimeoutMs: number): Server {

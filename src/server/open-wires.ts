@@ -1,4 +1,5 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
+import type { ClientGate } from "../access/client-gate.ts";
 import { markLocal } from "../access/local-host.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
@@ -31,6 +32,8 @@ export interface WireOptions {
   readonly requireModelSpec: boolean;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
+  /** Limits of each client. */
+  readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. */
   readonly accessLog: boolean;
   readonly log: Logger;

@@ -1,4 +1,5 @@
 import { AccessPolicy } from "../access/access-policy.ts";
+import { openClientGate } from "../access/open-client-gate.ts";
 import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
@@ -62,5 +63,6 @@ export function toWireOptions(choices: ServerChoices): WireOptions {
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy(choices);
   const answers = { tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs };
-  return { ...socket, grpcChannelArguments, host, port, ...httpPort, ...answers, policy, accessLog, log };
+  const clients = openClientGate(choices);
+  return { ...socket, grpcChannelArguments, host, port, ...httpPort, ...answers, policy, clients, accessLog, log };
 }

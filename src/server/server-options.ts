@@ -44,6 +44,16 @@ export interface ServerOptions {
   readonly allowControl?: ControlAccess;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
   readonly corsOrigins?: readonly string[];
+  /** How clients are told apart: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
+  readonly clientKey?: string;
+  /** Requests per second of each client; 0 = no limit. Default 0. */
+  readonly clientRate?: number;
+  /** Requests that a client may send at once after a pause. Default: those of a second. */
+  readonly clientBurst?: number;
+  /** Requests of each client at a time; 0 = no limit. Default 0. */
+  readonly clientMaxInFlight?: number;
+  /** Proxies whose `X-Forwarded-For` is believed: `ADDRESS`, `ADDRESS/BITS` or `unix:`. Default none. */
+  readonly trustedProxies?: readonly string[];
   /** Logs a line for each request: model, version, status, sizes and times. Default false. */
   readonly accessLog?: boolean;
   /** Records requests and their answers in files, those of every model whose own options say nothing else. Default: none are. */

@@ -1,4 +1,5 @@
 import { AccessPolicy } from "../../access/access-policy.ts";
+import { openClientGate } from "../../access/open-client-gate.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
 import { probePort } from "../addresses/probe-port.ts";
@@ -12,6 +13,7 @@ import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import { chooseReporter } from "../status-reporter/choose-reporter.ts";
 import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
+import { toClientOptions } from "./server-options.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
@@ -32,6 +34,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     protocols: PROTOCOLS,
     ...limits,
     policy,
+    clients: openClientGate({ ...toClientOptions(settings), log }),
     accessLog,
     log,
   });

@@ -94,8 +94,21 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
     shareThreads: settings.shareThreads,
     maxQueue: settings.maxQueue,
     maxQueueBytes: settings.maxQueueBytes,
+    ...toClientOptions(settings),
     requestTimeoutMs: settings.requestTimeout * 1000,
     sendTimeoutMs: settings.sendTimeout * 1000,
+  };
+}
+
+/** The options that limit each client. */
+export function toClientOptions(settings: Settings<"serve"> | Settings<"proxy">) {
+  const { clientKey, clientRate, clientBurst, clientMaxInFlight, trustedProxies } = settings;
+  return {
+    clientKey,
+    clientRate,
+    ...(clientBurst !== undefined && { clientBurst }),
+    clientMaxInFlight,
+    trustedProxies,
   };
 }
 

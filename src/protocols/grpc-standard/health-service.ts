@@ -40,9 +40,9 @@ class HealthService {
     );
     const maxBytes = SMALL_REQUEST_BYTES;
     this.routes = {
-      "/grpc.health.v1.Health/Check": { kind: "read", method: this.#check, maxBytes },
-      "/grpc.health.v1.Health/List": { kind: "read", method: this.#list, maxBytes },
-      "/grpc.health.v1.Health/Watch": { kind: "read", stream: (exchange) => this.#watch(exchange), maxBytes },
+      "/grpc.health.v1.Health/Check": { kind: "health", method: this.#check, maxBytes },
+      "/grpc.health.v1.Health/List": { kind: "health", method: this.#list, maxBytes },
+      "/grpc.health.v1.Health/Watch": { kind: "health", stream: (exchange) => this.#watch(exchange), maxBytes },
     };
   }
 

@@ -15,5 +15,5 @@ function healthRoute(service: InferenceService): HttpRoute {
     const body = Buffer.from(JSON.stringify({ status: isReady ? "ok" : "unavailable" }));
     return { status: isReady ? 200 : 503, contentType: "application/json", body };
   };
-  return { method: "GET", path: "/health", kind: "read", answer };
+  return { method: "GET", path: "/health", kind: "health", answer };
 }

@@ -73,9 +73,11 @@ export const LOAD_CALL = "RepositoryModelLoad";
 
 /** Calls that change the server whatever they say. */
 const CONTROL_CALLS: ReadonlySet<string> = new Set([LOAD_CALL, "RepositoryModelUnload"]);
+const HEALTH_CALLS: ReadonlySet<string> = new Set(["ServerLive", "ServerReady", "ModelReady"]);
 
 /** The kind of a call beside inference. */
 export function adminKind(name: string): CallKind {
+  if (HEALTH_CALLS.has(name)) return "health";
   return CONTROL_CALLS.has(name) ? "control" : "read";
 }
 

@@ -29,7 +29,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
-    kind: "read",
+    kind: "health",
     path: "/v2/health/live",
     summary: "Tell whether the server lives",
     schemas: LIVE_SCHEMAS,
@@ -37,7 +37,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
-    kind: "read",
+    kind: "health",
     path: "/v2/health/ready",
     summary: "Tell whether the server is ready",
     schemas: READY_SCHEMAS,

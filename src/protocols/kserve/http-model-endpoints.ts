@@ -22,7 +22,7 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   {
     method: "GET",
-    kind: "read",
+    kind: "health",
     path: "/ready",
     summary: "Tell whether a model is ready",
     schemas: MODEL_READY_SCHEMAS,

@@ -1,0 +1,121 @@
+import { ServingError } from "../errors.ts";
+import { retryInfo } from "../retry-info.ts";
+
+/** Clients that are remembered: what an attacker with many addresses can make the table grow to. */
+const MAX_CLIENTS = 50_000;
+/** Time after which a client with too many requests in flight may try again, in milliseconds. */
+const BUSY_RETRY_MS = 1000;
+
+/** Limits of each client's requests. */
+export interface ClientRules {
+  /** Requests per second in the long run; 0 = no limit. */
+  readonly rate: number;
+  /** Requests that may come at once after a pause. Default: those of a second. */
+  readonly burst?: number | undefined;
+  /** Requests at a time; 0 = no limit. */
+  readonly maxInFlight: number;
+  /** Clients that are remembered. Default 50 000. */
+  readonly maxClients?: number;
+}
+
+interface Client {
+  /** Requests that it may send now; below 0 where it waits for its turn. */
+  tokens: number;
+  /** Time at which they were counted, in milliseconds. */
+  countedAt: number;
+  inFlight: number;
+}
+
+/**
+ * Counts each client's requests: a token bucket for their rate, and those in flight. It remembers a bounded number of clients; beyond that those
+ * that have been quiet for longest are forgotten, and begin afresh.
+ */
+export class ClientLimits {
+  readonly #rate: number;
+  readonly #burst: number;
+  readonly #maxInFlight: number;
+  readonly #maxClients: number;
+  readonly #now: () => number;
+  /** Half of the clients at most: those that have sent something since it was empty. */
+  #recent = new Map<string, Client>();
+  /** Others, which were in the former map before. */
+  #older = new Map<string, Client>();
+
+  constructor({ rate, burst, maxInFlight, maxClients = MAX_CLIENTS }: ClientRules, now = () => performance.now()) {
+    this.#rate = rate;
+    this.#burst = burst ?? Math.max(1, Math.ceil(rate));
+    this.#maxInFlight = maxInFlight;
+    this.#maxClients = maxClients;
+    this.#now = now;
+  }
+
+  /** Number of clients that are remembered. */
+  get size(): number {
+    return this.#recent.size + this.#older.size;
+  }
+
+  /** Begins a request of a client; returns its end, which may be called again. Throws `resource_exhausted`, with the time after which to try again. */
+  begin(key: string): () => void {
+    const client = this.#client(key);
+    if (this.#maxInFlight > 0 && client.inFlight >= this.#maxInFlight) throw tooMany(this.#maxInFlight);
+    if (this.#rate > 0 && client.tokens < 1) throw tooFast(this.#rate, this.#burst, this.#waitMs(client, 1));
+    client.tokens--;
+    client.inFlight++;
+    let isOver = false;
+    return () => {
+      if (!isOver) client.inFlight--;
+      isOver = true;
+    };
+  }
+
+  /** Counts a further message of a stream; returns the time for which it has to wait, in milliseconds. */
+  reserve(key: string): number {
+    if (this.#rate === 0) return 0;
+    const client = this.#client(key);
+    client.tokens--;
+    return this.#waitMs(client, 0);
+  }
+
+  #waitMs({ tokens }: Client, wanted: number): number {
+    return Math.max(0, ((wanted - tokens) / this.#rate) * 1000);
+  }
+
+  #client(key: string): Client {
+    const now = this.#now();
+    const client = this.#recent.get(key) ?? this.#remember(key, now);
+    const earned = ((now - client.countedAt) / 1000) * this.#rate;
+    client.tokens = Math.min(this.#burst, client.tokens + earned);
+    client.countedAt = now;
+    return client;
+  }
+
+  #remember(key: string, now: number): Client {
+    const client = this.#older.get(key) ?? { tokens: this.#burst, countedAt: now, inFlight: 0 };
+    this.#older.delete(key);
+    if (this.#recent.size >= this.#maxClients / 2) this.#forget();
+    this.#recent.set(key, client);
+    return client;
+  }
+
+  /** Makes room. A client with requests in flight stays, unless too many have. */
+  #forget(): void {
+    const [former, recent] = [this.#older, new Map<string, Client>()];
+    for (const [key, client] of former) {
+      if (client.inFlight > 0 && recent.size < this.#maxClients / 4) recent.set(key, client);
+    }
+    this.#older = this.#recent;
+    this.#recent = recent;
+  }
+}
+
+function tooFast(rate: number, burst: number, waitMs: number): ServingError {
+  const seconds = Math.max(0.1, Math.ceil(waitMs / 100) / 10);
+  const message = `The client sends more than ${rate} requests per second (--client-rate; ${burst} at once: --client-burst). Send again in ${seconds} s.`;
+  return new ServingError("resource_exhausted", message, { details: [retryInfo(Math.ceil(waitMs))] });
+}
+
+function tooMany(maxInFlight: number): ServingError {
+  const requests = maxInFlight === 1 ? "1 request" : `${maxInFlight} requests`;
+  const message = `The client has ${requests} in flight, the most that one may have (--client-max-in-flight). Send again when one is answered.`;
+  return new ServingError("resource_exhausted", message, { details: [retryInfo(BUSY_RETRY_MS)] });
+}
