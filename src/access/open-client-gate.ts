@@ -1,6 +1,6 @@
 import { ClientGate } from "./client-gate.ts";
 import { readClientKey } from "./client-key.ts";
-import { TrustedProxies } from "./trusted-proxies.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
 
 /** Time in which the refusals of clients over their limits are logged once, in milliseconds. */
 const QUIET_MS = 60_000;
@@ -11,14 +11,14 @@ export interface ClientOptions {
   readonly clientRate: number;
   readonly clientBurst?: number | undefined;
   readonly clientMaxInFlight: number;
-  readonly trustedProxies?: readonly string[] | undefined;
+  readonly proxies: TrustedProxies;
   readonly log: { warn(message: string, fields?: Readonly<Record<string, unknown>>): void };
 }
 
-/** The limits of clients as the settings say; undefined where there are none. Throws `invalid_argument` for a key or a proxy that is none. */
+/** The limits of clients as the settings say; undefined where there are none. Throws `invalid_argument` for a key that is none. */
 export function openClientGate(options: ClientOptions): ClientGate | undefined {
   const { clientKey, clientRate: rate, clientBurst: burst, clientMaxInFlight: maxInFlight, log } = options;
-  const key = readClientKey(clientKey, new TrustedProxies(options.trustedProxies ?? []));
+  const key = readClientKey(clientKey, options.proxies);
   if (rate === 0 && maxInFlight === 0) return undefined;
   let quietUntil = 0;
   const onRefused = (client: string, why: string) => {

@@ -1,6 +1,6 @@
 import type { WriteStream } from "node:tty";
 import { ServingError } from "../errors.ts";
-import { openLogFile } from "../observability/log-file.ts";
+import { type LogFile, openLogFile } from "../observability/log-file.ts";
 import { LogFilter } from "../observability/log-filter.ts";
 import type { LogLevel } from "../observability/log-level.ts";
 import { createOutputLogger, type Logger } from "../observability/logger.ts";
@@ -22,6 +22,8 @@ export interface ProgramLog {
   readonly log: Logger;
   /** Writes to the file alone; absent where there is none. */
   readonly fileLog?: Logger;
+  /** Opens the file again, on SIGUSR2, as log rotation asks. Without a file it says that there is none. */
+  readonly reopen: () => void;
   /** A terminal that a person watches; absent where standard output is not a terminal, or is to be JSON. */
   readonly terminal?: WriteStream;
 }
@@ -35,12 +37,24 @@ export function openProgramLog({ logLevel, logFormat, logPath, accessLog }: Prog
   const isText = logFormat === "text" || (logFormat === "auto" && process.stdout.isTTY);
   const isVerbose = () => filter.writes("debug");
   const console = isText ? createTextOutput(process.stdout, { isVerbose }) : process.stdout;
-  if (logPath === undefined) return { log: createOutputLogger([console], filter), ...terminal };
+  if (logPath === undefined) {
+    const log = createOutputLogger([console], filter);
+    return { log, reopen: () => log.info("there is no log file to open again; --log-path names one"), ...terminal };
+  }
   const file = openLogFile(logPath);
   const fileLog = createOutputLogger([file], filter);
   // Standard output may have been redirected to the same file.
   const log = file.isSameAs(STDOUT) ? fileLog : createOutputLogger([console, file], filter);
-  return { log, fileLog, ...terminal };
+  return { log, fileLog, reopen: () => reopen(file, log), ...terminal };
+}
+
+function reopen(file: LogFile, log: Logger): void {
+  try {
+    file.reopen();
+    log.info("the log file was opened again");
+  } catch (err) {
+    log.error("the log file cannot be opened again; the one that is open goes on", { err });
+  }
 }
 
 function accessLogLeftOut(level: LogLevel): ServingError {

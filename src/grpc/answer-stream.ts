@@ -34,7 +34,7 @@ export function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHea
   stream.on("error", ignore);
   watchResets(stream);
   const { observer } = answering.context;
-  const record = openRecord(headers, observer);
+  const record = openRecord(stream, headers, observer);
   record.route = answering.names.get(headers[":path"] ?? "");
   const arrived: Arrived = { headers, record, isRun: false };
   PacedConnection.of(stream.session)?.begin(stream, () => begin(stream, arrived, answering));

@@ -4,9 +4,13 @@ import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 
 /** Begins the record of a call, with times where somebody is to be told of them. */
-export function openRecord(headers: IncomingHttpHeaders, observer: RequestObserver): RequestRecord {
+export function openRecord(
+  { session }: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  observer: RequestObserver,
+): RequestRecord {
   const record = new RequestRecord(headers);
-  if (observer.isOn) record.startTiming();
+  if (observer.isOn) observer.begin(record, session?.socket?.remoteAddress ?? "", headers);
   return record;
 }
 

@@ -15,6 +15,7 @@ import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
+import { ID_HEADER, sendableId } from "../observability/request-id.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { readCallHeaders } from "./call-headers.ts";
@@ -181,9 +182,11 @@ export abstract class GrpcCall extends ListMember {
     if (this.#failure === undefined) return OK_TRAILERS;
     const { code, details, statusDetails, retryDelayMs } = this.#failure;
     const status = { "grpc-status": code, "grpc-message": encodeURI(details) };
+    const id = this.#record && sendableId(this.#record.id);
     return {
       ...status,
       ...(statusDetails !== undefined && { [STATUS_DETAILS]: statusDetails }),
+      ...(id !== undefined && { [ID_HEADER]: id }),
       ...(retryDelayMs !== undefined && { [RETRY_PUSHBACK]: Math.ceil(retryDelayMs) }),
     };
   }

@@ -10,7 +10,7 @@ import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
 import { hasReceivePlace } from "../net/receive-into.ts";
 import { listenShared, type SharedPort } from "../net/shared-port.ts";
-import { AccessLog } from "../observability/access-log.ts";
+import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import { RequestObserver } from "../observability/request-observer.ts";
@@ -57,6 +57,8 @@ export interface GrpcServerOptions {
   readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
+  /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
+  readonly addressOf?: AccessLogOptions["addressOf"];
   /** Counts the calls. Default: nobody does. */
   readonly metrics?: RequestMetrics | undefined;
   readonly log: Logger;
@@ -126,7 +128,10 @@ function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): Call
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const clock = new MessageClock(messageTimeoutMs);
   const sends = new SendWatch(sendTimeoutMs);
-  const observer = new RequestObserver(new AccessLog(log, options.accessLog === true), options.metrics);
+  const observer = new RequestObserver(
+    new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
+    options.metrics,
+  );
   const limits = { maxMessageBytes, memory, messageTimeoutMs, clock, sends, clients: options.clients };
   return { ...limits, pool: new MessagePool(), policy, observer, log };
 }

@@ -19,14 +19,32 @@ export interface RequestOutcome {
 /** Characters of a path that are logged. */
 const MAX_PATH = 200;
 
+/** Address and headers of a request. */
+type Origin = { readonly address: string; readonly headers: Readonly<Record<string, unknown>> };
+
+/** Settings of an access log. */
+export interface AccessLogOptions {
+  /** Writes at level `info`. Default false. */
+  readonly isAskedFor?: boolean | undefined;
+  /** Gives the address of the client behind trusted proxies. Default: the connection's. */
+  readonly addressOf?: ((origin: Origin) => string) | undefined;
+}
+
 /** Writes one line for each request: at level `info` where that was asked for, else at level `debug`. */
 export class AccessLog {
   readonly #log: Logger;
   readonly #isAskedFor: boolean;
+  readonly #addressOf: (origin: Origin) => string;
 
-  constructor(log: Logger, isAskedFor: boolean) {
+  constructor(log: Logger, { isAskedFor = false, addressOf = ({ address }) => address }: AccessLogOptions = {}) {
     this.#log = log;
     this.#isAskedFor = isAskedFor;
+    this.#addressOf = addressOf;
+  }
+
+  /** Notes the client of a request that begins, where its line is to be written. */
+  begin(record: RequestRecord, origin: Origin): void {
+    if (this.isOn) record.client = this.#addressOf(origin);
   }
 
   /** True while requests that begin now are to be logged. */
@@ -38,9 +56,10 @@ export class AccessLog {
 
   /** Writes the line of a request that is over. Never a body, nor a query string. */
   write(record: RequestRecord, { path, isCut, ...outcome }: RequestOutcome): void {
-    const { messages, requestBytes, responseBytes } = record;
+    const { messages, requestBytes, responseBytes, client } = record;
     const fields = {
       ...record.fields(),
+      ...(client !== "" && { client }),
       ...outcome,
       path: loggedPath(path),
       ...(isCut === true && { cut: true }),

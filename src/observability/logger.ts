@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { printable } from "../text/printable.ts";
 import { openLogFile } from "./log-file.ts";
 import { LogFilter } from "./log-filter.ts";
 import type { LogLevel } from "./log-level.ts";
@@ -45,7 +46,9 @@ export function createLogger({ level = "info", path }: LoggerOptions = {}): Logg
 export function createOutputLogger(outputs: readonly LogOutput[], filter: LogFilter): Logger {
   const destination = {
     write: (line: string) => {
-      for (const output of outputs) output.write(line);
+      // JSON escapes some control characters only; within its texts all may be written so.
+      const safe = printable(line);
+      for (const output of outputs) output.write(safe);
     },
   };
   const base = {

@@ -1,16 +1,25 @@
 import { randomUUID } from "node:crypto";
 
-/** Names of the headers or metadata that carry a client's own id. */
-const ID_HEADER = "x-request-id";
+/** Name of the header or metadata that carries a request's id, to the server and back. */
+export const ID_HEADER = "x-request-id";
 const TRACE_HEADER = "traceparent";
 
 /** W3C Trace Context: version, trace id, parent id, flags. */
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}/;
 
-/** The id of a request: `x-request-id`, else the trace id of `traceparent`, else a new one. Names are lower-case. */
+/** Characters of an id that are logged and sent. */
+const MAX_LENGTH = 200;
+/** Text that a header may carry, without spaces at its ends. */
+const SENDABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/**
+ * The id of a request: `x-request-id`, else the trace id of `traceparent`, else a new one. Names are lower-case. An id of more than 200 characters is cut;
+ * one with others than those of ASCII that can be printed does not count.
+ */
 export function requestIdOf(metadata: Readonly<Record<string, unknown>>): string {
   const { [ID_HEADER]: given, [TRACE_HEADER]: trace } = metadata;
-  if (typeof given === "string" && given !== "") return given;
+  const id = typeof given === "string" ? sendableId(given) : undefined;
+  if (id !== undefined) return id;
   const traceId = typeof trace === "string" ? TRACEPARENT.exec(trace)?.[1] : undefined;
   return traceId ?? newId();
 }
@@ -25,10 +34,13 @@ function newId(): string {
   return PREFIX + count.toString(16).padStart(12, "0");
 }
 
-/** Characters of an id that are logged. */
-const MAX_LOGGED = 200;
-
 /** The beginning of an id as log lines have it; clients choose ids. */
 export function loggedId(id: string): string {
-  return id.slice(0, MAX_LOGGED);
+  return id.slice(0, MAX_LENGTH);
+}
+
+/** The beginning of an id as a header may carry it; undefined for one that it cannot. */
+export function sendableId(id: string): string | undefined {
+  const text = loggedId(id).trim();
+  return SENDABLE.test(text) ? text : undefined;
 }

@@ -18,6 +18,12 @@ export class RequestObserver {
     return this.#metrics !== undefined || this.#access.isOn;
   }
 
+  /** Begins to observe a request, from an address. */
+  begin(record: RequestRecord, address: string, headers: Readonly<Record<string, unknown>>): void {
+    record.startTiming();
+    this.#access.begin(record, { address, headers });
+  }
+
   /** Tells of a request that is over. A stream is told of by its messages, each of which is a request. */
   over(record: RequestRecord, outcome: RequestOutcome): void {
     if (this.#access.isOn) this.#access.write(record, outcome);

@@ -24,6 +24,8 @@ export class RequestRecord {
   /** As the client named it, until it is resolved; empty = not known. */
   model = "";
   version: bigint | undefined;
+  /** Address of the client; empty = not known, or nobody wants to know. */
+  client = "";
   /** Messages of a stream, each of which has a record of its own; absent = it is not a stream. */
   messages: number | undefined;
   /** Code of the error; undefined = it did not fail, or not yet. */

@@ -40,7 +40,7 @@ export async function answerRequest(
     const compression = acceptedCompression(request);
     const made = compression === undefined ? plain : await compressAnswer(plain, compression, exchange);
     exchange.beginSending();
-    sendAnswer(response, made, log);
+    sendAnswer(response, made, { id: exchange.record.id, log });
     exchange.record.wrote(request.method === "HEAD" ? 0 : answerBytes(made));
   } catch (reason) {
     await arrivedTogether(request);

@@ -3,6 +3,7 @@ import type { ErrorRequestHandler } from "express";
 import { ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
+import { ID_HEADER, sendableId } from "../observability/request-id.ts";
 import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
 import { RecordedRequest } from "./recorded-request.ts";
@@ -53,11 +54,13 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
     return;
   }
   const body = errorBody(message);
+  const id = sendableId(record.id);
   record.wrote(body.length);
   response.writeHead(status, {
     ...headers,
     "content-type": "application/json",
     "content-length": body.length,
+    ...(id !== undefined && { [ID_HEADER]: id }),
     ...(!request.complete && { connection: "close" }),
   });
   if (request.complete) response.end(body);

@@ -8,7 +8,7 @@ import { openInTurns } from "../limits/open-in-turns.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
 import { listen } from "../net/listen.ts";
-import { AccessLog } from "../observability/access-log.ts";
+import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import { RequestObserver } from "../observability/request-observer.ts";
@@ -46,6 +46,8 @@ export interface HttpServerOptions {
   readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
+  /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
+  readonly addressOf?: AccessLogOptions["addressOf"];
   /** Counts the requests, shared with other transports. Default: new ones. */
   readonly metrics?: RequestMetrics;
   readonly log: Logger;
@@ -73,7 +75,10 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   );
   const exchanges = new OpenExchanges();
   const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
-  const observer = new RequestObserver(new AccessLog(log, options.accessLog === true), dependencies.metrics);
+  const observer = new RequestObserver(
+    new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
+    dependencies.metrics,
+  );
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
   answerRequests(server, exchanges, { dependencies, listener: createRequestListener(protocols, dependencies) });

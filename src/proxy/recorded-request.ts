@@ -19,7 +19,7 @@ export function observeRequests(server: Server, observer: RequestObserver): void
   const begin = (request: IncomingMessage, response: ServerResponse) => {
     if (!observer.isOn) return;
     const record = RecordedRequest.recordOf(request);
-    record.startTiming();
+    observer.begin(record, request.socket.remoteAddress ?? "", request.headers);
     response.on("close", () => tellOver(request, response, { record, observer }));
   };
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);

@@ -2,6 +2,7 @@ import { type ServerResponse, validateHeaderName, validateHeaderValue } from "no
 import { TurnUse, turns } from "../limits/turns.ts";
 import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
+import { ID_HEADER, sendableId } from "../observability/request-id.ts";
 import type { HttpAnswer } from "./http-route.ts";
 
 /** Largest answer that is written at once, in bytes: a photo of 602 KB cost a sixth more in pieces. */
@@ -9,8 +10,15 @@ const WHOLE_BYTES = 1024 * 1024;
 /** Bytes of a larger one that are written at once. */
 const SLICE_BYTES = 256 * 1024;
 
-/** Sends a successful answer, with the headers of hooks that HTTP can carry. */
-export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Logger): void {
+/** An answer's surroundings. */
+interface SendChoices {
+  /** Id of the request. */
+  readonly id: string;
+  readonly log: Logger;
+}
+
+/** Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a hook chose another. */
+export function sendAnswer(response: ServerResponse, answer: HttpAnswer, { id, log }: SendChoices): void {
   const { status = 200, headers = {}, contentType, contentEncoding, body, rest } = answer;
   for (const name in headers) {
     const value = headers[name] as string;
@@ -20,6 +28,8 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, log: Lo
   }
   const bytes = answerBytes(answer);
   const head = ["content-type", contentType, "content-length", String(bytes)];
+  const sent = sendableId(id);
+  if (sent !== undefined && !response.hasHeader(ID_HEADER)) head.push(ID_HEADER, sent);
   if (contentEncoding !== undefined) {
     head.push("content-encoding", contentEncoding);
     response.appendHeader("Vary", "Accept-Encoding");

@@ -5,6 +5,7 @@ import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
+import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { Protocol } from "../protocols/protocol.ts";
@@ -36,6 +37,8 @@ export interface WireOptions {
   readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. */
   readonly accessLog: boolean;
+  /** Gives the address of a request's client behind trusted proxies. */
+  readonly addressOf?: AccessLogOptions["addressOf"];
   readonly log: Logger;
 }
 

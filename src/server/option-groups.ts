@@ -1,5 +1,6 @@
 import { AccessPolicy } from "../access/access-policy.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
+import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
@@ -63,6 +64,8 @@ export function toWireOptions(choices: ServerChoices): WireOptions {
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy(choices);
   const answers = { tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs };
-  const clients = openClientGate(choices);
-  return { ...socket, grpcChannelArguments, host, port, ...httpPort, ...answers, policy, clients, accessLog, log };
+  const proxies = new TrustedProxies(choices.trustedProxies ?? []);
+  const clients = openClientGate({ ...choices, proxies });
+  const logs = { accessLog, addressOf: proxies.clientAddress.bind(proxies), log };
+  return { ...socket, grpcChannelArguments, host, port, ...httpPort, ...answers, policy, clients, ...logs };
 }

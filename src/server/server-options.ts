@@ -44,7 +44,7 @@ export interface ServerOptions {
   readonly allowControl?: ControlAccess;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
   readonly corsOrigins?: readonly string[];
-  /** How clients are told apart: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
+  /** Property that tells clients apart: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
   readonly clientKey?: string;
   /** Requests per second of each client; 0 = no limit. Default 0. */
   readonly clientRate?: number;

@@ -1,4 +1,4 @@
-import { openSync, readFileSync } from "node:fs";
+import { openSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -21,6 +21,24 @@ test("--log-path writes to the file and to standard output", async () => {
   const { stdout } = await program.ended();
   expect(readFileSync(path, "utf8")).toBe(stdout);
   expect(onConsole).toEqual(await loggedEvent(path, "ready"));
+});
+
+test("SIGUSR2 opens the file again, as logrotate asks, and without a file ends nothing", async () => {
+  const path = join(tempFolder(), "kserving.log");
+  const [program, other] = [startKserving([...NULL, "--log-path", path]), startKserving(NULL)];
+  await Promise.all([program.event("ready"), other.event("ready")]);
+  renameSync(path, `${path}.1`);
+  program.kill("SIGUSR2");
+  await program.event("the log file was opened again");
+  program.kill("SIGTERM");
+  await program.ended();
+  const [old, current] = [readFileSync(`${path}.1`, "utf8"), readFileSync(path, "utf8")];
+  expect([old, current].map((text) => text.split("\n").length > 1)).toEqual([true, true]);
+  expect(old + current).toMatch(/"msg":"ready"[\s\S]*"msg":"the log file was opened again"[\s\S]*"msg":"stopped"\}\n$/);
+  other.kill("SIGUSR2");
+  expect(await other.event("there is no log file to open again; --log-path names one")).toMatchObject({
+    level: "info",
+  });
 });
 
 test("a standard output that is redirected to the file of LOG_PATH gets each line once", async () => {

@@ -2,7 +2,8 @@ import { openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
-import { createLogger } from "../../src/observability/logger.ts";
+import { LogFilter } from "../../src/observability/log-filter.ts";
+import { createLogger, createOutputLogger } from "../../src/observability/logger.ts";
 import { startKserving, writeTestFile } from "../cli/start-kserving.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
@@ -68,4 +69,15 @@ test("an error is logged with its own message, and its cause beside it", () => {
   expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({
     err: { message: "no answer: no disk", stack: expect.any(String), cause: { message: "no disk" } },
   });
+});
+
+test("no character of an event commands a terminal that shows the line, and none is lost", () => {
+  const lines: string[] = [];
+  const log = createOutputLogger([{ write: (line) => void lines.push(line) }], new LogFilter("info"));
+  const hostile = "\u001b[2J \u009b2J \u007f \u2028 \u202e \u2066 \n \t é 写";
+  log.info(hostile, { [hostile]: hostile });
+  const [line = ""] = lines;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  expect(line).toMatch(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+\n$/);
+  expect(JSON.parse(line)).toMatchObject({ msg: hostile, [hostile]: hostile });
 });

@@ -2,6 +2,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
+import type { Values } from "../../src/tensor/plain-value.ts";
 import { connect } from "../grpc/byte-client.ts";
 import type { Plain } from "../grpc/oracle.ts";
 import { createEventLog } from "../helpers/event-log.ts";
@@ -53,6 +54,7 @@ describe("a request over HTTP has one line", () => {
       requestId: "mine",
       model: "default",
       version: "1",
+      client: "127.0.0.1",
       protocol: "http",
       method: "POST",
       path: "/v1/models/default:predict",
@@ -100,6 +102,63 @@ describe("a request over HTTP has one line", () => {
     new RawClient(Number(new URL(server.httpUrl).port)).write("GET / HTTP/1.1\r\nX-Request-Id: mine\r\n\r\n");
     expect(await find({ requestId: "mine" })).toMatchObject({ status: 400 });
   });
+});
+
+describe("the id of a request is given back", () => {
+  test("over HTTP, whatever the answer", async () => {
+    const { post, server, find } = await start();
+    const idOf = async (answer: Promise<Response>) => (await answer).headers.get("x-request-id");
+    const mine = { "x-request-id": "mine" };
+    expect(await idOf(post("/v1/models/default:predict", '{"instances": [1]}', mine))).toBe("mine");
+    expect(await idOf(post("/v2/models/default/infer", V2_JSON, mine))).toBe("v2-id");
+    expect(await idOf(post("/v1/models/default:predict", "{", mine))).toBe("mine");
+    expect(await idOf(fetch(`${server.httpUrl}/nothing`, { headers: mine }))).toBe("mine");
+    const made = await idOf(post("/serving-proxy", "{}", {}));
+    expect(await find({ path: "/serving-proxy" })).toMatchObject({ requestId: made });
+  });
+
+  test("but not where it would be a second header", async () => {
+    const { post } = await start();
+    const id = "v2\r\nset-cookie: a=b";
+    const answer = await post("/v2/models/default/infer", V2_JSON.replace("v2-id", JSON.stringify(id).slice(1, -1)));
+    expect([answer.status, answer.headers.get("x-request-id"), answer.headers.get("set-cookie")]).toEqual([
+      200,
+      null,
+      null,
+    ]);
+  });
+
+  test("unless a hook sends another", async () => {
+    const hooks = {
+      preprocess: (inputs: Values, ctx: { response: { metadata: Record<string, string> } }) => {
+        ctx.response.metadata["x-request-id"] = "the hook's";
+        return inputs;
+      },
+    };
+    const { post } = await start({ hooks });
+    const answer = await post("/serving-proxy", "{}", { "x-request-id": "mine" });
+    expect(answer.headers.get("x-request-id")).toBe("the hook's");
+  });
+
+  test("over gRPC with an error", async () => {
+    const { server } = await start();
+    const error = await infer(
+      kserve(server.grpcAddress),
+      { ...V2_MESSAGE, model_name: "no" },
+      { "x-request-id": "mine" },
+    );
+    expect((error as { metadata: Metadata }).metadata.get("x-request-id")).toEqual(["mine"]);
+  });
+});
+
+test("a line tells the client's address, behind a trusted proxy as that has it", async () => {
+  const { server, post, find } = await start({ accessLog: true, trustedProxies: ["127.0.0.1"] });
+  await post("/serving-proxy", "{}", { "x-request-id": "direct" });
+  await post("/serving-proxy", "{}", { "x-request-id": "behind", "x-forwarded-for": "192.0.2.7" });
+  await infer(kserve(server.grpcAddress), V2_MESSAGE, { "x-request-id": "grpc", "x-forwarded-for": "2001:db8::7" });
+  expect((await find({ requestId: "direct" })).client).toBe("127.0.0.1");
+  expect((await find({ requestId: "behind" })).client).toBe("192.0.2.7");
+  expect((await find({ requestId: "grpc" })).client).toBe("2001:db8::7");
 });
 
 test("bytes that are not an HTTP request have a line with the status of their answer", async () => {

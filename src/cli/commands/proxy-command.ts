@@ -1,10 +1,12 @@
 import { AccessPolicy } from "../../access/access-policy.ts";
 import { openClientGate } from "../../access/open-client-gate.ts";
+import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
+import { reopenOnDemand } from "../lifecycle/reopen-on-demand.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
@@ -21,12 +23,14 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   tuneHeap();
   const programLog = openProgramLog(settings);
   const { log } = programLog;
+  reopenOnDemand(programLog);
   for (const warning of misspeltVariables(env)) log.warn(warning);
   const reporter = chooseReporter(programLog);
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);
   const policy = new AccessPolicy({ allowControl: settings.allowControl, corsOrigins: settings.corsOrigin });
+  const proxies = new TrustedProxies(settings.trustedProxies);
   const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };
   const server = await createHttpServer(targets.toService(), {
     host,
@@ -34,8 +38,9 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     protocols: PROTOCOLS,
     ...limits,
     policy,
-    clients: openClientGate({ ...toClientOptions(settings), log }),
+    clients: openClientGate({ ...toClientOptions(settings), proxies, log }),
     accessLog,
+    addressOf: proxies.clientAddress.bind(proxies),
     log,
   });
   const close = async () => {

@@ -7,6 +7,7 @@ import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
+import { reopenOnDemand } from "../lifecycle/reopen-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { tuneHeap } from "../lifecycle/tune-heap.ts";
@@ -36,6 +37,7 @@ export async function serve(
   const options = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
   const programLog = openProgramLog(settings);
   const { log } = programLog;
+  reopenOnDemand(programLog);
   for (const warning of [...misspeltVariables(env), ...(foreign?.warnings ?? [])]) log.warn(warning);
   if (foreign !== undefined) log.info(foreign.notice);
   const reporter = chooseReporter(programLog, further);

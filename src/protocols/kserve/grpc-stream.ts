@@ -99,6 +99,7 @@ class InferStream {
     const record = new RequestRecord(metadata);
     if (this.#options.observer.isOn) record.startTiming();
     record.route = stream.route;
+    record.client = stream.client;
     record.received(message.length);
     stream.messages = (stream.messages ?? 0) + 1;
     return record;
