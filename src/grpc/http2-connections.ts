@@ -13,7 +13,7 @@ export const STREAM_WINDOW_BYTES = 1024 * 1024;
 /** The same for all streams of one connection together. */
 export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
 /** Calls of one connection at once; its others wait at the client. */
-export const MAX_CONCURRENT_CALLS = 256;
+const MAX_CONCURRENT_CALLS = 256;
 /** Time that a connection which we have ended may wait for the other side to end it too, in milliseconds. */
 const LINGER_MS = 500;
 /** Pings in a row, without any call between them, after which a connection is ended: clients send one every few seconds at most. */
