@@ -4,7 +4,7 @@ import { kindOf } from "../hooks/kind-of.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import { BoundStage, type CallScope } from "./bound-stage.ts";
 
-/** The other models of this server as hooks see them, bound to one request: their calls end with the request. */
+/** The other models of this server as seen by hooks, bound to one request: their calls end with the request. */
 export class BoundModels implements OtherModels {
   readonly #find: (name: string) => Promise<ModelHandle>;
   readonly #scope: CallScope;

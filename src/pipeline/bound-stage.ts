@@ -16,7 +16,7 @@ export interface CallScope {
   readonly requestId: string | undefined;
 }
 
-/** A stage's model as hooks see it, bound to one request: its calls end with the request. */
+/** A stage's model as seen by hooks, bound to one request: its calls end with the request. */
 export class BoundStage implements StageHandle {
   readonly #model: ModelHandle;
   readonly #scope: CallScope;
@@ -67,7 +67,7 @@ export class BoundStage implements StageHandle {
   }
 }
 
-/** JavaScript may pass anything. */
+/** JavaScript callers may pass any value. */
 function checkSignatureName(signature: unknown): void {
   if (typeof signature === "string") return;
   throw invalidArgument(`signature is ${kindOf(signature)}; expected a signature's name.`);
@@ -83,7 +83,7 @@ export function dtypesOf(specs: readonly TensorSpec[] | undefined): (name: strin
   return (name) => specs?.find((spec) => spec.name === name)?.dtype;
 }
 
-/** Codes of errors that a hook's own value or choice leads to. */
+/** Codes of errors that a value or a choice of a hook causes. */
 const HOOK_FAULTS: readonly ErrorCode[] = ["invalid_argument", "failed_precondition"];
 
 /**

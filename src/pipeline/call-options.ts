@@ -5,13 +5,13 @@ import type { RequestRecord } from "../observability/request-record.ts";
 
 /** The parts of a request in addition to its model and tensors: one object from the transport to the models. */
 export interface CallOptions extends CallLimits {
-  /** The client's own id, else one that the transport makes. */
+  /** The client's own id, else one that the transport creates. */
   readonly id: string;
   /** gRPC metadata or HTTP headers, names lower-cased. */
   readonly metadata: Readonly<Record<string, string>>;
   /** Counts the request's bytes; the transport releases it. Absent = the service counts them itself. */
   readonly memory?: MemoryShare | undefined;
-  /** Facts about the request for the log; absent = they are not noted. */
+  /** The request's entry for logs and metrics; absent = there is none. */
   readonly record?: RequestRecord | undefined;
   /** True for inputs from a hook of another model, as {@link ModelCall.fromHook}. */
   readonly fromHook?: boolean | undefined;

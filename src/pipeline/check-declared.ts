@@ -15,7 +15,7 @@ export function checkDeclared(values: Tensors, { declared, inputs }: Declared): 
   return checkInputs(values, withImages(declared, values, inputs));
 }
 
-/** Declared inputs as the model has them take encoded images too: such an input then is one of bytes. */
+/** Inputs that are declared as the model has them also take encoded images, as `bytes`. */
 function withImages(
   declared: readonly TensorSpec[],
   values: Tensors,

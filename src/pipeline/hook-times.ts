@@ -19,7 +19,7 @@ export class HookClock {
   readonly #stageCount: number;
   readonly #histograms: SharedHistograms;
 
-  /** For hooks around so many models; with the memory of the clock that another thread reads. */
+  /** For the hooks around a number of models; with the memory of a clock that another thread reads. */
   constructor(stageCount: number, memory?: SharedArrayBuffer) {
     this.#stageCount = stageCount;
     this.#histograms = new SharedHistograms(memory ?? 2 * stageCount + 1);

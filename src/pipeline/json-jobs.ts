@@ -20,7 +20,7 @@ export const openJsonJob = defineJob(
   },
 );
 
-/** A JSON object as it comes back from models that return what they are given: of what JSON.parse gives, JSON.stringify makes the same text as ours. */
+/** Reformats a JSON object for models that return their inputs: the text that JSON.stringify makes of what JSON.parse reads. */
 export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint8Array) =>
   new TextEncoder().encode(JSON.stringify(openPayload({ kind: "json", json }))),
 );
@@ -31,7 +31,7 @@ export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint
  */
 export const sealJsonJob = defineJob(import.meta.url, "sealJsonJob", (tensors: Tensors) => sealJson(tensors));
 
-/** Writes tensors that no other code needs in a codec thread. */
+/** Writes tensors that no other code uses in a codec thread. */
 export function sealInThread(
   tensors: Tensors,
   { signal, memory }: Pick<JobOptions, "signal" | "memory">,

@@ -15,7 +15,7 @@ interface TensorPayload {
   readonly kind: "tensors";
   readonly tensors: Tensors;
 }
-/** The UTF-8 text of a JSON object, not parsed yet: parsing is the pipeline's work, not the wire's. */
+/** The UTF-8 text of a JSON object, not parsed yet: the pipeline parses it, not the transport. */
 export interface JsonPayload {
   readonly kind: "json";
   readonly json: Uint8Array;
@@ -24,7 +24,7 @@ export interface JsonPayload {
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
 
-/** Bytes of a payload. */
+/** Size of a payload, in bytes. */
 export function payloadBytes(payload: Payload): number {
   if (payload.kind === "json") return payload.json.byteLength;
   let bytes = 0;
@@ -32,7 +32,7 @@ export function payloadBytes(payload: Payload): number {
   return bytes;
 }
 
-/** Further bytes for the numbers of a payload that are converted for the model's inputs. */
+/** Further bytes that are needed to convert a payload's numbers for the model's inputs. */
 export function convertedBytes(payload: Payload, specs: readonly TensorSpec[] = []): number {
   if (payload.kind === "json") return 0;
   let bytes = 0;
@@ -44,7 +44,7 @@ export function convertedBytes(payload: Payload, specs: readonly TensorSpec[] = 
   return bytes;
 }
 
-/** Values that a client sent, as the first hook receives them; throws `invalid_argument`. */
+/** A client's values as the first hook receives them; throws `invalid_argument`. */
 export function openPayload(payload: Payload): Values {
   const values = payload.kind === "json" ? parseJsonObject(payload.json) : payload.tensors;
   if (Object.hasOwn(values, SKIP_KEY)) {
@@ -64,14 +64,18 @@ export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
   return { kind, tensors: toTensors(values) };
 }
 
-/** Levels of lists and objects: no client nests deeper, and whoever walks the values would run out of stack. */
+/** Maximum nesting of lists and objects: no client nests deeper, and a recursive reader would run out of stack. */
 const MAX_JSON_DEPTH = 1000;
 /**
- * Memory for the values of a body, in bytes: two characters can become a list, a hundred million lists end the process.
+ * Memory limit for the values of a body, in bytes: two characters can become a list, and a hundred million lists end
+ * the process.
  */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 
-/** About what V8 makes of each character that is not within a text: of lists and objects, members, elements, and the quotes that end texts. */
+/**
+ * Approximate bytes that V8 needs for each character outside strings: for lists, objects, members, elements, and the
+ * quotes that end strings.
+ */
 const VALUE_BYTES = new Uint8Array(256);
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON, COMMA] = Buffer.from(
   '"\\[]{}:,',
@@ -84,12 +88,12 @@ VALUE_BYTES[COMMA] = 8;
 /** Largest memory of a value, as a multiple of its text: `{},` is three bytes, the object 72. */
 const MAX_GROWTH = 24;
 
-/** Memory needed to open a JSON text, at most, in bytes: its values, a string of it, and the text written from them. */
+/** Maximum memory needed to open a JSON text, in bytes: its values, a string of it, and the text written from them. */
 export function jsonScratchBytes(json: Uint8Array): number {
   return Math.min(MAX_GROWTH * json.length, MAX_JSON_BYTES) + 2 * json.length;
 }
 
-/** Looks at the bytes, before anything recursive sees them and before anything is made of them. */
+/** Checks the bytes, before any recursive code reads them and before any value is created. */
 function checkExtent(json: Uint8Array): void {
   let depth = 0;
   let bytes = 0;
@@ -126,7 +130,7 @@ function parseJson(json: Uint8Array): unknown {
   try {
     const text = decoder.decode(json);
     const value: unknown = JSON.parse(text);
-    // Seldom there, and walking a large body costs time.
+    // Checked last: it is rare, and searching a large body takes time.
     if (EMPTY_LIST.test(text)) markPlainLists(value);
     return value;
   } catch (reason) {

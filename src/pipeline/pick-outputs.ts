@@ -1,7 +1,7 @@
 import { assertOutputs } from "../signature/assert-outputs.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
-/** The wanted tensors in the order that was asked for; throws `invalid_argument` for one that is not there. */
+/** The wanted tensors in the requested order; throws `invalid_argument` for a missing one. */
 export function pickOutputs(tensors: Tensors, wanted: readonly string[]): Tensors {
   assertOutputs(
     wanted,

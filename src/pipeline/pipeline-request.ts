@@ -2,7 +2,7 @@ import type { RequestInfo } from "../hooks/hooks.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Payload } from "./payload.ts";
 
-/** One request as the pipeline runs it. */
+/** One request to a pipeline. */
 export interface PipelineRequest {
   readonly info: RequestInfo;
   readonly inputs: Payload;

@@ -71,7 +71,7 @@ export class Pipeline {
     return this.#seal(await last, request, ctx);
   }
 
-  /** One model alone, as most requests ask for: each step between would cost a small one a fiftieth of its time. */
+  /** Runs the only model, the most frequent case: each further step would cost a small request a fiftieth of its time. */
   async #runModel(request: PipelineRequest): Promise<PipelineResult> {
     const { outputs, targets, call } = request;
     const model = this.#parts.models[0]!;
@@ -98,7 +98,7 @@ export class Pipeline {
     return { outputs: { kind: "tensors", tensors }, metadata: NO_METADATA };
   }
 
-  /** Inputs that hooks declare are checked before any hook runs. */
+  /** Checks the inputs that hooks declare before any hook runs. */
   #checkDeclared(values: Values, request: PipelineRequest): Values {
     const { models, hooks } = this.#parts;
     const declared = hooks?.inputs;

@@ -4,7 +4,7 @@ import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook } from "./bound-stage.ts";
 
-/** Calls other servers for hooks; given by whoever builds the server, since a pipeline knows no wire. */
+/** Calls other servers for hooks; provided by the server, since a pipeline depends on no protocol. */
 export interface RemoteClient {
   /** Runs one predict on the server at `address` (host:port). */
   predict(address: string, call: RemoteCall): Promise<Tensors>;
@@ -12,7 +12,7 @@ export interface RemoteClient {
   close(): Promise<void>;
 }
 
-/** One call of another server. */
+/** One call to another server. */
 export interface RemoteCall extends Pick<CallLimits, "signal" | "deadline"> {
   readonly inputs: Tensors;
   /** Empty = the remote server's only model. */

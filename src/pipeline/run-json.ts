@@ -15,8 +15,8 @@ interface PlainPipeline {
 }
 
 /**
- * Runs a request in JSON through a pipeline without hooks, where only models look at the values: a large text becomes
- * tensors, and tensors a large text, in codec threads.
+ * Runs a JSON request through a pipeline without hooks. Codec threads convert large texts to tensors, and tensors to
+ * large texts.
  */
 export async function runJson(
   request: PipelineRequest,

@@ -15,14 +15,17 @@ export interface PipelineRunner {
   isReady(): boolean;
   /** Hook threads; absent where hooks have none. */
   threads?(): ThreadCounts;
-  /** Times of the hooks until now; absent = there are none. */
+  /** Times of the hooks until now; absent = there are no hooks. */
   hookTimes?(): readonly HookTimes[];
-  /** Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the new ones fail. */
+  /**
+   * Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the
+   * new ones fail.
+   */
   reload?(): Promise<void>;
-  /** Runs requests in each thread that is started from now on, before it takes others, where hooks run in threads. New hooks on which they fail do not take over. */
+  /** Sets the requests that each later hook thread runs before it takes others. New hooks that fail on them do not take over. */
   warmUpThreads?(warmUp: (thread: WarmedThread) => Promise<void>): void;
-  /** The files that the hooks were made of, where {@link reload} is there. */
+  /** The files that the hooks were built from, where {@link reload} exists. */
   readonly sources?: readonly string[];
-  /** Ends the hooks. The models stay; they are closed by who loaded them. */
+  /** Ends the hooks. The models stay loaded; their owner closes them. */
   close(): Promise<void>;
 }

@@ -4,13 +4,13 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { type Payload, sealPayload } from "./payload.ts";
 import { pickOutputs } from "./pick-outputs.ts";
 
-/** Values on their way, and who gave them; the client where that is undefined. */
+/** Values between two steps, and the step that gave them; undefined = the client. */
 export interface Step {
   readonly values: Values;
   readonly giver: string | undefined;
 }
 
-/** Parts of a request that decide about its answer. */
+/** Parts of a request that determine the form of its answer. */
 interface Asked {
   readonly inputs: Payload;
   /** Output names wanted; absent = all. */

@@ -9,7 +9,7 @@ export interface HookEdges {
   readonly outputs?: readonly TensorSpec[];
   /** True where `process` replaces the chain. */
   readonly replacesChain: boolean;
-  /** True where a hook stands between the client and the first model, or between the last model and the client. */
+  /** True where a hook runs between the client and the first model, or between the last model and the client. */
   readonly changesInputs: boolean;
   readonly changesOutputs: boolean;
 }
@@ -66,7 +66,7 @@ function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   };
 }
 
-/** An input that is declared as the model has it is the model's: it takes images as that does. */
+/** Uses the model's own input where the declared one equals it, so that it takes images as the model's does. */
 function withModelFacts(spec: TensorSpec, { inputs = [] }: Signature): TensorSpec {
   return { ...inputs.find((input) => isSameInput(spec, input)), ...spec };
 }

@@ -2,7 +2,7 @@ import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { isTensor } from "../tensor/tensor.ts";
 
-/** Takes the marker out of the values that preprocess returned, and reports if it asked to skip its model. */
+/** Removes the marker from the values that preprocess returned, and reports if it asked to skip its model. */
 export function takeSkip(values: Values): { readonly skip: boolean; readonly values: Values } {
   if (!Object.hasOwn(values, SKIP_KEY)) return { skip: false, values };
   const { [SKIP_KEY]: marker, ...rest } = values;

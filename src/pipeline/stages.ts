@@ -19,13 +19,13 @@ export interface StageParts {
   readonly models: readonly ModelHandle[];
   readonly hooks?: HookSet;
   readonly log: Logger;
-  /** Milliseconds after which a hook's pending promise fails its request; 0 (default) = never. */
+  /** Time after which a hook's pending promise fails its request, in milliseconds; 0 (default) = never. */
   readonly hookTimeoutMs?: number;
-  /** Measures the hooks; absent = there are none, or nobody reads their times. */
+  /** Measures the hooks; absent = there are no hooks, or their times are not read. */
   readonly clock?: HookClock;
 }
 
-/** The signature was the client's choice: only what the model says of the values is a hook's fault. */
+/** The client chose the signature, so only an error about the values is a hook's fault. */
 const VALUE_FAULTS = ["invalid_argument"] as const;
 
 /** One stage of one request. */
@@ -48,7 +48,7 @@ interface HookRun extends HookedRequest {
   readonly stage: number;
 }
 
-/** As it is before hooks, in whose threads this runs too, may replace it. */
+/** Saved before hooks, which may share this thread, can replace it. */
 const now = performance.now.bind(performance);
 
 /** The stages of a pipeline in their order: pre1 → model1 → post1 → pre2 → … */
@@ -59,7 +59,7 @@ export class Stages {
     this.#parts = parts;
   }
 
-  /** The signature that was asked for means the only model's; in a chain each model runs its default. */
+  /** The requested signature applies to a single model; in a chain each model runs its default. */
   signatureOf(model: ModelHandle, { info }: PipelineRequest): string {
     return this.#parts.models.length === 1 && info.signature !== "" ? info.signature : model.defaultSignature;
   }
@@ -69,7 +69,7 @@ export class Stages {
     return this.#parts.models.length === 1 ? "the model" : `model ${index + 1}`;
   }
 
-  /** The id goes to the models where each of their runs is logged: it would cost small requests more than their own data. */
+  /** The request id, only where each run of a model is logged: it would cost small requests more than their own data. */
   tracedId({ info }: PipelineRequest): string | undefined {
     return this.#parts.log.level === "trace" ? loggedId(info.id) : undefined;
   }
@@ -83,7 +83,7 @@ export class Stages {
     return step;
   }
 
-  /** Runs a request through the hook that takes the place of all stages. */
+  /** Runs a request through the hook that replaces all stages. */
   async runProcess(hook: Hook, inputs: Values, { request, ctx }: HookedRequest): Promise<Step> {
     const { args } = ctx.drivers[0]!;
     const values = await this.#runHook({ hook, place: "process", args }, inputs, {
@@ -102,7 +102,7 @@ export class Stages {
     const { skip, values } = before === step ? { skip: false, values: step.values } : takeSkip(before.values);
     request.call.signal.throwIfAborted();
     const outputs = skip ? values : await this.#predict(stage, { ...before, values });
-    // What a model was skipped with, or echoed, is still what was given to it.
+    // The values with which a model was skipped, or which it echoed, still come from the step before.
     const giver = outputs === values ? before.giver : `Model ${index + 1}`;
     const after = { values: outputs, giver };
     return hooked === undefined ? after : this.#runSlot("postprocess", index, after, hooked);
@@ -130,7 +130,7 @@ export class Stages {
 
   async #predict({ index, model, request }: StageRun, { values, giver }: Step): Promise<Values> {
     if (model.echoes && request.inputs.kind === "json") return values;
-    // Where no hook gave them, they are what a codec or a model made.
+    // Without hooks, the values were created by a codec or a model.
     const areTensors = this.#parts.hooks === undefined && request.inputs.kind === "tensors";
     const signature = this.signatureOf(model, request);
     const last = index === this.#parts.models.length - 1 && !this.#parts.hooks?.postprocess[index];
@@ -139,7 +139,7 @@ export class Stages {
       const inputs = areTensors
         ? (values as Tensors)
         : toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
-      // Without hooks nobody else holds these tensors; a hook may have kept them.
+      // Without hooks no other code holds these tensors; a hook may have kept them.
       const transfer = this.#parts.hooks === undefined;
       const isFromHook = giver === undefined ? request.call.fromHook === true : mayHoldImages(inputs);
       const fromHook = isFromHook ? true : undefined;

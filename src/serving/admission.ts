@@ -2,7 +2,7 @@ import { ListMember, MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { RequestInfo } from "../hooks/hooks.ts";
 
-/** A request under way. */
+/** A request that is waiting or running. */
 export interface InFlight {
   readonly id: string;
   readonly model: string;
@@ -10,7 +10,7 @@ export interface InFlight {
   readonly ageMs: number;
 }
 
-/** A request that was let in. */
+/** A request that was admitted. */
 export class Admitted extends ListMember {
   readonly info: RequestInfo;
   /** On the clock of performance.now(). */
@@ -22,9 +22,9 @@ export class Admitted extends ListMember {
   }
 }
 
-/** Knows the requests under way, lets in no more than `maxCount`, and nobody once it is closed. */
+/** Keeps the list of running requests, admits at most `maxCount`, and none once it is closed. */
 export class Admission {
-  /** Requests inside at most. */
+  /** Maximum number of admitted requests. */
   readonly maxCount: number;
   readonly #inside = new MemberList<Admitted>();
   readonly #closeListeners = new Set<() => void>();
@@ -35,17 +35,17 @@ export class Admission {
     this.maxCount = maxCount;
   }
 
-  /** True while requests are let in. */
+  /** True while requests are admitted. */
   get isOpen(): boolean {
     return this.#open;
   }
 
-  /** Requests inside. */
+  /** Number of admitted requests. */
   get count(): number {
     return this.#inside.size;
   }
 
-  /** Lets a request in; throws `unavailable` at once when closed or full, so that memory never grows with load. */
+  /** Admits a request; throws `unavailable` at once when closed or full, so that memory never grows with load. */
   enter(info: RequestInfo): Admitted {
     this.#check();
     const admitted = new Admitted(info);
@@ -53,26 +53,26 @@ export class Admission {
     return admitted;
   }
 
-  /** To be called when a request that was let in is over. */
+  /** Removes an admitted request; to be called once it is over. */
   leave(admitted: Admitted): void {
     this.#inside.delete(admitted);
     if (this.#inside.size === 0) for (const listener of this.#emptyListeners) listener();
   }
 
-  /** Lets nobody in any more; those inside go on. */
+  /** Admits no more requests; those admitted before continue. */
   close(): void {
     if (!this.#open) return;
     this.#open = false;
     for (const listener of this.#closeListeners) listener();
   }
 
-  /** Calls back once closed; returns how to stop that. */
+  /** Calls back once closed; returns a function that removes the listener. */
   onClose(listener: () => void): () => void {
     this.#closeListeners.add(listener);
     return () => this.#closeListeners.delete(listener);
   }
 
-  /** Resolves once nobody is inside, or after `timeoutMs`, with those who still are. */
+  /** Resolves with [] once no request is left, or after `timeoutMs` with the requests that are left. */
   async empty(timeoutMs: number): Promise<readonly InFlight[]> {
     if (this.#inside.size === 0) return [];
     await new Promise<void>((resolve) => {
@@ -87,7 +87,7 @@ export class Admission {
     return this.list();
   }
 
-  /** The requests under way, oldest first. */
+  /** The admitted requests, oldest first. */
   list(): readonly InFlight[] {
     const now = performance.now();
     return this.#inside.list().map(({ info: { id, model }, since }) => ({ id, model, ageMs: now - since }));

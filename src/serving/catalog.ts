@@ -7,14 +7,14 @@ import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
 import { chooseTarget, type RoutedRequest, type Shadow, type TrafficTarget } from "./traffic.ts";
 
-/** A version with what answers its requests now. */
+/** A version and the servable that answers its requests now. */
 export type LoadedVersion = ManagedVersion & { readonly servable: Servable };
 
-/** A model whose requests are copied, and what gets them. */
+/** A model whose requests are copied, and the version that gets the copies. */
 export interface ShadowedModel {
   readonly name: string;
   readonly shadow: Shadow;
-  /** The version that gets them; undefined while it is not available. */
+  /** The version that gets the copies; undefined while it is not available. */
   readonly target: LoadedVersion | undefined;
 }
 
@@ -39,7 +39,7 @@ export class Catalog {
     return [...this.#models.values()];
   }
 
-  /** The model of a name; throws `not_found` with the names that there are. */
+  /** The model with this name; throws `not_found` with the known names. */
   require(name: string): ManagedModel {
     const model = this.#models.get(name);
     if (model !== undefined) return model;
@@ -47,8 +47,9 @@ export class Catalog {
   }
 
   /**
-   * The version that a reference means: its version or its label's, else where the model's traffic goes, else the highest one that is
-   * available. Version 0 stands for no version, unless there is one. Without a request it is only asked for a description.
+   * The version that a reference means: its version or its label's, else the one that the model's traffic rules choose,
+   * else the highest available one. Version 0 means no version, unless version 0 exists. Without a request, the version
+   * is only described.
    */
   resolve({ model: given, version, label }: ModelRef, request?: RoutedRequest): LoadedVersion {
     const name = given === "" ? this.#onlyName() : given;
@@ -60,14 +61,14 @@ export class Catalog {
     throw this.#notFound(name, isLatest ? undefined : wanted, model);
   }
 
-  /** Inputs that decide where this reference leads to; undefined where none do. */
+  /** Names of the inputs that decide where a request with this reference is routed; undefined where none do. */
   stickyInputs({ model: given, version = 0n, label }: ModelRef): readonly string[] | "all" | undefined {
     const model = this.#models.get(given === "" ? this.#onlyName() : given);
     const inputs = model?.traffic?.split?.stickyInputs;
     return inputs === undefined || label !== undefined || version !== 0n ? undefined : inputs;
   }
 
-  /** The model whose requests that mean no version are copied, where this one is to be. */
+  /** The model to which a request is copied; undefined where this request is not. */
   shadowOf({ model: given, version = 0n, label }: ModelRef): ShadowedModel | undefined {
     const model = this.#models.get(given === "" ? this.#onlyName() : given);
     const shadow = model?.traffic?.shadow;

@@ -1,7 +1,7 @@
 import type { OnDemandServable } from "./on-demand-servable.ts";
 import type { VersionTarget } from "./version-target.ts";
 
-/** Checks that a servable that was loaded for one target can serve another with new hooks, since nothing else has changed. */
+/** Checks that two targets differ in their hooks only, so that the loaded servable can serve the new one with new hooks. */
 export function changesHooksAlone(
   { aspired, mayKeepModel }: VersionTarget,
   loaded: VersionTarget | undefined,

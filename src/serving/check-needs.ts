@@ -4,11 +4,11 @@ import { servedNames } from "./served-names.ts";
 export interface NeedingModel {
   readonly name: string;
   readonly needs: readonly string[];
-  /** Names of the models that its requests go to, or are copied to. */
+  /** Names of the models to which its requests are routed or copied. */
   readonly traffic?: readonly string[];
 }
 
-/** Reasons, by name, why models cannot be served: their stages name a model that is not there, or each other in a circle. */
+/** Reasons, by name, why models cannot be served: their stages name a missing model, or name each other in a circle. */
 export function problemsOfNeeds(models: readonly NeedingModel[]): ReadonlyMap<string, string> {
   const needs = new Map(models.map((model) => [model.name, model.needs]));
   const problems = new Map<string, string>();
@@ -36,7 +36,7 @@ function circleOf(name: string, needs: Needs): string | undefined {
   return path && `The stages of ${name} need one another in a circle: ${path.join(" → ")}; leave one of them out.`;
 }
 
-/** The models on the shortest way from one to another by what they need, both included. */
+/** The models on the shortest path from one model to another by the models that they need, both ends included. */
 function pathBetween(from: string, to: string, needs: Needs): readonly string[] | undefined {
   const seen = new Set<string>();
   let paths = [[from]];
@@ -54,10 +54,10 @@ function pathBetween(from: string, to: string, needs: Needs): readonly string[] 
   return undefined;
 }
 
-/** The names of models with those of all that they need, directly or not. */
+/** The names of models and of all the models that they need, directly or indirectly. */
 export function withNeeds(names: Iterable<string>, models: readonly NeedingModel[]): ReadonlySet<string> {
   const needs = new Map(models.map((model) => [model.name, model.needs]));
-  // A set that grows while it is walked through reaches what was added.
+  // A set that grows while it is iterated also visits the added elements.
   const all = new Set(names);
   for (const name of all) for (const other of needs.get(name) ?? []) all.add(other);
   return all;

@@ -1,4 +1,4 @@
-/** One model as a client describes it that changes what the server serves. */
+/** One model as described by a client that changes which models are served. */
 export interface DescribedModel {
   readonly name: string;
   /** An absolute path of this machine. */

@@ -7,7 +7,7 @@ interface PipelineFacts {
   readonly isOther: boolean;
 }
 
-/** The reason why parts of a pipeline's graph cannot be run by the names of tensors; empty where they can. */
+/** The reason why parts of a pipeline's graph cannot be run by tensor names; empty where they can. */
 export function graphRefusal(models: readonly ModelFacts[], { hasHooks, isOther }: PipelineFacts): string {
   const [only, second] = models;
   if (only === undefined || second !== undefined) return `it is a chain of ${models.length} models`;

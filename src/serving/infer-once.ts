@@ -9,7 +9,7 @@ export interface SingleRequest extends ModelRef, CallOptions, Pick<InferRequest,
   readonly signature: string;
 }
 
-/** Runs one request under a lease of its own; throws only ServingError. */
+/** Runs one request under its own lease; throws only ServingError. */
 export async function inferOnce(
   service: Pick<InferenceService, "acquire">,
   request: SingleRequest,

@@ -3,8 +3,8 @@ import type { Payload } from "../pipeline/payload.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 
 /**
- * A text that is equal for equal inputs, or for equal ones of these names; undefined where the request has none of them. Inputs as JSON
- * (PredictJSON) count as a whole, by their text.
+ * A text that is equal for equal inputs, or for equal inputs of these names; undefined where the request has none of
+ * them. JSON inputs (PredictJSON) are compared as a whole, by their text.
  */
 export function inputKey(inputs: Payload, names: readonly string[] | "all"): string | undefined {
   const hash = createHash("sha1");

@@ -8,7 +8,7 @@ import { routedLease } from "./routed-lease.ts";
 import { ShadowTraffic } from "./shadow-traffic.ts";
 import type { RoutedRequest } from "./traffic.ts";
 
-/** Leases of the versions that requests mean, with what is done beside their runs: copies for shadows, records. */
+/** Creates the leases of requests, and adds shadow copies and recording to them. */
 export class Leases {
   readonly #catalog: Catalog;
   readonly #limits: ServiceLimits;
@@ -26,7 +26,7 @@ export class Leases {
     this.#recorder = recorder;
   }
 
-  /** The lease for a request, or for a description where there is none; throws as the catalog does. */
+  /** The lease for a request, or for a description without one; throws as the catalog does. */
   acquire(ref: ModelRef, request?: RoutedRequest): Lease {
     if (request === undefined) return new LocalLease(this.#catalog.resolve(ref), this.#limits);
     if (request.ignoresTraffic) return this.#recorded(new LocalLease(this.#catalog.resolve(ref), this.#limits), ref);
@@ -39,7 +39,7 @@ export class Leases {
     return this.#recorded(isCopied ? this.#shadows.shadowed(own, shadowed) : own, ref);
   }
 
-  /** The inputs are known once they have been checked, by what most requests would meet. */
+  /** The inputs are known once they have been checked, against the version that most requests are routed to. */
   #acquireByInputs(ref: ModelRef, request: RoutedRequest, names: readonly string[] | "all"): Lease {
     const choose = ({ inputs }: InferRequest) =>
       this.#catalog.resolve(ref, { metadata: request.metadata, inputKey: inputKey(inputs, names) });

@@ -11,7 +11,7 @@ export interface LoadCounts {
 /** Counts the loads of versions by the changes of their status. */
 export class LoadCounter {
   readonly #counts = new Map<string, LoadCounts>();
-  /** By version, its status as it was told last. */
+  /** The last reported status, by version. */
   readonly #told = new Map<string, VersionStatus>();
 
   /** To be called after each change of a version's status. */
@@ -19,7 +19,7 @@ export class LoadCounter {
     const { model, version, generation, error } = status;
     const key = `${version}/${model}`;
     const told = this.#told.get(key);
-    // A version that was away begins at 0 again.
+    // A version that was unloaded begins at 0 again.
     const before = told !== undefined && told.generation <= generation ? told.generation : 0;
     const { succeeded = 0, failed = 0 } = this.#counts.get(key) ?? {};
     const isNewFailure = error !== undefined && error !== told?.error;
@@ -32,7 +32,7 @@ export class LoadCounter {
     });
   }
 
-  /** The counts of versions that are still known; those of all others are forgotten. */
+  /** The counts of versions that are still known; all others are forgotten. */
   counts(known: readonly Pick<VersionStatus, "model" | "version">[]): readonly LoadCounts[] {
     const keys = new Set(known.map(({ model, version }) => `${version}/${model}`));
     for (const key of this.#counts.keys()) {

@@ -1,6 +1,6 @@
 import { createDeferred, type Deferred } from "../async/deferred.ts";
 
-/** Lets so many loads run at once, in the order in which they come. */
+/** Limits the number of loads that run at once; the others wait in the order in which they came. */
 export class LoadGate {
   #free: number;
   readonly #waiting: Deferred<void>[] = [];
@@ -9,7 +9,7 @@ export class LoadGate {
     this.#free = places;
   }
 
-  /** Runs `load` when it is its turn; rejects with the signal's reason where that aborts before. */
+  /** Runs `load` when it is its turn; rejects with the signal's reason if it aborts before that. */
   async run<T>(load: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#enter(signal);
     try {
@@ -37,7 +37,7 @@ export class LoadGate {
     signal.removeEventListener("abort", giveUp);
   }
 
-  /** The place goes to whoever has waited longest. */
+  /** Passes the place to the load that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift();
     if (next === undefined) this.#free++;

@@ -7,17 +7,17 @@ import type { Servable } from "./servable.ts";
 interface WantedLoad {
   readonly model: string;
   readonly version: AspiredVersion;
-  /** True where what waits for it may itself be loading. */
+  /** True where the request that waits for it may itself be part of a load. */
   readonly atOnce: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Loads a version that was unloaded while it was idle, in one try. */
+/** Loads a version that was unloaded while it was idle, in one attempt. */
 export function loadOnDemand(
   { gate, needed, timeoutMs }: LoadPolicy,
   { model, version, atOnce, signal }: WantedLoad,
 ): Promise<Servable> {
   const load = () => loadVersion(version, { signal, timeoutMs });
-  // What holds a place of the gate may be warmed up by requests that need this one.
+  // A load that holds a place of the gate may run warm-up requests that need this version.
   return atOnce || needed.dependentsOf(model).length > 0 ? load() : gate.run(load, signal);
 }

@@ -7,12 +7,12 @@ export interface LoadPolicy {
   readonly gate: LoadGate;
   /** The models that stages name. */
   readonly needed: NeededModels;
-  /** Unloads idle versions for others. */
+  /** Unloads idle versions to make room for others. */
   readonly memory: ModelMemory;
-  /** Milliseconds that a load may take; 0 = no limit. */
+  /** Maximum time of a load, in milliseconds; 0 = no limit. */
   readonly timeoutMs: number;
-  /** Further tries where a load fails. */
+  /** Further attempts after a load has failed. */
   readonly retries: number;
-  /** The longest wait before a further try, in milliseconds. */
+  /** Maximum wait before a further attempt, in milliseconds. */
   readonly retryMs: number;
 }

@@ -3,19 +3,19 @@ import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import type { Servable } from "./servable.ts";
 
-/** Milliseconds that a load may take to end after it was given up, so that the next one does not begin beside it. */
+/** Time that an aborted load gets to end before the next one begins, in milliseconds, so that they do not run at once. */
 const GRACE_MS = 1000;
 
 /** Limits of one load. */
 export interface LoadLimits {
   readonly signal: AbortSignal;
-  /** Milliseconds that it may take; 0 = no limit. */
+  /** Maximum time, in milliseconds; 0 = no limit. */
   readonly timeoutMs: number;
 }
 
 /**
- * Loads a version. Rejects with the signal's reason when that aborts, and with `deadline_exceeded` when the time is over; what is
- * loaded later all the same is closed.
+ * Loads a version. Rejects with the signal's reason when that aborts, and with `deadline_exceeded` when the time is
+ * over; a version that is loaded nevertheless later is closed.
  */
 export async function loadVersion(version: AspiredVersion, limits: LoadLimits): Promise<Servable> {
   const { signal, timeoutMs } = limits;
@@ -36,7 +36,7 @@ export async function loadVersion(version: AspiredVersion, limits: LoadLimits): 
   }
 }
 
-/** Async, so that a load that throws at once rejects. */
+/** Async, so that a load that throws synchronously rejects. */
 async function startLoad(version: AspiredVersion, signal: AbortSignal): Promise<Servable> {
   return version.load(signal);
 }

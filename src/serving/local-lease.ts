@@ -12,7 +12,7 @@ import type { Servable } from "./servable.ts";
 export interface ServiceLimits {
   readonly admission: Admission;
   readonly memory: MemoryBudget;
-  /** Milliseconds after which a request fails whose client sets no earlier deadline; 0 = never. */
+  /** Time after which a request fails whose client sets no earlier deadline, in milliseconds; 0 = never. */
   readonly requestTimeoutMs: number;
 }
 
@@ -33,7 +33,7 @@ export class LocalLease implements Lease {
     servable.leases.take();
   }
 
-  /** One function, since each that awaits another costs a small request as much as its checks. */
+  /** One function, since each further await would cost a small request as much as its checks. */
   async infer({ signature, inputs, outputs, targets, call: given }: InferRequest): Promise<InferResponse> {
     const { admission, memory: budget, requestTimeoutMs } = this.#limits;
     const { model, version } = this.description;
@@ -57,7 +57,8 @@ export class LocalLease implements Lease {
       const { bytes } = memory;
       this.#queue.enter(bytes);
       queuedBytes = bytes;
-      // A call of another model has been let in with that one's request, and may go on where no new one may begin.
+      // A call from another model was admitted with that model's request, and must continue while no new request may
+      // begin.
       if (!call.depth) admitted = admission.enter(info);
       started = performance.now();
       const result = await this.#servable.run({ info, inputs, outputs, targets, call });

@@ -27,32 +27,32 @@ import type { RoutedRequest } from "./traffic.ts";
 
 /** Limits of requests. */
 export interface LocalServiceOptions {
-  /** Requests under way at most, waiting or running. */
+  /** Maximum number of requests, waiting or running. */
   readonly maxCount: number;
-  /** Bytes that they hold together at most. */
+  /** Maximum number of bytes that they hold together. */
   readonly maxBytes: number;
-  /** After which a request fails, in milliseconds, where its client sets no earlier deadline; 0 = never. */
+  /** Time after which a request fails whose client sets no earlier deadline, in milliseconds; 0 = never. */
   readonly requestTimeoutMs: number;
-  /** Changes what should be served; absent = it cannot be changed. */
+  /** Changes the served models; absent = they cannot be changed. */
   readonly reconfigure?: (models: readonly DescribedModel[]) => Promise<void>;
-  /** Looks again at what describes the models; absent = nothing does. */
+  /** Checks the models' descriptions for changes; absent = there are none to check. */
   readonly lookAgain?: () => Promise<void>;
-  /** Loads a model as a client describes it, or as it is described without; absent = its description cannot change. */
+  /** Loads a model, with the client's overrides where there are any; absent = its description cannot change. */
   readonly load?: (model: string, overrides: LoadOverrides | undefined) => Promise<void>;
-  /** Unloads a model, and forgets how a client has described it. */
+  /** Unloads a model, and forgets a client's overrides of it. */
   readonly unload?: (model: string, options: UnloadOptions | undefined) => Promise<void>;
-  /** The models that clients may load; absent = those that are served alone. */
+  /** The models that clients may load; absent = only those that are served. */
   readonly loadable?: () => readonly AspiredModel[];
-  /** Records requests in files; absent = none are. */
+  /** Records requests in files; absent = no recording. */
   readonly recorder?: RequestRecorder;
   readonly log: Logger;
 }
 
 /** The service over this process's own models. */
 export class LocalService implements InferenceService, ServiceLimits {
-  /** Requests under way, and the decision to let more in. */
+  /** Counts the requests, and decides about admitting more. */
   readonly admission: Admission;
-  /** Bytes that the requests hold, on whatever transport they come. */
+  /** Bytes that the requests of all transports hold. */
   readonly memory: MemoryBudget;
   readonly requestTimeoutMs: number;
   readonly #manager: ModelManager;
@@ -151,7 +151,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.#readiness.listen(listener);
   }
 
-  /** Is not ready any more, so that clients go elsewhere; requests are still let in. */
+  /** Becomes not ready, so that clients go elsewhere; requests are still admitted. */
   retire(): void {
     this.#isRetired = true;
     this.#readiness.look();

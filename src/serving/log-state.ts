@@ -1,19 +1,19 @@
 import type { Logger } from "../observability/logger.ts";
 import type { StateListener } from "./model-manager.ts";
 
-/** The cause of an error, but for one of the file system, which the message tells in better words. */
+/** The cause of an error, except for file-system errors, which the message describes better. */
 function newsOf({ cause }: Error): unknown {
   return cause instanceof Error && "syscall" in cause ? undefined : cause;
 }
 
-/** Logs one line for each change of a version's status; an error that stays is one once. */
+/** Logs one line for each change of a version's status; a persisting error is logged once. */
 export function logState(log: Logger): StateListener {
   const told = new Map<string, string>();
   return ({ model, version, state, error, generation }) => {
     const fields = { model, version: String(version), state, generation };
     const place = `${model}/${version}`;
     if (error === undefined || told.get(place) === error.message) log.info("model state", fields);
-    // Its own stack would tell nothing that the message does not.
+    // Its own stack would add nothing to the message.
     else log.error(`model state: ${error.message}`, { ...fields, code: error.code, err: newsOf(error) });
     if (error === undefined || state === "END") told.delete(place);
     else told.set(place, error.message);

@@ -12,17 +12,17 @@ import type { VersionStatus } from "./version-status.ts";
 export interface ModelPolicy extends LoadPolicy {
   /** Lets a label point to a version that is not available. */
   readonly allowLabelsForUnavailable: boolean;
-  /** True while nothing should be begun for a model of that name: it is about to be loaded on request. */
+  /** True while no load should begin for a model of that name, because it is about to be loaded on request. */
   readonly isHeld: (name: string) => boolean;
-  /** Milliseconds without a request after which a version's memory is given back, where its model says nothing else; 0 = never. */
+  /** Idle time after which a version is unloaded, in milliseconds, where its model has no setting of its own; 0 = never. */
   readonly idleUnloadMs: number;
   readonly log: Logger;
 }
 
-/** Versions that have ended and are still listed, at most: models may be replaced for years. */
+/** Maximum number of ended versions that are still listed: models may be replaced for years. */
 const MAX_ENDED = 10;
 
-/** One named model: its versions, labels and the version that answers where none is asked for. */
+/** One named model: its versions, its labels, and the version that answers where a request names none. */
 export class ManagedModel {
   readonly name: string;
   readonly #policy: ModelPolicy;
@@ -31,12 +31,12 @@ export class ManagedModel {
   /** Highest first. */
   readonly #versions: ManagedVersion[] = [];
   readonly #labels = new Map<string, bigint>();
-  /** Labels of which the log has been told that they cannot be assigned. */
+  /** Labels whose failure to be assigned has been logged. */
   #toldLabels: readonly string[] = [];
   #wantedLabels: Readonly<Record<string, bigint>> = {};
   #aspired: readonly AspiredVersion[] = [];
   #idleUnloadMs: number | undefined;
-  /** True where it was loaded only because others need it. */
+  /** True where it was loaded only because other models need it. */
   isAlong: boolean;
   #traffic: Traffic | undefined;
   #requestLog: RequestLogOptions | undefined;
@@ -63,12 +63,12 @@ export class ManagedModel {
     return this.#isUnloaded;
   }
 
-  /** Names of the models that its versions cannot do without. */
+  /** Names of the models that its versions need. */
   get needs(): ReadonlySet<string> {
     return new Set(this.#versions.flatMap(({ needs }) => needs));
   }
 
-  /** True while a version that is not wanted any more finishes its requests. */
+  /** True while a version that should no longer be served finishes its requests. */
   get isEnding(): boolean {
     return this.#versions.some(({ isEnding }) => isEnding);
   }
@@ -78,27 +78,27 @@ export class ManagedModel {
     return new Set(this.#aspired.flatMap(({ needs = [] }) => needs));
   }
 
-  /** Looks if the models that it needs can answer; to be called after each change of a model's state. */
+  /** Checks if the models that it needs can answer; to be called after each change of a model's state. */
   lookAtNeeds(): void {
     for (const version of this.#versions) version.lookAtNeeds();
   }
 
-  /** Ways of the requests that name no version; undefined = to the highest version. */
+  /** Routing of the requests that name no version; undefined = to the highest version. */
   get traffic(): Traffic | undefined {
     return this.#traffic;
   }
 
-  /** The files that its requests are recorded in; undefined = as the server does. */
+  /** Files in which its requests are recorded; undefined = the server's setting. */
   get requestLog(): RequestLogOptions | undefined {
     return this.#requestLog;
   }
 
-  /** Every version that is listed, highest first. */
+  /** Every listed version, highest first. */
   get versions(): readonly ManagedVersion[] {
     return this.#versions;
   }
 
-  /** Labels with their versions; a label that is to move stays where it was until its version is available. */
+  /** Labels with their versions; a label that should move stays at its old version until the new one is available. */
   get labels(): ReadonlyMap<string, bigint> {
     return this.#labels;
   }
@@ -108,7 +108,7 @@ export class ManagedModel {
     return this.#versions.every(({ isSettled }) => isSettled);
   }
 
-  /** True when nothing is or should be loaded. */
+  /** True when no version is loaded or should be. */
   get isOver(): boolean {
     return this.#aspired.length === 0 && this.#versions.every(({ status }) => status.state === "END");
   }
@@ -125,7 +125,7 @@ export class ManagedModel {
     return undefined;
   }
 
-  /** Changes what should be served; what a client has unloaded stays so. */
+  /** Changes the versions that should be served; a model that a client has unloaded stays unloaded. */
   aspire({ versions, labels = {}, idleUnloadMs, traffic, requestLog, ...limits }: Omit<AspiredModel, "name">): void {
     this.#queue.limit(limits);
     this.#requestLog = requestLog;
@@ -139,7 +139,10 @@ export class ManagedModel {
     this.#transition();
   }
 
-  /** Loads every version that should be served anew, in one try; rejects, once all have loaded or failed, where one fails: what it served before stays. */
+  /**
+   * Loads every version that should be served again, in one attempt. Rejects, once all have loaded or failed, where one
+   * has failed; the versions served before stay.
+   */
   async load(): Promise<void> {
     if (this.#aspired.length === 0) throw new ServingError("not_found", `The model ${this.name} is being removed.`);
     this.#isUnloaded = false;
@@ -155,9 +158,9 @@ export class ManagedModel {
     await Promise.all(this.#versions.map((version) => version.drop()));
   }
 
-  /** Keeps a model available: what should no longer be served goes when something that should be can answer. */
+  /** Keeps a model available: an old version is unloaded only once a new one can answer. */
   #transition(): void {
-    // What it does tells of itself, and would begin it again.
+    // Its own failure is reported by the load itself, and would start it again.
     if (this.#isChanging || this.#policy.isHeld(this.name)) return;
     this.#isChanging = true;
     const aspired = this.#isUnloaded ? [] : this.#aspired;
@@ -172,7 +175,7 @@ export class ManagedModel {
     if (this.isSettled) this.#warnOfLabels();
   }
 
-  /** Throws `failed_precondition` for a label that does not mean its version. */
+  /** Throws `failed_precondition` for a label whose version is not the one that it should be. */
   assertLabels(labels: Readonly<Record<string, bigint>>): void {
     for (const [label, version] of Object.entries(labels)) {
       if (this.#labels.get(label) !== version) throw failedPrecondition(this.#unassigned(label, version));
@@ -183,7 +186,7 @@ export class ManagedModel {
     return `Request to assign label "${label}" to version ${version} of model ${this.name}, which is not currently available for inference`;
   }
 
-  /** In TensorFlow Serving's words, once for each. */
+  /** TensorFlow Serving's text, logged once per label. */
   #warnOfLabels(): void {
     const pending = Object.entries(this.#wantedLabels).filter(
       ([label, version]) => this.#labels.get(label) !== version,

@@ -10,13 +10,13 @@ import { NeededModels } from "./needed-models.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
 
-/** Limits of loading. */
+/** Maximum number of loads at once. */
 export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "needed"> {
   /** Loads at once, at most. */
   readonly threads: number;
-  /** Ready only when everything that should be served is available. */
+  /** Ready only when every model that should be served is available. */
   readonly strictReadiness: boolean;
-  /** Looks what should be served under a name, before it is loaded on request. */
+  /** Finds out which versions should be served under a name, before the name is loaded on request. */
   readonly refresh?: (name: string) => Promise<void>;
 }
 
@@ -32,8 +32,8 @@ export interface LoadFailure {
 export type StateListener = (status: VersionStatus) => void;
 
 /**
- * Loads and unloads models until they are as they should be. It is the one that knows the states of all versions; models do not wait for
- * each other but for one of the places to load, and for those that are stages of them.
+ * Loads and unloads models until the served ones are those that were asked for. It alone knows the states of all
+ * versions. Models wait for each other only for a place to load, and for the models that their stages name.
  */
 export class ModelManager {
   /** The models, for requests. */
@@ -45,7 +45,7 @@ export class ModelManager {
   #waiting: (() => void)[] = [];
   readonly #strictReadiness: boolean;
   readonly #refresh: (name: string) => Promise<void>;
-  /** Names of models that are looked at before they are loaded on request: what is seen is not loaded twice. */
+  /** Names of models whose folder is read before they are loaded on request, so that they are not loaded twice. */
   readonly #held: string[] = [];
   readonly #turns = new TurnsByName();
   #hasSettled = false;
@@ -60,9 +60,9 @@ export class ModelManager {
   }
 
   /**
-   * Says what should be served from now on, in place of what was said before, and returns at once. A version with another fingerprint
-   * is loaded again while it serves; what a client has unloaded stays so, until a client loads it or its name has been away.
-   * Throws `invalid_argument`, and changes nothing, for a name or version given twice.
+   * Sets the models to serve, in place of those set before, and returns at once. A version with another fingerprint is
+   * loaded again while it serves. A model that a client has unloaded stays unloaded, until a client loads it or its
+   * name has been absent. Throws `invalid_argument`, and changes nothing, for a name or version given twice.
    */
   aspire(models: readonly AspiredModel[]): void {
     if (this.#isClosed) return;
@@ -74,9 +74,9 @@ export class ModelManager {
   }
 
   /**
-   * Loads a model's files as they are now, and those that it needs and that clients have unloaded; resolves once all versions of those are
-   * loaded or have failed, too. Throws `not_found` for an unknown name, and what the load was rejected with. `change` is called before the
-   * load begins, to change what should be served.
+   * Loads a model's files as they are now, and the models that it needs and that clients have unloaded. Resolves once
+   * all their versions have loaded or failed. Throws `not_found` for an unknown name, and the reason of a failed load.
+   * `change` is called before the load begins, to change which models to serve.
    */
   async load(name: string, change?: () => Promise<void>): Promise<void> {
     const { loaded } = await this.#beginLoad(name, false, change);
@@ -85,8 +85,8 @@ export class ModelManager {
   }
 
   /**
-   * Frees a model once its requests are over, until it is loaded again; throws `not_found` for an unknown name, `failed_precondition` where
-   * other models need it and are not to be unloaded with it.
+   * Frees a model once its requests are over, until it is loaded again. Throws `not_found` for an unknown name,
+   * `failed_precondition` where other models need it and are not to be unloaded with it.
    */
   async unload(name: string, { dependents = false }: UnloadOptions = {}): Promise<void> {
     this.catalog.require(name);
@@ -96,7 +96,10 @@ export class ModelManager {
     await this.#unload(name);
   }
 
-  /** Replaces the hooks of every version by their files as they are now; throws the first reason where new ones fail, and has told it of its version. */
+  /**
+   * Replaces the hooks of every version by their file as it is now. Where new ones fail, their version's status gives
+   * the reason, and the first reason is thrown.
+   */
   async reloadHooks(): Promise<void> {
     const versions = this.catalog.models().flatMap((model) => model.versions);
     const reloads = await Promise.allSettled(versions.map((version) => version.reloadHooks()));
@@ -108,21 +111,22 @@ export class ModelManager {
     return this.catalog.models().flatMap((model) => model.versions.map((version) => model.statusOf(version)));
   }
 
-  /** Every version that is loaded; of each model the highest first. */
+  /** Every loaded version; those of one model highest first. */
   servables(): readonly Servable[] {
     const versions = this.catalog.models().flatMap((model) => model.versions);
     return versions.flatMap(({ servable }) => (servable === undefined ? [] : [servable]));
   }
 
-  /** Calls back after each change of a version's status; returns how to stop that. */
+  /** Calls back after each change of a version's status; returns a function that removes the listener. */
   onState(listener: StateListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * True when requests can be answered: what was asked for first is available or has failed, whatever is available can answer, and,
-   * with `strictReadiness`, nothing that should be served is missing; without it, something is available or nothing has failed.
+   * True when requests can be answered: the first models have each become available or failed, and every available
+   * version can answer. With `strictReadiness` no model that should be served may be missing; without it, one must be
+   * available or none have failed.
    */
   isReady(): boolean {
     this.#hasSettled ||= this.#isSettled();
@@ -139,7 +143,7 @@ export class ModelManager {
     return (isAnyLoaded && !this.#strictReadiness) || !isAnyMissing;
   }
 
-  /** Resolves once every version that should be served is available or has failed, with those that have failed. */
+  /** Resolves once every version that should be served is available or has failed, with the failures. */
   async settled(): Promise<readonly LoadFailure[]> {
     if (!this.#isSettled()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     const versions = this.catalog.models().flatMap((model) => model.versions);
@@ -147,14 +151,14 @@ export class ModelManager {
     return failed.map(({ model, version, failure: reason }) => ({ model, version, reason }));
   }
 
-  /** Unloads everything, finishing the requests under way; resolves once all is freed. */
+  /** Unloads every model, after its running requests; resolves once all are freed. */
   async close(): Promise<void> {
     this.aspire([]);
     this.#isClosed = true;
     await this.settled();
   }
 
-  /** Begins to load a model, after those that it needs and that clients have unloaded. */
+  /** Starts the load of a model, after the models that it needs and that clients have unloaded. */
   #beginLoad(
     name: string,
     isAlong: boolean,
@@ -165,7 +169,7 @@ export class ModelManager {
       const model = this.catalog.require(name);
       model.isAlong = isAlong;
       for (const need of model.wantedNeeds) {
-        // Whoever needs it is told where its load fails.
+        // A model that needs it is notified where its load fails.
         if (this.catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
       }
       return { loaded: model.load() };
@@ -177,7 +181,7 @@ export class ModelManager {
     await unloaded;
   }
 
-  /** Those that need it go before it, since their requests do; those that came along with it, after it. */
+  /** Models that need it are unloaded before it, since their requests use it; models that were loaded only for it, after it. */
   async #unloadWithOthers(name: string): Promise<void> {
     const model = this.catalog.require(name);
     const { needs } = model;

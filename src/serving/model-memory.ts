@@ -3,34 +3,35 @@ import { ServingError } from "../errors.ts";
 import { type FreeMemory, freeMemory } from "../limits/free-memory.ts";
 import { sizeText } from "../text/size-text.ts";
 
-/** Something loaded that may give its memory back. */
+/** A loaded model that may be unloaded to free its memory. */
 export interface Unloadable {
   /** True where it is loaded and no request holds it. */
   readonly isIdle: boolean;
   /** Its last use, on the clock of performance.now(). */
   readonly lastUse: number;
   readonly memoryBytes: number;
-  /** Resolves once its memory is free. */
+  /** Unloads it; resolves once its memory is free. */
   unload(why: string): Promise<void>;
 }
 
 /** Limits of the memory of models. */
 export interface ModelMemoryOptions {
-  /** Bytes of all that is loaded together; 0 = no limit. */
+  /** Maximum total size of the loaded models, in bytes; 0 = no limit. */
   readonly maxBytes: number;
-  /** Refuses to load what does not fit into the memory that is free. */
+  /** Refuses to load models that do not fit into the free memory. */
   readonly isChecked: boolean;
-  /** The memory that is free; undefined where that is not known. */
+  /** Reads the size of the free memory; undefined where that is not known. */
   readonly free?: () => Promise<FreeMemory | undefined>;
-  /** The memory of this process. */
+  /** Reads the memory use of this process. */
   readonly used?: () => number;
 }
 
-/** Memory that one model is expected to take, or takes. */
+/** Memory reserved for one model, estimated or measured. */
 export interface MemoryShare {
   /**
-   * To be called once it is loaded, with what it takes now; resolves with what it counts as. Throws `resource_exhausted` where that is more
-   * than all may have. With `runtimes`, `bytes` are an estimate only: see {@link ModelMemory}.
+   * To be called once it is loaded, with its present size; resolves with the size that counts. Throws
+   * `resource_exhausted` where that is above the limit of all. With `runtimes`, `bytes` are an estimate only: see
+   * {@link ModelMemory}.
    */
   loaded(bytes: number, runtimes?: readonly string[]): Promise<number>;
   /** To be called once it is freed, or has failed to load. */
@@ -45,35 +46,35 @@ export interface MemoryNeed {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Milliseconds that a load waits for models that are in use. */
+/** Time that a load waits for models in use to become idle, in milliseconds. */
 const WAIT_MS = 10_000;
-/** The same while others load, which can be unloaded once they have: after each of them it begins anew. */
+/** The same while other loads run, whose models can be unloaded after them; the time begins again after each. */
 const WAIT_FOR_LOADS_MS = 60_000;
-/** Milliseconds between two looks for room while one waits. */
+/** Time between two checks for room while a load waits, in milliseconds. */
 const LOOK_MS = 20;
 
-/** A measured size counts up to so many times the estimate: requests and other work take memory meanwhile. */
+/** Maximum ratio of the measured size to the estimate: requests and other work take memory meanwhile. */
 const MAX_FACTOR = 4;
-/** Smaller models are lost in what the process takes and gives back at any time. */
+/** Smaller models are not measured: they are lost in the process's usual changes of memory. */
 const MIN_MEASURED_BYTES = 32 * 1024 * 1024;
 
 /**
- * Keeps what is loaded below a limit, by unloading what has not been used for longest, and never what is in use. Where a size is an estimate
- * it is compared with what the process takes more after the load than before, if nothing else was loaded meanwhile and the runtime was
- * there before; the greater one counts.
+ * Keeps the loaded models below a limit by unloading the least recently used ones, never one in use. An estimated size
+ * is compared with the growth of the process during the load, if no other load ran meanwhile and the runtime was loaded
+ * before; the greater value counts.
  */
 export class ModelMemory {
   readonly #options: ModelMemoryOptions;
   readonly #maxBytes: number;
   readonly #unloadable = new Set<Unloadable>();
-  /** Sizes of what was loaded before, by its name: what its files say may be less. */
+  /** Sizes of models that were loaded before, by name: the estimate from their files may be too small. */
   readonly #measured = new Map<string, number>();
   #bytes = 0;
-  /** Loads under way, and what they take together. */
+  /** Running loads, and their total size. */
   readonly #loading = { count: 0, bytes: 0 };
   /** Number of loads that have begun. */
   #begun = 0;
-  /** Names of the runtimes that have loaded something. */
+  /** Names of the runtimes that have loaded a model. */
   readonly #runtimes = new Set<string>();
   /** End of the last load, on the clock of performance.now(). */
   #lastLoaded = 0;
@@ -83,7 +84,7 @@ export class ModelMemory {
     this.#maxBytes = options.maxBytes > 0 ? options.maxBytes : Number.POSITIVE_INFINITY;
   }
 
-  /** Lets something be unloaded to make room. */
+  /** Adds a model that may be unloaded to make room. */
   add(one: Unloadable): void {
     this.#unloadable.add(one);
   }
@@ -93,8 +94,8 @@ export class ModelMemory {
   }
 
   /**
-   * Makes room for a model, and keeps it. Rejects with `resource_exhausted` where it does not fit at all, or where what is in use
-   * leaves no room for it within ten seconds.
+   * Makes room for a model, and reserves it. Rejects with `resource_exhausted` where the model does not fit at all, or
+   * where models in use leave no room for it within ten seconds.
    */
   async reserve({ what, bytes: expected, signal }: MemoryNeed): Promise<MemoryShare> {
     const bytes = Math.max(expected, this.#measured.get(what) ?? 0);
@@ -110,18 +111,18 @@ export class ModelMemory {
     }
   }
 
-  /** Undefined while there is no room; throws `resource_exhausted` for what does not fit into the memory that is free. */
+  /** Undefined while there is no room; throws `resource_exhausted` for a model that does not fit into the free memory. */
   async #tryTake({ what, bytes }: MemoryNeed): Promise<MemoryShare | undefined> {
     const { isChecked, free = freeMemory } = this.#options;
     const left = isChecked ? await free() : undefined;
     if (this.#bytes + bytes > this.#maxBytes) return undefined;
     if (left === undefined || bytes <= left.bytes - this.#loading.bytes) return this.#take(what, bytes);
-    // How much of it those have that load now is not known.
+    // The part of it that running loads have taken is not known.
     if (this.#loading.count > 0) return undefined;
     throw notFree(what, bytes, left);
   }
 
-  /** Unloads what has not been used for longest until there is room; false, and nothing is unloaded, where that is not enough. */
+  /** Unloads the least recently used models until there is room; false, and unloads none, where that is not enough. */
   async #makeRoom(bytes: number): Promise<boolean> {
     const idle = [...this.#unloadable].filter(({ isIdle }) => isIdle).sort((a, b) => a.lastUse - b.lastUse);
     let lacking = this.#bytes + bytes - this.#maxBytes;
@@ -136,7 +137,7 @@ export class ModelMemory {
     return true;
   }
 
-  /** Begins to measure a load; returns the size by an estimate and by what was measured. */
+  /** Starts the measurement of a load; returns a function of the estimate that gives the size that counts. */
   #measure(): (estimate: number, runtimes: readonly string[]) => number {
     const { used = ofThisProcess } = this.#options;
     const number = ++this.#begun;

@@ -1,14 +1,17 @@
 import { ServingError } from "../errors.ts";
 
-/** Limits of the requests of one model that are under way, on all its versions together. */
+/** Limits on the requests of one model, all its versions together. */
 export interface QueueLimits {
-  /** Requests at most, waiting or running; absent = as many as the server takes. */
+  /** Maximum number of requests, waiting or running; absent = the server's limit. */
   readonly maxQueue?: number | undefined;
-  /** Bytes that they hold at most when they begin to wait; absent = as many as the server takes. One alone is always let in. */
+  /**
+   * Maximum number of bytes that they hold when they begin to wait; absent = the server's limit. A single request is
+   * always admitted.
+   */
   readonly maxQueueBytes?: number | undefined;
 }
 
-/** Counts the requests of one model that are under way, so that a slow model does not use up the places of others. */
+/** Counts the requests of one model, so that a slow model does not use up the places of others. */
 export class ModelQueue {
   readonly #model: string;
   #maxCount = Number.POSITIVE_INFINITY;
@@ -25,13 +28,13 @@ export class ModelQueue {
     return this.#count >= this.#maxCount / 2 || this.#bytes >= this.#maxBytes / 2;
   }
 
-  /** Changes the limits; requests that are in stay in. */
+  /** Changes the limits; admitted requests stay. */
   limit({ maxQueue, maxQueueBytes }: QueueLimits): void {
     this.#maxCount = maxQueue ?? Number.POSITIVE_INFINITY;
     this.#maxBytes = maxQueueBytes ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Lets a request in that holds so many bytes; throws `unavailable` where there is no room for it. */
+  /** Admits a request of a number of bytes; throws `unavailable` where there is no room for it. */
   enter(bytes: number): void {
     if (this.#count >= this.#maxCount) throw this.#full(`has ${this.#count} requests under way already (its maxQueue)`);
     if (this.#count > 0 && this.#bytes + bytes > this.#maxBytes)
@@ -40,7 +43,7 @@ export class ModelQueue {
     this.#bytes += bytes;
   }
 
-  /** To be called with the same number when a request that was let in is over. */
+  /** To be called with the same number of bytes when an admitted request is over. */
   leave(bytes: number): void {
     this.#count--;
     this.#bytes -= bytes;

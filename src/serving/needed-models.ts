@@ -24,15 +24,15 @@ interface ModelsByName {
 /** The wait of one version for the models that its stages name. */
 export interface NeedsWait {
   readonly signal: AbortSignal;
-  /** Milliseconds after which the wait counts as a failure, though it goes on; 0 = never. */
+  /** Time after which the wait counts as a failure, though it continues, in milliseconds; 0 = never. */
   readonly timeoutMs: number;
-  /** Waits until every version of the models is available or has failed, too. */
+  /** Also waits until every version of the models is available or has failed. */
   readonly allVersions?: boolean;
-  /** Told why the version cannot be loaded yet, each time that the reason changes or is looked at. */
+  /** Called with the reason why the version cannot be loaded yet, at each check and each change. */
   readonly onProblem: (problem: ServingError) => void;
 }
 
-/** The models that stages of others name, and when they can answer. */
+/** The models that stages of other models name, and when they can answer. */
 export class NeededModels {
   readonly #catalog: ModelsByName;
   readonly #waiting = new Set<() => void>();
@@ -46,13 +46,13 @@ export class NeededModels {
     for (const look of [...this.#waiting]) look();
   }
 
-  /** The reason why requests that need these models fail now; undefined where they need not. */
+  /** The reason why requests that need these models fail now; undefined where they do not fail. */
   problemOf(needs: readonly string[]): ServingError | undefined {
     const missing = this.#missing(needs);
     return missing && new ServingError("unavailable", missing.text);
   }
 
-  /** A servable that answers now for one that this one needs, and takes or gives something else than that did. */
+  /** A loaded servable of a needed model whose signatures differ from those that this one was loaded with. */
   changedSince({ needed }: Servable): Servable | undefined {
     for (const { path: name, signatures } of needed) {
       const now = this.#catalog.get(name)?.current?.servable;
@@ -66,7 +66,7 @@ export class NeededModels {
     needs: readonly string[],
     { signal, timeoutMs, onProblem, allVersions = false }: NeedsWait,
   ): Promise<void> {
-    // Models are told of one after the other: those that come with this one are known then.
+    // Models are added one after the other; by then, those that were added together with this one are known.
     await Promise.resolve();
     let isLate = false;
     const end = () => {
@@ -88,21 +88,21 @@ export class NeededModels {
     }
   }
 
-  /** The models whose stages name this one, and which are loaded or to be loaded. */
+  /** The loaded models, and those to be loaded, whose stages name this one. */
   dependentsOf(name: string): readonly NeededModel[] {
     return this.#catalog.models().filter((model) => model.needs.has(name));
   }
 
-  /** Resolves once none of them finishes its last requests any more, or the signal aborts. */
+  /** Resolves once none of them is finishing its last requests, or the signal aborts. */
   async released(name: string, signal: AbortSignal): Promise<void> {
-    // Those that are removed together with this one are known then.
+    // By then, those that are removed together with this one are known.
     await Promise.resolve();
     while (!signal.aborted && this.dependentsOf(name).some((model) => model.isEnding)) await this.#nextChange(signal);
   }
 
   /** Resolves once every version of these models, and of those that they need, is available or has failed. */
   async settled(names: Iterable<string>): Promise<void> {
-    // A set that grows while it is walked through reaches what was added.
+    // A set that grows while it is iterated also visits the added elements.
     const all = new Set(names);
     for (const name of all) {
       while (this.#catalog.get(name)?.isSettled === false) await this.#nextChange();
@@ -140,10 +140,10 @@ export class NeededModels {
   }
 }
 
-/** A model that is needed and cannot answer. */
+/** A needed model that cannot answer. */
 interface Missing {
   readonly text: string;
-  /** True where nothing that was begun will change that. */
+  /** True where no running load will change that. */
   readonly isSettled: boolean;
 }
 

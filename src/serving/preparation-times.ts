@@ -1,14 +1,14 @@
 import type { ServableStatistics } from "./servable.ts";
 
-/** Milliseconds that all successful requests together neither waited for a model nor ran in one. */
+/** Total time that successful requests neither waited for a model nor ran in one, in milliseconds. */
 export interface PreparationTimes {
-  /** Hooks before the models, the decoding of images, checks, and the way between threads. */
+  /** Hooks before the models, image decoding, checks, and the transfer between threads. */
   readonly inputMs: number;
   /** The hooks after the models. */
   readonly outputMs: number;
 }
 
-/** Splits the time that requests did not spend in models; what cannot be told apart counts as the preparation of inputs. */
+/** Splits the time that requests did not spend in models; the part that cannot be attributed counts as preparation of inputs. */
 export function preparationTimes({
   requests,
   runs,

@@ -1,7 +1,10 @@
-/** Milliseconds between two looks at readiness while anyone listens: threads end and come back without a message. */
+/**
+ * Time between two checks of readiness while there are listeners, in milliseconds: threads end and are replaced without
+ * a message.
+ */
 const LOOK_MS = 250;
 
-/** Tells listeners when what they wait for changes. */
+/** Notifies listeners when readiness changes. */
 export class Readiness {
   readonly #isReady: () => boolean;
   readonly #listeners = new Set<(ready: boolean) => void>();
@@ -13,7 +16,7 @@ export class Readiness {
     this.#known = isReady();
   }
 
-  /** Calls back at once and at each change; returns how to stop that. */
+  /** Calls back immediately and at each change; returns a function that removes the listener. */
   listen(listener: (ready: boolean) => void): () => void {
     this.look();
     this.#listeners.add(listener);
@@ -27,7 +30,7 @@ export class Readiness {
     };
   }
 
-  /** Looks now, where something is known to have changed. */
+  /** Checks now, after a known change. */
   look(): void {
     const ready = this.#isReady();
     if (ready === this.#known) return;

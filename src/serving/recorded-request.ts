@@ -3,7 +3,7 @@ import type { ChosenSignature } from "../signature/choose-signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { ServableDescription } from "./inference-service.ts";
 
-/** A request of a file, to be run without a client. */
+/** A request from a file, to be run without a client. */
 export interface RecordedRequest {
   readonly signature: ChosenSignature;
   readonly inputs: Tensors;
@@ -11,16 +11,19 @@ export interface RecordedRequest {
   readonly outputs?: readonly string[] | undefined;
 }
 
-/** The model that a recorded request is for, as its wire would know it. */
+/** The model that a recorded request is for, as its protocol would resolve it. */
 export type RecordedFor = Pick<ServableDescription, "model" | "signatures"> & { readonly signal: CancelSignal };
 
-/** Reads requests of files, in the forms of the protocols. They throw what the protocol answers to such a request. */
+/**
+ * Reads requests from files, in the forms of the protocols. Throws the error with which the protocol would answer such
+ * a request.
+ */
 export interface RecordedRequests {
   /**
-   * Reads the requests of a `tensorflow.serving.PredictionLog`; returns the name of its kind for one that is not run
-   * here, and undefined for one that is empty.
+   * Reads the requests of a `tensorflow.serving.PredictionLog`. Returns the name of its kind for one that is not run
+   * here, and undefined for an empty one.
    */
   readLog(bytes: Uint8Array, target: RecordedFor): Promise<readonly RecordedRequest[] | string | undefined>;
-  /** Reads JSON of KServe V2 or of TensorFlow Serving's REST API, told by its content. */
+  /** Reads JSON of KServe V2 or of TensorFlow Serving's REST API, distinguished by its content. */
   readJson(body: Uint8Array, target: RecordedFor): Promise<RecordedRequest>;
 }

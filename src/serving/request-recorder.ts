@@ -6,14 +6,17 @@ import type { RequestLogOptions } from "./request-log.ts";
 export interface RecordedCall {
   /** The model as the client named it. */
   readonly ref: ModelRef;
-  /** Settings of the model that answers. */
+  /** Settings of the answering model. */
   readonly options: RequestLogOptions | undefined;
-  /** Counts what waits to be written. */
+  /** Counts the bytes that wait to be written. */
   readonly memory: MemoryBudget;
 }
 
-/** Records requests and their answers in files. It never delays or refuses a request: what it cannot write is dropped and counted. */
+/**
+ * Records requests and their answers in files. It never delays or refuses a request: records that it cannot write are
+ * dropped and counted.
+ */
 export interface RequestRecorder {
-  /** The lease that records its request, where this one is to be recorded; else the lease itself. */
+  /** A lease that records its request, where this one is to be recorded; else the lease itself. */
   recorded(lease: Lease, call: RecordedCall): Lease;
 }

@@ -6,7 +6,7 @@ export interface RequestStatistics {
   readonly lastRequest: number;
 }
 
-/** A number of requests, and the time of all of them together. */
+/** A number of requests, and their total time. */
 interface CountedTime {
   readonly count: number;
   readonly ms: number;
@@ -24,7 +24,7 @@ export class RequestCounter {
     return this.#lastEnd;
   }
 
-  /** Counts a request that has ended, and began at `started` on the clock of performance.now(). */
+  /** Counts an ended request, which began at `started` on the clock of performance.now(). */
   add(started: number, isSuccess: boolean): void {
     const counted = isSuccess ? this.#succeeded : this.#failed;
     this.#lastEnd = performance.now();

@@ -2,7 +2,10 @@ import { ServingError } from "../errors.ts";
 import { type ChosenSignature, chooseSignature } from "../signature/choose-signature.ts";
 import type { ServableDescription } from "./inference-service.ts";
 
-/** The signature of a name, the default one of an empty name; throws `failed_precondition` for a name that the servable does not have. */
+/**
+ * The signature with this name, or the default one for an empty name; throws `failed_precondition` for a name that the
+ * servable does not have.
+ */
 export function requireSignature(name: string, { signatures }: ServableDescription): ChosenSignature {
   const chosen = chooseSignature(name, signatures);
   if (chosen !== undefined) return chosen;

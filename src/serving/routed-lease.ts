@@ -3,7 +3,10 @@ import type { InferRequest, Lease } from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import { requireSignature } from "./require-signature.ts";
 
-/** A lease whose version is chosen once the inputs of its request are known: what it describes until then is the part with the greatest weight. */
+/**
+ * A lease whose version is chosen once the inputs of its request are known; until then it describes the target with the
+ * greatest weight.
+ */
 export function routedLease(
   lease: Lease,
   choose: (request: InferRequest) => LoadedVersion,

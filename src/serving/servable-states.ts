@@ -5,15 +5,15 @@ import type { ManagedVersion } from "./managed-version.ts";
 import { publicError } from "./public-error.ts";
 import type { VersionStatus } from "./version-status.ts";
 
-/** Further facts by which models are listed. */
+/** Further facts for listing models. */
 export interface ListedStates {
-  /** Models that clients may load, whose versions are listed where they are not known yet. */
+  /** Models that clients may load; their versions are listed where they are not known yet. */
   readonly loadable: readonly AspiredModel[];
-  /** The server is shutting down: what is available is about to be unloaded. */
+  /** True while the server shuts down: available versions are about to be unloaded. */
   readonly isLeaving: boolean;
 }
 
-/** The states of every version of some models, as clients are told them. */
+/** The states of every version of some models, as reported to clients. */
 export function servableStates(
   models: readonly ManagedModel[],
   { loadable, isLeaving }: ListedStates,
@@ -31,7 +31,7 @@ function toLeavingState(known: ServableState): ServableState {
   return { ...known, state: "UNLOADING", isReady: false, unavailableReason: "the server is shutting down" };
 }
 
-/** Versions that nobody has asked for. */
+/** Versions that have not been loaded yet. */
 function toUnloadedStates({ name: model, versions }: AspiredModel): ServableState[] {
   const status = { model, state: "END", generation: 0, labels: [], isReady: false } as const;
   return versions.map(({ version, refusal }) => {

@@ -21,17 +21,17 @@ export interface Servable {
   /** Facts about its models, in the order of the stages. */
   readonly models: readonly ModelFacts[];
   readonly signatures: Readonly<Record<string, Signature>>;
-  /** Facts about those of its stages that are other models of this server, as they were when it was loaded; their path is the name. */
+  /** Facts about the stages that are other models of this server, as of its load; their path is the name. */
   readonly needed: readonly ModelFacts[];
-  /** Rows that requests are put together to, where one model answers alone; 0 = they are not, or several models answer. */
+  /** Maximum number of rows in a batch, where the pipeline is a single model; 0 = no batching, or several models. */
   readonly maxBatchSize: number;
-  /** The reason why parts of its graph cannot be run by the names of tensors; empty = they can. */
+  /** The reason why parts of its graph cannot be run by tensor names; empty = they can. */
   readonly graphRefusal: string;
-  /** Memory that it takes, by its files where nothing better is known. */
+  /** Memory that it takes, in bytes; estimated from its files where it was not measured. */
   readonly memoryBytes: number;
-  /** True where hooks run in this thread, which may keep and later change tensors of requests and answers. */
+  /** True where hooks run in this thread: they may keep tensors of requests and answers, and change them later. */
   readonly hooksShareTensors: boolean;
-  /** Requests that hold it. */
+  /** Leases of running requests. */
   readonly leases: LeaseCount;
   /** Counts and times of its requests. */
   readonly requests: RequestCounter;
@@ -41,11 +41,11 @@ export interface Servable {
   isReady(): boolean;
   /** Times and counts of its requests, and of the runs of all its models, until now. */
   statistics(): Promise<ServableStatistics>;
-  /** Inputs for a first request: such as the first model was tried on, where no hook is there to be run by a try. */
+  /** Inputs for a first request. Without hooks, they are those with which the first model runs. */
   exampleInputs(): Promise<ExampleInputs>;
   /** Replaces the hooks by their file as it is now; throws, and keeps the old ones, when the new ones fail. */
   reload(): Promise<void>;
-  /** The files to watch for a reload; empty where there is nothing to reload. */
+  /** The files to watch for a reload; empty where there are none. */
   sources(): readonly string[];
   /** Ends the hooks, waits for the last predict of every model and frees them. */
   close(): Promise<void>;
@@ -65,7 +65,7 @@ export interface ServableStatistics {
 /** Threads of one servable. */
 interface ServableThreads {
   readonly hook: ThreadCounts;
-  /** A model that shares its thread counts that as one of its own. */
+  /** A model that shares its thread counts the shared thread as its own. */
   readonly model: ThreadCounts;
 }
 
@@ -76,13 +76,13 @@ export interface ServableParts {
   readonly hasHooks: boolean;
   readonly memoryBytes: number;
   readonly hosts: readonly Pick<ModelHost, "isReady" | "facts" | "handle" | "threads">[];
-  /** Those of the hosts that stand for other models of this server. */
+  /** The hosts that stand for other models of this server. */
   readonly needed: readonly Pick<ModelHost, "facts">[];
-  /** Frees all of it. */
+  /** Frees the hooks and the models. */
   readonly close: () => Promise<void>;
 }
 
-/** Names a pipeline; `close` frees what it was made of. */
+/** Gives a pipeline its name; `close` frees its parts. */
 export function createServable(
   identity: { readonly name: string; readonly version: bigint },
   { runner, hooksShareTensors, hasHooks, memoryBytes, hosts, needed, close }: ServableParts,

@@ -1,9 +1,9 @@
 import { didYouMean } from "../text/nearest.ts";
 
-/** Names that a message lists. */
+/** Maximum number of names in a message. */
 const MAX_NAMES = 10;
 
-/** The end of an error about an unknown model: the served name that is nearest, and the names that there are; empty where none are known. */
+/** The end of an error about an unknown model: the nearest served name, and all served names; empty where none are known. */
 export function servedNames(wanted: string, names: Iterable<string>): string {
   const known = [...new Set(names)];
   if (known.length === 0) return "";

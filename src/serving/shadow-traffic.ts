@@ -9,14 +9,17 @@ import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import { requireSignature } from "./require-signature.ts";
 import { type Shadow, targetText } from "./traffic.ts";
 
-/** Milliseconds that a copied request may take where the server sets no limit: nobody waits for it. */
+/** Time that a copied request may take where the server sets no limit, in milliseconds: no client waits for it. */
 const TIMEOUT_MS = 60_000;
-/** Larger requests are not copied: the time that it takes would delay the answer. */
+/** Size above which requests are not copied, since the time to copy would delay the answer. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** Milliseconds between two lines of the log about the same shadow. */
+/** Time between two log lines about the same shadow, in milliseconds. */
 const LOG_MS = 10_000;
 
-/** Copies of requests for other versions or models than those that answer. They never take the place of other requests, and none waits for them. */
+/**
+ * Sends copies of requests to versions or models other than the answering one. Copies never take the place of other
+ * requests, and no request waits for them.
+ */
 export class ShadowTraffic {
   readonly #limits: ServiceLimits;
   readonly #log: Logger;
@@ -44,7 +47,7 @@ export class ShadowTraffic {
     };
   }
 
-  /** Before the request runs, which takes its inputs away; the copy begins after it. */
+  /** Copies before the request runs, since a run transfers its inputs; the copy begins after it. */
   #copy(request: InferRequest, model: ShadowedModel): void {
     if (!this.#hasRoom(model.target) || payloadBytes(request.inputs) > MAX_BYTES) return;
     const copied = { ...request, inputs: copyPayload(request.inputs) };
@@ -62,7 +65,7 @@ export class ShadowTraffic {
   async #run(request: InferRequest, { name, shadow, target }: ShadowedModel): Promise<void> {
     const limited = limitTime({ signal: this.#closing.signal }, this.#limits.requestTimeoutMs || TIMEOUT_MS);
     try {
-      // It may have been unloaded since the request came.
+      // It may have been unloaded since the request arrived.
       if (target?.servable === undefined)
         throw new ServingError("unavailable", "What gets the copies is not available.");
       await this.#infer(request, target, limited);
@@ -74,7 +77,7 @@ export class ShadowTraffic {
     }
   }
 
-  /** With the depth of a call by another model: it takes no place at the door. */
+  /** With the depth of a call from another model, which admission does not count. */
   async #infer(
     { inputs, outputs, signature, call }: InferRequest,
     target: LoadedVersion,

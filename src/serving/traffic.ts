@@ -1,4 +1,4 @@
-/** A version of the same model, or another model: its version that answers where none is asked for. */
+/** A version of the same model, or another model, whose default version answers. */
 export interface TrafficTarget {
   readonly version?: bigint;
   readonly model?: string;
@@ -6,44 +6,45 @@ export interface TrafficTarget {
 
 /** One part of a split. */
 export interface WeightedTarget extends TrafficTarget {
-  /** Its share, in proportion to the sum of all. */
+  /** Its weight, relative to the sum of all weights. */
   readonly weight: number;
 }
 
-/** Requests that name no version go to one of several versions or models. */
+/** Routing of requests that name no version to several versions or models. */
 export interface Split {
   readonly targets: readonly WeightedTarget[];
   /** Name of the header or gRPC metadata, in lower case: requests with the same value go to the same target. */
   readonly sticky?: string;
-  /** Names of the inputs that decide in its place, or all of them: requests in which these are equal go to the same target. */
+  /** Names of the inputs that decide instead, or all of them: requests in which these are equal go to the same target. */
   readonly stickyInputs?: readonly string[] | "all";
 }
 
-/** Copies of requests that name no version go to another version or model, whose answers nobody gets. */
+/** Copies of requests that name no version are sent to another version or model; their answers are discarded. */
 export interface Shadow extends TrafficTarget {
-  /** The part of the requests that is copied, from 0 to 1. */
+  /** The share of the requests that is copied, from 0 to 1. */
   readonly share: number;
 }
 
-/** The ways of a model's requests that name no version; left out = all go to the highest that is available. */
+/** Routing of a model's requests that name no version; absent = all go to the highest available version. */
 export interface Traffic {
   readonly split?: Split;
   readonly shadow?: Shadow;
 }
 
-/** The parts of a request that decide where it goes. */
+/** The parts of a request that decide its target. */
 export interface RoutedRequest {
   /** gRPC metadata or HTTP headers, names lower-cased. */
   readonly metadata: Readonly<Record<string, string>>;
   /** Equal for equal inputs, where these decide and are known. */
   readonly inputKey?: string | undefined;
-  /** True where split and shadow pass it by: it goes to the highest version that is available. */
+  /** True where traffic rules do not apply to it: it goes to the highest available version. */
   readonly ignoresTraffic?: boolean;
 }
 
 /**
- * Chooses one of the targets that are available, by weight; undefined where none is. Without a request, which only asks for a description,
- * it is the one with the greatest weight. Users who stick to a target that is not available are the only ones that go elsewhere.
+ * Chooses one of the available targets by weight; undefined where none is available. Without a request, for a
+ * description, it chooses the one with the greatest weight. A sticky user whose target is not available goes elsewhere;
+ * all other users keep theirs.
  */
 export function chooseTarget(
   { targets, sticky }: Split,
@@ -73,7 +74,7 @@ function greatest(targets: readonly WeightedTarget[]): WeightedTarget | undefine
   );
 }
 
-/** A number from 0 to 1 (excluded) that depends on the text alone: its FNV-1a hash, mixed as MurmurHash3 does at its end. */
+/** A number from 0 to 1 (excluded) that depends on the text alone: its FNV-1a hash with MurmurHash3's final mix. */
 function pointOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
@@ -82,12 +83,12 @@ function pointOf(text: string): number {
   return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
 }
 
-/** A target as people write it: a version's number, or a model's name. */
+/** A target as users write it: a version's number, or a model's name. */
 export function targetText({ version, model = "" }: TrafficTarget): string {
   return version === undefined ? model : String(version);
 }
 
-/** The split and the shadow in words: `split 1 = 90, 2 = 10 by x-user; shadow 3 (10 %)`. */
+/** The split and the shadow as text: `split 1 = 90, 2 = 10 by x-user; shadow 3 (10 %)`. */
 export function trafficText({ split, shadow }: Traffic): string {
   const weights = split?.targets.map((target) => `${targetText(target)} = ${target.weight}`).join(", ");
   const by = split === undefined ? "" : stickyText(split);
@@ -101,7 +102,7 @@ function stickyText({ sticky, stickyInputs }: Split): string {
   return sticky === undefined ? "" : ` by ${sticky}`;
 }
 
-/** Names of the models that a model's requests go to, or are copied to. */
+/** Names of the models to which a model's requests are routed or copied. */
 export function modelsOfTraffic({ split, shadow }: Traffic = {}): readonly string[] {
   return [...(split?.targets ?? []), ...(shadow ? [shadow] : [])].flatMap(({ model }) => model ?? []);
 }

@@ -2,13 +2,13 @@ import { createDeferred } from "../async/deferred.ts";
 import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 
-/** One decision on what a version of a model should become. */
+/** One decision on the state that a version of a model should reach. */
 export class VersionTarget {
   /** The files to load; undefined = it should be unloaded. */
   aspired: AspiredVersion | undefined;
-  /** Further tries where a load fails. */
+  /** Further attempts after a load has failed. */
   readonly retries: number;
-  /** True where a model that is loaded may stay, if only its hooks have changed. */
+  /** True where a loaded model may stay if only its hooks have changed. */
   readonly mayKeepModel: boolean;
   readonly #done = createDeferred<void>();
   #isSettled = false;
@@ -19,12 +19,12 @@ export class VersionTarget {
     this.mayKeepModel = mayKeepModel;
   }
 
-  /** True once it is reached, or the first try has failed. */
+  /** True once it is reached, or the first attempt has failed. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
 
-  /** Resolves once it is reached; rejects when the first try fails. */
+  /** Resolves once it is reached; rejects when the first attempt fails. */
   get done(): Promise<void> {
     return this.#done.promise;
   }
@@ -39,7 +39,7 @@ export class VersionTarget {
     this.#done.reject(reason);
   }
 
-  /** Lets those who wait for it wait for a later decision; one to unload is a failure of what was to load. */
+  /** Makes those that wait for it wait for a later decision. A decision to unload rejects those that wait for a load. */
   follow(next: VersionTarget): void {
     if (this.aspired === undefined || next.aspired !== undefined) next.done.then(this.#done.resolve, this.#done.reject);
     else this.#done.reject(new ServingError("aborted", "The model was unloaded before it had loaded."));

@@ -3,14 +3,14 @@ import type { Tensor, Tensors } from "../tensor/tensor.ts";
 import { OwnMap } from "./own-built-ins.ts";
 
 /**
- * Part of a buffer that may lie outside the tensors that view it: an eighth, such as the heads of a message that
- * brought them.
+ * Maximum share of a buffer outside the tensors that view it: an eighth, for example the header of the message that
+ * contained them.
  */
 const MAX_SLACK_PART = 1 / 8;
 
-/** Bytes of each buffer that the tensors of one record view, which are its only users when they nearly fill it. */
+/** Bytes of each buffer that the tensors of one record view. Tensors that nearly fill a buffer are its only users. */
 export class BufferCoverage {
-  /** By buffer: the length of what begins at each place. */
+  /** By buffer: the length of the view at each offset. */
   readonly #views = new OwnMap<ArrayBufferLike, Map<number, number>>();
 
   constructor(tensors: Tensors) {
@@ -30,7 +30,7 @@ export class BufferCoverage {
     else if (tensor.dtype !== "bytes") this.#add(tensor.data);
   }
 
-  /** A tensor under two names counts once. */
+  /** A tensor with two names counts once. */
   #add({ buffer, byteOffset, byteLength }: ArrayBufferView): void {
     const views = this.#views.get(buffer) ?? new OwnMap<number, number>();
     this.#views.set(buffer, views.set(byteOffset, byteLength));

@@ -3,13 +3,13 @@ import { isPlainObject } from "../tensor/is-plain-object.ts";
 import { toTensor } from "../tensor/plain-value.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
-/** Arguments or results of a handle's method, as a record carries them: JSON with the tensors and arrays taken out. */
+/** Arguments or results of a handle's method as a record carries them: JSON, and the tensors and arrays apart from it. */
 export interface PackedValues {
   readonly json: unknown;
   readonly tensors: Tensors;
 }
 
-/** Mark in JSON for a value that JSON has no word for. */
+/** Marker in JSON for a value that JSON cannot express. */
 type Marker =
   | { readonly $tensor: number }
   | { readonly $data: number }
@@ -17,7 +17,10 @@ type Marker =
   | { readonly $number: string }
   | { readonly $undefined: true };
 
-/** Takes tensors, typed arrays and Buffers out of nested plain values; throws `invalid_argument` for what cannot cross threads: functions and instances of classes. */
+/**
+ * Takes tensors, typed arrays and Buffers out of nested plain values; throws `invalid_argument` for values that cannot
+ * cross threads: functions and class instances.
+ */
 export function packValues(value: unknown): PackedValues {
   const tensors = createTensors();
   let count = 0;
@@ -66,7 +69,7 @@ function numberText(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
-/** A marker's key begins with one `$`: a key of the caller's that does gets one more. */
+/** A marker's key begins with one `$`: a key of the caller's that begins with `$` gets another one. */
 function escapeKey(name: string): string {
   return name.startsWith("$") ? `$${name}` : name;
 }
@@ -80,7 +83,7 @@ function cannotCross(what: string): ServingError {
   return invalidArgument(`${what} cannot be passed between a hook and a model; expected ${expected}.`);
 }
 
-/** A Buffer travels as one `bytes` element. */
+/** A Buffer is sent as one `bytes` element. */
 function dataOf(tensor: Tensor): unknown {
   if (tensor.dtype !== "bytes") return tensor.data;
   const [{ buffer, byteOffset, byteLength }] = tensor.data as readonly [Uint8Array];

@@ -20,7 +20,10 @@ export class Channel {
   #scheduled = false;
   #open = true;
 
-  /** `onRecord` may throw {@link MalformedMessage} for a record that the other side should not have sent: that ends the connection. */
+  /**
+   * `onRecord` may throw {@link MalformedMessage} for a record that the other side should not have sent, which ends the
+   * connection.
+   */
   constructor(port: HostPort, onRecord: (record: WireRecord) => void, flushing: Flushing = "soon") {
     this.#port = port;
     this.#flushing = flushing;
@@ -35,17 +38,17 @@ export class Channel {
     return this.#open;
   }
 
-  /** Sends a record; with `transfer`, large tensors that own their buffers are transferred and gone from this side. */
+  /** Sends a record; with `transfer`, large tensors that own their buffers are transferred, and no longer usable on this side. */
   send(record: WireRecord, { transfer = false } = {}): void {
     if (!this.#open) return;
     this.#writer.write(record, transfer);
     if (this.#flushing === "held" || this.#scheduled) return;
     this.#scheduled = true;
-    // Not a microtask: those run before the next record of the same turn is sent, and would post one frame each.
+    // Not a microtask: those run before the next record of the same turn is sent, so that each record would be a frame.
     runSoon(() => this.flush());
   }
 
-  /** Posts what was sent. */
+  /** Posts the collected records. */
   flush(): void {
     this.#scheduled = false;
     if (this.#writer.isEmpty || !this.#open) return;
@@ -63,14 +66,14 @@ export class Channel {
     this.#malformedListeners.push(listener);
   }
 
-  /** Posts what was sent, then ends the connection. */
+  /** Posts the collected records, then ends the connection. */
   close(): void {
     this.flush();
     this.#open = false;
     this.#port.close();
   }
 
-  /** Ends the connection without posting the rest. */
+  /** Ends the connection without posting the collected records. */
   abandon(): void {
     this.#open = false;
     this.#port.close();

@@ -21,7 +21,7 @@ export function* readFrame(message: unknown): Generator<WireRecord> {
 /** A SharedArrayBuffer could change after it was checked; only an ArrayBuffer belongs to the receiver alone. */
 function splitMessage(message: unknown): readonly [ArrayBuffer, readonly ArrayBuffer[]] {
   const parts: readonly unknown[] = Array.isArray(message) ? message : [message];
-  // By index: a sparse array is longer than what it holds.
+  // By index: the length of a sparse array exceeds the number of its elements.
   for (let index = 0; index < parts.length; index++) {
     if (!(parts[index] instanceof ArrayBuffer)) throw new MalformedMessage("it is not made of ArrayBuffers");
   }
@@ -34,7 +34,7 @@ function splitMessage(message: unknown): readonly [ArrayBuffer, readonly ArrayBu
 
 /** Bytes of an element's start and end. */
 const RANGE_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT;
-/** Bytes that each record, and each tensor, takes at least. */
+/** Minimum number of bytes of each record and of each tensor. */
 const MIN_ENTRY_BYTES = 16;
 
 class FrameReader {
@@ -97,7 +97,7 @@ class FrameReader {
     return new Uint32Array(buffer, byteOffset, byteLength / Uint32Array.BYTES_PER_ELEMENT);
   }
 
-  /** Buffers come in the order of the tensors; several of those may lie in one. */
+  /** Buffers are in the order of the tensors; several tensors may lie in one buffer. */
   #content(size: number, place: number): Uint8Array {
     if (place === -1) {
       const start = align(this.#position, 8);
@@ -131,13 +131,13 @@ class FrameReader {
     return this.#memory.toString("utf8", start, start + size);
   }
 
-  /** A count that the rest of the frame has room for, at `bytes` for each. */
+  /** Reads a count, and checks that the rest of the frame has `bytes` for each element. */
   #count(count: number, bytes: number, what: string): number {
     if (count >= 0 && count * bytes <= this.#memory.byteLength - this.#position) return count;
     throw new MalformedMessage(`it claims ${count} ${what}`);
   }
 
-  /** The position behind `size` bytes, which have to lie within `end`. */
+  /** The position after `size` bytes, which have to lie within `end`. */
   #skip(start: number, size: number, end: number): number {
     if (start >= 0 && size >= 0 && start + size <= end) return align(start + size, 4);
     throw new MalformedMessage(`it claims ${size} bytes at ${start} of ${end}`);

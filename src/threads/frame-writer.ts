@@ -11,7 +11,7 @@ import type { WireRecord } from "./wire-record.ts";
 
 const FIRST_CAPACITY = 4096;
 
-/** Buffers that this thread has transferred, or is about to: none may be transferred twice, on whatever channel. */
+/** Buffers that this thread has transferred, or is about to: none may be transferred twice, on any channel. */
 const handedOver = new OwnWeakSet<ArrayBufferLike>();
 const encoder = new TextEncoder();
 
@@ -29,9 +29,9 @@ export class FrameWriter {
   #position = FRAME_HEADER_BYTES;
   #records = 0;
   #buffers: ArrayBuffer[] = [];
-  /** Parts of their buffers that the record's tensors cover; made for the first that may be transferred. */
+  /** Coverage of the buffers of the record's tensors; computed for the first tensor that may be transferred. */
   #coverage: BufferCoverage | undefined;
-  /** Index in {@link #buffers} of each buffer that was transferred for the record at hand. */
+  /** Index in {@link #buffers} of each buffer that was transferred for the present record. */
   readonly #transferred = new OwnMap<ArrayBufferLike, number>();
 
   /** True where nothing was written since the last {@link take}. */
@@ -40,8 +40,8 @@ export class FrameWriter {
   }
 
   /**
-   * Adds a record. With `transfer`, a large tensor that has its buffer to itself is transferred and gone from this side once the frame is posted;
-   * otherwise its content is copied, so that the sender keeps it.
+   * Adds a record. With `transfer`, a large tensor that is the only user of its buffer is transferred, and unusable on
+   * this side once the frame is posted; otherwise its content is copied, so that the sender keeps it.
    */
   write(record: WireRecord, transfer: boolean): void {
     const start = this.#position;
@@ -49,7 +49,7 @@ export class FrameWriter {
     try {
       this.#record(record, transfer);
     } catch (reason) {
-      // Half a record would spoil all others of its frame.
+      // Half a record would make all others of its frame unreadable.
       this.#position = start;
       for (const buffer of this.#buffers.splice(bufferCount)) handedOver.delete(buffer);
       throw reason;
@@ -81,7 +81,7 @@ export class FrameWriter {
   take(): { readonly frame: Frame; readonly transfer: ArrayBuffer[] } {
     this.#integers[0] = this.#records;
     this.#integers[1] = this.#position;
-    // Cloned, so that the writer's memory serves the next frame.
+    // Copied, so that the writer's memory can be used for the next frame.
     const frame = copyBuffer(this.#memory, 0, align(this.#position, 8));
     const transfer = this.#buffers;
     this.#records = 0;
@@ -105,7 +105,7 @@ export class FrameWriter {
     this.#integers[start + 1] = (DTYPE_INDEX.get(dtype)! << 8) | shape.length;
     this.#integers[start + 2] = content.length;
     for (const size of shape) this.#integer(size);
-    // What was packed here is nobody else's, unless it is a single element where it lay.
+    // Packed content has no other user, unless it is a single element that was not copied.
     const isOwn = packed !== undefined && kept === undefined && packed.ranges.length !== 2;
     const transfer = ownership.transfer || isOwn || isTransferred(tensor);
     if (ranges !== undefined) this.#ranges(ranges, { transfer, all: ownership.all });
@@ -191,10 +191,10 @@ function inlineSize({ length }: Uint8Array): number {
   return length < OWN_BUFFER_BYTES ? length : 4;
 }
 
-/** Bytes that a buffer may hold in addition to a content that owns it: the rest of the message that brought it. */
+/** Maximum number of bytes in a buffer besides the content that owns it: the rest of the message that contained it. */
 const MAX_SLACK_BYTES = 1024;
 
-/** A buffer that is pooled, or carries much beside this content, is not transferred for its sake: its other views would lose it. */
+/** A buffer that is pooled, or holds much else, is not transferred: its other views would lose their content. */
 function isAlone({ buffer, byteLength }: Uint8Array): boolean {
   return buffer instanceof ArrayBuffer && buffer.byteLength - byteLength <= MAX_SLACK_BYTES;
 }
@@ -208,7 +208,7 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
   for (let index = 0; index < content.length; index++) target[position + index] = content[index]!;
 }
 
-/** A tensor that was transferred before, or is malformed, must not spoil a frame. */
+/** A tensor that was transferred before, or is malformed, must not make a frame unreadable. */
 function checkTensor(name: string, tensor: Tensor): void {
   const { dtype, shape } = tensor;
   assertCarriable(shape, name);

@@ -8,13 +8,14 @@ import { OwnMap } from "./own-built-ins.ts";
  *     [kind, id, meta bytes, tensors] meta as UTF-8 JSON, then per tensor
  *     [name bytes, dtype << 8 | rank, content bytes, place] name as UTF-8, dims, for `bytes` [place] and the start and end of each element in the content, content
  *
- * Everything starts at a multiple of 4, inline content at a multiple of 8, so that it can be viewed in place.
- * `place` is -1 for inline content; else the content lies in `buffers[place]`, and one more integer says where it starts there.
- * Several contents of a record may lie in one buffer.
+ * Each part starts at a multiple of 4, inline content at a multiple of 8, so that it can be viewed in place.
+ * `place` is -1 for inline content; otherwise the content is in `buffers[place]`, and one more integer is its offset
+ * there.
+ * Several contents of a record may be in one buffer.
  */
 export type Frame = ArrayBuffer | readonly [frame: ArrayBuffer, ...buffers: ArrayBuffer[]];
 
-/** Content of this size and more travels as a buffer of its own, in bytes: below it a copy costs less than a transfer. */
+/** Size from which content is sent as a buffer of its own, in bytes: below it a copy costs less than a transfer. */
 export const OWN_BUFFER_BYTES = 16 * 1024;
 
 /** Bytes before the first record. */

@@ -1,9 +1,12 @@
 import { atomicAdd, atomicLoad } from "./own-built-ins.ts";
 
-/** Milliseconds between two signs that a thread's event loop turns. */
+/** Time between two heartbeats of a thread's event loop, in milliseconds. */
 const BEAT_MS = 100;
 
-/** Counts the turns of this thread's event loop where another thread can see them; the first at once. Returns how to pause that. */
+/**
+ * Starts to count the turns of this thread's event loop in memory that another thread can read. Returns a function that
+ * pauses it.
+ */
 export function startHeartbeat(memory: SharedArrayBuffer): PauseHeartbeat {
   const beats = new Int32Array(memory);
   let pauses = 0;
@@ -20,7 +23,7 @@ export function startHeartbeat(memory: SharedArrayBuffer): PauseHeartbeat {
   };
 }
 
-/** Makes a thread look unresponsive, whose event loop turns but whose work does not; call what it returns once to end that. */
+/** Makes a thread look unresponsive: its event loop turns, but its work hangs. Returns a function that ends that. */
 export type PauseHeartbeat = () => () => void;
 
 /** A thread's heartbeat, watched from another thread. */
@@ -29,7 +32,10 @@ export class HeartbeatWatch {
   readonly memory: SharedArrayBuffer;
   readonly #timer: NodeJS.Timeout | undefined;
 
-  /** Calls back once for each stretch of `stallMs` without a beat, from the first beat on; 0 = never. How long a thread takes to start is no stall. */
+  /**
+   * Calls back once for each period of `stallMs` without a beat, from the first beat on; 0 = never. The start of a
+   * thread does not count.
+   */
   constructor(stallMs: number, onStall: () => void, memory = new SharedArrayBuffer(4)) {
     this.memory = memory;
     if (stallMs === 0) return;

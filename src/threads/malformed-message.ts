@@ -1,7 +1,7 @@
-/** Told when a thread sent a malformed message. */
+/** Called with the error when a thread sent a malformed message. */
 export type MalformedListener = (reason: MalformedMessage) => void;
 
-/** The error for a message from another thread that does not follow the protocol; its text says what was wrong. */
+/** The error for a message from another thread that violates the protocol; its text is the reason. */
 export class MalformedMessage extends Error {
   override readonly name = "MalformedMessage";
 }

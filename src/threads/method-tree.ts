@@ -1,15 +1,18 @@
-/** Mark of a function of a handle on the side that cannot call it directly. */
+/** Marker of a handle's function on the side that cannot call it directly. */
 interface MethodMarker {
   readonly $method: string;
 }
 
-/** A handle's functions by their path, such as `session.run`, and the rest of it as plain data with markers in their places. */
+/**
+ * A handle's functions by their path, such as `session.run`, and its other members as plain data with markers for the
+ * functions.
+ */
 export interface MethodTree {
   readonly data: unknown;
   readonly methods: ReadonlyMap<string, (...args: unknown[]) => unknown>;
 }
 
-/** Takes the functions out of plain data. */
+/** Replaces the functions in plain data by markers. */
 export function toMethodTree(value: unknown): MethodTree {
   const methods = new Map<string, (...args: unknown[]) => unknown>();
   const walk = (each: unknown, path: string): unknown => {
@@ -28,7 +31,7 @@ export function toMethodTree(value: unknown): MethodTree {
   return { data: walk(value, ""), methods };
 }
 
-/** Plain data with an asynchronous function in the place of each marker. */
+/** Replaces each marker in plain data by an asynchronous function. */
 export function fromMethodTree(
   data: unknown,
   call: (path: string, args: readonly unknown[]) => Promise<unknown>,

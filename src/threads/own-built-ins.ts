@@ -1,6 +1,6 @@
 /**
- * The built-ins that the code of a hook thread needs for its messages, as they were when the thread started: user code that
- * is imported later, and its packages, may replace those of the global objects.
+ * The built-ins that a hook thread's messages need, saved when the thread starts: user code that is imported later, and
+ * its packages, may replace those of the global objects.
  */
 export const { parse: parseJson, stringify: toJson } = JSON;
 export const { add: atomicAdd, load: atomicLoad, store: atomicStore } = Atomics;
@@ -20,7 +20,7 @@ export const copyView = uncurryThis(typedArray.slice) as (view: View) => Uint8Ar
 export const subView = uncurryThis(typedArray.subarray) as <V extends View>(view: V, from: number, to?: number) => V;
 export const setView = uncurryThis(typedArray.set) as (target: View, source: View, at?: number) => void;
 
-/** Gives a subclass methods of its own, which stay as they are when those of its parent are replaced. */
+/** Copies the methods into a subclass, so that they stay when those of its parent are replaced. */
 function withOwnMethods<Class extends { readonly prototype: object }>(subclass: Class): Class {
   const parent: object = Object.getPrototypeOf(subclass.prototype);
   const { constructor: _, ...methods } = Object.getOwnPropertyDescriptors(parent) as Record<string, PropertyDescriptor>;

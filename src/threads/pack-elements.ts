@@ -1,7 +1,7 @@
 import type { PackedBytes } from "../tensor/packed-bytes.ts";
 import { setView } from "./own-built-ins.ts";
 
-/** The elements of a `bytes` tensor behind each other in a block of their own; a single one stays where it is. */
+/** The elements of a `bytes` tensor, concatenated in a new block; a single element is not copied. */
 export function packElements(elements: readonly Uint8Array[]): PackedBytes {
   const [first] = elements;
   if (first !== undefined && elements.length === 1) {

@@ -1,4 +1,4 @@
-/** Calls back with each line of a stream, in order, and with what is left at its end. */
+/** Calls back with each line of a stream, in order, and at its end with the incomplete last line. */
 export function passLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
   let rest = "";
   stream.setEncoding("utf8");

@@ -1,17 +1,18 @@
 import { OwnMap } from "./own-built-ins.ts";
 
-/** Requests that are under way in most cases at most; a power of two. */
+/** Usual maximum of open requests; a power of two. */
 const PLACES = 256;
 const FREE = -1;
 
 /**
- * Values by the ids of requests, which come in order. Most have a place of their own in a list of fixed length: a Map through which every
- * request passes leaves its old tables to the collector, which keeps what they name alive until it collects the whole heap.
+ * Values by the ids of requests, which increase. Most have a slot in a list of fixed length: a Map through which every
+ * request passes leaves its old tables to the garbage collector, and these keep their contents alive until the whole
+ * heap is collected.
  */
 export class RequestMap<Value> {
   readonly #ids: number[] = [];
   readonly #values: (Value | undefined)[] = [];
-  /** Values whose place another request has, which has been under way for long. */
+  /** Values of requests that have been open for so long that another request has their slot. */
   readonly #others = new OwnMap<number, Value>();
   #placed = 0;
 
@@ -31,7 +32,7 @@ export class RequestMap<Value> {
     return this.#ids[place] === id ? this.#values[place] : this.#others.get(id);
   }
 
-  /** Adds the value of a request that has none. */
+  /** Adds the value of a new request. */
   set(id: number, value: Value): void {
     const place = id & (PLACES - 1);
     if (this.#ids[place] !== FREE) {

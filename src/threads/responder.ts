@@ -9,26 +9,26 @@ import type { StartMark } from "./start-mark.ts";
 import { toWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
 
-/** Contents of an answer; all members are required, as those of a {@link WireRecord}. */
+/** Contents of an answer; all members are required, as in a {@link WireRecord}. */
 export type Reply = Pick<WireRecord, "meta" | "tensors">;
 const NO_REPLY: Reply = { meta: undefined, tensors: undefined };
 
 /** Settings of a {@link Responder}. */
 export interface ResponderOptions {
-  /** Answers a request; its signal aborts when the asker cancels or is gone. */
+  /** Answers a request; its signal aborts when the client cancels or has ended. */
   readonly answer: (request: WireRecord, signal: CancelSource) => Promise<Reply>;
-  /** Throws {@link MalformedMessage} for a request that the asker should not have sent; absent = the asker is trusted. */
+  /** Throws {@link MalformedMessage} for a request that the client should not have sent; absent = the client is trusted. */
   readonly check?: (request: WireRecord) => void;
   /**
-   * True where the answerer has no further use for the tensors of an answer, so that large ones may be transferred.
+   * True where the code that answers has no further use for an answer's tensors, so that large ones may be transferred.
    * Default false.
    */
   readonly transfer?: boolean;
-  /** Memory in which each request is marked as begun, for code that outlives this side. */
+  /** Memory in which each request is marked as started, for code that outlives this side. */
   readonly startMark?: StartMark;
   /** Default `soon`. */
   readonly flushing?: Flushing;
-  /** Called after each answer was written; a held channel is flushed there. */
+  /** Called after each answer was written, to flush a held channel. */
   readonly onAnswered?: (channel: Channel) => void;
 }
 
@@ -44,12 +44,12 @@ export class Responder {
     this.#channel.onClose(() => this.#abortAll());
   }
 
-  /** Calls back with the reason when the asker sent a malformed message; the connection has ended then. */
+  /** Calls back with the reason when the client sent a malformed message; the connection has ended then. */
   onMalformed(listener: MalformedListener): void {
     this.#channel.onMalformed(listener);
   }
 
-  /** Calls back once the connection has ended, from whichever side. */
+  /** Calls back once the connection has ended, from either side. */
   onClose(listener: () => void): void {
     this.#channel.onClose(listener);
   }
@@ -77,7 +77,7 @@ export class Responder {
     this.#running.set(id, abort);
     try {
       const answer = await this.#options.answer(request, abort);
-      // Nobody waits for what was cancelled, but that it is done is to be known.
+      // The client of a cancelled request ignores its answer, but has to know that the request has ended.
       this.#send(id, abort.aborted ? NO_REPLY : answer);
     } catch (reason) {
       this.#fail(id, reason);
@@ -88,8 +88,8 @@ export class Responder {
   }
 
   /**
-   * Sends an answer. One that cannot be written, such as a shape with a rank of 300, is the answerer's fault, never the
-   * client's.
+   * Sends an answer. An answer that cannot be written, for example a shape with a rank of 300, is never the client's
+   * fault.
    */
   #send(id: number, answer: Reply): void {
     const { transfer = false } = this.#options;
@@ -102,8 +102,8 @@ export class Responder {
   }
 
   /**
-   * Sends an error. Where user code has broken the functions that answers are made with, the connection ends, so that
-   * the client does not wait for ever.
+   * Sends an error. Where user code has broken the functions that answers need, the connection ends, so that the client
+   * does not wait for ever.
    */
   #fail(id: number, reason: unknown): void {
     try {

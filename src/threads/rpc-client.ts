@@ -9,7 +9,10 @@ import type { StartMark } from "./start-mark.ts";
 import { fromWireError, parseWireError } from "./wire-error.ts";
 import type { WireRecord } from "./wire-record.ts";
 
-/** The kinds of records that every client has; a pair of hosts adds its own kinds of requests from {@link FIRST_REQUEST} on. */
+/**
+ * The kinds of records that every client uses; each pair of hosts has its own kinds of requests, from {@link
+ * FIRST_REQUEST} on.
+ */
 export const RESPONSE = 0;
 export const FAILURE = 1;
 export const CANCEL = 2;
@@ -23,23 +26,26 @@ export interface RpcResponse {
 
 /** A request, and the signal that ends it. */
 export interface RpcRequest extends Omit<WireRecord, "id"> {
-  /** Aborting tells the other side to give up; the request then rejects with the signal's reason. */
+  /** Aborting cancels the request on the other side; the request then rejects with the signal's reason. */
   readonly signal: CancelSignal | undefined;
   /** Transfers large tensors instead of copying them. */
   readonly transfer: boolean;
 }
 
-/** Errors of requests that the other side never began to answer. */
+/** Errors of requests that the other side never started. */
 const neverStarted = new WeakSet<ServingError>();
 
 /**
- * Checks if the error of a request says that the other side ended without having begun it: then it may be sent again.
+ * Checks if the other side ended without having started the failed request, so that the request may be sent again.
  */
 export function wasNeverStarted(reason: unknown): boolean {
   return reason instanceof ServingError && neverStarted.has(reason);
 }
 
-/** The client end of a connection between threads: sends requests, matches answers by id, and fails the open requests when the connection ends. */
+/**
+ * The client end of a connection between threads: sends requests, matches answers by id, and fails open requests when
+ * the connection ends.
+ */
 export class RpcClient {
   readonly #channel: Channel;
   readonly #waiting = new RequestMap<Waiting>();
@@ -52,7 +58,10 @@ export class RpcClient {
   #lastId = 0;
   #isUntouched = false;
 
-  /** `other` names the other side in the error of a connection that ended: `the model's thread`. `startMark` is where that side notes which requests it began. */
+  /**
+   * `other` names the other side in the error after the connection has ended: `the model's thread`. `startMark` is the
+   * memory in which that side marks the requests that it started.
+   */
   constructor(port: HostPort, other: string, startMark?: StartMark) {
     this.#whoIsGone = other;
     this.#startMark = startMark;
@@ -65,12 +74,12 @@ export class RpcClient {
     return this.#channel.isOpen;
   }
 
-  /** Number of requests that the other side works on, cancelled ones too. */
+  /** Number of requests that the other side works on, including cancelled ones. */
   get pending(): number {
     return this.#waiting.size + this.#cancelled.size;
   }
 
-  /** Asks, and resolves with the answer; throws `unavailable` when the other side is gone. */
+  /** Sends a request, and resolves with the answer; throws `unavailable` when the other side has ended. */
   ask({ kind, meta, tensors, signal, transfer }: RpcRequest): Promise<RpcResponse> {
     if (!this.#channel.isOpen) return Promise.reject(this.#gone());
     if (signal?.aborted) return Promise.reject(signal.reason);
@@ -102,7 +111,7 @@ export class RpcClient {
     await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 
-  /** Calls back whenever the other side is done with a cancelled request, and {@link pending} is less by one. */
+  /** Calls back whenever the other side is done with a cancelled request, and {@link pending} has become less by one. */
   onFreed(listener: () => void): void {
     this.#freedListeners.push(listener);
   }
@@ -117,14 +126,17 @@ export class RpcClient {
     this.#channel.onMalformed(listener);
   }
 
-  /** Ends the connection; requests without an answer fail. `isUntouched`: the other side is known to have begun none of them, see {@link wasNeverStarted}. */
+  /**
+   * Ends the connection; requests without an answer fail. `isUntouched` = the other side has started none of them, see
+   * {@link wasNeverStarted}.
+   */
   close(isUntouched = false): void {
     this.#isUntouched = isUntouched;
     this.#channel.close();
     this.#failAll();
   }
 
-  /** An answer to a cancelled request only says that the other side is done with it. */
+  /** The answer to a cancelled request only means that the other side is done with it. */
   #receive({ kind, id, meta, tensors }: WireRecord): void {
     if (kind !== RESPONSE && kind !== FAILURE)
       throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);

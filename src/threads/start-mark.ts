@@ -1,11 +1,11 @@
 import { atomicLoad, atomicStore } from "./own-built-ins.ts";
 
-/** RpcRequest ids have so many bits, and begin anew after them. */
+/** Number of bits in the ids of requests, which then begin again. */
 const ID_MASK = 0x3fffffff;
 
 /**
- * Mark of the last request that a host began, which answers in the order of their ids, in memory that both share:
- * others know it even when the host is gone.
+ * Mark of the last request that a host started, in shared memory that outlives the host. It answers requests in the
+ * order of their ids.
  */
 export class StartMark {
   /** To be passed to the other thread. */
@@ -17,12 +17,12 @@ export class StartMark {
     this.#lastId = new Int32Array(memory);
   }
 
-  /** To be called before anything is done for the request. */
+  /** To be called before any work for the request. */
   start(id: number): void {
     atomicStore(this.#lastId, 0, id);
   }
 
-  /** Checks if a request that was sent was begun. */
+  /** Checks if a sent request was started. */
   hasStarted(id: number): boolean {
     const ahead = (id - atomicLoad(this.#lastId, 0)) & ID_MASK;
     return ahead === 0 || ahead > ID_MASK / 2;

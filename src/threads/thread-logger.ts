@@ -4,14 +4,14 @@ import { LOG_LEVELS, type LogLevel } from "../observability/log-level.ts";
 import type { Logger } from "../observability/logger.ts";
 import { isPlainObject } from "../tensor/is-plain-object.ts";
 
-/** One event of a thread's log, on its way to the main thread's. */
+/** One log event of a thread, as sent to the main thread. */
 export interface LogEvent {
   readonly level: Exclude<LogLevel, "silent">;
   readonly message: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** Checks that a value is an event of a thread's log; user code may have posted it. */
+/** Checks that a value is a log event of a thread; user code may have posted it. */
 export function isLogEvent(value: unknown): value is LogEvent {
   if (typeof value !== "object" || value === null) return false;
   const { level, message, fields } = value as { [Key in keyof LogEvent]?: unknown };
@@ -21,7 +21,7 @@ export function isLogEvent(value: unknown): value is LogEvent {
   );
 }
 
-/** A logger that sends its events to the main thread, as far as they are `logged`. */
+/** A logger that sends its events to the main thread, filtered by `logged`. */
 export function createThreadLogger(logged: Logged, send: (event: LogEvent) => void): Logger {
   return fromFilter(new LogFilter(logged), send, {});
 }
@@ -47,7 +47,7 @@ function fromFilter(filter: LogFilter, send: (event: LogEvent) => void, bound: L
   };
 }
 
-/** JavaScript may pass anything: an error in place of a text, or the fields first, as other loggers have them. */
+/** JavaScript callers may pass any value: an error instead of a text, or the fields first, as for other loggers. */
 function orderedEvent(message: unknown, fields: unknown): Pick<LogEvent, "message" | "fields"> {
   if (typeof message === "string") return { message, fields: toFields(fields) };
   if (typeof fields === "string") return { message: fields, fields: toFields(message) };
@@ -64,7 +64,7 @@ export function logEvent(log: Logger, { level, message, fields }: LogEvent): voi
   log[level](message, fields);
 }
 
-/** Fields that cannot cross threads (functions, class instances with secrets of their own) become text. */
+/** Fields that cannot cross threads (functions, class instances with private members) become text. */
 function toPlainFields(fields: LogEvent["fields"]): LogEvent["fields"] {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, toPlain(value)]));
 }
@@ -80,7 +80,7 @@ function toPlain(value: unknown): unknown {
 /** Causes of causes beyond this depth become text; an error may be its own cause. */
 const MAX_CAUSES = 4;
 
-/** The error's texts alone: what else hangs on it may not cross threads, and posting it would then throw. */
+/** Only the texts of the error: its other members may not be able to cross threads, and posting them would throw. */
 function toPlainError({ message, stack, cause }: Error, depth = 0): Error {
   const plain = new Error(reasonText(message));
   plain.stack = reasonText(stack ?? message);

@@ -2,7 +2,7 @@ import { type ErrorCode, type ErrorDetail, isErrorDetails, reasonText, ServingEr
 import { isTextRecord } from "./is-text-record.ts";
 import { MalformedMessage } from "./malformed-message.ts";
 
-/** An error between threads, where it would lose its class and code. */
+/** An error as sent between threads; as an object it would lose its class and code. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -11,7 +11,7 @@ export interface WireError {
   readonly cause?: { readonly message: string; readonly stack?: string };
 }
 
-/** The error as plain data, whatever was thrown: texts alone, which any line can carry. */
+/** Any thrown value as plain data: texts only, which every connection can transfer. */
 export function toWireError(reason: unknown): WireError {
   const error = ServingError.from(reason);
   const { code, cause, details } = error;
@@ -25,7 +25,7 @@ export function toWireError(reason: unknown): WireError {
   return { ...wire, cause: { message: reasonText(cause), ...(stack !== undefined && { stack }) } };
 }
 
-/** Stacks are written when they are asked for, and then a message that has no text throws. */
+/** Stacks are computed when they are read, which throws for a message that is not a string. */
 function stackOf(cause: unknown): string | undefined {
   try {
     return cause instanceof Error && typeof cause.stack === "string" ? cause.stack : undefined;
@@ -45,16 +45,16 @@ function toPlainDetail({ type, value }: ErrorDetail): ErrorDetail {
   return { type, value };
 }
 
-/** Checks what another thread sent as an error; throws {@link MalformedMessage}. */
+/** Checks an error from another thread; throws {@link MalformedMessage}. */
 export function parseWireError(value: unknown): WireError {
   if (isWireError(value)) return value;
   throw new MalformedMessage("it has an error without code and message");
 }
 
-/** The error that the data stands for. */
+/** The error for its plain data. */
 export function fromWireError({ code, message, cause, details }: WireError): ServingError {
   if (cause === undefined) return new ServingError(code, message, { details });
-  // Its own stack would tell of this thread, not of where it was thrown.
+  // Its own stack would show this thread, not where it was thrown.
   const original = Object.assign(new Error(cause.message), { stack: cause.stack ?? cause.message });
   return new ServingError(code, message, { cause: original, details });
 }

@@ -1,8 +1,8 @@
 import type { Tensors } from "../tensor/tensor.ts";
 
 /**
- * One message between hosts: what it is about, small plain data, and tensors. All members are required: an absent one would be
- * looked up in Object.prototype, which user code may extend.
+ * One message between hosts: its kind and id, small plain data, and tensors. All members are required: an absent one
+ * would be looked up in Object.prototype, which user code may extend.
  */
 export interface WireRecord {
   /** Kind of the message; each pair of hosts has its own list of kinds. */
