@@ -1,4 +1,5 @@
 import { hidePaths } from "./text/hide-paths.ts";
+import { maskSecrets } from "./text/mask-secrets.ts";
 
 /** Every way a request or a start can fail: gRPC's code names, with the numbers that the wires send. */
 export const STATUS = {
@@ -47,7 +48,7 @@ export interface ServingErrorOptions extends ErrorOptions {
 
 /**
  * The only error that crosses a folder's edge.
- * The message goes to the client, so it holds no stack and no path of the server; the cause goes to the log.
+ * The message goes to the client, so it holds no stack and no path of the server, and secrets in it are masked; the cause goes to the log.
  */
 export class ServingError extends Error {
   override readonly name = "ServingError";
@@ -58,7 +59,7 @@ export class ServingError extends Error {
 
   /** JavaScript may pass any text as code; one that is no key of {@link STATUS} becomes `unknown`. */
   constructor(code: ErrorCode, message: string, options?: ServingErrorOptions) {
-    super(message, options);
+    super(typeof message === "string" ? maskSecrets(message) : message, options);
     this.code = isErrorCode(code) ? code : "unknown";
     this.details = options?.details;
   }

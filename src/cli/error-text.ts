@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { reasonText, ServingError } from "../errors.ts";
 import { placeOf, toExcerpt } from "../observability/source-excerpt.ts";
 import { findUserFrame, type UserFrame } from "../observability/user-frame.ts";
+import { maskSecrets } from "../text/mask-secrets.ts";
 import { printable } from "../text/printable.ts";
 
 /** Parts that are printed in addition to the message. */
@@ -22,7 +23,7 @@ export function toErrorText(reason: unknown, { causes, excerpt }: ErrorTextOptio
   const place = frame === undefined || !excerpt ? [] : toExcerpt(frame).map((text) => `  ${text}`);
   const chain = reason instanceof ServingError ? causeChain(reason) : [reason, ...causeChain(reason)];
   const paragraphs = causes ? chain.map((cause) => `  caused by: ${indent(inspectCause(cause))}`) : [];
-  return `${printable([line, ...place, ...paragraphs].join("\n"))}\n`;
+  return `${printable(maskSecrets([line, ...place, ...paragraphs].join("\n")))}\n`;
 }
 
 /** The compiler's messages name the place already. */

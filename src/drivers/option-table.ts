@@ -1,4 +1,5 @@
 import { invalidArgument } from "../errors.ts";
+import { maskOption } from "../text/mask-secrets.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 /**
@@ -93,7 +94,7 @@ function parseNumber(name: string, spec: Extract<OptionSpec, { min?: number }>, 
 }
 
 function refuse(name: string, text: string, expected: string, hint = ""): never {
-  throw invalidArgument(`Option "${name}" is "${text}"; expected ${expected}.${hint}`);
+  throw invalidArgument(`Option "${name}" is "${maskOption(name, text)}"; expected ${expected}.${hint}`);
 }
 
 function specFor(table: OptionTable, key: string): OptionSpec | undefined {

@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { maskSecrets } from "../text/mask-secrets.ts";
 import { printable } from "../text/printable.ts";
 import { openLogFile } from "./log-file.ts";
 import { LogFilter } from "./log-filter.ts";
@@ -42,12 +43,12 @@ export function createLogger({ level = "info", path }: LoggerOptions = {}): Logg
   return createOutputLogger([path === undefined ? process.stdout : openLogFile(path)], new LogFilter(level));
 }
 
-/** A logger that writes one JSON object a line to each output, as far as the filter lets it. */
+/** A logger that writes one JSON object a line to each output, as far as the filter lets it, without secrets that it can tell by their names. */
 export function createOutputLogger(outputs: readonly LogOutput[], filter: LogFilter): Logger {
   const destination = {
     write: (line: string) => {
       // JSON escapes some control characters only; within its texts all may be written so.
-      const safe = printable(line);
+      const safe = printable(maskSecrets(line));
       for (const output of outputs) output.write(safe);
     },
   };

@@ -6,6 +6,7 @@ import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER, sendableId } from "../observability/request-id.ts";
 import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
+import { maskSecrets } from "../text/mask-secrets.ts";
 import { RecordedRequest } from "./recorded-request.ts";
 
 /** Milliseconds that a client that still sends has to read why it is refused. */
@@ -20,7 +21,7 @@ export class HttpError extends Error {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
-    super(message);
+    super(maskSecrets(message));
     this.status = status;
     this.headers = headers;
   }

@@ -244,6 +244,22 @@ test("no line has anything of a body", async () => {
   expect(JSON.stringify(events)).not.toContain("secret");
 });
 
+test("neither a line nor an answer has secrets", async () => {
+  const url = "https://user:CANARY@models.example/m?X-Amz-Signature=CANARY&token=CANARY";
+  const hooks = {
+    preprocess: (_: unknown, ctx: { log: { info(message: string, fields: Record<string, unknown>): void } }) => {
+      ctx.log.info(`from ${url}`, { options: { api_key: "CANARY" }, metadata: { authorization: "Bearer CANARY" } });
+      throw new Error(`cannot reach ${url}`, { cause: new Error(`password=CANARY`) });
+    },
+  };
+  const { server, post, events, find } = await start({ hooks });
+  const overHttp = await (await post("/serving-proxy", "{}")).text();
+  const overGrpc = String(await infer(kserve(server.grpcAddress), V2_MESSAGE));
+  await find({ msg: "request failed" });
+  expect(overHttp).toContain("https://***@models.example/m?X-Amz-Signature=***&token=***");
+  expect(overHttp + overGrpc + JSON.stringify(events)).not.toContain("CANARY");
+});
+
 describe("what fails carries the request's id", () => {
   const hooks = {
     preprocess: (_: unknown, ctx: { log: { info(message: string): void } }) => {

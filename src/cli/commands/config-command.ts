@@ -7,6 +7,7 @@ import { type InspectedModel, inspectModel } from "../../repository/folders/insp
 import { listModels } from "../../repository/folders/list-models.ts";
 import { toNeedingModel } from "../../repository/to-needing-model.ts";
 import { problemsOfNeeds } from "../../serving/check-needs.ts";
+import { maskSecrets } from "../../text/mask-secrets.ts";
 import { printable } from "../../text/printable.ts";
 import { configSchema } from "../settings/config-schema.ts";
 import type { Environment } from "../settings/environment.ts";
@@ -139,5 +140,5 @@ async function readFile(path: string): Promise<Checked> {
 }
 
 function print(...lines: readonly string[]): void {
-  console.log(printable(lines.join("\n")));
+  console.log(printable(maskSecrets(lines.join("\n"))));
 }

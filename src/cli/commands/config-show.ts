@@ -3,13 +3,14 @@ import { ConfigSources } from "../../repository/config-sources.ts";
 import { inspectModel } from "../../repository/folders/inspect-model.ts";
 import { Look } from "../../repository/look.ts";
 import { toColumns } from "../../text/columns.ts";
+import { maskOption, maskSecrets } from "../../text/mask-secrets.ts";
 import type { Environment } from "../settings/environment.ts";
 import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
 import { flagOf, settingsOf } from "../settings/settings.ts";
 import { toConfigTable } from "./config-table.ts";
 import { toModelSources } from "./model-sources.ts";
 
-/** Lines that show the configuration that these flags of `kserving serve` would have: every setting with its value and origin, and the named models. */
+/** Lines that show the configuration that these flags of `kserving serve` would have: every setting with its value and origin, and the named models; secrets are masked. */
 export async function showConfig(argv: readonly string[], env: Environment): Promise<readonly string[]> {
   const commandLine = await readServeSettings(argv, env);
   const settings = toColumns([["Setting", "Value", "Origin"], ...toRows(commandLine)]);
@@ -23,9 +24,17 @@ function toRows({ settings, origins }: ServeCommandLine): string[][] {
   const values: Readonly<Record<string, unknown>> = settings;
   return settingsOf("serve").map(([name]) => [
     flagOf(name).slice(2),
-    valueText(values[name]),
+    maskSecrets(name === "option" ? optionTexts(settings.option) : valueText(values[name])),
     origins.get(name) ?? "default",
   ]);
+}
+
+function optionTexts(options: readonly string[]): string {
+  const masked = options.map((option) => {
+    const [key = "", ...value] = option.split("=");
+    return `${key}=${maskOption(key.replace(/^\d+:/, ""), value.join("="))}`;
+  });
+  return valueText(masked);
 }
 
 function valueText(value: unknown): string {

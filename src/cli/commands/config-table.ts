@@ -2,6 +2,7 @@ import { policyText } from "../../repository/config/version-policy.ts";
 import type { InspectedModel } from "../../repository/folders/inspect-model.ts";
 import { trafficText } from "../../serving/traffic.ts";
 import { toColumns } from "../../text/columns.ts";
+import { maskOption } from "../../text/mask-secrets.ts";
 
 /** Lines that show the models that would be served, as a table, and the reasons of those that would not. */
 export function toConfigTable(models: readonly InspectedModel[]): string[] {
@@ -27,9 +28,9 @@ function toCells({ config, driver, chosen, available }: InspectedModel): string[
   ];
 }
 
-/** `-o` options as they stand on the command line, without the flag. */
+/** `-o` options as they stand on the command line, without the flag; secrets are masked. */
 export function optionsText(options: Readonly<Record<string, string>>): string {
   return Object.entries(options)
-    .map(([key, value]) => `${key}=${value}`)
+    .map(([key, value]) => `${key}=${maskOption(key, value)}`)
     .join(" ");
 }

@@ -29,6 +29,20 @@ test("config show has every setting with its origin, and the named models", asyn
   );
 });
 
+test("config show has no secrets, neither of flags nor of files", async () => {
+  const folder = tempFolder({
+    "serving.yaml": "models: [{ name: m, path: m, driver: 'null', options: { api_token: CANARY, device: CPU } }]",
+    "m/1/x": "",
+  });
+  const file = join(folder, "serving.yaml");
+  const flags = ["--option", "hf_token=CANARY", "-o", "url=https://u:CANARY@h/?X-Amz-Signature=CANARY"];
+  const { code, stdout, stderr } = await runKserving(["config", "show", "--config", file, ...flags]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(stdout).toContain("hf_token=***, url=https://***@h/?X-Amz-Signature=***");
+  expect(stdout).toContain("api_token=*** device=CPU");
+  expect(stdout).not.toContain("CANARY");
+});
+
 test("config show refuses what a server would refuse", async () => {
   const { code, stderr } = await runKserving(["config", "show", "--port", "x"]);
   expect(code).toBe(2);
