@@ -6,8 +6,8 @@ import type { LoadOptions } from "./load-servable.ts";
 import { lookAtModel } from "./look-at-model.ts";
 
 /**
- * Looks which versions of a model are to be served now. Never rejects: a model of which nothing can be listed is one
- * whose only version fails to load for that reason, so that its state tells it.
+ * Finds the versions of a model that should be served now. Never rejects: a model whose versions cannot be listed gets
+ * one version that fails to load for that reason, so that its state shows the reason.
  */
 export async function aspireModel(config: ModelConfig, options: LoadOptions): Promise<AspiredModel> {
   try {
@@ -19,7 +19,7 @@ export async function aspireModel(config: ModelConfig, options: LoadOptions): Pr
   }
 }
 
-/** A model that cannot be served, as one whose only version does not load. */
+/** A model that cannot be served: its only version does not load. */
 export function failedModel({ name }: ModelConfig, reason: unknown): AspiredModel {
   const error = ServingError.from(reason);
   const load = () => Promise.reject(error);
@@ -29,7 +29,7 @@ export function failedModel({ name }: ModelConfig, reason: unknown): AspiredMode
 
 const FAILED = "failed: ";
 
-/** Tells the fingerprint of a {@link failedModel}. */
+/** Checks if a fingerprint is that of a {@link failedModel}. */
 export function isFailed(fingerprint: string): boolean {
   return fingerprint.startsWith(FAILED);
 }

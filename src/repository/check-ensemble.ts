@@ -10,8 +10,9 @@ import { specText } from "./spec-text.ts";
 type Sources = Map<string, TensorSpec>;
 
 /**
- * Compares the steps of an ensemble with the models that are loaded for them: names, types and sizes of what goes from one to another.
- * Throws `failed_precondition` with the step, the tensor and what the model has. What a model does not tell is not compared.
+ * Compares the steps of an ensemble with their loaded models: the names, types and sizes of the tensors that they pass
+ * on. Throws `failed_precondition` with the step, the tensor and the model's own spec. Tensors that a model does not
+ * describe are not compared.
  */
 export function assertEnsemble({ name, ensemble }: ModelConfig, models: readonly ModelFacts[]): void {
   if (ensemble === undefined) return;
@@ -29,7 +30,7 @@ export function assertEnsemble({ name, ensemble }: ModelConfig, models: readonly
 
 interface Place {
   readonly sources: Sources;
-  /** The step in messages. */
+  /** The name of a step in messages. */
   readonly title: string;
 }
 
@@ -52,12 +53,12 @@ function assertStep({ inputs, outputs }: EnsembleStep, facts: ModelFacts | undef
   }
 }
 
-/** An input that takes other numbers too takes those. */
+/** Converted inputs take numbers of any type. */
 function convertible(spec: TensorSpec, { dtype }: TensorSpec): TensorSpec {
   return spec.convertsNumbers === true ? { ...spec, dtype } : spec;
 }
 
-/** Undefined where the model does not tell. */
+/** Undefined where the model does not describe its tensors. */
 function specOf(own: string, specs: readonly TensorSpec[] | undefined, what: string): TensorSpec | undefined {
   const spec = specs?.find(({ name }) => name === own);
   if (spec !== undefined || specs === undefined) return spec;

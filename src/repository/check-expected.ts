@@ -6,9 +6,9 @@ import { isCompatibleSpec } from "./is-compatible-spec.ts";
 import { specText } from "./spec-text.ts";
 
 /**
- * Compares the tensors that a configuration describes with those of the loaded model: inputs of the first stage, outputs
- * of the last. Throws `failed_precondition` with the tensor, what the model has and what was expected. What a model does
- * not tell is not compared.
+ * Compares the tensors that a configuration describes with those of the loaded model: inputs of the first stage,
+ * outputs of the last. Throws `failed_precondition` with the tensor, the model's spec and the expected one. Tensors
+ * that a model does not describe are not compared.
  */
 export function assertExpected({ name, expected }: ModelConfig, models: readonly ModelFacts[]): void {
   if (expected === undefined) return;

@@ -4,7 +4,7 @@ import { ServingError } from "../errors.ts";
 import { findModel } from "./folders/find-model.ts";
 import type { StageOptions } from "./stage.ts";
 
-/** One stage whose driver is found. */
+/** One stage with its driver. */
 export interface Stage {
   /** Its place in the pipeline, from 1. */
   readonly number: number;
@@ -14,7 +14,10 @@ export interface Stage {
   readonly options: RawOptions;
 }
 
-/** Finds the model of a stage, the only one in a folder perhaps, and its driver; throws `invalid_argument` for a missing path, `failed_precondition` for an unknown driver. */
+/**
+ * Finds the model of a stage, which may be the only one in a folder, and its driver. Throws `invalid_argument` for a
+ * missing path, `failed_precondition` for an unknown driver.
+ */
 export async function chooseStage(stage: StageOptions, index: number): Promise<Stage> {
   const { driver: name, path: given = "", options = {} } = stage;
   const path = given === "" ? "" : await findModel(given, name);

@@ -1,4 +1,4 @@
-/** Steps that free what was made, last one first; runs once. */
+/** Steps that free what was created, run once, in reverse order. */
 export class CleanupStack {
   readonly #steps: (() => Promise<void>)[] = [];
   #done: Promise<void> | undefined;

@@ -1,15 +1,15 @@
 import { ServingError } from "../errors.ts";
 import type { StageOptions } from "./stage.ts";
 
-/** A `--driver` or `--model-path` as it stood on the command line. */
+/** A `--driver` or `--model-path` flag of the command line. */
 export interface ModelFlag {
   readonly flag: "driver" | "model-path";
   readonly value: string;
 }
 
 /**
- * Pairs drivers with paths. When both are given equally often the n-th belongs to the n-th; with no drivers at all each path is a stage.
- * Else the order tells: a path belongs to the driver before it, and `null` does without. Throws `invalid_argument` naming what is left over.
+ * Pairs drivers with paths. Equal numbers are paired in order, and without drivers each path is a stage. Otherwise a
+ * path belongs to the driver before it, and `null` needs none. Throws `invalid_argument` with the unpaired flags.
  */
 export function pairModels(flags: readonly ModelFlag[]): StageOptions[] {
   const drivers = flags.filter(({ flag }) => flag === "driver").map(({ value }) => value);
@@ -32,9 +32,9 @@ export function pairModels(flags: readonly ModelFlag[]): StageOptions[] {
   return pairFewerPaths(drivers, paths);
 }
 
-/** Paths go in order to the drivers that need one. */
+/** Assigns the paths, in order, to the drivers that need one. */
 function pairFewerPaths(drivers: readonly string[], paths: readonly string[]): StageOptions[] {
-  // A driver that needs one says so itself when it is chosen.
+  // A driver without its path is reported when it is chosen.
   if (paths.length === 0) return drivers.map((driver) => ({ driver }));
   const rest = [...paths];
   const needing = drivers.filter((driver) => driver !== "null").length;

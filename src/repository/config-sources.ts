@@ -8,23 +8,23 @@ import { FolderSource } from "./folder-source.ts";
 import type { Look } from "./look.ts";
 import { toNeedingModel } from "./to-needing-model.ts";
 
-/** Descriptions of the models that a server is started with. */
+/** Descriptions of the models with which a server is started. */
 export interface ModelSources {
-  /** Given as they are, on the command line. */
+  /** Models of the command line. */
   readonly models?: readonly ModelConfig[];
   /** Configuration files, ours or another server's. */
   readonly files?: readonly string[];
-  /** Reads these files once; left out, again whenever they have changed. */
+  /** True = reads these files once; default: again whenever they have changed. */
   readonly keepsFiles?: boolean;
-  /** Settings that our own files may have. */
+  /** Names of the settings that our own files may contain. */
   readonly settingNames?: readonly string[];
   /** Folders of models. */
   readonly folders?: readonly string[];
-  /** `-o` options for all models, which count less than their own. */
+  /** `-o` options for all models; a model's own options override them. */
   readonly options?: RawOptions;
 }
 
-/** Reads what describes the models, with each look again. */
+/** Reads the descriptions of the models, again at each check. */
 export class ConfigSources {
   readonly #models: readonly ModelConfig[];
   readonly #files: readonly FileSource[];
@@ -42,14 +42,17 @@ export class ConfigSources {
     this.folders = [...files.map((path) => dirname(resolve(path))), ...folders];
   }
 
-  /** The models as they are described now, each name once. What is wrong is thrown by the first reading, and logged by later ones, which keep what was. */
+  /**
+   * The models as described now, each name once. The first call throws errors; later calls log them and return the
+   * former models.
+   */
   async read(look: Look): Promise<readonly ModelConfig[]> {
     const all = new Map<string, Described>();
     const add = (title: string, models: readonly ModelConfig[]) => {
       for (const model of models) this.#add(all, { title, model }, look);
     };
     add("the command line", this.#models);
-    // A batching_parameters_file is for all models of TensorFlow.
+    // A batching_parameters_file applies to all TensorFlow models.
     const batching: RawOptions[] = [];
     for (const source of this.#files) {
       const file = await source.read(look);
@@ -81,7 +84,7 @@ export class ConfigSources {
 }
 
 interface Described {
-  /** Place of the description. */
+  /** Place of a description, for messages. */
   readonly title: string;
   readonly model: ModelConfig;
 }

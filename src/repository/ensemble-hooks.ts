@@ -13,7 +13,7 @@ interface Run {
   readonly ctx: HookContext;
 }
 
-/** Every step begins as soon as its inputs are there; none is left behind where another fails. */
+/** Each step begins as soon as its inputs exist; when one fails, the others are awaited too. */
 async function runSteps(
   steps: readonly EnsembleStep[],
   outputs: readonly string[],
@@ -25,7 +25,7 @@ async function runSteps(
     const run = runStep(step, index, { tensors, ctx });
     for (const [own, name] of Object.entries(step.outputs)) {
       const tensor = run.then((made) => made[own] as Values[string]);
-      // It fails with its step, which is looked at below.
+      // It fails together with its step, which is awaited below.
       tensor.catch(() => {});
       tensors.set(name, tensor);
     }

@@ -2,28 +2,28 @@ import { canShareThread, type StartModelOptions } from "../model-host/start-mode
 import type { Stage } from "./choose-stages.ts";
 import { fingerprintOf } from "./folders/fingerprint.ts";
 
-/** A stage and what its files say of its size. */
+/** A stage and the size of its files. */
 export interface SizedStage extends Stage {
   readonly fileBytes: number;
 }
 
-/** Memory of a thread with a runtime in it before any model is, as measured with ONNX Runtime. */
+/** Memory of a thread with a runtime but without a model, as measured with ONNX Runtime. */
 const THREAD_BYTES = 12 * 1024 * 1024;
-/** Memory of a small model in a thread that it shares, beside its files, as measured with ONNX Runtime. */
+/** Memory of a small model in a shared thread, in addition to its files, as measured with ONNX Runtime. */
 const SMALL_MODEL_BYTES = 1024 * 1024;
 
-/** Threads of a pipeline. */
+/** The threads of a pipeline. */
 interface Copies extends Pick<StartModelOptions, "instances" | "sharedThreads"> {
   /** Threads that run hooks; 0 = there are no hooks, or they run in the main thread. */
   readonly workers: number;
 }
 
-/** Sizes of the stages' files, each its model's only estimate before it is loaded. */
+/** Sizes of the stages' files, the only estimate before a model is loaded. */
 export function fileSizes(stages: readonly Stage[]): Promise<number[]> {
   return Promise.all(stages.map(async ({ path }) => (path === "" ? 0 : (await fingerprintOf(path)).bytes)));
 }
 
-/** The memory of a pipeline whose models have these sizes: each copy of each model, and the threads. */
+/** The memory of a pipeline with models of these sizes: of each copy of each model, and of the threads. */
 export function memoryOf(stages: readonly SizedStage[], sizes: readonly number[], copies: Copies): number {
   const models = stages.map((stage, index) => {
     const size = sizes[index] ?? 0;

@@ -5,7 +5,10 @@ import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
 import { jsonOf } from "./config/read-fields.ts";
 import type { Look } from "./look.ts";
 
-/** A configuration file that is read again when it has changed, unless it is kept; one that is broken or gone leaves what it said before. */
+/**
+ * A configuration file that is read again when it has changed, unless it is kept. While it is broken or missing, its
+ * former content applies.
+ */
 export class FileSource {
   readonly title: string;
   readonly #path: string;
@@ -22,7 +25,7 @@ export class FileSource {
     this.#isKept = isKept;
   }
 
-  /** Throws what is wrong with the file where it has not been read before. */
+  /** Throws the file's errors where it has not been read before. */
   async read(look: Look): Promise<ConfigFile> {
     const stamp = this.#isKept ? "" : await stampOf(this.#path);
     if (this.#kept === undefined || (stamp !== this.#stamp && look.isSettled(["", this.#path], stamp)))
@@ -47,7 +50,7 @@ export class FileSource {
   }
 }
 
-/** Changes with every write, also with one that leaves size and times as they were. */
+/** Changes with every write, even one that leaves size and times unchanged. */
 async function stampOf(path: string): Promise<string> {
   try {
     const { ino, size, mtimeMs, ctimeMs } = await stat(path);
@@ -57,7 +60,7 @@ async function stampOf(path: string): Promise<string> {
   }
 }
 
-/** A complaint about settings that differ from those that the server was started with. */
+/** An error for settings that differ from those with which the server was started. */
 function lateSettings(path: string, old: readonly ConfigEntry[], settings: readonly ConfigEntry[]): string | undefined {
   const before = new Map(old.map(({ key, value }) => [key, jsonOf(value)]));
   const after = new Map(settings.map(({ key, value }) => [key, jsonOf(value)]));

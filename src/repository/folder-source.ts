@@ -3,7 +3,7 @@ import { configText, type ModelConfig } from "./config/model-config.ts";
 import { listModels, type ModelList } from "./folders/list-models.ts";
 import type { Look } from "./look.ts";
 
-/** A folder of models that is listed again with each look. */
+/** A folder of models that is listed again at each check. */
 export class FolderSource {
   readonly title: string;
   readonly #path: string;
@@ -14,7 +14,10 @@ export class FolderSource {
     this.#path = path;
   }
 
-  /** Throws why the folder cannot be listed, or has no model, where it has not been listed before; else what it had stays. */
+  /**
+   * Throws the reason why the folder cannot be listed, or has no model, where it has not been listed before; later the
+   * former models stay.
+   */
   async read(look: Look): Promise<readonly ModelConfig[]> {
     const list = await this.#list(look);
     for (const warning of list?.warnings ?? []) look.told.warn(warning);
@@ -32,7 +35,7 @@ export class FolderSource {
     }
   }
 
-  /** The configuration of before, while that in the model's folder is being written, or cannot be served. */
+  /** The former configuration, while the one in the model's folder is being written or cannot be served. */
   #choose(model: ModelConfig, look: Look): ModelConfig {
     const before = this.#kept?.find(({ name }) => name === model.name);
     if (before === undefined) return model;

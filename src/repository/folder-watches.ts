@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from "node:fs";
 
-/** Watches folders for entries that come, change and go, where the file system tells; polling sees the rest. */
+/** Watches folders for added, changed and removed entries, where the file system supports it; polling finds the rest. */
 export class FolderWatches {
   readonly #onChange: () => void;
   readonly #watchers = new Map<string, FSWatcher>();
@@ -9,7 +9,7 @@ export class FolderWatches {
     this.#onChange = onChange;
   }
 
-  /** Watches these folders in place of those of before. */
+  /** Watches these folders instead of the former ones. */
   follow(folders: ReadonlySet<string>): void {
     for (const folder of this.#watchers.keys()) if (!folders.has(folder)) this.#end(folder);
     for (const folder of folders) if (!this.#watchers.has(folder)) this.#begin(folder);
@@ -23,10 +23,10 @@ export class FolderWatches {
     try {
       const watcher = watch(folder, { persistent: false }, this.#onChange);
       this.#watchers.set(folder, watcher);
-      // As where the folder is gone, or the system has no more watches.
+      // For example because the folder is missing, or the system's watches are used up.
       watcher.on("error", () => this.#end(folder));
     } catch {
-      // Looked at with each poll alone.
+      // Checked only by polling.
     }
   }
 

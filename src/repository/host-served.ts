@@ -10,19 +10,19 @@ import { defaultSignatureName } from "../signature/signature.ts";
 import { copyTensors } from "../tensor/copy-tensors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 
-/** Models whose hooks may call one another, at most: more is a circle. */
+/** Maximum depth of calls from model to model by hooks: more means a circle. */
 const MAX_DEPTH = 16;
 
-/** The part of a service by which its models are run. */
+/** The part of a service that runs its models. */
 type Acquiring = Pick<InferenceService, "acquire">;
 
-/** A model of this server, and the version of it where that is not to be the highest. */
+/** A model of this server, and its version where that is not to be the highest. */
 export interface ServedRef {
   readonly model: string;
   readonly version?: number | undefined;
 }
 
-/** Gives hooks another model of this server, as one that they had loaded. Throws `not_found` where there is none of that name. */
+/** Gives hooks another model of this server, like one that they loaded. Throws `not_found` where there is none of that name. */
 export async function hostServed(
   service: Acquiring | undefined,
   { model: name, version: number }: ServedRef,
@@ -41,16 +41,16 @@ export async function hostServed(
     echoes: false,
     loadMs: 0,
     hookArgs: {},
-    // A request gives its tensors away, which a hook of this thread may have kept.
+    // A request transfers its tensors, which a hook of this thread may have kept.
     predict: (inputs, call) => {
       const own = call.transfer ? inputs : copyTensors(inputs);
       return predict(service, { model: name, version }, { inputs: own, call });
     },
-    // Those of the model itself are told under its own name.
+    // Runs of the model itself are reported under its own name.
     statistics: async () => new RunCounter().statistics(),
     close: async () => {},
   };
-  // What has come from another thread is nobody else's.
+  // Tensors from another thread have no other user.
   const giving = {
     ...handle,
     predict: (inputs: Tensors, call: ModelCall) => predict(service, { model: name, version }, { inputs, call }),
@@ -59,8 +59,8 @@ export async function hostServed(
 }
 
 /**
- * Gives a pipeline another model of this server as a stage. Each call takes the version that is available then; where there is none, it
- * throws `unavailable`: that is not the client's fault, who has named another model.
+ * Gives a pipeline another model of this server as a stage. Each call takes the version that is available then. Where
+ * there is none, it throws `unavailable`: it is not the fault of the client, which named another model.
  */
 export async function hostStage(service: Acquiring | undefined, stage: ServedRef): Promise<ModelHost> {
   const acquire: Acquiring["acquire"] = async (ref, request) => {

@@ -15,21 +15,21 @@ import { hostServed } from "./host-served.ts";
 import { assertTakesOptions } from "./stage-options.ts";
 import { WarmUp } from "./warm-up/warm-up.ts";
 
-/** Leases a servable's models to its hooks, and loads what hooks ask for beside them. */
+/** Leases a servable's models to its hooks, and loads further models that hooks ask for. */
 export class HostedModels implements ModelProvider {
   readonly #hosts: readonly ModelHost[];
   readonly #shared = new SharedModels();
   readonly #options: HostedModelsOptions;
   readonly #hookFolder: string | undefined;
 
-  /** `hookFolder` is where the hook file lies, for models that have code beside it. */
+  /** `hookFolder` is the hook file's folder, for models with code next to it. */
   constructor(hosts: readonly ModelHost[], options: HostedModelsOptions, hookFolder: string | undefined) {
     this.#hosts = hosts;
     this.#options = options;
     this.#hookFolder = hookFolder;
   }
 
-  /** The models as the main thread uses them. */
+  /** The models as used by the main thread. */
   get handles(): readonly ModelHandle[] {
     return this.#hosts.map(({ handle }) => handle);
   }
@@ -55,7 +55,7 @@ export class HostedModels implements ModelProvider {
     return { lines: linesTo(host, onMalformed), close: release };
   }
 
-  /** The same for hooks that run in the main thread. */
+  /** The models as used by hooks in the main thread. */
   async loadHere(driver: string, path: string, options: RawOptions): Promise<ModelHandle> {
     const { host, release } = await this.#acquire(driver, path, options);
     return { ...host.handle, close: release };
@@ -67,8 +67,8 @@ export class HostedModels implements ModelProvider {
   }
 
   /**
-   * Starts a model. The code compiled for its driver is kept as long as the model: a thread that is replaced imports it
-   * again.
+   * Starts a model. The code compiled for its driver is kept as long as the model, since a replacement thread imports
+   * it again.
    */
   async #start(name: string, path: string, options: RawOptions): Promise<ModelHost> {
     if (name === SERVED) return hostServed(this.#options.own, { model: path });
@@ -84,7 +84,7 @@ export class HostedModels implements ModelProvider {
     }
   }
 
-  /** A model that fails its own requests is freed as one that does not load. */
+  /** A model that fails its own warm-up requests is freed, like one that does not load. */
   async #warmUp(host: ModelHost): Promise<void> {
     const { instances, recorded, log } = this.#options;
     const { path } = host.facts;

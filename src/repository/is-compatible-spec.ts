@@ -1,6 +1,6 @@
 import type { Dimension, TensorSpec } from "../signature/signature.ts";
 
-/** Checks that a tensor as a configuration describes it may be one that a model describes: of the same type, and of sizes that fit. */
+/** Checks that a configured tensor and a model's tensor have the same type and compatible sizes. */
 export function isCompatibleSpec(expected: TensorSpec, found: TensorSpec): boolean {
   if (expected.dtype !== found.dtype) return false;
   const { shape } = found;
@@ -10,7 +10,7 @@ export function isCompatibleSpec(expected: TensorSpec, found: TensorSpec): boole
   );
 }
 
-/** Sizes that are open on either side fit. */
+/** Sizes that are open on either side are compatible. */
 function fits(expected: Dimension, found: Dimension): boolean {
   if (expected === -1 || found === -1 || typeof expected === "object") return true;
   if (typeof found === "object") return expected >= found.min && expected <= found.max;

@@ -23,15 +23,15 @@ export interface ServableSource {
   readonly name: string;
   readonly version: bigint;
   readonly stages: readonly StageOptions[];
-  /** A hook file's path, or hooks as they are. */
+  /** A hook file's path, or a hook set. */
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */
   readonly options: RawOptions;
-  /** Requests to run before clients' requests may come, in addition to those that a SavedModel brings along. */
+  /** Requests to run before clients' requests are admitted, in addition to those in a SavedModel. */
   readonly warmUp?: readonly WarmUpEntry[] | undefined;
 }
 
-/** A servable and what is known of its models. */
+/** A servable and facts about its models. */
 export interface LoadedServable {
   readonly servable: Servable;
   readonly models: readonly ModelFacts[];
@@ -40,13 +40,13 @@ export interface LoadedServable {
 /** Settings of hooks and models. */
 export type LoadOptions = HostedModelsOptions &
   HookOptions & {
-    /** The memory of all models, which this one takes a share of. */
+    /** The memory of all models, of which this one reserves a share. */
     readonly memory: ModelMemory;
     /** Ends the loading before its next step. */
     readonly signal?: AbortSignal;
   };
 
-/** Checks and loads hooks and models, hooks first since they cost nothing; on failure frees what was loaded. */
+/** Checks and loads hooks and models, hooks first since they load quickly; on failure frees the loaded ones. */
 export async function loadServable(source: ServableSource, options: LoadOptions): Promise<LoadedServable> {
   const cleanup = new CleanupStack();
   try {
@@ -88,7 +88,10 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
   }
 }
 
-/** The stages that are no other models of this server. Waits for every driver even where one is not found, so that those that were compiled are freed. */
+/**
+ * The stages that are not other models of this server. Waits for every driver even where one is not found, so that the
+ * compiled ones are freed.
+ */
 async function chooseStages(models: readonly StageOptions[], cleanup: CleanupStack): Promise<Stage[]> {
   if (models.length === 0) {
     const message = 'No model is given; expected at least one, such as { driver: "null" } for hooks alone.';
@@ -103,9 +106,9 @@ async function chooseStages(models: readonly StageOptions[], cleanup: CleanupSta
   return stages;
 }
 
-/** Memory that is kept for a pipeline. */
+/** Memory that is reserved for a pipeline. */
 interface Reserved extends Pick<MemoryShare, "release"> {
-  /** To be called with the models once they are loaded; returns what they take with their threads. */
+  /** To be called with the models once they are loaded; resolves with their memory and their threads'. */
   loaded(models: readonly ModelFacts[]): Promise<number>;
 }
 
@@ -124,7 +127,7 @@ async function reserveMemory(
     release: share.release,
     loaded: async (models) => {
       const measured = stages.map(({ number }, index) => models[number - 1]?.memoryBytes ?? sizes[index] ?? 0);
-      // The memory of other processes is not seen in this one's.
+      // The memory of other processes is not part of this process's.
       const isEstimate = models.every(({ memoryBytes }) => memoryBytes === undefined);
       const runtimes = models.map(({ driver }) => driver);
       return share.loaded(memoryOf(stages, measured, copies), isEstimate ? runtimes : undefined);
@@ -132,7 +135,7 @@ async function reserveMemory(
   };
 }
 
-/** Loads one after the other: each runtime takes all cores while it loads. */
+/** Loads one after the other: each runtime uses all cores while it loads. */
 async function startModels(
   stages: readonly SizedStage[],
   source: ServableSource,
@@ -156,7 +159,7 @@ async function startModels(
   }
 }
 
-/** Has threads that replace others warmed up too, when the load's own signal does not count any more. */
+/** Also warms up threads that replace others later, when the load's own signal does not count any more. */
 function warmUpLater(
   source: ServableSource,
   { signal: _, ...options }: LoadOptions,
@@ -173,7 +176,7 @@ function warmUpLater(
   runner.warmUpThreads?.((thread) => warm((warmUp) => warmUp.pipeline(thread)));
 }
 
-/** Hooks that are given as they are run in this thread alone. */
+/** Hook sets run in this thread only. */
 function createWarmUp({ name, version, hooks, warmUp: entries = [] }: ServableSource, options: LoadOptions): WarmUp {
   const { instances, workers, recorded, signal, log } = options;
   return new WarmUp({
@@ -182,12 +185,12 @@ function createWarmUp({ name, version, hooks, warmUp: entries = [] }: ServableSo
   });
 }
 
-/** Hooks that are given as they are lie nowhere. */
+/** Hook sets have no folder. */
 function hookFolderOf({ hooks }: ServableSource): string | undefined {
   return typeof hooks === "string" ? dirname(resolve(hooks)) : undefined;
 }
 
-/** Every `-o` option as text, a stage's own as `2:key`, and the paths. */
+/** Every `-o` option as text, those of a stage as `2:key`, and the paths. */
 function initParams({ stages, options }: ServableSource): InitParams {
   const scoped = stages.flatMap(({ options: own = {} }, index) =>
     Object.entries(own).map(([key, value]) => [`${index + 1}:${key}`, value]),

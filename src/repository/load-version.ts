@@ -16,7 +16,10 @@ export interface WantedVersion {
   readonly signal: AbortSignal;
 }
 
-/** Loads one version as its model's configuration says; rejects when the signal aborts, and frees what it has loaded as soon as that is possible. */
+/**
+ * Loads one version with its model's configuration. Rejects when the signal aborts, and frees what it has loaded as
+ * soon as possible.
+ */
 export async function loadVersion({ config, found, signal }: WantedVersion, options: LoadOptions): Promise<Servable> {
   const loading = load(config, found, { ...ownOptions(config, options), signal });
   const { servable, models } = await unlessAborted(loading, signal);
@@ -38,7 +41,7 @@ async function load(config: ModelConfig, { version, path }: FoundVersion, option
   return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options);
 }
 
-/** The model's own settings before the server's. */
+/** The model's own settings override the server's. */
 function ownOptions({ name, workers, instances, threads }: ModelConfig, options: LoadOptions): LoadOptions {
   return {
     ...options,
@@ -56,7 +59,7 @@ function stagesOf({ stages, driver, file }: ModelConfig, folder: string): StageO
   return stages.map(({ path, ...stage }) => ({ ...stage, ...(path !== undefined && { path: resolve(folder, path) }) }));
 }
 
-/** A load in native code cannot be stopped: nobody waits for it, and what it has loaded in the end is freed. */
+/** A load in native code cannot be stopped: it continues without a caller, and its result is freed. */
 async function unlessAborted(loading: Promise<LoadedServable>, signal: AbortSignal): Promise<LoadedServable> {
   let stop = () => {};
   const aborted = new Promise<never>((_, reject) => {

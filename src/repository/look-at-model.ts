@@ -12,22 +12,25 @@ import { loadVersion } from "./load-version.ts";
 import { neededModels } from "./stage.ts";
 import { warmUpFiles } from "./warm-up/warm-up-entry.ts";
 
-/** A model's versions as its policy chooses them of what is there now. */
+/** The versions of a model that its policy chooses from the present ones. */
 export interface ModelLook {
   readonly model: AspiredModel;
-  /** Versions that are there, chosen or not. */
+  /** The present versions, chosen or not. */
   readonly available: ReadonlySet<bigint>;
-  /** True where a version is there that is chosen once it counts. */
+  /** True where a present version will be chosen once its files count as written. */
   readonly isPending: boolean;
   readonly warnings: readonly string[];
 }
 
-/** Decides on a version whose files changed last at that time: itself, what is to be served in its place, or undefined for one that does not count yet. */
+/**
+ * Decides about a version by the last change of its files: returns it, the one to serve instead, or undefined where it
+ * does not count yet.
+ */
 export type Settle = (version: AspiredVersion, changedMs: number) => AspiredVersion | undefined;
 
 /**
- * Lists a model's versions and fingerprints their files; throws `not_found` where there is none, `failed_precondition` where nothing can
- * be listed, or the model is refused.
+ * Lists a model's versions and fingerprints their files. Throws `not_found` where there is none, `failed_precondition`
+ * where they cannot be listed, or the model is refused.
  */
 export async function lookAtModel(config: ModelConfig, options: LoadOptions, settle: Settle): Promise<ModelLook> {
   if (config.refusal !== undefined) throw failedPrecondition(`${config.refusal}.`);
@@ -58,7 +61,7 @@ function numbersOf(versions: readonly FoundVersion[]): ReadonlySet<bigint> {
 
 type Prints = Pick<AspiredVersion, "fingerprint" | "modelFingerprint"> & { readonly changedMs: number };
 
-/** Fingerprints a version: its own hook file, or else the model's, apart from the rest. */
+/** Fingerprints a version; its own hook file, or else the model's, has a separate fingerprint. */
 async function printsOf(path: string, { hooks }: ModelConfig, shared: string): Promise<Prints> {
   const own = await findHooks(path);
   const { text, changedMs } = path === "" ? WITHOUT_FILES : await fingerprintOf(path, own);
@@ -82,7 +85,7 @@ function toModel(
   return { name, labels: Object.fromEntries(labels), versions, traffic, requestLog, ...limits };
 }
 
-/** Changes with the model's settings, and with files that all its versions share, but for their hooks. */
+/** Changes with the model's settings, and with files that all its versions share, except for their hooks. */
 async function sharedFingerprint(config: ModelConfig): Promise<string> {
   const { name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp } = config;
   const settings = [name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp];
@@ -91,7 +94,7 @@ async function sharedFingerprint(config: ModelConfig): Promise<string> {
   return hash.digest("base64url");
 }
 
-/** Those that lie in no version's folder. */
+/** Files outside the versions' folders. */
 function stagePaths({ path, stages = [] }: ModelConfig): string[] {
   return path === undefined ? stages.flatMap((stage) => stage.path ?? []) : [];
 }

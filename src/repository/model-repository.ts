@@ -12,20 +12,20 @@ import { lookAtModel } from "./look-at-model.ts";
 /** Settings of a repository. */
 export interface RepositoryOptions {
   readonly load: LoadOptions;
-  /** Milliseconds without a change after which files count as written. */
+  /** Time without a change after which files count as written, in milliseconds. */
   readonly quietMs: number;
   readonly log: Logger;
 }
 
-/** Manner of one look. */
+/** Options of one check. */
 export interface LookOptions {
-  /** Takes files as they are, or those of the model of this name alone; else they have to be quiet. */
+  /** Takes files as they are, for all models or for the model of this name; other files have to be quiet. */
   readonly atOnce?: boolean | string;
 }
 
 /**
- * The models that should be served, by their descriptions and the files that are there. Each look sees what has changed;
- * files that are being written are left out until they have been quiet, but those that were there at the first look.
+ * The models that should be served, by their descriptions and files. Each check finds changes. Files that are being
+ * written are ignored until they have been quiet, except those that existed at the first check.
  */
 export class ModelRepository {
   readonly #sources: ConfigSources;
@@ -45,19 +45,19 @@ export class ModelRepository {
     this.#look = new Look(log, quietMs);
   }
 
-  /** The folders in which models, versions and descriptions come and go, as of the last look. */
+  /** The folders in which models, versions and descriptions may be added or removed, as of the last check. */
   get folders(): ReadonlySet<string> {
     return new Set([...this.#sources.folders, ...this.#configs.flatMap(({ path }) => path ?? [])]);
   }
 
-  /** The description of a model as of the last look. */
+  /** The description of a model as of the last check. */
   describe(name: string): ModelConfig | undefined {
     return this.#configs.find((config) => config.name === name);
   }
 
   /**
-   * Looks what should be served now. The first look throws what is wrong with the descriptions; later
-   * ones log it and go on with what was. A model of which nothing can be listed never stops the others.
+   * Finds the models that should be served now. The first check throws errors in the descriptions; later ones log them
+   * and use the former descriptions. A model that cannot be listed never affects the others.
    */
   look({ atOnce = false }: LookOptions = {}): Promise<readonly AspiredModel[]> {
     const looking = this.#last.then(() => this.#lookNow(atOnce));
@@ -88,12 +88,12 @@ export class ModelRepository {
       });
       known.saw(available);
       for (const warning of warnings) this.#look.told.warn(warning);
-      // As where a version's folder is renamed: the old one answers until the new one counts.
+      // For example after a version's folder was renamed: the old one answers until the new one counts as written.
       const isGap = isPending && model.versions.length === 0;
       return isGap && before !== undefined ? { ...model, versions: before.versions } : model;
     } catch (reason) {
       const model = afterFailure(before, reason);
-      // Its state tells why it does not load.
+      // Its state shows why it does not load.
       if (model === undefined) return failedModel(config, reason);
       this.#look.told.error(`The model ${config.name}: ${publicText(reason)}`);
       return model;
@@ -101,7 +101,10 @@ export class ModelRepository {
   }
 }
 
-/** A disk that is gone, or a description that cannot be served, takes no model along; a folder that has no version any more does. Undefined where nothing was served. */
+/**
+ * A missing disk, or a description with errors, leaves the model served; a folder that has lost its versions does not.
+ * Undefined where the model was not served.
+ */
 function afterFailure(before: AspiredModel | undefined, reason: unknown): AspiredModel | undefined {
   if (before === undefined || before.versions.every(({ fingerprint }) => isFailed(fingerprint))) return undefined;
   return ServingError.from(reason).code === "not_found" ? { ...before, versions: [] } : before;

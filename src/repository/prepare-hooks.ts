@@ -15,10 +15,10 @@ import type { HostedModels } from "./hosted-models.ts";
 
 /** Settings of hooks. */
 export interface HookOptions {
-  /** Hook threads; 0 = hooks run in the main thread. Hooks given as an object always do. */
+  /** Hook threads; 0 = hooks run in the main thread, as hook sets always do. */
   readonly workers: number;
   readonly thread: Omit<HookThreadChoices, "file" | "stageCount" | "logged">;
-  /** Calls of other servers, for hooks in the main thread. */
+  /** Calls to other servers, for hooks in the main thread. */
   readonly remote: RemoteClient;
   readonly log: Logger;
 }
@@ -27,15 +27,15 @@ export interface HookOptions {
 export interface PreparedHooks {
   /** Their declarations; undefined = there are no hooks. */
   readonly declared: DeclaredHooks | undefined;
-  /** True where they run in this thread, where they see the very tensors of requests and answers. */
+  /** True where they run in this thread, where they share the tensors of requests and answers. */
   readonly shareTensors: boolean;
   /** Runs init_hook; resolves once requests can be run. */
   start(models: HostedModels, params: InitParams): Promise<PipelineRunner>;
-  /** Frees what was compiled or started, also where {@link start} was never called. */
+  /** Frees what was compiled or started, even if {@link start} was never called. */
   dispose(): Promise<void>;
 }
 
-/** Imports and checks hooks where they will run; throws `failed_precondition` for hooks that cannot work with so many models. */
+/** Imports and checks hooks where they will run; throws `failed_precondition` for hooks that do not fit the number of models. */
 export async function prepareHooks(
   hooks: string | Hooks | undefined,
   stageCount: number,

@@ -3,25 +3,25 @@ import { trafficText } from "../serving/traffic.ts";
 import { FolderWatches } from "./folder-watches.ts";
 import type { LookOptions, ModelRepository } from "./model-repository.ts";
 
-/** A change in a folder is seldom alone: the look waits for so many milliseconds. */
+/** Delay of a check after a change in a folder, in milliseconds: changes seldom come alone. */
 const CHANGE_MS = 50;
-/** After a look comes a rest of so many times its duration, since the disk may be slow and the files many, */
+/** Minimum pause after a check, as a multiple of its duration, since the disk may be slow and the files many. */
 const IDLE_SHARE = 20;
-/** but of so many polls at most. */
+/** Maximum of that pause, as a multiple of the poll interval. */
 const MAX_POLLS = 10;
 
-/** And begins so many milliseconds after the one before at the earliest: a log file may lie in the same folder. */
+/** Minimum time between the beginnings of two checks, in milliseconds: a log file may be in the same folder. */
 const MIN_IDLE_MS = 250;
 
 /** Settings of polling. */
 export interface PollOptions {
-  /** Milliseconds between two looks; 0 = none but those on request. */
+  /** Time between two checks, in milliseconds; 0 = only on request. */
   readonly pollMs: number;
-  /** Told of what should be served when that has changed. */
+  /** Called with the models to serve when they have changed. */
   readonly onChange: (models: readonly AspiredModel[]) => void;
 }
 
-/** Looks at a repository again and again, and at once when one of its folders says that it has changed. */
+/** Checks a repository at intervals, and immediately when one of its folders reports a change. */
 export class RepositoryPoll {
   readonly #repository: ModelRepository;
   readonly #options: PollOptions;
@@ -37,7 +37,10 @@ export class RepositoryPoll {
     this.#options = options;
   }
 
-  /** Looks now, and takes files as they are, or those of one model alone; the first look throws what is wrong with the descriptions of the models. */
+  /**
+   * Checks now, and takes the files of all models, or of one, as they are; the first check throws errors in the models'
+   * descriptions.
+   */
   async look(name?: string): Promise<void> {
     await this.#look({ atOnce: name ?? true });
     this.#next(this.#options.pollMs);
@@ -81,7 +84,7 @@ export class RepositoryPoll {
   }
 }
 
-/** Equal where the same should be served. */
+/** Equal where the same models should be served. */
 function textOf(models: readonly AspiredModel[]): string {
   const parts = models.map(({ name, labels = {}, versions, traffic = {}, ...limits }) => [
     name,

@@ -15,7 +15,7 @@ import { didYouMean } from "../text/nearest.ts";
 
 const COMMON_KEYS = Object.keys(HOST_OPTIONS);
 
-/** A stage's driver and the options meant for it alone. */
+/** A stage's driver and its own options. */
 export interface StageChoice {
   /** Its place in the pipeline, from 1. */
   readonly number: number;
@@ -24,8 +24,9 @@ export interface StageChoice {
 }
 
 /**
- * Checks that every `-o` key has a taker. A key that no driver knows is for the hooks: refused where they declare `options` and lack it,
- * else accepted with a warning; without hooks it is refused. Throws `invalid_argument` with the nearest known key.
+ * Checks that every `-o` key is used. A key that no driver has is for the hooks: refused where they declare `options`
+ * without it, else accepted with a warning; without hooks it is refused. Throws `invalid_argument` with the nearest
+ * known key.
  */
 export function checkOptionKeys(
   shared: RawOptions,
@@ -41,7 +42,10 @@ export function checkOptionKeys(
   if (hooks?.options !== undefined) parseOptions(hooks.options, shared);
 }
 
-/** Throws `invalid_argument`, with the nearest known key, for an option that neither the driver nor its host takes; `whose` is the model's name in the message. */
+/**
+ * Throws `invalid_argument`, with the nearest known key, for an option that neither the driver nor its host has;
+ * `whose` is the model's name in the message.
+ */
 export function assertTakesOptions(driver: Driver, options: RawOptions, whose: string): void {
   const unknown = Object.keys(options).find(
     (key) => !takesOption(driver.options, key) && !takesOption(HOST_OPTIONS, key),
@@ -72,7 +76,7 @@ function checkHookKey(
   throw new ServingError("invalid_argument", `${who} the option "${key}".${hint} ${takes(drivers)}`);
 }
 
-/** The nearest known key; the name of a family of keys alone is not one. */
+/** The nearest known key, which may not be the name of a family of keys alone. */
 function hintFor(key: string, tables: readonly OptionTable[]): string {
   const specs = tables.flatMap((table) => Object.entries<OptionSpec>(table));
   const isFamily = specs.some(([name, { type }]) => name === key && type === "prefix");
@@ -89,7 +93,7 @@ function takes(drivers: readonly Driver[]): string {
   return `${own.join(" ")} every driver takes ${COMMON_KEYS.join(", ")}.`;
 }
 
-/** As they are written with `-o`: a family of keys is `session.KEY`. */
+/** Keys as written with `-o`: a family of keys is `session.KEY`. */
 function keyTexts(table: OptionTable): string[] {
   return Object.entries<OptionSpec>(table).map(([name, { type }]) => (type === "prefix" ? `${name}.KEY` : name));
 }

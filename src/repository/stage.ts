@@ -2,19 +2,22 @@ import type { RawOptions } from "../drivers/option-table.ts";
 
 /** One stage as a user names it. */
 export interface StageOptions {
-  /** The name of another model of this server, in place of the rest: its requests go through that model's own hooks, queue and batches. */
+  /**
+   * The name of another model of this server, instead of all other members: its requests use that model's own hooks,
+   * queue and batches.
+   */
   readonly model?: string;
-  /** The version of that model, as an ensemble of Triton's may name one; left out = the highest that is available then. */
+  /** The version of that model, which an ensemble of Triton's may name; absent = the highest available one at that time. */
   readonly version?: number;
-  /** A driver's name or the path of a user's own; left out = told by the path. */
+  /** A driver's name or the path of a user's own; absent = derived from the path. */
   readonly driver?: string;
-  /** A file or folder; left out for drivers that need none. */
+  /** A file or folder; absent for drivers that need none. */
   readonly path?: string;
-  /** `-o` options for this stage alone; they win over the shared ones. */
+  /** `-o` options for this stage alone; they override the shared ones. */
   readonly options?: RawOptions;
 }
 
-/** Names of the models of this server that are stages, each once. */
+/** Names of the models of this server that are stages, without repetition. */
 export function neededModels({ stages = [] }: { readonly stages?: readonly StageOptions[] }): readonly string[] {
   return [...new Set(stages.flatMap(({ model }) => model ?? []))];
 }

@@ -1,6 +1,6 @@
 import type { Logger } from "../observability/logger.ts";
 
-/** Logs what each look finds, the same text only once as long as it is found. */
+/** Logs the findings of each check; the same text only once while it persists. */
 export class ToldOnce {
   readonly #log: Logger;
   #before = new Set<string>();
@@ -10,7 +10,7 @@ export class ToldOnce {
     this.#log = log;
   }
 
-  /** Begins the next look. */
+  /** Begins the next check. */
   nextLook(): void {
     this.#before = this.#now;
     this.#now = new Set();

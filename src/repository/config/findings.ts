@@ -1,10 +1,10 @@
 import { type Place, placeText } from "../../codecs/config/config-node.ts";
 import { invalidArgument } from "../../errors.ts";
 
-/** The most problems that one message names. */
+/** Maximum number of problems in one message. */
 const MAX_NAMED = 10;
 
-/** Errors in configuration files, and settings that cannot be honoured, each with its place. */
+/** Errors in configuration files and settings that have no effect, each with its place. */
 export class Findings {
   readonly #errors: string[] = [];
   readonly #warnings: string[] = [];

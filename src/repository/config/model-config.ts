@@ -9,41 +9,41 @@ import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import { impliedVersions } from "./read-traffic.ts";
 import type { VersionPolicy } from "./version-policy.ts";
 
-/** One named model as a configuration describes it, whichever server's file it was. */
+/** One named model as a configuration describes it, in any server's format. */
 export interface ModelConfig {
   readonly name: string;
-  /** Absolute: a file, a folder with the model in it, or a folder of versions. Left out where the stages say all. */
+  /** Absolute path of a file, of a folder with the model, or of a folder of versions. Absent where the stages have paths. */
   readonly path?: string;
-  /** The driver's name; left out = told by the path. */
+  /** The driver's name; absent = derived from the path. */
   readonly driver?: string;
   /** The stages of a pipeline; their paths are absolute, or relative to the version's folder where there is a {@link path}. */
   readonly stages?: readonly StageOptions[];
-  /** The way of tensors through the {@link stages}, in place of hooks; each stage is the model of a step. */
+  /** The connections between the {@link stages} instead of hooks; each stage is the model of a step. */
   readonly ensemble?: Ensemble;
-  /** A hook file's absolute path, or hooks as they are. */
+  /** A hook file's absolute path, or a hook set. */
   readonly hooks?: string | Hooks;
   /** `-o` options for all drivers and the hooks. */
   readonly options: RawOptions;
   readonly versions: VersionPolicy;
   readonly labels: ReadonlyMap<string, bigint>;
-  /** Hook threads, copies and threads of each copy; left out = as the server's settings say. */
+  /** Hook threads, copies, and threads of each copy; absent = the server's settings. */
   readonly workers?: number;
   readonly instances?: number;
   readonly threads?: number;
-  /** Requests at a time, and bytes that they hold, at most; left out = the server's limits alone. */
+  /** Maximum number of requests at a time, and of the bytes that they hold; absent = only the server's limits. */
   readonly maxQueue?: number;
   readonly maxQueueBytes?: number;
-  /** Milliseconds without a request after which it is unloaded until the next one; left out = as the server's settings say. */
+  /** Idle time after which it is unloaded until the next request, in milliseconds; absent = the server's setting. */
   readonly idleUnloadMs?: number;
-  /** Ways of the requests that name no version; left out = to the highest version. */
+  /** Routing of the requests that name no version; absent = to the highest version. */
   readonly traffic?: Traffic;
-  /** The files that its requests are recorded in; left out = as the server's settings say. */
+  /** Files in which its requests are recorded; absent = the server's setting. */
   readonly requestLog?: RequestLogOptions;
-  /** The name of the model's file in each version's folder; left out = the one model there. */
+  /** The name of the model's file in each version's folder; absent = the only model there. */
   readonly file?: string;
   /** Requests to run before a version becomes available. */
   readonly warmUp?: readonly WarmUpEntry[];
-  /** Tensors that the model's signature has to have, checked once it is loaded. */
+  /** Tensors that the model's signature must have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
   /** The reason why it cannot be served, though its configuration can be read. */
   readonly refusal?: string;
@@ -55,12 +55,12 @@ interface ExpectedTensors {
   readonly outputs: readonly TensorSpec[];
 }
 
-/** A configuration with what it leaves out. */
+/** Fills in the defaults of a configuration. */
 export function modelConfig(given: Partial<ModelConfig> & Pick<ModelConfig, "name">): ModelConfig {
   return { options: {}, versions: impliedVersions(given.traffic), labels: new Map(), ...given };
 }
 
-/** Text of a configuration; equal ones have the same. */
+/** Text of a configuration, for comparisons: equal configurations have equal texts. */
 export function configText(config: ModelConfig): string {
   return JSON.stringify(config, (_, value: unknown) => {
     if (typeof value === "bigint") return String(value);

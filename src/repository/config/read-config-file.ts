@@ -21,20 +21,21 @@ import { readConfigText } from "./read-config-text.ts";
 
 /** A configuration file that was read. */
 export interface ConfigFile {
-  /** The format that it was taken for. */
+  /** The format in which it was read. */
   readonly format: string;
   readonly models: readonly ModelConfig[];
   /** Server settings by the names of their flags. */
   readonly settings: readonly ConfigEntry[];
-  /** Options of batching for all models that TensorFlow runs. */
+  /** Batching options for all models of the tensorflow driver. */
   readonly batching?: RawOptions;
-  /** Its parts that change nothing here. */
+  /** Its settings that have no effect here. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads a configuration file, ours or another server's, told apart by what is in it. `settingNames` are the settings that ours may have.
- * Throws `invalid_argument` with everything that is wrong and its places, `failed_precondition` for a file that cannot be read.
+ * Reads a configuration file, ours or another server's, distinguished by its content. `settingNames` are the settings
+ * that ours may have. Throws `invalid_argument` with all errors and their places, `failed_precondition` for a file that
+ * cannot be read.
  */
 export async function readConfigFile(path: string, settingNames: readonly string[]): Promise<ConfigFile> {
   const text = await readConfigText(path);
@@ -55,7 +56,7 @@ export async function readConfigFile(path: string, settingNames: readonly string
   return { models: [], settings: [], ...read, warnings: findings.warnings };
 }
 
-/** The places where a model is called so, whatever the format. */
+/** The places at which a name is a model's, in each format. */
 function placesOf(name: string, node: ConfigNode | undefined): readonly Place[] {
   if (node === undefined || node.kind === "scalar") return [];
   if (node.kind === "list") return node.items.flatMap((item) => placesOf(name, item));
@@ -65,7 +66,7 @@ function placesOf(name: string, node: ConfigNode | undefined): readonly Place[] 
   });
 }
 
-/** In TensorFlow Serving's words, which its users know. */
+/** TensorFlow Serving's text, which its users know. */
 function duplicateText(name: string): string {
   return `Illegal to list model ${name} multiple times in config list; expected each name once.`;
 }
@@ -74,7 +75,7 @@ type Read = Pick<ConfigFile, "format"> & Partial<ConfigFile>;
 
 const TEXT_KEYS = [...Object.keys(TENSORFLOW_SERVING_FIELDS), ...Object.keys(BATCHING_FIELDS)];
 
-/** By the first key: none of ours is called so, or is followed by a brace. JSON begins with one. */
+/** Decides by the first key: ours has no such key, and none followed by a brace. JSON begins with a brace. */
 function isTextFormat(text: string): boolean {
   const [, key, brace] = /^(?:\s+|#[^\n]*)*(\w+)\s*(\{)?/.exec(text) ?? [];
   return key !== undefined && (TEXT_KEYS.includes(key) || brace !== undefined);
@@ -88,7 +89,7 @@ function readTextFormat(node: ConfigMap, source: ConfigSource): Read {
 }
 
 interface Wanted {
-  /** Place of what an empty file lacks. */
+  /** Place of the keys that an empty file lacks. */
   readonly start: Place;
   readonly settingNames: readonly string[];
 }
@@ -108,7 +109,7 @@ function readTree(node: ConfigNode | undefined, { start, settingNames }: Wanted,
   return { format: "kserving's configuration", ...readOwnConfig(node, settingNames, source) };
 }
 
-/** OpenVINO Model Server has an object called config around each entry. */
+/** OpenVINO Model Server wraps each entry in an object named config. */
 function formatOf({ entries }: ConfigMap): "openvino" | "simple" | "own" {
   const list = entries.find(({ key }) => key === "model_config_list")?.value;
   const isFlat = list?.kind === "list" && list.items.some((item) => item.kind === "map" && item.entries.some(isName));

@@ -3,10 +3,13 @@ import { open } from "node:fs/promises";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
-/** Beyond this it is no configuration that people wrote. */
+/** Maximum size of a configuration file, in bytes: no user writes larger ones. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** Reads a configuration file; throws `failed_precondition` for one that cannot be read, is no file or is over 16 MB. A pipe is not waited for. */
+/**
+ * Reads a configuration file. Throws `failed_precondition` for one that cannot be read, is not a file or is over 16 MB.
+ * A pipe is not waited for.
+ */
 export async function readConfigText(path: string): Promise<string> {
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);

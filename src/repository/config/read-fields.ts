@@ -7,13 +7,13 @@ import type { Findings } from "./findings.ts";
 /** Rules for reading a file. */
 export interface ReadOptions {
   readonly findings: Findings;
-  /** True where an unknown key is a warning only, as where the original ignores it. */
+  /** True where an unknown key is only a warning, as in the formats of servers that ignore it. */
   readonly ignoresUnknown?: boolean;
 }
 
 /**
- * Reads a part of a configuration file by its table. What is wrong goes to the findings, and is left out; undefined where the part itself
- * is none, or lacks what is required. `whose` is its name in messages.
+ * Reads a part of a configuration file by its table. Errors are added to the findings, and their values omitted.
+ * Undefined where the part itself is invalid, or lacks a required key. `whose` is its name in messages.
  */
 export function readFields<const Table extends FieldTable>(
   node: ConfigNode,
@@ -88,7 +88,7 @@ function readField(values: Record<string, unknown>, spec: FieldSpec, given: Give
   }
 }
 
-/** A key without a value counts as left out. */
+/** A key without a value counts as absent. */
 function isNull(node: ConfigNode): boolean {
   return node.kind === "scalar" && node.value === null;
 }
@@ -98,7 +98,7 @@ function itemsOf(node: ConfigNode): readonly ConfigNode[] {
   return node.kind === "list" ? node.items : [node];
 }
 
-/** Undefined for a value that is none, which the findings then tell. */
+/** Undefined for an invalid value, which is added to the findings. */
 function readValue(key: string, node: ConfigNode, kind: FieldKind, options: ReadOptions): unknown {
   switch (kind.type) {
     case "any":
@@ -137,7 +137,7 @@ function readPairs(key: string, nodes: readonly ConfigNode[], values: FieldKind,
 
 function readOptions(key: string, node: ConfigNode, table: OptionTable | undefined, options: ReadOptions) {
   if (node.kind !== "map") return refuse(key, node, "options with values", options);
-  // Without a prototype: `__proto__` is a key like any other.
+  // Without a prototype, so that `__proto__` is an ordinary key.
   const raw: Record<string, string> = Object.create(null);
   for (const { key: name, place, value } of node.entries) {
     const text = value.kind === "scalar" ? value.text : jsonOf(value);
@@ -149,7 +149,7 @@ function readOptions(key: string, node: ConfigNode, table: OptionTable | undefin
   return raw;
 }
 
-/** A nested value as the JSON text that an `-o` option takes. */
+/** A nested value as JSON text, as an `-o` option takes it. */
 export function jsonOf(node: ConfigNode): string {
   if (node.kind === "list") return `[${node.items.map(jsonOf).join(",")}]`;
   if (node.kind === "map")
@@ -197,13 +197,13 @@ function rangeText({ min, max }: { readonly min?: number; readonly max?: number 
   return min === undefined ? what : `${what} of ${min} or more`;
 }
 
-/** Protobuf's text format takes 1 and 0 too. */
+/** Protobuf's text format also allows 1 and 0. */
 function booleanOf(scalar: ConfigScalar | undefined): boolean | undefined {
   if (typeof scalar?.value === "boolean") return scalar.value;
   return scalar?.value === 1n ? true : scalar?.value === 0n ? false : undefined;
 }
 
-/** JSON files of other servers have numbers in quotes here and there. */
+/** Other servers' JSON files sometimes have numbers in quotes. */
 function integerOf(scalar: ConfigScalar | undefined): bigint | undefined {
   if (typeof scalar?.value === "bigint") return scalar.value;
   return typeof scalar?.value === "string" && /^-?\d+$/.test(scalar.value) ? BigInt(scalar.value) : undefined;
@@ -214,14 +214,14 @@ function numberOf(scalar: ConfigScalar | undefined): number | undefined {
   return Number.isFinite(value) && typeof scalar?.value !== "boolean" ? value : undefined;
 }
 
-/** Tells the findings; undefined, for the value. */
+/** Adds an error to the findings; returns undefined, for the value. */
 function refuse(key: string, node: ConfigNode, expected: string, { findings }: ReadOptions, hint = ""): undefined {
   findings.error(node.place, `"${key}" is ${describe(node)}; expected ${expected}.${hint}`);
 }
 
 const MAX_GROUP_TEXT = 60;
 
-/** A value in a few words. */
+/** A short description of a value. */
 function describe(node: ConfigNode): string {
   if (node.kind === "list") return "a list";
   if (node.kind === "map") return groupText(node);

@@ -14,11 +14,11 @@ export interface GivenTraffic {
 export interface GivenShadow {
   readonly version?: number | bigint | undefined;
   readonly model?: string | undefined;
-  /** The part of the requests that is copied. Default 1: all. */
+  /** The share of the requests that is copied. Default 1: all. */
   readonly share?: number | undefined;
 }
 
-/** The mistake in a split or a shadow; undefined where there is none. */
+/** The error in a split or a shadow; undefined where there is none. */
 export function trafficProblem({ split, sticky, shadow }: GivenTraffic): string | undefined {
   if (split !== undefined) {
     const weights = Object.values(split);
@@ -33,7 +33,7 @@ export function trafficProblem({ split, sticky, shadow }: GivenTraffic): string 
   return share > 0 && share <= 1 ? undefined : `the share of shadow is ${share}; expected a part of 1, such as 0.1`;
 }
 
-/** Split and shadow of a model, checked before. */
+/** The checked split and shadow of a model. */
 export function toTraffic({ split, sticky, shadow }: GivenTraffic): Traffic | undefined {
   if (split === undefined && shadow === undefined) return undefined;
   return { ...(split && { split: toSplit(split, sticky) }), ...(shadow && { shadow: toShadow(shadow) }) };
@@ -53,7 +53,7 @@ function toShadow({ version, model, share = 1 }: GivenShadow): Shadow {
   return { ...(version !== undefined && { version: BigInt(version) }), ...(model !== undefined && { model }), share };
 }
 
-/** The versions to serve where that is left out: those between which requests are split, and the one that gets copies. */
+/** The versions to serve where none are configured: those of the split, and the one that gets copies. */
 export function impliedVersions({ split, shadow }: Traffic = {}): VersionPolicy {
   const named = [...(split?.targets ?? []), ...(split && shadow ? [shadow] : [])];
   const versions = named.flatMap(({ version }) => version ?? []);

@@ -1,7 +1,10 @@
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { FieldKind } from "./field-table.ts";
 
-/** Decides where a split sends a request, as users write it: the name of a header (or of gRPC metadata), all inputs, or some of them by name. */
+/**
+ * The key by which a split routes a request, as users write it: the name of a header (or of gRPC metadata), all inputs,
+ * or the names of some inputs.
+ */
 export type GivenSticky = string | { readonly inputs: "all" | readonly string[] };
 
 const EXPECTED = "a header's name, { inputs: all } or a list of inputs such as { inputs: [user_id] }";

@@ -4,10 +4,10 @@ export type VersionPolicy =
   | { readonly kind: "all" }
   | { readonly kind: "specific"; readonly versions: readonly bigint[] };
 
-/** The policy where no other is given. */
+/** The default policy. */
 export const LATEST_VERSION: VersionPolicy = { kind: "latest", count: 1 };
 
-/** Chooses versions by a policy, of versions in ascending order. */
+/** Chooses versions by a policy from versions in ascending order. */
 export function chooseVersions<Version extends { readonly version: bigint }>(
   policy: VersionPolicy,
   ascending: readonly Version[],
@@ -16,7 +16,7 @@ export function chooseVersions<Version extends { readonly version: bigint }>(
   return policy.kind === "all" ? ascending : ascending.filter(({ version }) => policy.versions.includes(version));
 }
 
-/** A policy in words: `latest 2`, `all`, `1, 3`. */
+/** A policy as text: `latest 2`, `all`, `1, 3`. */
 export function policyText(policy: VersionPolicy): string {
   if (policy.kind === "latest") return `latest ${policy.count}`;
   return policy.kind === "all" ? "all" : policy.versions.join(", ");

@@ -2,15 +2,18 @@ import type { ModelConfig } from "../config/model-config.ts";
 import { chooseVersions } from "../config/version-policy.ts";
 import { FLAT_VERSION, type FoundVersion, listVersions } from "./list-versions.ts";
 
-/** The versions of a model that its policy chooses of those that are there. */
+/** The versions of a model that its policy chooses from the existing ones. */
 export interface ChosenVersions {
   readonly chosen: readonly FoundVersion[];
-  /** All that are there, in ascending order. */
+  /** All existing versions, in ascending order. */
   readonly available: readonly FoundVersion[];
   readonly warnings: readonly string[];
 }
 
-/** Looks which versions are there, and chooses; throws as {@link listVersions} does where there is none. Versions that the policy names and that are not there are warnings. */
+/**
+ * Lists the versions and chooses some; throws as {@link listVersions} does where there are none. Versions that the
+ * policy names and that do not exist are warnings.
+ */
 export async function chosenVersions(config: ModelConfig): Promise<ChosenVersions> {
   const { name, path, driver, versions: policy } = config;
   const { versions: available, warnings } = path === undefined ? WITHOUT_PATH : await listVersions(path, driver);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 const NAMES = ["hooks.ts", "hooks.js", "hooks.mjs"];
 
-/** The hook file in a version's folder, which counts in place of the model's; undefined where there is none. */
+/** The hook file in a version's folder, which overrides the model's; undefined where there is none. */
 export async function findHooks(folder: string): Promise<string | undefined> {
   if (folder === "") return undefined;
   for (const name of NAMES) {

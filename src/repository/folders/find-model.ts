@@ -6,7 +6,7 @@ import type { ModelConfig } from "../config/model-config.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
 import { parseVersion } from "./parse-version.ts";
 
-/** Number of names that a message lists. */
+/** Maximum number of names in a message. */
 const MAX_NAMED = 5;
 
 /** Path of a version's model, and the driver that loads it. */
@@ -26,12 +26,13 @@ export async function locateModel(
 }
 
 /**
- * The model that a path means: a file is itself, a folder that a driver loads as a whole too, and a folder with one model in it is that
- * model. Of several the one called `model` counts. A folder without any is returned as it is, so that a driver says what is wrong.
- * Throws `failed_precondition` for a folder with several, and for one with versions of a model.
+ * The model that a path means. A file, and a folder that a driver loads as a whole, mean themselves; a folder with one
+ * model in it means that model. Among several models the one named `model` is chosen. A folder without models is
+ * returned unchanged, so that a driver reports the error. Throws `failed_precondition` for a folder with several
+ * models, and for one with versions of a model.
  */
 export async function findModel(path: string, driver?: string): Promise<string> {
-  // A user's own driver knows better what its folders are.
+  // A user's own driver decides about its folders itself.
   if (driver !== undefined && !DRIVER_NAMES.includes(driver)) return path;
   if (!(await isFolder(path)) || (await isDetected(path, driver))) return path;
   const entries = await listFolder(path);
@@ -49,7 +50,7 @@ export async function findModel(path: string, driver?: string): Promise<string> 
   );
 }
 
-/** Refuses a folder of versions where one model is meant, and says how they are served. */
+/** Refuses a folder of versions where one model is expected; the message says how versions are served. */
 function assertNoVersions(path: string, entries: readonly FolderEntry[]): void {
   const isVersion = ({ kind, name }: FolderEntry) => kind === "folder" && parseVersion(name) !== undefined;
   if (entries.length === 0 || !entries.every(isVersion)) return;
@@ -59,14 +60,14 @@ function assertNoVersions(path: string, entries: readonly FolderEntry[]): void {
   );
 }
 
-/** The entries of a folder that a driver, or that one, recognises by their names. */
+/** The entries of a folder whose names any driver, or a given one, recognises. */
 export async function modelsIn(entries: readonly FolderEntry[], driver?: string): Promise<FolderEntry[]> {
   const models: FolderEntry[] = [];
   for (const entry of entries) if (entry.kind !== "other" && (await isDetected(entry.path, driver))) models.push(entry);
   return models;
 }
 
-/** Checks that any driver, or that one, recognises a path by its name. */
+/** Checks that any driver, or a given one, recognises the name of a path. */
 export async function isDetected(path: string, driver?: string): Promise<boolean> {
   const names = driver === undefined ? DRIVER_NAMES : [driver];
   for (const name of names) if ((await findDriver(name)).driver.detect?.(path)) return true;

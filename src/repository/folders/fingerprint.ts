@@ -5,7 +5,7 @@ import { basename, dirname, join, parse } from "node:path";
 
 /** Identity of a version's files, without their content. */
 export interface Fingerprint {
-  /** Another one where a file came, went, or has another size or time. */
+  /** Changes when a file is added or removed, or its size or time changes. */
   readonly text: string;
   /** Time of the last change of a file, in milliseconds since 1970, by the clock of its disk. */
   readonly changedMs: number;
@@ -14,13 +14,13 @@ export interface Fingerprint {
   readonly bytes: number;
 }
 
-/** Files of one version that are looked at; whoever changes others of a larger one must ask for a reload. */
+/** Maximum number of files of one version that are checked; changes in other files of a larger one need an explicit reload. */
 const MAX_FILES = 10_000;
 const MAX_DEPTH = 32;
 
 /**
- * Fingerprints all files of a folder, links followed, or a file with those beside it whose names begin alike (weights). What cannot be read
- * counts as such; the file `except` of a folder does not count.
+ * Fingerprints all files of a folder, links followed, or a file and the files next to it whose names begin alike
+ * (weights). Unreadable entries count as such; the file `except` of a folder does not count.
  */
 export async function fingerprintOf(path: string, except?: string): Promise<Fingerprint> {
   const walk = new Walk(except);
@@ -30,7 +30,7 @@ export async function fingerprintOf(path: string, except?: string): Promise<Fing
   return walk.finish();
 }
 
-/** Collects files, those of a folder that was met before left out. */
+/** Collects files, and visits each folder once. */
 class Walk {
   readonly #hash = createHash("sha1");
   readonly #seen = new Set<string>();
@@ -79,14 +79,14 @@ class Walk {
     this.#files++;
     const facts = typeof stats === "string" ? stats : `${stats.size} ${stats.mtimeMs} ${stats.ino}`;
     this.#hash.update(`${path}\0${facts}\0`);
-    // Unlike the time of modification nobody sets this one: a copy that keeps times is seen too.
+    // Unlike the time of modification, no program sets this time: a copy that keeps times is noticed too.
     if (typeof stats === "string") return;
     this.#changedMs = Math.max(this.#changedMs, stats.ctimeMs);
     this.#bytes += stats.size;
   }
 }
 
-/** The code of the error for what cannot be looked at; of a link that leads nowhere the link's own facts. */
+/** The code of the error for an unreadable entry; for a dangling link the link's own facts. */
 async function statOf(path: string): Promise<Stats | string> {
   try {
     return await stat(path).catch(() => lstat(path));

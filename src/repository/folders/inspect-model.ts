@@ -4,10 +4,10 @@ import { chosenVersions } from "./chosen-versions.ts";
 import { locateModel } from "./find-model.ts";
 import type { FoundVersion } from "./list-versions.ts";
 
-/** A model as its configuration would have it served on this machine. */
+/** A model as this machine would serve it with its configuration. */
 export interface InspectedModel {
   readonly config: ModelConfig;
-  /** Of the highest version; several for a pipeline. */
+  /** The models of the highest version; several for a pipeline. */
   readonly driver: string;
   readonly chosen: readonly bigint[];
   readonly available: readonly bigint[];
@@ -16,7 +16,7 @@ export interface InspectedModel {
   readonly problem?: string;
 }
 
-/** Looks what there is of a model without loading it. */
+/** Collects facts about a model without loading it. */
 export async function inspectModel(config: ModelConfig): Promise<InspectedModel> {
   const nothing = { config, driver: "-", chosen: [], available: [], warnings: [] };
   if (config.refusal !== undefined) return { ...nothing, problem: `${config.refusal}.` };

@@ -5,25 +5,28 @@ import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { StampedCache } from "./stamped-cache.ts";
 
-/** Beyond this it is no folder of models; a mistaken path may be a folder of a million images. */
+/** Maximum number of entries in a folder of models; a mistaken path may be a folder of a million images. */
 const MAX_ENTRIES = 10_000;
 
-/** Every new disk of Linux has this folder, which only root may read. */
+/** Name of a folder that every new disk of Linux has, and that only root may read. */
 const LOST_AND_FOUND = "lost+found";
 
-/** An entry of a folder, links followed, hidden names left out. */
+/** An entry of a folder, with links followed; hidden names are omitted. */
 export interface FolderEntry {
   readonly name: string;
   readonly path: string;
   readonly kind: "file" | "folder" | "other";
 }
 
-/** An entry as its folder has it. */
+/** An entry as its folder lists it. */
 type OwnEntry = Omit<FolderEntry, "kind"> & { readonly kind: FolderEntry["kind"] | "link" };
 
 const LISTED = new StampedCache<readonly OwnEntry[]>();
 
-/** Lists a folder in the order of names; throws `failed_precondition` for one that cannot be read, or has over 10000 entries. A link that leads nowhere, or to itself, is of the kind `other`. */
+/**
+ * Lists a folder, sorted by name; throws `failed_precondition` for one that cannot be read, or has over 10000 entries.
+ * A link to nothing or to itself has the kind `other`.
+ */
 export async function listFolder(folder: string): Promise<readonly FolderEntry[]> {
   const entries = await LISTED.get(folder, () => readFolder(folder));
   return Promise.all(entries.map(followLink));
@@ -46,7 +49,7 @@ async function readFolder(folder: string): Promise<readonly OwnEntry[]> {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Looks behind a link each time: that may change without the folder that it is in. */
+/** Follows a link each time: its target may change while the folder of the link stays unchanged. */
 function followLink(entry: OwnEntry): FolderEntry | Promise<FolderEntry> {
   const { kind } = entry;
   return kind === "link" ? kindBehind(entry.path).then((found) => ({ ...entry, kind: found })) : { ...entry, kind };

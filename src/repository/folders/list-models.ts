@@ -13,9 +13,9 @@ export interface ModelList {
 }
 
 /**
- * Lists the models of a folder: each folder in it is one, with versions or without, and each file that a driver recognises. A folder that
- * is a model itself, or holds the versions of one, is that model. A folder whose config.pbtxt cannot be read is a model that is refused.
- * Throws `failed_precondition` where there is none.
+ * Lists the models of a folder: each folder in it, with or without versions, and each file that a driver recognises. A
+ * folder that is a model itself, or that has versions of one, is that model. A folder whose config.pbtxt cannot be read
+ * is a refused model. Throws `failed_precondition` where there is no model.
  */
 export async function listModels(folder: string): Promise<ModelList> {
   const path = resolve(folder);
@@ -59,12 +59,12 @@ async function describe({ name, path, kind }: FolderEntry) {
   }));
 }
 
-/** `emotion.onnx` beside a folder called `emotion`. */
+/** `emotion.onnx` next to a folder `emotion`. */
 function twice({ path }: FolderEntry, { name }: ModelConfig): string {
   return `${path} is left out, since there is another model called ${name}; give it another name.`;
 }
 
-/** A refusal is part of a sentence. */
+/** A refusal becomes part of a sentence. */
 function withoutPoint(text: string): string {
   return text.replace(/\.$/, "");
 }

@@ -6,7 +6,7 @@ import { isDetected, modelsIn } from "./find-model.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
 import { parseVersion } from "./parse-version.ts";
 
-/** A version of a model as it lies on disk. */
+/** A version of a model on disk. */
 export interface FoundVersion {
   readonly version: bigint;
   /** A folder, or a model's file. */
@@ -17,17 +17,17 @@ export interface FoundVersion {
 export interface VersionList {
   /** Each number once, in ascending order. */
   readonly versions: readonly FoundVersion[];
-  /** Folders that are the same version as another one, and the like. */
+  /** Folders with the same version as another one, and similar problems. */
   readonly warnings: readonly string[];
 }
 
-/** Version of a model where there is no folder of versions. */
+/** Number of the version where there is no folder of versions. */
 export const FLAT_VERSION = 1n;
 
 /**
- * Lists the versions at a path: the folders in it whose names are numbers, whatever the driver; without any the path itself, a file or a
- * folder with a model in it, is version 1. Throws `not_found` that says what was found where there is neither, `failed_precondition` for a
- * path that cannot be read.
+ * Lists the versions at a path: the folders in it whose names are numbers, for any driver. Without any, the path
+ * itself, which is a file or a folder with a model in it, is version 1. Throws `not_found` with the entries that were
+ * found where there is neither, `failed_precondition` for a path that cannot be read.
  */
 export async function listVersions(path: string, driver?: string): Promise<VersionList> {
   if (!(await isFolder(path))) return flat(path);
@@ -47,7 +47,7 @@ function isFile({ kind }: FolderEntry): boolean {
   return kind === "file";
 }
 
-/** Of `1` and `001` the shorter name counts. */
+/** Of `1` and `001` the shorter name is used. */
 function distinct(entries: readonly FolderEntry[]): VersionList {
   const byVersion = new Map<bigint, FolderEntry>();
   const warnings: string[] = [];
@@ -62,7 +62,7 @@ function distinct(entries: readonly FolderEntry[]): VersionList {
   return { versions: versions.sort((a, b) => (a.version < b.version ? -1 : 1)), warnings };
 }
 
-/** Names that a message lists. */
+/** Maximum number of names in a message. */
 const MAX_NAMED = 5;
 
 function noVersion(path: string, entries: readonly FolderEntry[]): string {
@@ -80,6 +80,6 @@ async function isFolder(path: string): Promise<boolean> {
   } catch (reason) {
     throw failedPrecondition(`The model "${path}" ${readProblem(reason)}; expected a file or a folder.`, reason);
   }
-  // A pipe would be waited for.
+  // Opening a pipe would wait for its other end.
   throw failedPrecondition(`The model "${path}" is neither a file nor a folder; expected one of them.`);
 }

@@ -6,16 +6,19 @@ import { readConfigText } from "../config/read-config-text.ts";
 import { readTriton } from "../formats/triton.ts";
 import { StampedCache } from "./stamped-cache.ts";
 
-/** The name of the file by which a folder is a model of Triton's. */
+/** Name of the file that marks a folder as a model of Triton's. */
 export const TRITON_CONFIG = "config.pbtxt";
 
-/** A model as its own folder describes it, and what of that changes nothing here. */
+/** A model as its own folder describes it, and its settings that have no effect here. */
 export interface DescribedModel {
   readonly config: ModelConfig;
   readonly warnings: readonly string[];
 }
 
-/** Reads the config.pbtxt of a model's folder; throws `invalid_argument` with everything that is wrong, `failed_precondition` for a file that cannot be read. */
+/**
+ * Reads the config.pbtxt of a model's folder; throws `invalid_argument` with all errors, `failed_precondition` for a
+ * file that cannot be read.
+ */
 export function readTritonConfig(folder: string): Promise<DescribedModel> {
   const file = join(folder, TRITON_CONFIG);
   return READ.get(file, () => readAgain(file, folder));

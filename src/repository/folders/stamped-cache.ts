@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 
-/** A file system may give changes within so many milliseconds the same time. */
+/** Time within which a file system may give two changes the same time, in milliseconds. */
 const TICK_MS = 2000;
-/** Beyond this all is forgotten. */
+/** Maximum number of entries, after which all are discarded. */
 const MAX_ENTRIES = 5000;
 
 interface Entry<Value> {
@@ -10,11 +10,14 @@ interface Entry<Value> {
   readonly value: Value;
 }
 
-/** Keeps what was read of files and folders, by their paths, until their times or sizes change. What changed just before it was read is read again. */
+/**
+ * Caches the contents of files and folders, by path, until their times or sizes change. An entry that changed just
+ * before it was read is read again.
+ */
 export class StampedCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
 
-  /** Resolves as `read` does, or did before; its failures are not kept. */
+  /** Resolves with the cached result of `read`, or a new one; failures are not cached. */
   async get(path: string, read: () => Promise<Value>): Promise<Value> {
     const { stamp, changedMs } = await stampOf(path);
     const entry = this.#entries.get(path);
@@ -27,7 +30,7 @@ export class StampedCache<Value> {
   }
 }
 
-/** Empty where the path cannot be looked at. */
+/** Empty where the path's facts cannot be read. */
 async function stampOf(path: string): Promise<{ readonly stamp: string; readonly changedMs: number }> {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);

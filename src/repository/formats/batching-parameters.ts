@@ -20,7 +20,7 @@ export const BATCHING_FIELDS = {
   max_execution_batch_size: { type: "any", unused: "a request's rows stay together" },
 } as const;
 
-/** TensorFlow Serving's value where the file has none. */
+/** TensorFlow Serving's default. */
 const DEFAULT_MAX_BATCH_SIZE = 1000;
 
 /** Reads TensorFlow Serving's `batching_parameters_file` as `-o` options. */

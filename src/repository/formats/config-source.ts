@@ -1,18 +1,18 @@
 import { isAbsolute, resolve } from "node:path";
 import type { ReadOptions } from "../config/read-fields.ts";
 
-/** The file that is read, and where what is wrong with it goes. */
+/** The file that is read, and the list of its errors. */
 export interface ConfigSource extends ReadOptions {
-  /** The folder of the file, from which its relative paths go out. */
+  /** The folder of the file, to which its relative paths refer. */
   readonly folder: string;
 }
 
-/** A path of the file as an absolute one. */
+/** The absolute path for a path in the file. */
 export function pathIn({ folder }: ConfigSource, path: string): string {
   return isAbsolute(path) ? path : resolve(folder, path);
 }
 
-/** The reason why a path cannot be served from; undefined for a local one. */
+/** The reason why models cannot be served from a path; undefined for a local path. */
 export function remotePathRefusal(path: string): string | undefined {
   const [, scheme] = /^([A-Za-z][A-Za-z\d+.-]*):\/\//.exec(path) ?? [];
   if (scheme === undefined) return undefined;

@@ -16,10 +16,10 @@ export interface OwnConfig {
   readonly settings: readonly ConfigEntry[];
 }
 
-/** The one key beside the settings. */
+/** The only key besides the settings. */
 const MODELS_KEY = "models";
 
-/** Reads our own configuration file; `settingNames` are the settings that it may have. */
+/** Reads our own configuration file; `settingNames` are the settings that it may contain. */
 export function readOwnConfig(node: ConfigMap, settingNames: readonly string[], source: ConfigSource): OwnConfig {
   const known = [MODELS_KEY, ...settingNames];
   const settings: ConfigEntry[] = [];
@@ -27,7 +27,7 @@ export function readOwnConfig(node: ConfigMap, settingNames: readonly string[], 
   for (const entry of node.entries) {
     if (entry.key === MODELS_KEY) models = entry.value;
     else if (settingNames.includes(entry.key)) settings.push(entry);
-    // For editors: where the schema lies.
+    // The schema's place, for editors.
     else if (entry.key !== "$schema") {
       const hint = didYouMean(entry.key, known);
       source.findings.error(

@@ -89,7 +89,7 @@ function refusalOf({
   return remotePathRefusal(path);
 }
 
-/** A shape overrules the batch size. */
+/** A shape overrides the batch size. */
 function toOptions({
   target_device,
   batch_size,

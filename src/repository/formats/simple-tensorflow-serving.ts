@@ -31,7 +31,7 @@ const FILE_FIELDS = {
   model_config_list: { type: "group", fields: MODEL_FIELDS, repeated: true, required: true },
 } as const;
 
-/** Its platforms that a driver runs. */
+/** Its platforms, and our drivers for them. */
 const DRIVERS: Readonly<Record<string, string>> = {
   tensorflow: "tensorflow",
   onnx: "onnx",
@@ -47,7 +47,7 @@ export function readSimpleTensorflowServing(node: ConfigNode, source: ConfigSour
   return (fields?.model_config_list ?? []).map(toModelConfig);
 }
 
-/** Relative paths go out from where the program was started, as there. */
+/** Relative paths refer to the working directory, as in the original. */
 function toModelConfig(fields: FieldValues<typeof MODEL_FIELDS>): ModelConfig {
   const { name, base_path: path, platform = "tensorflow" } = fields;
   const driver = Object.hasOwn(DRIVERS, platform) ? DRIVERS[platform] : undefined;

@@ -70,7 +70,7 @@ function toModelConfig(fields: FieldValues<typeof MODEL_FIELDS>): ModelConfig {
   });
 }
 
-/** A collector's type means nothing here. Relative paths go out from the working directory, as in the original. */
+/** A collector's type has no effect here. Relative paths refer to the working directory, as in the original. */
 function toRequestLog({ logging_config: logging }: FieldValues<typeof MODEL_FIELDS>): RequestLogOptions | undefined {
   const prefix = logging?.log_collector_config?.filename_prefix;
   const rate = logging?.sampling_config?.sampling_rate;
@@ -81,13 +81,13 @@ function toRequestLog({ logging_config: logging }: FieldValues<typeof MODEL_FIEL
   };
 }
 
-/** TensorFlow Serving knows one platform; names of other drivers do no harm. */
+/** TensorFlow Serving knows only one platform; names of other drivers are accepted too. */
 function driverOf({ model_platform: platform, model_type: type }: FieldValues<typeof MODEL_FIELDS>) {
   const name = platform ?? (type === "TENSORFLOW" ? "tensorflow" : undefined);
   return name !== undefined && DRIVER_NAMES.includes(name) ? name : undefined;
 }
 
-/** In TensorFlow Serving's words where clients or scripts look for them. */
+/** TensorFlow Serving's text, where clients or scripts match on it. */
 function refusalOf(
   { name, base_path: path, model_platform: platform }: FieldValues<typeof MODEL_FIELDS>,
   driver: string | undefined,
@@ -99,7 +99,7 @@ function refusalOf(
   return basePathRefusal(name, path);
 }
 
-/** The reason why a model is not served from a base path, in TensorFlow Serving's words; undefined for an absolute one of this machine. */
+/** The reason why a model is not served from a base path, in TensorFlow Serving's text; undefined for an absolute local path. */
 export function basePathRefusal(name: string, path: string): string | undefined {
   const remote = remotePathRefusal(path);
   if (remote !== undefined) return remote;

@@ -28,7 +28,7 @@ interface Kind {
   readonly backend?: string | undefined;
 }
 
-/** The reason why Triton refuses an ensemble for what its file has in addition to steps; undefined = it does not. */
+/** The reason why Triton refuses an ensemble for keys other than its steps; undefined = Triton accepts it. */
 export function refusedInEnsemble(
   name: string,
   { platform = "", backend = "" }: Kind,
@@ -46,12 +46,12 @@ function isEmptyList(node: ConfigNode): boolean {
   return node.kind === "list" && node.items.length === 0;
 }
 
-/** Tensors that go into an ensemble and come out of it. */
+/** Tensors that enter an ensemble and leave it. */
 type Edges = Pick<Ensemble, "inputs" | "outputs">;
 
 /**
- * The steps of an ensemble in an order in which they can run, or the reason why there is none. What Triton refuses is refused too: a
- * tensor that two steps make, that no step makes, or that is of no use.
+ * The steps of an ensemble in an order in which they can run, or the reason why there is none. As in Triton, an error
+ * is also a tensor that two steps produce, that no step produces, or that is not used.
  */
 export function readEnsemble(name: string, steps: readonly Step[], edges: Edges): Ensemble | string {
   const problem = problemOf(steps) ?? problemOfTensors(steps.map(toStep), edges);

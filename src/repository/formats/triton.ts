@@ -15,10 +15,10 @@ import { toVersionPolicy } from "./version-policy-fields.ts";
 
 type Fields = FieldValues<typeof TRITON_FIELDS>;
 
-/** The folder of a model, whose name is the model's unless that is given. */
+/** The folder of a model, whose name is the model's unless a name is given. */
 type TritonSource = ConfigSource & { readonly name?: string };
 
-/** Reads Triton's config.pbtxt, which lies in the model's folder; undefined where the findings say why it is none. */
+/** Reads Triton's config.pbtxt, which is in the model's folder; undefined where the findings have errors. */
 export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig | undefined {
   const fields = readFields(node, TRITON_FIELDS, { ...source, whose: "The config.pbtxt" });
   if (fields === undefined) return undefined;
@@ -68,7 +68,7 @@ function toEnsemble(name: string, fields: Fields, { node, source }: Read): Model
   });
 }
 
-/** Triton's backends that a driver stands in for. Platforms are names of old for a backend with a kind of file. */
+/** Triton's backends, and our drivers for them. Platforms are old names for a backend with a kind of file. */
 const DRIVERS: Readonly<Record<string, string>> = {
   onnxruntime: "onnx",
   onnxruntime_onnx: "onnx",
@@ -80,7 +80,7 @@ const DRIVERS: Readonly<Record<string, string>> = {
   pytorch_libtorch: "pytorch",
 };
 
-/** A driver's own name does no harm, but Triton's python backend is another thing than our driver. */
+/** A driver's own name is accepted too, but Triton's python backend differs from our driver. */
 function driverOf({ platform, backend }: Fields): string | undefined {
   const name = backend ?? platform ?? "";
   if (Object.hasOwn(DRIVERS, name)) return DRIVERS[name];
@@ -106,13 +106,13 @@ function namedOtherwise({ name }: Fields, folder: string): string | undefined {
   return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
 }
 
-/** Triton puts requests together only where dynamic_batching is there. */
+/** Triton batches requests only where dynamic_batching is present. */
 function batchingOptions({ max_batch_size: rows = 0, dynamic_batching: dynamic }: Fields): RawOptions {
   if (rows === 0 || dynamic === undefined) return {};
   return { max_batch_size: String(rows), batch_timeout_us: String(dynamic.max_queue_delay_microseconds ?? 0) };
 }
 
-/** Parameters of Triton's backends, by driver, and what they are called here. */
+/** Parameters of Triton's backends, by driver, and our names for them. */
 const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   onnx: { intra_op_thread_count: "intra_op_threads", inter_op_thread_count: "inter_op_threads" },
   tensorflow: {
@@ -151,7 +151,7 @@ function parameterOptions({ parameters, model_operations }: Fields, driver = "",
   return options;
 }
 
-/** A frozen graph and TorchScript do not say themselves what goes in and out. */
+/** A frozen graph and TorchScript do not describe their own inputs and outputs. */
 function tensorOptions(fields: Fields, driver: string | undefined): RawOptions {
   const { input = [], output = [], platform } = fields;
   if (input.length === 0 || output.length === 0) return {};
@@ -181,14 +181,14 @@ const DTYPES: Readonly<Record<string, DType>> = {
 
 type WarmUpFields = NonNullable<Fields["model_warmup"]>[number];
 
-/** Triton leaves out samples of batch 0. */
+/** Triton skips samples of batch 0. */
 function warmUpOf(fields: Fields, read: Read): { readonly warmUp?: readonly WarmUpEntry[] } {
   const samples = (fields.model_warmup ?? []).filter(({ batch_size: size = 0 }) => size > 0);
   if (samples.length === 0) return {};
   return { warmUp: samples.map((sample) => toSample(sample, fields.max_batch_size ?? 0, read)) };
 }
 
-/** Without batching its batch is as many requests. */
+/** Without batching, a sample of batch N is sent as N requests. */
 function toSample({ name = "", batch_size: size = 0, inputs, count }: WarmUpFields, maxRows: number, read: Read) {
   const rows = maxRows > 0 ? size : 1;
   const sampleInputs = Array.from(inputs ?? [], ([input, { data_type: type, dims = [], ...values }]) => ({
@@ -206,7 +206,7 @@ const WARMUP_FOLDER = "warmup";
 
 type WarmUpValues = Pick<FieldValues<typeof WARMUP_INPUT_FIELDS>, "zero_data" | "random_data" | "input_data_file">;
 
-/** A file outside the model's folder is nobody's input. */
+/** Files outside the model's folder are not read. */
 function toValues(input: string, given: WarmUpValues, { node, source }: Read): SampleInput["values"] {
   const { zero_data: zero, random_data: random, input_data_file: file } = given;
   if (file !== undefined) {
@@ -230,7 +230,7 @@ function dtypeOf(type = ""): DType {
 
 type TensorFields = NonNullable<Fields["input"]>[number];
 
-/** As the model has it: its reshape counts, and the batch comes before the dimensions where there is one. */
+/** The model's shape: its reshape overrides it, and where there is a batch, it precedes the dimensions. */
 function toSpec(
   { name, data_type, dims = [], reshape }: TensorFields,
   { max_batch_size: rows = 0 }: Fields,

@@ -8,11 +8,11 @@ export const VERSION_POLICY_FIELDS = {
   specific: { type: "group", fields: { versions: { type: "version", repeated: true } } },
 } as const;
 
-/** The policy that was read; the last one where several are given, as a oneof of protobuf has it. */
+/** The last given policy, as in a oneof of protobuf. */
 export function toVersionPolicy(fields: FieldValues<typeof VERSION_POLICY_FIELDS> | undefined): VersionPolicy {
   const { latest, all, specific } = fields ?? {};
   if (specific !== undefined) return { kind: "specific", versions: specific.versions ?? [] };
   if (all !== undefined) return { kind: "all" };
-  // 0 is what an absent number is in protobuf.
+  // In protobuf, 0 means that a number is absent.
   return latest === undefined ? LATEST_VERSION : { kind: "latest", count: latest.num_versions || 1 };
 }

@@ -2,8 +2,8 @@ import type { ConfigEntry, ConfigNode, ConfigScalar } from "../../codecs/config/
 import type { FieldKind, FieldTable } from "../config/field-table.ts";
 
 /**
- * Converts a message from the JSON form of protobuf to the tree of its text format: names in camel case too, maps as
- * objects, and values that stand for absent ones left out.
+ * Converts a message from protobuf's JSON form to the tree of its text format: names in camel case are accepted too,
+ * maps are objects, and default values are omitted.
  */
 export function fromJsonForm(node: ConfigNode, table: FieldTable): ConfigNode {
   if (node.kind !== "map") return node;
@@ -35,7 +35,7 @@ function toPair({ key, place, value }: ConfigEntry, values: FieldKind): ConfigNo
   return { kind: "map", place, entries };
 }
 
-/** Printers of protobuf's JSON may write what is not set. */
+/** Printers of protobuf's JSON may write fields that are not set. */
 function isAbsent(node: ConfigNode): boolean {
   if (node.kind === "list") return node.items.length === 0;
   return node.kind === "scalar" && (node.value === "" || node.value === null);

@@ -8,9 +8,9 @@ import { readTriton } from "../formats/triton.ts";
 import { TRITON_FIELDS } from "../formats/triton-fields.ts";
 import { fromJsonForm } from "./from-json-form.ts";
 
-/** Beyond this many characters it is no model's configuration. */
+/** Maximum length of a model's configuration, in characters. */
 const MAX_LENGTH = 256 * 1024;
-/** Options that name code to be loaded into the server's process. */
+/** Options that name code to load into the server's process. */
 const CODE_OPTIONS = ["custom_op_paths", "extension"];
 
 /** The model that a client's configuration is for. */
@@ -21,8 +21,8 @@ export interface OverriddenModel {
 }
 
 /**
- * Reads the configuration that a client gives for a load: a ModelConfig in JSON. Throws `invalid_argument` with what is
- * wrong, and for one that would have the server run code.
+ * Reads a client's configuration for a load: a ModelConfig in JSON. Throws `invalid_argument` for errors in it, and for
+ * one that would make the server run code.
  */
 export function readConfigOverride(json: string, { name, folder }: OverriddenModel): DescribedModel {
   try {

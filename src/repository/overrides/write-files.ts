@@ -3,16 +3,16 @@ import { dirname, join, normalize, posix, win32 } from "node:path";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { createScratchFolder, type ScratchFile } from "../../user-module/scratch-file.ts";
 
-/** A version's files, and folders in folders, at most. */
+/** Maximum number of files of a version, and of nested folders. */
 const MAX_FILES = 10_000;
 const MAX_DEPTH = 32;
 
-/** Names of files that would be run: hooks, Python, libraries. */
+/** Names of files that would be executed: hooks, Python, libraries. */
 const CODE = /(?:^|[/\\])hooks\.[mc]?[jt]s$|\.(?:py|pyc|so|dll|dylib)(?:\.[\d.]+)?$/i;
 
 /**
- * Writes a model's files, given by a client, into a private temporary folder. Throws `invalid_argument`, with Triton's texts, for a path
- * out of that folder, and for a file that the server would run.
+ * Writes a client's files for a model into a private temporary folder. Throws `invalid_argument`, with Triton's texts,
+ * for a path outside that folder, and for a file that the server would execute.
  */
 export async function writeOverrideFiles(files: ReadonlyMap<string, Uint8Array>): Promise<ScratchFile> {
   if (files.size > MAX_FILES) throw invalidArgument(`${files.size} files are given; expected ${MAX_FILES} at most.`);
@@ -38,7 +38,7 @@ function assertInside(path: string): void {
     throw invalidArgument(`${titleOf(path)} is code, which the server takes from its own files alone.`);
 }
 
-/** Only new files, so that a name that is given twice overwrites nothing. */
+/** Only new files, so that a repeated name overwrites none. */
 async function write(target: string, path: string, content: Uint8Array): Promise<void> {
   try {
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });

@@ -3,13 +3,16 @@ import { type FileHandle, open } from "node:fs/promises";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
-/** A file that is open, and its size. */
+/** An open file, and its size. */
 export interface OpenFile {
   readonly file: FileHandle;
   readonly size: number;
 }
 
-/** Opens a file; throws `failed_precondition`, with `what` it is, for one that cannot be read. A pipe is not waited for. */
+/**
+ * Opens a file; throws `failed_precondition`, naming the file by `what`, for one that cannot be read. A pipe is not
+ * waited for.
+ */
 export async function openRegularFile(path: string, what: string): Promise<OpenFile> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((reason) => {
     throw unreadable(what, readProblem(reason), reason);
@@ -24,7 +27,7 @@ export async function openRegularFile(path: string, what: string): Promise<OpenF
   }
 }
 
-/** Opens a file and hands it to `read`; throws as {@link openRegularFile}. */
+/** Opens a file for `read`, and closes it; throws as {@link openRegularFile}. */
 export async function withRegularFile<Result>(
   path: string,
   what: string,
@@ -40,7 +43,7 @@ export async function withRegularFile<Result>(
   }
 }
 
-/** The error for a file that could not be read to its end; a ServingError stays what it is. */
+/** The error for a file that could not be read to its end; a ServingError is returned unchanged. */
 export function readError(what: string, reason: unknown): ServingError {
   return reason instanceof ServingError ? reason : unreadable(what, readProblem(reason), reason);
 }

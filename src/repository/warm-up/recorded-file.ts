@@ -2,10 +2,10 @@ import { invalidArgument, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { type Damage, tfRecords } from "./tf-records.ts";
 
-/** Records that TensorFlow Serving takes at most. */
+/** TensorFlow Serving's maximum number of records. */
 const MAX_RECORDS = 1000;
 
-/** Runs one record, which the title names in messages; resolves with the kind of one that is left out. */
+/** Runs one record, named by the title in messages; resolves with the kind of a skipped one. */
 export type RunRecord = (record: Uint8Array, title: string) => Promise<string | undefined>;
 
 /** A file of recorded requests. */
@@ -13,13 +13,13 @@ interface RecordedFile {
   readonly path: string;
   /** Its name in messages. */
   readonly what: string;
-  /** True where more records than are run are an error, as in TensorFlow Serving; else the rest is left out. */
+  /** True where further records are an error, as in TensorFlow Serving; else they are skipped. */
   readonly isLimited: boolean;
 }
 
 /**
- * Runs the requests of a TFRecord file, the first thousand at most, and warns of those that are left out. Throws `data_loss` for a damaged
- * file, `invalid_argument` for one of too many records where that is limited.
+ * Runs the requests of a TFRecord file, at most the first thousand, and warns about skipped ones. Throws `data_loss`
+ * for a damaged file, `invalid_argument` for one with too many records where that is limited.
  */
 export async function runRecordedFile(
   { path, what, isLimited }: RecordedFile,
@@ -43,7 +43,7 @@ export async function runRecordedFile(
   );
 }
 
-/** With the hint that TensorFlow Serving gives. */
+/** With TensorFlow Serving's hint. */
 function damagedIn(what: string) {
   return ({ number, problem }: Damage) => {
     const text = `Record ${number} of ${what} ${problem}. Please verify your warmup data is in TFRecord format.`;

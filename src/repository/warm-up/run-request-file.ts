@@ -4,9 +4,9 @@ import { withRegularFile } from "./open-regular-file.ts";
 import { runRecordedFile } from "./recorded-file.ts";
 import { isTfRecordFile } from "./tf-records.ts";
 
-/** Reads a request; again for each run, which may transfer its inputs. */
+/** Reads a request, once for each run, which may transfer its inputs. */
 export type ReadRequest = () => Promise<RecordedRequest>;
-/** Says in an error which request it was. */
+/** Names the request in an error. */
 export type Named = <Result>(title: string, run: () => Promise<Result>) => Promise<Result>;
 
 /** The parts that reading a request file needs. */
@@ -17,7 +17,7 @@ interface Reading {
   readonly named: Named;
 }
 
-/** Runs the request of a JSON file, or those of a request log. Throws what they fail with, named. */
+/** Runs the request of a JSON file, or the requests of a request log. Throws their errors, with the request named. */
 export async function runRequestFile(
   path: string,
   { recorded, target, log, named }: Reading,

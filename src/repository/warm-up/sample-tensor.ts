@@ -4,12 +4,12 @@ import { createTensor, elementCount, type Tensor, viewBytes } from "../../tensor
 import { withRegularFile } from "./open-regular-file.ts";
 import type { SampleInput } from "./warm-up-entry.ts";
 
-/** Memory of one input, at most. */
+/** Maximum memory of one input, in bytes. */
 const MAX_BYTES = 2 ** 30;
-/** Bytes before each text of a file: its length, little-endian. */
+/** Bytes before each string of a file: its length, little-endian. */
 const LENGTH_BYTES = 4;
 
-/** Makes the tensor of a sample's input; throws `failed_precondition` where its file has too little, or is none. */
+/** Creates the tensor of a sample's input; throws `failed_precondition` where its file is too short, or is not a regular file. */
 export async function sampleTensor(input: SampleInput): Promise<Tensor> {
   const { dtype, shape, values } = input;
   const count = elementCount(shape);
@@ -22,11 +22,11 @@ export async function sampleTensor(input: SampleInput): Promise<Tensor> {
   return createTensor(dtype, shape, data);
 }
 
-/** Numbers from 0 to 1: integers are often places in a table, of which these two are always there. */
+/** Numbers from 0 to 1: integers are often indices into a table, which always has these two. */
 function fillRandom(data: ReturnType<typeof viewBytes<NumericDType>>, dtype: NumericDType): void {
   const isBig = data instanceof BigInt64Array || data instanceof BigUint64Array;
   const isFloat = data instanceof Float32Array || data instanceof Float64Array;
-  // One as the bits of the types that travel as bits.
+  // The number one in the types that are stored as bits.
   const one = dtype === "float16" ? 0x3c00 : dtype === "bfloat16" ? 0x3f80 : 1;
   for (let at = 0; at < data.length; at++) {
     const value = isFloat ? Math.random() : Math.round(Math.random()) * one;
@@ -41,7 +41,7 @@ function readValues(path: string, input: SampleInput): Promise<Uint8Array> {
   });
 }
 
-/** The file has the values of one row, which each row of the batch repeats. */
+/** The file has the values of one row, which are repeated for each row of the batch. */
 function fromFile(input: SampleInput, count: number, content: Uint8Array): Tensor {
   const { dtype, shape, rows } = input;
   if (dtype === "bytes") {

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { Logger } from "../../observability/logger.ts";
 import { type RunRecord, runRecordedFile } from "./recorded-file.ts";
 
-/** Place of the requests in a SavedModel's folder. */
+/** Path of the warm-up requests in a SavedModel's folder. */
 const FILE = "assets.extra/tf_serving_warmup_requests";
 
-/** Runs the requests that a SavedModel brings along; does nothing for a model without. Throws as {@link runRecordedFile}. */
+/** Runs the warm-up requests in a SavedModel; does nothing for a model without any. Throws as {@link runRecordedFile}. */
 export async function runSavedModelRequests(folder: string, log: Logger, run: RunRecord): Promise<void> {
   const path = join(folder, FILE);
   if (await isThere(path)) await runRecordedFile({ path, what: FILE, isLimited: true }, log, run);

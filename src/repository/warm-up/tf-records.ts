@@ -2,11 +2,11 @@ import type { FileHandle } from "node:fs/promises";
 import { crc32c, maskCrc32c, maskedCrc32c } from "../../drivers/tensorflow/portable/crc32c.ts";
 import { type OpenFile, openRegularFile, readError, withRegularFile } from "./open-regular-file.ts";
 
-/** Bytes before a record: its length in 8, the masked CRC-32C of these in 4. */
+/** Bytes before a record: its length in 8 bytes, and the masked CRC-32C of these in 4. */
 const HEAD_BYTES = 12;
 /** Bytes after a record: its masked CRC-32C. */
 const TAIL_BYTES = 4;
-/** Read at a time, so that the thread does other work in between. */
+/** Bytes to read at a time, so that the thread does other work in between. */
 const PIECE_BYTES = 1024 * 1024;
 const MAX_RECORD_BYTES = 2 ** 31 - 1;
 const GZIP = 0x8b1f;
@@ -16,20 +16,20 @@ export interface TfRecord {
   readonly bytes: Uint8Array;
   /** From 1. */
   readonly number: number;
-  /** Its beginning in the file, in bytes. */
+  /** Its offset in the file, in bytes. */
   readonly offset: number;
 }
 
-/** Something wrong with a record. */
+/** A damaged record. */
 export interface Damage extends Omit<TfRecord, "bytes"> {
-  /** To follow the record's name in a message: `has a wrong checksum`. */
+  /** The problem, to follow the record's name in a message: `has a wrong checksum`. */
   readonly problem: string;
 }
 
 /**
- * Reads the records of a TFRecord file, one after the other; `what` is the file in messages. `onDamage` is told what is wrong, and may throw: else
- * a record with a wrong checksum is left out, and a file ends where it is cut, or where a length is wrong. Throws `failed_precondition` for a file that
- * cannot be read.
+ * Reads the records of a TFRecord file in order; `what` names the file in messages. `onDamage` is called with each
+ * problem, and may throw. Otherwise a record with a wrong checksum is skipped, and a file ends where it is cut, or
+ * where a length is wrong. Throws `failed_precondition` for a file that cannot be read.
  */
 export async function* tfRecords(
   path: string,
@@ -53,7 +53,7 @@ export async function* tfRecords(
   }
 }
 
-/** Checks if a file begins as TFRecord files do; false for one that is empty. */
+/** Checks if a file begins as TFRecord files do; false for an empty one. */
 export function isTfRecordFile(path: string, what: string): Promise<boolean> {
   return withRegularFile(path, what, async ({ file, size }) => {
     const head = Buffer.alloc(HEAD_BYTES);
@@ -63,7 +63,7 @@ export function isTfRecordFile(path: string, what: string): Promise<boolean> {
   });
 }
 
-/** A record with its end; or a problem, with the end where the next record is known to begin. */
+/** A record and its end; or a problem, and the start of the next record where that is known. */
 type ReadRecord =
   | { readonly bytes: Uint8Array; readonly end: number; readonly problem?: undefined }
   | { readonly problem: string; readonly end?: number };
@@ -95,7 +95,7 @@ async function readContent({ file, offset }: OpenFile & { readonly offset: numbe
   return maskCrc32c(crc) === tail.readUInt32LE(0) ? { bytes, end } : { problem: "has a wrong checksum", end };
 }
 
-/** Fills a buffer from a place of the file; resolves with the CRC-32C of what was read, undefined where the file is over. */
+/** Fills a buffer from an offset in the file; resolves with the CRC-32C of the bytes, undefined at the end of the file. */
 async function readInto(buffer: Buffer, file: FileHandle, position: number): Promise<number | undefined> {
   let [done, crc] = [0, 0];
   while (done < buffer.length) {

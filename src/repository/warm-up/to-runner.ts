@@ -3,7 +3,7 @@ import { openPayload } from "../../pipeline/payload.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 
-/** A model as the pipeline that it alone is. */
+/** A single model as a pipeline. */
 export function toRunner(handle: ModelHandle): WarmedThread {
   const { signatures, defaultSignature } = handle;
   return {

@@ -1,12 +1,12 @@
 import type { DType } from "../../tensor/dtype.ts";
 
-/** Requests that a version is warmed up with before it becomes available. */
+/** Requests with which a version is warmed up before it becomes available. */
 export type WarmUpEntry = RandomWarmUp | FileWarmUp | SampleWarmUp;
 
-/** Values of the server's own choice, for each model of a pipeline. */
+/** Random values, for each model of a pipeline. */
 interface RandomWarmUp {
   readonly kind: "random";
-  /** Requests to each copy. */
+  /** Number of requests to each copy. */
   readonly count: number;
 }
 
@@ -34,11 +34,11 @@ export interface SampleInput {
   readonly shape: readonly number[];
   /** Rows of the batch, each with the values of the file; 1 where there is none. */
   readonly rows: number;
-  /** Its values; `path` is the absolute path of a file of raw ones. */
+  /** Its values; `path` is the absolute path of a file of raw values. */
   readonly values: "zero" | "random" | { readonly path: string };
 }
 
-/** Files that entries read. */
+/** Files that the entries read. */
 export function warmUpFiles(entries: readonly WarmUpEntry[] = []): string[] {
   return entries.flatMap((entry) => {
     if (entry.kind === "file") return [entry.path];

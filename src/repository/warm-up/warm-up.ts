@@ -14,26 +14,29 @@ import { runSavedModelRequests } from "./saved-model-requests.ts";
 import { toRunner } from "./to-runner.ts";
 import type { WarmUpEntry } from "./warm-up-entry.ts";
 
-/** Parts that warming a version up needs. */
+/** Parts that a warm-up needs. */
 export interface WarmUpParts {
   readonly name: string;
   readonly version: bigint;
   readonly entries: readonly WarmUpEntry[];
-  /** Copies of each model, and threads that run its hooks. */
+  /** Number of copies of each model, and of threads that run its hooks. */
   readonly instances: number;
   readonly workers: number;
-  /** Reads requests of files; absent = none are run. */
+  /** Reads requests from files; absent = none are run. */
   readonly recorded?: RecordedRequests | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly log: Logger;
 }
 
-/** A model's inputs and the signature that they are for. */
+/** A model's inputs and their signature. */
 export interface ModelInputs extends Omit<ModelCall, "signal" | "warmUp"> {
   readonly inputs: Tensors;
 }
 
-/** Runs requests in a version before clients' requests reach it, each on every copy. Throws what a request fails with: then the version is not to be served. */
+/**
+ * Runs requests in a version before clients' requests reach it, each on every copy. Throws the error of a failed
+ * request, after which the version should not be served.
+ */
 export class WarmUp {
   readonly #parts: WarmUpParts;
   readonly #signal = new CancelSource();
@@ -44,29 +47,32 @@ export class WarmUp {
     this.#parts = parts;
   }
 
-  /** Runs what is meant for the models themselves, before their hooks start. */
+  /** Runs the requests for the models themselves, before their hooks start. */
   models(hosts: readonly Pick<ModelHost, "handle">[]): Promise<void> {
     const handles = hosts.map(({ handle }) => handle);
     return this.#untilAborted(() => this.#models(handles));
   }
 
-  /** Runs requests of files, as clients send them, through the whole pipeline. */
+  /** Runs requests from files, like clients' requests, through the whole pipeline. */
   pipeline(runner: WarmedThread): Promise<void> {
     return this.#untilAborted(() => this.#pipeline(runner));
   }
 
-  /** Runs in one copy of a stage, the first is 0, what warms up its model; random values where only the whole pipeline takes the requests. */
+  /**
+   * Warms up one copy of a stage's model, counted from 0; with random values where only the whole pipeline takes the
+   * requests.
+   */
   copy(handle: ModelHandle, stage: number, isAlone: boolean): Promise<void> {
     return this.#untilAborted(async () => {
       await this.#models([handle], stage);
       const hasFiles = this.#parts.entries.some(({ kind }) => kind === "file");
       if (isAlone) await this.#pipeline(toRunner(handle));
-      // Its hooks, or the stage before it, may give it what these values are not.
+      // Its hooks, or the stage before it, may give it other values than these.
       else if (hasFiles) await this.#runRandom(handle, 1).catch(() => this.#signal.throwIfAborted());
     });
   }
 
-  /** Logs how long it took, where there was anything to run. */
+  /** Logs how long it took, if there were requests to run. */
   end(): void {
     if (this.#requests === 0) return;
     const { name: model, version, log } = this.#parts;
@@ -74,7 +80,7 @@ export class WarmUp {
     log.info("model warmed up", { model, version: String(version), requests: this.#requests, ms });
   }
 
-  /** Samples are for the first stage alone. */
+  /** Samples are for the first stage only. */
   async #models(handles: readonly ModelHandle[], first = 0): Promise<void> {
     for (const handle of handles) await this.#savedModel(handle);
     for (const entry of this.#parts.entries) {
@@ -117,7 +123,7 @@ export class WarmUp {
       await this.#runRandom(handle, count);
     } catch (reason) {
       this.#signal.throwIfAborted();
-      // No user has chosen these values.
+      // These values do not come from a user.
       const { message } = ServingError.from(reason);
       this.#parts.log.warn(
         `No random inputs were found on which ${handle.path || handle.driver} runs, so that it is not warmed up: ${message} Give it a request file for its warm-up.`,
@@ -141,7 +147,7 @@ export class WarmUp {
     for (let run = 0; run < count; run++) await this.#model(handle, { inputs, signature: handle.defaultSignature });
   }
 
-  /** Runs a request on each copy and in each hook thread; it is read for each anew, since a run may transfer its inputs. */
+  /** Runs a request on each copy and in each hook thread; it is read again for each, since a run may transfer its inputs. */
   async #request(runner: WarmedThread, read: ReadRequest, count: number): Promise<void> {
     const { name: model, version, instances, workers } = this.#parts;
     for (let run = 0; run < count; run++) {
@@ -165,7 +171,7 @@ export class WarmUp {
     this.#requests++;
   }
 
-  /** Ends the requests when the load is given up. */
+  /** Aborts the requests when the load is aborted. */
   async #untilAborted(run: () => Promise<void>): Promise<void> {
     const { signal } = this.#parts;
     const abort = () => this.#signal.abort(signal?.reason);
@@ -178,7 +184,7 @@ export class WarmUp {
     }
   }
 
-  /** Says in an error which request it was. */
+  /** Names the request in an error. */
   async #named<Result>(title: string, run: () => Promise<Result>): Promise<Result> {
     try {
       return await run();
