@@ -18,6 +18,13 @@ describe("more than one string holds", { timeout: LIMIT_MS }, () => {
     expect(writer.finish().subarray(-3).toString()).toBe('//"');
   });
 
+  test("is written as the text of bytes, each of which takes six characters", () => {
+    const writer = new JsonWriter();
+    const bytes = Buffer.alloc(Math.ceil(LONGEST / 6));
+    writer.text(bytes);
+    expect(writer.length).toBe(2 + 6 * bytes.length);
+  });
+
   test("is refused in a request's JSON, saying so", () => {
     const json = Buffer.alloc(LONGEST + 2, "a");
     json[0] = json[json.length - 1] = 0x22;
