@@ -30,13 +30,13 @@ export function decodeInThread<Args extends readonly unknown[], Result>(
   return codecs.run(job, args, { transfer: new Set([message.buffer]), signal, memory, scratchBytes });
 }
 
-/** A call whose answer is encoded in a form. */
+/** A call of which a message is encoded in a form. */
 interface EncodeOptions extends JobCall {
   /** Default: protobuf. */
   readonly form?: EncodedForm;
 }
 
-/** Encodes an answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
+/** Encodes a message in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
 export function encodeInThread<Args extends readonly unknown[], Result>(
   job: Job<Args, Result>,
   args: Args,

@@ -2,8 +2,8 @@ import type { NumericDType } from "../tensor/dtype.ts";
 import { packedOf } from "../tensor/packed-bytes.ts";
 import { byteSize, elementCount, isTensor, type Tensor } from "../tensor/tensor.ts";
 
-/** Forms in which codec threads write answers. */
-export type EncodedForm = "text" | "protobuf";
+/** Forms in which codec threads write messages; `content` is protobuf with numbers as they lie in memory. */
+export type EncodedForm = "text" | "protobuf" | "content";
 
 /** Characters of the longest number of a dtype in JSON, with the comma that follows. */
 const TEXT_BYTES: Readonly<Record<NumericDType, number>> = {
@@ -37,10 +37,12 @@ const LIST_BYTES = 3;
 /** A text's buffer grows by copying it into one of twice the size. */
 const GROWTH = 2;
 
-/** The most memory that writing an answer takes: `args` are those of the job, with tensors and typed arrays at any place. */
+/** The most memory that writing a message takes: `args` are those of the job, with tensors and typed arrays at any place. */
 export function encodingBytes(args: readonly unknown[], form: EncodedForm): number {
   let bytes = 0;
-  for (const value of valuesIn(args)) bytes += form === "text" ? GROWTH * textBytes(value) : protobufBytes(value);
+  for (const value of valuesIn(args)) {
+    bytes += form === "text" ? GROWTH * textBytes(value) : protobufBytes(value, form);
+  }
   return bytes;
 }
 
@@ -67,10 +69,11 @@ function listCount(shape: readonly number[]): number {
   return lists;
 }
 
-function protobufBytes(value: Tensor | Values): number {
+function protobufBytes(value: Tensor | Values, form: EncodedForm): number {
   if (value instanceof Uint8Array) return ELEMENT_BYTES + value.length;
   if (ArrayBuffer.isView(value)) return MESSAGE_BYTES * value.length;
-  const perElement = value.dtype === "bytes" ? ELEMENT_BYTES : VARINT_BYTES;
+  const perNumber = form === "content" ? 0 : VARINT_BYTES;
+  const perElement = value.dtype === "bytes" ? ELEMENT_BYTES : perNumber;
   return perElement * elementCount(value.shape) + byteSize(value);
 }
 

@@ -3,13 +3,12 @@ import type { Client } from "@grpc/grpc-js";
 import { decodeInThread } from "../codec-host/codec-jobs.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
-import { decodePredictJson, encodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
+import { decodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
 import {
   decodePredictResponse,
   decodePredictResponseJob,
   decodePredictResponseQuickly,
-  encodePredictRequest,
   type PredictResponse,
 } from "../protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../protocols/tensorflow-serving/grpc-service.ts";
@@ -27,6 +26,7 @@ import type {
 import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isConnected, watchConnection } from "./client-readiness.ts";
+import { encodeJson, encodeRequest } from "./encode-request.ts";
 import { callUnary, createGrpcClient } from "./grpc-client.ts";
 
 /** Form and limits of the calls to another server. */
@@ -79,7 +79,9 @@ function lease(client: Client, ref: ModelRef, limits: AnswerLimits): Lease {
   return {
     description: { model, version, drivers: [], signatures: {} },
     infer: async (request) => {
-      const { record } = request.call;
+      const { record, memory } = request.call;
+      // A transport's own: hooks that call other servers count no memory.
+      if (memory !== undefined) memory.isWireOnly = true;
       record?.beginInference();
       try {
         return await infer(client, { ref, request }, limits);
@@ -112,7 +114,7 @@ async function inferTensors(client: Client, asked: Asked, call: TensorCall): Pro
   const { signature, outputs = [], call: options } = asked.request;
   const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
   const spec = { model, signature: signature.name, ...chosen, versionEncoding: call.versionEncoding };
-  const message = encodePredictRequest({ spec, inputs: call.tensors, outputFilter: outputs }, "content");
+  const message = await encodeRequest({ spec, inputs: call.tensors, outputFilter: outputs }, options);
   const answer = await callUnary(client, PREDICT_PATH, { message, call: options });
   const decoded = await readAnswer(() => decodeAnswer(answer.message, options, call.maxMessageBytes));
   return {
@@ -124,7 +126,8 @@ async function inferTensors(client: Client, asked: Asked, call: TensorCall): Pro
 
 async function inferJson(client: Client, asked: Asked, { json }: JsonPayload): Promise<InferResponse> {
   const { call } = asked.request;
-  const answer = await callUnary(client, PREDICT_JSON_PATH, { message: encodePredictJson(json), call });
+  const message = await encodeJson(json, call);
+  const answer = await callUnary(client, PREDICT_JSON_PATH, { message, call });
   const outputs = { kind: "json", json: await readAnswer(() => decodePredictJson(answer.message)) } as const;
   return { ...resolved(asked, {}), outputs, metadata: answer.metadata };
 }

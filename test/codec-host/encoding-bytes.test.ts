@@ -2,7 +2,7 @@ import { expect, it, test } from "vitest";
 import { encodingBytes } from "../../src/codec-host/encoding-bytes.ts";
 import { JsonWriter } from "../../src/codecs/json/json-writer.ts";
 import { writeTensor } from "../../src/codecs/json/tensor-json.ts";
-import { framePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { encodePredictResponse, framePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 
 const LONGEST: readonly Tensor[] = [
@@ -25,6 +25,8 @@ it.each(LONGEST)("is no less than the text or the message of the longest $dtype 
   const message = framePredictResponse({ spec, outputs: { y: tensor } } as never, "typed", false);
   const bytes = message.reduce((sum, piece) => sum + piece.length, 0);
   expect(encodingBytes([{ outputs: { y: tensor } }], "protobuf") + 100).toBeGreaterThanOrEqual(bytes);
+  const content = encodePredictResponse({ spec, outputs: { y: tensor } } as never, "content");
+  expect(encodingBytes([{ outputs: { y: tensor } }], "content") + 100).toBeGreaterThanOrEqual(content.length);
 });
 
 test("counts numbers and labels of results that are no tensors", () => {

@@ -1,3 +1,4 @@
+import { defineJob } from "../../codec-host/job.ts";
 import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, encodeMessage, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 
@@ -20,6 +21,9 @@ export function decodePredictJson(bytes: Uint8Array): Uint8Array {
 export function encodePredictJson(json: Uint8Array): Buffer {
   return encodeMessage(predictJsonParts(json));
 }
+
+/** {@link encodePredictJson} for a codec thread. */
+export const encodePredictJsonJob = defineJob(import.meta.url, "encodePredictJsonJob", encodePredictJson);
 
 /** Its fields. */
 export function predictJsonParts(json: Uint8Array): WirePart[] {

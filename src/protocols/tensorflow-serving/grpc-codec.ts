@@ -125,6 +125,9 @@ export function encodePredictRequest(request: PredictRequest, encoding: TensorEn
   ]);
 }
 
+/** {@link encodePredictRequest} for a codec thread. */
+export const encodePredictRequestJob = defineJob(import.meta.url, "encodePredictRequestJob", encodePredictRequest);
+
 /** The fields of a PredictResponse. */
 export function predictResponseParts({ spec, outputs }: PredictResponse, encoding: TensorEncoding): WirePart[] {
   const parts = tensorFields(RESPONSE.outputs, outputs, encoding);
