@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type Server } from "node:tls";
 import { reasonText, ServingError } from "../errors.ts";
+import type { TLS_SCOPES } from "./tls-scope.ts";
 
-/** Paths of PEM files. */
+/** PEM files by their paths, or PEM texts themselves. */
 export interface TlsPaths {
   /** The server's certificate, with those between it and its authority behind it. */
   readonly cert: string;
@@ -11,6 +12,8 @@ export interface TlsPaths {
   readonly key: string;
   /** Certificates of the authorities that sign clients' certificates; absent = clients need none. */
   readonly clientCa?: string | undefined;
+  /** Default `ports`: both, and not the Unix socket. */
+  readonly scope?: (typeof TLS_SCOPES)[number] | undefined;
 }
 
 /** Contents of the files, in the form of Node's options. */
@@ -37,6 +40,11 @@ export class TlsFiles {
     return new TlsFiles(paths, await readCredentials(paths));
   }
 
+  /** True where HTTP is not encrypted, and the Unix socket is. */
+  get isForGrpcAlone(): boolean {
+    return this.#paths.scope === "grpc";
+  }
+
   get credentials(): TlsCredentials {
     return this.#credentials;
   }
@@ -56,6 +64,8 @@ export class TlsFiles {
   }
 }
 
+const PEM_START = "-----BEGIN ";
+
 async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCredentials> {
   const [certText, keyText] = [await read(cert, "certificate"), await read(key, "private key")];
   const ca = clientCa === undefined ? {} : { ca: await read(clientCa, "certificate of the clients' authority") };
@@ -69,9 +79,10 @@ async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCr
 }
 
 async function read(path: string, what: string): Promise<Buffer> {
+  if (path.includes(PEM_START)) return Buffer.from(path);
   try {
     const text = await readFile(path);
-    if (text.includes("-----BEGIN ")) return text;
+    if (text.includes(PEM_START)) return text;
   } catch (cause) {
     throw refused(`The ${what} cannot be read from ${path}: ${reasonText(cause)}`, cause);
   }

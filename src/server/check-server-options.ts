@@ -1,3 +1,4 @@
+import { TLS_SCOPES } from "../access/tls-scope.ts";
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
@@ -42,6 +43,7 @@ const OPTIONS = {
   port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
   grpcSocketPath: TEXT_CHECK,
+  grpcSocketOnly: BOOLEAN,
   grpcChannelArguments: TEXTS,
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   corsOrigins: TEXTS,
@@ -73,7 +75,10 @@ const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } 
   ...OPTIONS,
 };
 const HTTP = { port: PORT };
-const TLS = { cert: TEXT_CHECK, key: TEXT_CHECK, clientCa: TEXT_CHECK };
+const TLS = {
+  ...{ cert: TEXT_CHECK, key: TEXT_CHECK, clientCa: TEXT_CHECK },
+  scope: { expected: TLS_SCOPES.join(" or "), accepts: (value: unknown) => TLS_SCOPES.some((one) => one === value) },
+};
 
 const EXAMPLE = 'createServer({ stages: [{ path: "model.onnx" }], http: {} })';
 
@@ -90,6 +95,15 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   if (options.requestLog !== undefined) checkMembers("requestLog.", options.requestLog as object, REQUEST_LOG_CHECKS);
   if (options.tls !== undefined) checkTls(options.tls as object);
   if (options.http !== undefined) checkMembers("http.", options.http as object, HTTP);
+  checkPorts(options);
+}
+
+function checkPorts({ grpcSocketOnly, grpcSocketPath, port, http, tls }: ServerOptions): void {
+  if (grpcSocketOnly === true && grpcSocketPath === undefined)
+    throw invalidArgument("The option grpcSocketOnly goes with grpcSocketPath, the path of the socket.");
+  const isShared = grpcSocketOnly !== true && port !== undefined && port !== 0 && http?.port === port;
+  if (isShared && tls?.scope === "grpc")
+    throw invalidArgument(`HTTP and gRPC share the port ${port}; expected two ports where tls.scope is "grpc".`);
 }
 
 function checkWhatIsServed(options: Readonly<Record<string, unknown>>): void {
@@ -119,7 +133,7 @@ function checkTls(tls: { readonly cert?: unknown; readonly key?: unknown }): voi
   checkMembers("tls.", tls, TLS);
   for (const name of ["cert", "key"] as const) {
     if (tls[name] === undefined)
-      throw invalidArgument(`The option tls.${name} is missing; expected the path of a PEM file.`);
+      throw invalidArgument(`The option tls.${name} is missing; expected the path of a PEM file, or its text.`);
   }
 }
 

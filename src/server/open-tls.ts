@@ -3,7 +3,7 @@ import type { GrpcServer } from "../grpc/grpc-server.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
-import { listenTls, type TlsPort, type TlsPortUsers } from "./tls-port.ts";
+import { listenTls, listenTlsUnix, type TlsPort, type TlsPortUsers } from "./tls-port.ts";
 
 /** Seconds between two looks at the files of certificates. */
 const LOOK_S = 10;
@@ -13,49 +13,70 @@ const REFUSED_LOG_MS = 60_000;
 /** The transports, which do not listen themselves, and where they are to be reached. */
 export interface TlsWires {
   readonly host: string;
-  readonly port: number;
+  /** gRPC's port; undefined = it has none. */
+  readonly port: number | undefined;
+  /** Path of gRPC's Unix socket, where that is encrypted. */
+  readonly socketPath: string | undefined;
   readonly httpPort: number | undefined;
   readonly files: TlsFiles;
   readonly grpc: Pick<GrpcServer, "accept">;
+  /** Undefined = HTTP is not encrypted, or not served. */
   readonly http: Pick<HttpServer, "accept"> | undefined;
   readonly log: Logger;
 }
 
 /** The encrypted ports. */
 export interface OpenTls {
-  readonly grpcAddress: string;
+  /** Undefined where gRPC has no port. */
+  readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
   /** Takes no new connections. */
   close(): void;
 }
 
 /** Opens one port for both transports or one for each, encrypted, and reads certificates again when they change. */
-export async function openTls(wires: TlsWires): Promise<OpenTls> {
-  const { host, port, httpPort, files, grpc, http, log } = wires;
-  const open = (users: Pick<TlsPortUsers, "http1" | "http2">, number: number) =>
-    listenTls(host, number, { ...users, credentials: files.credentials, onRefused: onceInAWhile(log) });
-  const users = { http1: http?.accept, http2: grpc.accept };
-  const isShared = http !== undefined && port !== 0 && port === httpPort;
-  const ports: TlsPort[] = [];
+export async function openTls({
+  host,
+  port,
+  socketPath,
+  httpPort,
+  files,
+  grpc,
+  http,
+  log,
+}: TlsWires): Promise<OpenTls> {
+  const opened: Pick<TlsPort, "server" | "close">[] = [];
   const close = () => {
     clearInterval(timer);
-    for (const one of ports) one.close();
+    for (const one of opened) one.close();
   };
-  const timer = setInterval(() => void refresh(files, ports, log), LOOK_S * 1000).unref();
+  const timer = setInterval(() => void refresh(files, opened, log), LOOK_S * 1000).unref();
+  const toUsers = (users: Users) => ({ ...users, credentials: files.credentials, onRefused: onceInAWhile(log) });
+  const open = async (number: number, users: Users) => {
+    const one = await listenTls(host, number, toUsers(users));
+    opened.push(one);
+    return toAuthority(host, one.port);
+  };
+  const [http1, http2] = [http?.accept, grpc.accept];
   try {
-    ports.push(await open(isShared ? (users as TlsPortUsers) : { http2: users.http2 }, port));
-    if (http !== undefined && !isShared) ports.push(await open({ http1: http.accept }, httpPort ?? 0));
+    if (socketPath !== undefined) opened.push(await listenTlsUnix(socketPath, toUsers({ http2 })));
+    if (http1 !== undefined && port !== undefined && port !== 0 && port === httpPort) {
+      const address = await open(port, { http1, http2 });
+      return { grpcAddress: address, httpUrl: `https://${address}`, close };
+    }
+    const grpcAddress = port === undefined ? undefined : await open(port, { http2 });
+    const httpUrl = http1 === undefined ? undefined : `https://${await open(httpPort ?? 0, { http1 })}`;
+    return { grpcAddress, httpUrl, close };
   } catch (reason) {
     close();
     throw reason;
   }
-  const [first, second = first] = ports;
-  const httpUrl = http === undefined ? undefined : `https://${toAuthority(host, second!.port)}`;
-  return { grpcAddress: toAuthority(host, first!.port), httpUrl, close };
 }
 
+type Users = Pick<TlsPortUsers, "http1" | "http2">;
+
 /** A certificate that is being replaced may be whole at the next look. */
-async function refresh(files: TlsFiles, ports: readonly TlsPort[], log: Logger): Promise<void> {
+async function refresh(files: TlsFiles, ports: readonly Pick<TlsPort, "server">[], log: Logger): Promise<void> {
   try {
     const isNew = await files.refresh(ports.map(({ server }) => server));
     if (isNew) log.info("new connections get the new certificate");

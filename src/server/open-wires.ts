@@ -18,6 +18,8 @@ export interface WireOptions {
   readonly port: number;
   /** Path of a Unix socket on which gRPC is served too. */
   readonly grpcSocketPath?: string;
+  /** True where gRPC is served there alone, and has no port. */
+  readonly grpcSocketOnly: boolean;
   /** gRPC's channel arguments, `KEY=VALUE`. */
   readonly grpcChannelArguments: readonly string[];
   /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
@@ -44,7 +46,7 @@ export interface WireOptions {
 
 /** The open ports. */
 export interface Wires {
-  /** `host:port`. */
+  /** `host:port`, or `unix:PATH` where gRPC has no port. */
   readonly grpcAddress: string;
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
@@ -67,14 +69,15 @@ const importHttp = () => import("../proxy/http-server.ts");
 
 /** Opens gRPC and, where wanted, HTTP; imported when needed, since each is heavy. Throws `unavailable` when a port cannot be had. */
 export async function openWires(service: InferenceService, wireOptions: WireOptions): Promise<Wires> {
-  const { port, httpPort } = wireOptions;
+  const { port, httpPort, grpcSocketOnly } = wireOptions;
   const { PROTOCOLS } = await importProtocols();
   // Nobody could look at them where HTTP is not served.
   const metrics = httpPort === undefined ? {} : { metrics: new RequestMetrics() };
   const options = { ...wireOptions, ...metrics, protocols: PROTOCOLS };
   if (options.tls !== undefined) return openEncrypted(service, { ...options, tls: options.tls });
   if (httpPort === undefined) return openGrpc(service, options);
-  return port !== 0 && port === httpPort ? openShared(service, options) : openBoth(service, options, httpPort);
+  const isShared = port !== 0 && port === httpPort && !grpcSocketOnly;
+  return isShared ? openShared(service, options) : openBoth(service, options, httpPort);
 }
 
 type Opening = WireOptions &
@@ -93,7 +96,7 @@ async function openGrpc(service: InferenceService, options: Opening): Promise<Wi
 async function startGrpc(
   service: InferenceService,
   { grpcSocketPath: path, grpcChannelArguments: channelArguments, ...options }: Opening,
-  port: GrpcServerOptions["port"] = options.port,
+  port: GrpcServerOptions["port"] = options.grpcSocketOnly ? "shared" : options.port,
 ): Promise<GrpcServer> {
   const { createGrpcServer } = await importGrpc();
   const grpc = await createGrpcServer(service, { ...options, channelArguments, port });
@@ -107,7 +110,7 @@ async function startGrpc(
     socket.close();
     return grpc.close(ms);
   };
-  return { ...grpc, close };
+  return { ...grpc, ...(options.grpcSocketOnly && { address: `unix:${path}` }), close };
 }
 
 async function openBoth(service: InferenceService, options: Opening, httpPort: number): Promise<Wires> {
@@ -124,16 +127,23 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
   }
 }
 
+/** Both ports, or gRPC alone with its Unix socket. */
 async function openEncrypted(service: InferenceService, options: Opening & { tls: TlsFiles }): Promise<Wires> {
-  const { host, port, httpPort, tls: files, log } = options;
+  const { host, httpPort, tls: files, grpcSocketPath, grpcSocketOnly, log } = options;
+  const isForGrpc = files.isForGrpcAlone;
   const { openTls } = await import("./open-tls.ts");
-  const grpc = await startGrpc(service, options, "shared");
+  const grpc = await startGrpc(service, isForGrpc ? withoutSocket(options) : options, "shared");
   const http =
     httpPort === undefined
       ? undefined
-      : await (await importHttp()).createHttpServer(service, { ...options, port: "shared" });
+      : await (await importHttp()).createHttpServer(service, { ...options, port: isForGrpc ? httpPort : "shared" });
   const { retire, close: closeBoth } = both(grpc, http);
-  const tls = await openTls({ host, port, httpPort, files, grpc, http, log }).catch(async (reason) => {
+  const tls = await openTls({
+    ...{ host, httpPort, files, grpc, log },
+    port: grpcSocketOnly ? undefined : options.port,
+    socketPath: isForGrpc ? grpcSocketPath : undefined,
+    http: isForGrpc ? undefined : http,
+  }).catch(async (reason) => {
     await closeBoth(0);
     throw reason;
   });
@@ -141,7 +151,12 @@ async function openEncrypted(service: InferenceService, options: Opening & { tls
     tls.close();
     return closeBoth(ms);
   };
-  return { grpcAddress: tls.grpcAddress, httpUrl: tls.httpUrl, isEncrypted: true, retire, close };
+  const { grpcAddress = `unix:${grpcSocketPath}` } = tls;
+  return { grpcAddress, httpUrl: isForGrpc ? http?.url : tls.httpUrl, isEncrypted: true, retire, close };
+}
+
+function withoutSocket({ grpcSocketPath: _, ...options }: Opening): Opening {
+  return options;
 }
 
 async function openShared(service: InferenceService, options: Opening): Promise<Wires> {

@@ -60,12 +60,13 @@ export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): Reques
 export function toWireOptions(choices: ServerChoices): WireOptions {
   const { host, port, http, tensorContent, requireModelSpec, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
-  const { grpcSocketPath, grpcChannelArguments = [] } = choices;
+  const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy(choices);
   const answers = { tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const clients = openClientGate({ ...choices, proxies });
   const logs = { accessLog, addressOf: proxies.clientAddress.bind(proxies), log };
-  return { ...socket, grpcChannelArguments, host, port, ...httpPort, ...answers, policy, clients, ...logs };
+  const grpc = { ...socket, grpcSocketOnly, grpcChannelArguments };
+  return { ...grpc, host, port, ...httpPort, ...answers, policy, clients, ...logs };
 }

@@ -28,11 +28,16 @@ export interface ServerOptions {
   readonly port?: number;
   /** Path of a Unix socket on which gRPC is served in addition to its port. */
   readonly grpcSocketPath?: string;
+  /** Serves gRPC on that socket alone, and on no port. Default false. */
+  readonly grpcSocketOnly?: boolean;
   /** Limits of gRPC connections as `KEY=VALUE`, such as `grpc.max_connection_age_ms=600000`. Default none. */
   readonly grpcChannelArguments?: readonly string[];
   /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
   readonly http?: { readonly port?: number };
-  /** Encrypts gRPC and HTTP by TLS; with `clientCa` clients need a certificate of that authority. The files are read again when they change. */
+  /**
+   * Encrypts gRPC and HTTP by TLS, or gRPC alone (`scope: "grpc"`); with `clientCa` clients need a certificate of that authority. Paths of PEM
+   * files, which are read again when they change, or PEM texts.
+   */
   readonly tls?: TlsPaths;
   /** The largest message or body taken, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;

@@ -25,7 +25,7 @@ import { type StageSummary, summarizeStages } from "./stage-summary.ts";
 
 /** A running server. */
 export interface Server {
-  /** `host:port`. */
+  /** `host:port`, or `unix:PATH` where gRPC has no port. */
   readonly grpcAddress: string;
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;

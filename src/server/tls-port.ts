@@ -1,10 +1,12 @@
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
+import { markLocal } from "../access/local-host.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { listen } from "../net/listen.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
+import { listenUnix } from "../net/unix-socket.ts";
 
 /** A port that listens for encrypted connections. */
 export interface TlsPort extends SharedPort {
@@ -24,16 +26,37 @@ export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "h
  * where there is an authority for theirs. Throws `unavailable` when it cannot listen.
  */
 export async function listenTls(host: string, port: number, users: TlsPortUsers): Promise<TlsPort> {
-  const { http1, http2, onRefused } = users;
-  const server = createServer(toOptions(users));
+  const server = createTlsServer(users);
   const handshakes = new Set<Socket>();
   server.prependListener("connection", (socket: Socket) => {
     handshakes.add(socket);
     socket.once("close", () => handshakes.delete(socket));
   });
-  openInTurns(server);
-  server.on("secureConnection", (socket) => {
+  server.prependListener("secureConnection", (socket) => {
     for (const each of handshakes) if (isUnder(each, socket)) handshakes.delete(each);
+  });
+  openInTurns(server);
+  await listen(server, host, port);
+  const { port: bound } = server.address() as { port: number };
+  const close = () => {
+    server.close();
+    for (const socket of handshakes) socket.destroy();
+  };
+  return { port: bound, server, close };
+}
+
+/** Listens on a Unix socket as {@link listenTls} does on a port; its clients are programs of this machine. */
+export async function listenTlsUnix(path: string, users: TlsPortUsers): Promise<Omit<TlsPort, "port">> {
+  const server = createTlsServer(users);
+  server.prependListener("secureConnection", markLocal);
+  const socket = await listenUnix(path, (connection) => void server.emit("connection", connection));
+  return { server, close: () => socket.close() };
+}
+
+function createTlsServer(users: TlsPortUsers): Server {
+  const { http1, http2, onRefused } = users;
+  const server = createServer(toOptions(users));
+  server.on("secureConnection", (socket) => {
     const use = socket.alpnProtocol === "h2" ? http2 : http1;
     if (use === undefined) socket.destroy();
     else use(socket);
@@ -42,13 +65,7 @@ export async function listenTls(host: string, port: number, users: TlsPortUsers)
     socket.destroy();
     onRefused(reason);
   });
-  await listen(server, host, port);
-  const { port: bound } = server.address() as { port: number };
-  const close = () => {
-    server.close();
-    for (const socket of handshakes) socket.destroy();
-  };
-  return { port: bound, server, close };
+  return server;
 }
 
 function toOptions({ http1, http2, credentials }: TlsPortUsers): TlsOptions {

@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { oracle, type Plain } from "../grpc/oracle.ts";
 import { startNullServer } from "../grpc/start-null-server.ts";
+import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const PREDICT = "/tensorflow.serving.PredictionService/Predict";
@@ -36,6 +38,22 @@ it("takes a client of the socket for one of this machine", async () => {
   };
   // An empty configuration is refused by whoever may send one.
   expect([await ask("local"), await ask("off")]).toEqual([3, 7]);
+});
+
+it("is the only way to gRPC where no port is wanted, whatever HTTP has", async () => {
+  const grpcSocketPath = join(tempFolder(), "grpc.sock");
+  const port = await probePort("127.0.0.1", 0, "port");
+  const server = await startServer({
+    ...{ stages: [{ driver: "null" }], port, grpcSocketPath, grpcSocketOnly: true },
+    http: { port },
+  });
+  expect(server.grpcAddress).toBe(`unix:${grpcSocketPath}`);
+  expect(await predict(server.grpcAddress)).toHaveProperty("outputs");
+  expect((await fetch(`${server.httpUrl}/v2/health/ready`)).status).toBe(200);
+  await expect(predict(`127.0.0.1:${port}`)).rejects.toThrow();
+  await expect(startServer({ stages: [{ driver: "null" }], grpcSocketOnly: true })).rejects.toThrow(
+    "The option grpcSocketOnly goes with grpcSocketPath",
+  );
 });
 
 it("fails the start, and leaves no port open, where the socket cannot be had", async () => {

@@ -1,12 +1,14 @@
 import { request } from "node:https";
 import { connect as connectPlain } from "node:net";
+import { join } from "node:path";
 import { type ConnectionOptions, connect } from "node:tls";
-import { type ChannelCredentials, credentials } from "@grpc/grpc-js";
+import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
 import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
 import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";
 
@@ -15,6 +17,7 @@ const CLIENT = { cert: tlsFile("client.pem"), key: tlsFile("client.key") };
 const TLS = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
 const MUTUAL = { ...TLS, clientCa: tlsPath("ca.pem") };
 const NUMBERS = Array.from({ length: 300_000 }, (_, index) => index);
+const RELOAD = "/tensorflow.serving.ModelService/HandleReloadConfigRequest";
 const INPUT = { name: "x", datatype: "FP32", shape: [2] };
 
 async function start(options: Partial<ServerOptions> = {}) {
@@ -114,6 +117,43 @@ describe("a server with a certificate", () => {
     } as const;
     await expect(handshake(options)).rejects.toThrow(/protocol version|alert/i);
     expect(await handshake({ port, host: "127.0.0.1", ca: CA })).toBe("TLSv1.3");
+  });
+});
+
+describe("a server that encrypts gRPC alone", () => {
+  const [cert, key] = [tlsFile("server.pem").toString(), tlsFile("server.key").toString()];
+  const tls = { cert, key, scope: "grpc" } as const;
+
+  test("does so on its port and on its Unix socket, with texts for files, while HTTP is plain", async () => {
+    const grpcSocketPath = join(tempFolder(), "grpc.sock");
+    const { server } = await start({ tls, grpcSocketPath });
+    expect(server.httpUrl).toMatch(/^http:/);
+    expect((await fetch(`${server.httpUrl}/v2/health/ready`)).status).toBe(200);
+    for (const address of [server.grpcAddress, `unix:${grpcSocketPath}`]) {
+      expect(await inferOver(address, credentials.createSsl(CA))).toEqual([1, 2]);
+      expect(await inferOver(address, credentials.createInsecure())).toBe(14);
+    }
+  });
+
+  test("knows programs of this machine by the socket", async () => {
+    const grpcSocketPath = join(tempFolder(), "grpc.sock");
+    const reload = async (allowControl: "local" | "off") => {
+      const { server } = await start({ tls, grpcSocketPath, allowControl });
+      const client = new Client(`unix:${grpcSocketPath}`, credentials.createSsl(CA));
+      const code = await new Promise((resolve) =>
+        client.makeUnaryRequest(RELOAD, Buffer.from, Buffer.from, Buffer.alloc(0), (error) => resolve(error?.code)),
+      );
+      client.close();
+      await server.close();
+      return code;
+    };
+    // An empty configuration is refused by whoever may send one.
+    expect([await reload("local"), await reload("off")]).toEqual([3, 7]);
+  });
+
+  test("does not share a port with HTTP", async () => {
+    const port = await probePort("127.0.0.1", 0, "port");
+    await expect(start({ tls, port, http: { port } })).rejects.toThrow("expected two ports where tls.scope is");
   });
 });
 

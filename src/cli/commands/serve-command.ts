@@ -56,8 +56,8 @@ export async function serve(
   process.on("unhandledRejection", (err) =>
     log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err }),
   );
-  const notice =
-    settings.tlsClientCa === undefined ? openAccessNotice(settings.host, settings.allowControl) : undefined;
+  const isClosed = settings.tlsClientCa !== undefined && (settings.tlsScope === "ports" || !settings.httpEnable);
+  const notice = isClosed ? undefined : openAccessNotice(settings.host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.
   reporter.ready(facts);
@@ -67,9 +67,10 @@ export async function serve(
   await stopped;
 }
 
-async function probePorts({ host, port, httpEnable, httpServerCommand, httpPort }: Settings<"serve">): Promise<void> {
-  await probePort(host, port, "port");
-  const isShared = httpPort === port && httpServerCommand === undefined;
+async function probePorts(settings: Settings<"serve">): Promise<void> {
+  const { host, port, grpcSocketOnly, httpEnable, httpServerCommand, httpPort } = settings;
+  if (!grpcSocketOnly) await probePort(host, port, "port");
+  const isShared = httpPort === port && httpServerCommand === undefined && !grpcSocketOnly;
   const hasHttp = httpEnable || httpServerCommand !== undefined;
   if (hasHttp && !isShared) await probePort(host, httpPort, "httpPort");
 }

@@ -1,11 +1,11 @@
 import { findDriver } from "../../drivers/registry.ts";
-import { invalidArgument } from "../../errors.ts";
 import { type ModelFlag, pairModels } from "../../repository/command-line.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import type { ListedFlag } from "../settings/flag-parser.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
+import { checkAddresses } from "./check-addresses.ts";
 
 /**
  * Translates a command line for `createServer`. Throws for a driver that does not exist, and `invalid_argument` where
@@ -26,13 +26,15 @@ export async function toServerOptions({ settings, listed }: ParsedCommandLine<"s
   };
 }
 
-/** Translates settings that say how a server runs, whatever it serves. */
+/** Translates settings that say how a server runs, whatever it serves; throws `invalid_argument` for addresses that do not go together. */
 export function toServerSettings(settings: Settings<"serve">): ServerOptions {
+  checkAddresses(settings);
   const hasOwnHttp = settings.httpEnable && settings.httpServerCommand === undefined;
   return {
     host: settings.host,
     port: settings.port,
     ...(settings.grpcSocketPath !== undefined && { grpcSocketPath: settings.grpcSocketPath }),
+    grpcSocketOnly: settings.grpcSocketOnly,
     grpcChannelArguments: settings.grpcChannelArguments,
     maxMessageBytes: settings.maxMessageBytes,
     tensorContent: settings.tensorContent,
@@ -55,13 +57,9 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
 }
 
 function toTls(settings: Settings<"serve">): Pick<ServerOptions, "tls"> {
-  const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa, httpServerCommand } = settings;
-  if (cert === undefined && key === undefined && clientCa === undefined) return {};
-  if (cert === undefined) throw invalidArgument("--tls-cert is missing; it goes with --tls-key and --tls-client-ca.");
-  if (key === undefined) throw invalidArgument("--tls-key is missing; it is the private key of --tls-cert.");
-  if (httpServerCommand !== undefined)
-    throw invalidArgument("--tls-cert does not go with --http-server-command, whose program speaks plain gRPC.");
-  return { tls: { cert, key, ...(clientCa !== undefined && { clientCa }) } };
+  const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa, tlsScope: scope } = settings;
+  if (cert === undefined || key === undefined) return {};
+  return { tls: { cert, key, scope, ...(clientCa !== undefined && { clientCa }) } };
 }
 
 /** The options that say how models are loaded. */

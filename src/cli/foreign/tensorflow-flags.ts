@@ -14,7 +14,7 @@ function ifGiven(text: string): string | undefined {
 
 /** The flags of `tensorflow_model_server`: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc */
 export const TENSORFLOW_FLAGS = {
-  port: { type: "integer", default: "8500", setting: "port", help: "gRPC port" },
+  port: { type: "integer", default: "8500", setting: "port", help: "gRPC port; 0 = none, with a Unix socket" },
   grpc_socket_path: {
     type: "text",
     default: "",
@@ -167,7 +167,7 @@ export const TENSORFLOW_FLAGS = {
   ssl_config_file: {
     type: "text",
     default: "",
-    refused: "it would encrypt gRPC alone; KSERVING_TLS_CERT and KSERVING_TLS_KEY name files for gRPC and HTTP",
+    own: "gRPC is encrypted with the file's texts, HTTP is not: `--tls-scope grpc`",
     help: "file with keys and certificates",
   },
   platform_config_file: {

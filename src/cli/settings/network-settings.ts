@@ -1,4 +1,5 @@
 import { CONTROL_ACCESS } from "../../access/control-access.ts";
+import { TLS_SCOPES } from "../../access/tls-scope.ts";
 import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { BOTH, PROXY, SERVE, type Setting } from "./setting.ts";
 
@@ -25,6 +26,12 @@ export const NETWORK_SETTINGS = {
     help: "Unix socket on which gRPC is served too",
     details: "Its owner and its group may connect; what a server left behind there is replaced.",
     isPath: true,
+    commands: SERVE,
+  },
+  grpcSocketOnly: {
+    type: "boolean",
+    default: false,
+    help: "serve gRPC on the Unix socket alone, and on no port",
     commands: SERVE,
   },
   grpcChannelArguments: {
@@ -73,6 +80,15 @@ export const NETWORK_SETTINGS = {
     help: "certificates (PEM) of authorities that clients need one of",
     details: "A client without a certificate that one of them has signed is refused.",
     isPath: true,
+    commands: SERVE,
+  },
+  tlsScope: {
+    type: "choice",
+    choices: TLS_SCOPES,
+    placeholder: "SCOPE",
+    default: "ports",
+    help: "parts that are encrypted: both ports, or gRPC alone",
+    details: "`grpc` = gRPC on its port and its Unix socket, while HTTP is plain.",
     commands: SERVE,
   },
   allowControl: {

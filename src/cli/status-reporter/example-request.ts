@@ -41,8 +41,11 @@ function grpcLine({ name, grpcAddress, inputs, isEncrypted = false }: ExampleTar
   const body = JSON.stringify({ model_spec: { name }, inputs: protos });
   // Not for its own name, perhaps.
   const [scheme, options] = isEncrypted ? ["https", "--insecure"] : ["http", "--http2-prior-knowledge"];
-  const url = `${scheme}://${grpcAddress}/tensorflow.serving.PredictionService/Predict`;
-  return `npx @bufbuild/buf curl --protocol grpc ${options} ${url} -d ${quote(body)}`;
+  const [, path] = /^unix:(.*)$/.exec(grpcAddress) ?? [];
+  const place = path === undefined ? grpcAddress : "localhost";
+  const socket = path === undefined ? "" : `--unix-socket ${quote(path)} `;
+  const url = `${scheme}://${place}/tensorflow.serving.PredictionService/Predict`;
+  return `npx @bufbuild/buf curl --protocol grpc ${options} ${socket}${url} -d ${quote(body)}`;
 }
 
 function quote(text: string): string {

@@ -81,6 +81,7 @@ describe("the flags of tensorflow_model_server", () => {
     const { settings, warnings } = await understood([...MODEL, ...argv]);
     expect(settings).toMatchObject({
       port: 0,
+      grpcSocketOnly: true,
       grpcSocketPath: "/run/tf.sock",
       grpcChannelArguments: ["grpc.max_connection_age_ms=2000", "a.b=c"],
     });
@@ -168,10 +169,6 @@ describe("a command line that tensorflow_model_server does not take", () => {
     [
       ["--model_base_path=models/m"],
       "Expected model default to have an absolute path or URI; got base_path()=models/m",
-    ],
-    [
-      ["--ssl_config_file=tls.txt", ...MODEL],
-      "--ssl_config_file is not taken: it would encrypt gRPC alone; KSERVING_TLS_CERT and KSERVING_TLS_KEY name files for gRPC and HTTP.",
     ],
     [["--rest_api_port=70000", ...MODEL], '--rest_api_port is "70000"; expected an integer from 0 to 65535'],
     [["--model_config_file=/nowhere.config"], undefined],

@@ -26,6 +26,8 @@ describe("without flags", () => {
       corsOrigin: [],
       grpcChannelArguments: [],
       grpcSocketPath: undefined,
+      grpcSocketOnly: false,
+      tlsScope: "ports",
       workers: 1,
       hookTimeout: 60,
       hookStall: 10,

@@ -1,0 +1,27 @@
+import { invalidArgument } from "../../errors.ts";
+import type { Settings } from "../settings/settings.ts";
+
+/** Throws `invalid_argument`, with the flags, for ports, sockets and certificates that do not go together. */
+export function checkAddresses(settings: Settings<"serve">): void {
+  const { grpcSocketOnly, grpcSocketPath, httpServerCommand } = settings;
+  if (grpcSocketOnly && grpcSocketPath === undefined)
+    throw invalidArgument("--grpc-socket-only lacks the path of the socket, --grpc-socket-path.");
+  if (grpcSocketOnly && httpServerCommand !== undefined)
+    throw invalidArgument("--grpc-socket-only does not go with --http-server-command, whose program needs a port.");
+  checkTls(settings);
+}
+
+function checkTls(settings: Settings<"serve">): void {
+  const { tlsCert, tlsKey, tlsClientCa, tlsScope, httpServerCommand } = settings;
+  if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) return;
+  if (tlsCert === undefined)
+    throw invalidArgument("--tls-cert is missing; it goes with --tls-key and --tls-client-ca.");
+  if (tlsKey === undefined) throw invalidArgument("--tls-key is missing; it is the private key of --tls-cert.");
+  if (httpServerCommand !== undefined)
+    throw invalidArgument("--tls-cert does not go with --http-server-command, whose program speaks plain gRPC.");
+  const { httpEnable, httpPort, port, grpcSocketOnly } = settings;
+  if (tlsScope === "grpc" && httpEnable && !grpcSocketOnly && port !== 0 && httpPort === port)
+    throw invalidArgument(
+      `gRPC and HTTP share the port ${port}; with --tls-scope grpc, which encrypts one of them, expected two ports.`,
+    );
+}
