@@ -1,4 +1,6 @@
 import { ServingError } from "../errors.ts";
+import type { Authentication } from "./authentication/authentication.ts";
+import type { CallScope } from "./call-scope.ts";
 import type { Caller, CallKind } from "./caller.ts";
 import { assertControl, type ControlAccess, forwardingHeader, pageOf } from "./control-access.ts";
 import { CorsOrigins } from "./cors-origins.ts";
@@ -10,20 +12,29 @@ export interface AccessOptions {
   readonly allowControl?: ControlAccess;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default none. */
   readonly corsOrigins?: readonly string[];
+  /** Finds out who calls. Default: nobody needs a name. */
+  readonly authentication?: Authentication | undefined;
 }
 
 /** Decides who may do what, by the kind of a call and what it tells of where it comes from. */
 export class AccessPolicy {
   readonly #control: ControlAccess;
   readonly #origins: CorsOrigins;
+  readonly #authentication: Authentication | undefined;
 
   /** Throws `invalid_argument` for an origin that is none. */
-  constructor({ allowControl = "off", corsOrigins = [] }: AccessOptions = {}) {
+  constructor({ allowControl = "off", corsOrigins = [], authentication }: AccessOptions = {}) {
+    this.#authentication = authentication;
     this.#control = allowControl;
     this.#origins = new CorsOrigins(corsOrigins);
   }
 
-  /** Throws `permission_denied` for who may not make a call of this kind. */
+  /** Lets a call in by who sends it, as {@link Authentication.enter}; undefined where nobody needs a name. */
+  enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> | undefined {
+    return this.#authentication?.enter(kind, caller);
+  }
+
+  /** Throws `permission_denied` for a call of this kind because of where it comes from. */
   check(kind: CallKind, caller: Caller): void {
     if (kind === "control") assertControl(caller, this.#control);
     else if (kind === "inference") this.#checkOrigin(caller);

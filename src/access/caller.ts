@@ -12,5 +12,7 @@ export interface Caller {
   readonly isHttp10?: boolean;
 }
 
-/** Purpose of a route or method: it runs a model, reports something, changes the server, or says whether it lives and is ready. */
-export type CallKind = "inference" | "read" | "control" | "health";
+/** Every purpose of a route or method: it runs a model, reports something, changes the server, tells counts and times, or says whether it lives and is ready. */
+export const CALL_KINDS = ["inference", "read", "control", "metrics", "health"] as const;
+/** One of {@link CALL_KINDS}. */
+export type CallKind = (typeof CALL_KINDS)[number];

@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
 import type { Caller } from "./caller.ts";
+import { networkOf } from "./network-of.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
 
-/** Groups of an IPv6 address that name a network; its users choose the others as they like. */
-const NETWORK_GROUPS = 4;
-const ALL_GROUPS = 8;
 /** The longest text that is kept as it is. */
 const MAX_TEXT = 64;
 const HEADER = /^header:([!#$%&'*+.^_`|~0-9a-z-]+)$/i;
@@ -33,19 +31,4 @@ function prefixed(kind: string, value: unknown): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   const text = value.length <= MAX_TEXT ? value : createHash("sha256").update(value).digest("base64");
   return `${kind} ${text}`;
-}
-
-/** An IPv4 address, or the network of an IPv6 address. */
-function networkOf(address: string): string {
-  if (!address.includes(":") || address.startsWith("unix")) return address;
-  const [head = "", tail] = address.toLowerCase().split("::");
-  const first = groupsOf(head);
-  const last = tail === undefined ? [] : groupsOf(tail);
-  const zeros = Array.from({ length: Math.max(0, ALL_GROUPS - first.length - last.length) }, () => "0");
-  const groups = [...first, ...zeros, ...last].slice(0, NETWORK_GROUPS);
-  return `${groups.map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
-}
-
-function groupsOf(part: string): string[] {
-  return part === "" ? [] : part.split(":");
 }

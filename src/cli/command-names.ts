@@ -7,9 +7,18 @@ const FOREIGN_COMMAND_NAMES = ["tensorflow-model-server", "ovms", "ie_serving"] 
 export type ForeignCommandName = (typeof FOREIGN_COMMAND_NAMES)[number];
 
 /**
- * The words that may stand first on the command line. `serve` is meant where none does; `replay`, `config` and `runtimes` have commands of their own.
+ * The words that may stand first on the command line. `serve` is meant where none does; the others take flags or commands of their own.
  */
-export const COMMAND_NAMES = ["serve", "proxy", "replay", "config", "runtimes", ...FOREIGN_COMMAND_NAMES] as const;
+export const COMMAND_NAMES = [
+  "serve",
+  "proxy",
+  "replay",
+  "config",
+  "runtimes",
+  "hash-password",
+  "hash-token",
+  ...FOREIGN_COMMAND_NAMES,
+] as const;
 
 /** The command of another server that a word means, with dashes or underscores; undefined for any other word. */
 export function foreignCommand(word: string | undefined): ForeignCommandName | undefined {

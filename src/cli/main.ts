@@ -42,6 +42,10 @@ async function run(argv: readonly string[], env: Environment): Promise<void> {
     const { config } = await import("./commands/config-command.ts");
     return config(rest, env);
   }
+  if (command === "hash-password" || command === "hash-token") {
+    const { hash } = await import("./commands/hash-command.ts");
+    return hash(command, rest);
+  }
   if (command === "proxy") {
     const parsed = parseSettings(command, rest, { env });
     const { proxy } = await import("./commands/proxy-command.ts");

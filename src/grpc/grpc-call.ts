@@ -6,6 +6,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { AccessPolicy } from "../access/access-policy.ts";
+import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import { CancelSource } from "../async/cancel-source.ts";
@@ -74,6 +75,8 @@ export abstract class GrpcCall extends ListMember {
   readonly #session: Http2Session | undefined;
   #headers: IncomingHttpHeaders = {};
   #record: RequestRecord | undefined;
+  /** Undefined where callers need no name. */
+  #scope: CallScope | undefined;
   #deadline: number | undefined;
   /** The status that follows the last message; undefined = OK. */
   #failure: GrpcStatus | undefined;
@@ -100,12 +103,18 @@ export abstract class GrpcCall extends ListMember {
     this.path = headers[":path"] ?? "";
     try {
       const { metadata, deadline } = readCallHeaders(headers);
+      timer = this.#limitTime(deadline);
+      const entered = this.context.policy.enter(this.kind, this.#caller);
+      const scope = entered instanceof Promise ? await entered : entered;
+      // Finding out who calls takes its time.
+      if (this.isOver) return;
+      this.#scope = scope;
       if (this.kind !== "inference") this.assertMay(this.kind);
       if (this.kind !== "health") this.#leave = this.context.clients?.enter(this.#caller);
-      timer = this.#limitTime(deadline);
       const encoding = readEncoding(headers);
       const { source: signal, memory } = this;
-      await this.answer({ id: record.id, metadata, deadline, signal, memory, record }, encoding);
+      const info = { id: record.id, metadata, deadline, signal, memory, record };
+      await (scope === undefined ? this.answer(info, encoding) : this.#answerFor(scope, info, encoding));
     } catch (reason) {
       logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);
       this.fail(reason);
@@ -129,6 +138,7 @@ export abstract class GrpcCall extends ListMember {
 
   /** Throws `permission_denied` unless the client may do what a kind of call does. */
   protected assertMay(kind: CallKind): void {
+    this.#scope?.assertKind(kind);
     this.context.policy.check(kind, this.#caller);
   }
 
@@ -141,7 +151,8 @@ export abstract class GrpcCall extends ListMember {
   get #caller(): Caller {
     const headers = this.#headers;
     const address = this.stream.session?.socket?.remoteAddress ?? "";
-    return { address, host: headers[":authority"] ?? headers.host, headers };
+    const caller = { address, host: headers[":authority"] ?? headers.host, headers };
+    return this.#scope === undefined ? caller : { ...caller, user: this.#scope.user };
   }
 
   /** True once nothing more can be sent. */
@@ -170,6 +181,13 @@ export abstract class GrpcCall extends ListMember {
     else this.#refuse();
     // What the client still sends is discarded.
     this.stream.resume();
+  }
+
+  /** Hooks and models are not told the password. */
+  async #answerFor(scope: CallScope, info: CallInfo, encoding: CallEncoding): Promise<void> {
+    info.record.user = scope.user;
+    delete (info.metadata as Record<string, string>).authorization;
+    await runInScope(scope, () => this.answer(info, encoding));
   }
 
   #refuse(): void {

@@ -32,6 +32,8 @@ export class RequestRecord {
   failedWith: ErrorCode | undefined;
   /** The route that answers; undefined = none does, or it is not known yet. */
   route: RouteName | undefined;
+  /** Name of who sends it; empty = nobody needs one. */
+  user = "";
   requestBytes = 0;
   responseBytes = 0;
   readonly #metadata: Readonly<Record<string, unknown>>;
@@ -138,9 +140,10 @@ export class RequestRecord {
 
   /** The fields by which log lines name the request. */
   fields(): Readonly<Record<string, unknown>> {
-    const { id, model, version } = this;
+    const { id, model, version, user } = this;
     return {
       requestId: loggedId(id),
+      ...(user !== "" && { user: user.slice(0, MAX_NAME) }),
       ...(model !== "" && { model: model.slice(0, MAX_NAME) }),
       ...(version !== undefined && { version: String(version) }),
     };

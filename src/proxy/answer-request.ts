@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import { acceptedCompression, compressAnswer } from "./compress-answer.ts";
@@ -33,9 +34,15 @@ export async function answerRequest(
   exchange.record.route = name;
   try {
     const caller = callerOf(request);
+    // Nothing of the body is read before.
+    const entered = policy.enter(kind, caller);
+    const scope = entered instanceof Promise ? await entered : entered;
     policy.check(kind, caller);
-    if (clients !== undefined && kind !== "health") countUntilAnswered(response, clients.enter(caller));
-    const plain = await answer(exchange);
+    if (clients !== undefined && kind !== "health") {
+      countUntilAnswered(response, clients.enter(scope === undefined ? caller : { ...caller, user: scope.user }));
+    }
+    if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
+    const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
     exchange.holdAnswer(answerBytes(plain));
     const compression = acceptedCompression(request);
     const made = compression === undefined ? plain : await compressAnswer(plain, compression, exchange);
@@ -59,6 +66,19 @@ function countUntilAnswered(response: ServerResponse, end: () => void): void {
 /** Waits until the bytes are read that came with a request's head: its connection goes on where the body was among them. */
 async function arrivedTogether(request: IncomingMessage): Promise<void> {
   if (!request.complete) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Hooks and models are not told the password. */
+function answerFor(scope: CallScope, exchange: HttpExchange, answer: RouteHandler): ReturnType<RouteHandler> {
+  delete exchange.request.headers.authorization;
+  exchange.record.user = scope.user;
+  return runInScope(scope, () => answer(exchange));
+}
+
+/** Answers `Expect: 100-continue`, unless the body is one that is not taken. */
+function letSend({ request, response }: RequestPair, maxBytes: number): void {
+  const { headers, httpVersion } = request;
+  if (httpVersion !== "1.0" && !(Number(headers["content-length"]) > maxBytes)) response.writeContinue();
 }
 
 function callerOf({ socket, headers, httpVersion }: IncomingMessage): Caller {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorRequestHandler } from "express";
+import { AccessError, type AnswerHeaders } from "../access/access-error.ts";
 import { ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -18,9 +19,9 @@ const RETRY_AFTER_S = "1";
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: AnswerHeaders;
 
-  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(status: number, message: string, headers: AnswerHeaders = {}) {
     super(maskSecrets(message));
     this.status = status;
     this.headers = headers;
@@ -73,10 +74,12 @@ export function errorBody(message: string): Buffer {
   return Buffer.from(JSON.stringify({ error: cutText(message) }, null, 4));
 }
 
-function toHttpError({ code, message, details }: ServingError): HttpError {
+function toHttpError(error: ServingError): HttpError {
+  const { code, message, details } = error;
   const delayMs = retryDelayMs(details);
   const seconds = delayMs === undefined ? RETRY_AFTER_S : String(Math.ceil(delayMs / 1000));
-  const headers = code === "unavailable" || delayMs !== undefined ? { "retry-after": seconds } : {};
+  const isLater = code === "unavailable" || delayMs !== undefined;
+  const headers = isLater ? { "retry-after": seconds } : AccessError.headersOf(error);
   return new HttpError(STATUS[code].http, message, headers);
 }
 

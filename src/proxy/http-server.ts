@@ -20,7 +20,6 @@ import { OpenExchanges } from "./open-exchanges.ts";
 import { observeRequests, RecordedRequest } from "./recorded-request.ts";
 import { refuseGarbage } from "./refuse-garbage.ts";
 import { createRequestListener } from "./request-listener.ts";
-import { requestRefusal } from "./request-refusal.ts";
 
 /** Address to listen on, limits, and the routes to serve. */
 export interface HttpServerOptions {
@@ -126,19 +125,12 @@ interface Answering {
   readonly listener: RequestListener;
 }
 
-/** Answers requests as their connections let them, and those that expect something only where it can be met. */
+/** Answers requests as their connections let them; of those that expect something, those that can have it. */
 function answerRequests(server: Server, exchanges: OpenExchanges, { dependencies, listener }: Answering): void {
-  const { maxMessageBytes, log } = dependencies;
-  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
-    exchanges.add(request, response, listener);
-  });
-  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    const isTooLarge = Number(request.headers["content-length"]) > maxMessageBytes;
-    exchanges.add(request, response, () => {
-      if (!isTooLarge && requestRefusal(request) === undefined) response.writeContinue();
-      listener(request, response);
-    });
-  });
+  const { log } = dependencies;
+  const add = (request: IncomingMessage, response: ServerResponse) => exchanges.add(request, response, listener);
+  server.on("request", add);
+  server.on("checkContinue", add);
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
     exchanges.add(request, response, () => sendError(unknownExpectation(request), { request, response, log }));
   });

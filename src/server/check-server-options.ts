@@ -51,6 +51,7 @@ const OPTIONS = {
   clientBurst: integerCheck(1),
   clientMaxInFlight: integerCheck(0, undefined, " (0 = no limit)"),
   trustedProxies: TEXTS,
+  auth: { ...OBJECT_CHECK, expected: 'an object, such as { users: "users.txt" }' },
   maxMessageBytes: BYTES,
   workers: integerCheck(0),
   instances: integerCheck(1),
@@ -80,6 +81,14 @@ const TLS = {
   scope: { expected: TLS_SCOPES.join(" or "), accepts: (value: unknown) => TLS_SCOPES.some((one) => one === value) },
 };
 
+const AUTH = {
+  users: TEXT_CHECK,
+  username: TEXT_CHECK,
+  passwordFile: TEXT_CHECK,
+  tokens: TEXT_CHECK,
+  rules: TEXT_CHECK,
+};
+
 const EXAMPLE = 'createServer({ stages: [{ path: "model.onnx" }], http: {} })';
 
 /** Options that describe the one pipeline of the stages. */
@@ -94,6 +103,7 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   checkTexts("options", options.options);
   if (options.requestLog !== undefined) checkMembers("requestLog.", options.requestLog as object, REQUEST_LOG_CHECKS);
   if (options.tls !== undefined) checkTls(options.tls as object);
+  if (options.auth !== undefined) checkMembers("auth.", options.auth as object, AUTH);
   if (options.http !== undefined) checkMembers("http.", options.http as object, HTTP);
   checkPorts(options);
 }

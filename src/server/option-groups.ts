@@ -1,4 +1,5 @@
 import { AccessPolicy } from "../access/access-policy.ts";
+import type { Authentication } from "../access/authentication/authentication.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
@@ -57,12 +58,12 @@ export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): Reques
 }
 
 /** Addresses, and the settings of both transports. */
-export function toWireOptions(choices: ServerChoices): WireOptions {
+export function toWireOptions(choices: ServerChoices, authentication?: Authentication): WireOptions {
   const { host, port, http, tensorContent, requireModelSpec, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
-  const policy = new AccessPolicy(choices);
+  const policy = new AccessPolicy({ ...choices, authentication });
   const answers = { tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const clients = openClientGate({ ...choices, proxies });

@@ -1,3 +1,4 @@
+import type { AuthenticationOptions } from "../access/authentication/open-authentication.ts";
 import type { ControlAccess } from "../access/control-access.ts";
 import type { TlsPaths } from "../access/tls-files.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
@@ -47,6 +48,8 @@ export interface ServerOptions {
   readonly requireModelSpec?: boolean;
   /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
   readonly allowControl?: ControlAccess;
+  /** Files that say who may call; the default is that nobody needs a name. They are read again when they change. */
+  readonly auth?: AuthenticationOptions;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
   readonly corsOrigins?: readonly string[];
   /** Property that tells clients apart: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */

@@ -1,5 +1,8 @@
 import { setImmediate } from "node:timers/promises";
+import { keepFresh } from "../access/authentication/keep-fresh.ts";
+import { openAuthentication } from "../access/authentication/open-authentication.ts";
 import { TlsFiles } from "../access/tls-files.ts";
+import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
@@ -12,6 +15,7 @@ import { ModelMemory } from "../serving/model-memory.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { checkedModel } from "./checked-model.ts";
+import { GuardedService } from "./guarded-service.ts";
 import type { ModelSource } from "./model-source.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
@@ -87,14 +91,18 @@ export async function openServer(
 ): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const remote = new LazyRemote();
-  const wires = { ...toWireOptions(choices), tls: choices.tls && (await TlsFiles.open(choices.tls)) };
+  const authentication =
+    choices.auth && (await openAuthentication(choices.auth, new TrustedProxies(choices.trustedProxies ?? [])));
+  const wires = { ...toWireOptions(choices, authentication), tls: choices.tls && (await TlsFiles.open(choices.tls)) };
   prepareWires(wires);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
   let service: LocalService | undefined;
+  const stopLooking = authentication && keepFresh(authentication, log);
   const closeModels = async () => {
+    stopLooking?.();
     service?.memory.close();
     await recorder.close();
     await served.close();
@@ -119,7 +127,10 @@ export async function openServer(
     });
     await recorder.check();
     await served.start(toLoadOptions(choices, { remote, memory, own: service }), source instanceof PipelineSource);
-    const opened = await openWires(service, { ...wires, memory: service.memory });
+    const opened = await openWires(authentication ? new GuardedService(service) : service, {
+      ...wires,
+      memory: service.memory,
+    });
     return toServer({ wires: opened, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {
     await closeModels();

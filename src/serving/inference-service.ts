@@ -30,7 +30,7 @@ export interface InferenceService {
    */
   statistics(): Promise<readonly NamedStatistics[]>;
   /** Number of requests waiting or running, and its maximum; absent where another server answers. */
-  inFlight?(): RequestCount;
+  inFlight?(): RequestCount | undefined;
   /** Loads of the versions that {@link index} lists; absent where another server answers. */
   loads?(): readonly LoadCounts[];
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */

@@ -1,7 +1,10 @@
 import { AccessPolicy } from "../../access/access-policy.ts";
+import { keepFresh } from "../../access/authentication/keep-fresh.ts";
+import { openAuthentication } from "../../access/authentication/open-authentication.ts";
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
+import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
@@ -16,6 +19,7 @@ import { chooseReporter } from "../status-reporter/choose-reporter.ts";
 import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
 import { toClientOptions } from "./server-options.ts";
+import { toAuth } from "./to-auth.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
@@ -29,10 +33,14 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const targets = new ProxyTargets(settings);
-  const policy = new AccessPolicy({ allowControl: settings.allowControl, corsOrigins: settings.corsOrigin });
   const proxies = new TrustedProxies(settings.trustedProxies);
+  const { auth } = toAuth(settings);
+  const authentication = auth && (await openAuthentication(auth, proxies));
+  const { allowControl, corsOrigin: corsOrigins } = settings;
+  const policy = new AccessPolicy({ allowControl, corsOrigins, authentication });
   const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };
-  const server = await createHttpServer(targets.toService(), {
+  const service = targets.toService();
+  const server = await createHttpServer(authentication ? new GuardedService(service) : service, {
     host,
     port: httpPort,
     protocols: PROTOCOLS,
@@ -43,7 +51,9 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     addressOf: proxies.clientAddress.bind(proxies),
     log,
   });
+  const stopLooking = authentication && keepFresh(authentication, log);
   const close = async () => {
+    stopLooking?.();
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
   };
@@ -54,7 +64,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const running = { inFlight: () => targets.inFlight(), retire, close };
   const stopped = runUntilSignal(running, reporter, settings.shutdownDelay * 1000);
   releaseSignals();
-  const notice = openAccessNotice(host, settings.allowControl);
+  const notice = auth === undefined ? openAccessNotice(host, settings.allowControl) : undefined;
   if (notice !== undefined) log.info(notice);
   reporter.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
   prepareRoutes();

@@ -57,7 +57,8 @@ export async function serve(
     log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err }),
   );
   const isClosed = settings.tlsClientCa !== undefined && (settings.tlsScope === "ports" || !settings.httpEnable);
-  const notice = isClosed ? undefined : openAccessNotice(settings.host, settings.allowControl);
+  const areKnown = isClosed || options.auth !== undefined;
+  const notice = areKnown ? undefined : openAccessNotice(settings.host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
   // Last, so that whoever reads it may send signals and change files.
   reporter.ready(facts);

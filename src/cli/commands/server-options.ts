@@ -6,6 +6,7 @@ import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
 import { checkAddresses } from "./check-addresses.ts";
+import { toAuth } from "./to-auth.ts";
 
 /**
  * Translates a command line for `createServer`. Throws for a driver that does not exist, and `invalid_argument` where
@@ -52,6 +53,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
       files: settings.requestLogFiles,
     },
     ...toTls(settings),
+    ...toAuth(settings),
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),
   };
 }

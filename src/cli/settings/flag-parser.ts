@@ -23,6 +23,8 @@ Commands:
   kserving proxy    HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
   kserving replay   sends recorded requests again and compares the answers (kserving replay --help)
   kserving config   explains configuration files (kserving config --help)
+  kserving hash-password, hash-token
+                    write lines for --auth-users and --auth-tokens
   kserving runtimes finds and installs what drivers need (kserving runtimes --help)
   kserving tensorflow-model-server, ovms, ie_serving
                     take those servers' command lines (kserving ovms --help)

@@ -1,4 +1,5 @@
 import type { SettingsCommand } from "../command-names.ts";
+import { AUTH_SETTINGS } from "./auth-settings.ts";
 import { HOOK_SETTINGS } from "./hook-settings.ts";
 import { LIMIT_SETTINGS } from "./limit-settings.ts";
 import { LOG_SETTINGS } from "./log-settings.ts";
@@ -13,6 +14,7 @@ const SETTING_GROUPS = {
   "Several models": REPOSITORY_SETTINGS,
   Hooks: HOOK_SETTINGS,
   Network: NETWORK_SETTINGS,
+  Authentication: AUTH_SETTINGS,
   Limits: LIMIT_SETTINGS,
   Logging: LOG_SETTINGS,
 } as const satisfies Record<string, Record<string, Setting>>;
@@ -26,6 +28,7 @@ export const SETTINGS = {
   ...REPOSITORY_SETTINGS,
   ...HOOK_SETTINGS,
   ...NETWORK_SETTINGS,
+  ...AUTH_SETTINGS,
   ...LIMIT_SETTINGS,
   ...LOG_SETTINGS,
 } as const satisfies Record<string, Setting>;

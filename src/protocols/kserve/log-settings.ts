@@ -1,3 +1,4 @@
+import { currentScope } from "../../access/call-scope.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { LogFilter } from "../../observability/log-filter.ts";
 import type { LogLevel } from "../../observability/log-level.ts";
@@ -60,6 +61,7 @@ const SETTINGS: Readonly<Record<string, ReadValue>> = {
 /** Changes what is logged from now on, all or nothing; throws with the texts of Triton for what cannot be changed. */
 export function changeLogging(log: Pick<Logger, "filter" | "info">, changes: ReadonlyMap<string, unknown>): void {
   if (changes.size === 0) return;
+  currentScope()?.assertControlsAll();
   const switches = [...changes].flatMap(([name, value]) => toSwitches(name, value));
   const { filter } = log;
   if (filter === undefined) {

@@ -20,7 +20,8 @@ interface Endpoint {
 /** Statuses that any endpoint may refuse with. */
 const REFUSALS: Readonly<Record<string, string>> = {
   400: "The request is wrong; the error says where, and what is expected.",
-  403: "The call changes the server, and its client may not.",
+  401: "The caller is not known, and has to be.",
+  403: "The caller may not make this call.",
   404: "There is no such model or version.",
   413: "The body is larger than the server takes.",
   415: "The body is compressed in a way that the server does not know.",

@@ -1,3 +1,4 @@
+import { currentScope } from "../../access/call-scope.ts";
 import { ServingError } from "../../errors.ts";
 import { didYouMean } from "../../text/nearest.ts";
 
@@ -11,6 +12,7 @@ const NAMES: readonly string[] = ["trace_level", "trace_rate", "trace_count", "l
  * this server has no traces, and does not pretend.
  */
 export function changeTracing(changes: ReadonlyMap<string, readonly string[]>): void {
+  if (changes.size > 0) currentScope()?.assertControlsAll();
   for (const [name, values] of changes) {
     if (name === "trace_file") throw noFile();
     if (!NAMES.includes(name)) throw noSetting(name);

@@ -34,13 +34,13 @@ function metricsRoute(dependencies: HttpDependencies): HttpRoute {
     ]);
     return toAnswer(form, families.flat());
   };
-  return { method: "GET", path: "/metrics", kind: "read", answer };
+  return { method: "GET", path: "/metrics", kind: "metrics", answer };
 }
 
 /** The path is the default of TensorFlow Serving's monitoring_config. */
 function tensorflowServingRoute({ metrics }: HttpDependencies): HttpRoute {
   const answer: HttpRoute["answer"] = async () => toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics(metrics.series()));
-  return { method: "GET", path: "/monitoring/prometheus/metrics", kind: "read", answer };
+  return { method: "GET", path: "/monitoring/prometheus/metrics", kind: "metrics", answer };
 }
 
 function toAnswer({ contentType, write }: Exposition, families: readonly MetricFamily[]): HttpAnswer {

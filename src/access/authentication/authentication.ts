@@ -1,0 +1,130 @@
+import { ServingError } from "../../errors.ts";
+import { AccessError } from "../access-error.ts";
+import { CallScope } from "../call-scope.ts";
+import type { Caller, CallKind } from "../caller.ts";
+import type { AccessRules } from "../rules/access-rules.ts";
+import type { Identity } from "./identity.ts";
+import { KnownCredentials, type Verified } from "./known-credentials.ts";
+import type { Passwords } from "./passwords.ts";
+
+/** Finds who has a token; undefined for one that it does not know. */
+export type BearerCheck = (token: string) => Promise<Verified | undefined>;
+
+/** Something that is read again when it has changed. */
+export interface Refreshable {
+  /** A path or an address, for the log. */
+  readonly path: string;
+  /** Resolves with true where it has changed; rejects, and stays as it was, where the new one does not work. */
+  refresh(): Promise<boolean>;
+}
+
+/** Ways to show who one is, and the permissions of those that are known. */
+export interface AuthenticationParts {
+  /** Absent = nobody has a password. */
+  readonly passwords?: Passwords | undefined;
+  /** Asked one after another. */
+  readonly bearers: readonly BearerCheck[];
+  /** The rules as they are now. */
+  readonly rules: () => AccessRules;
+  readonly sources: readonly Refreshable[];
+  /** The address of a caller, whatever proxies stand between. */
+  readonly addressOf: (caller: Caller) => string;
+}
+
+/** Finds out who calls, and lets in who may. */
+export class Authentication {
+  readonly #parts: AuthenticationParts;
+  readonly #known = new KnownCredentials();
+
+  constructor(parts: AuthenticationParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Lets a call in, at once where its credentials are known. Throws, or rejects with, `unauthenticated` for a caller that is unknown,
+   * `permission_denied` for one that may not make calls of this kind.
+   */
+  enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> {
+    const rules = this.#parts.rules();
+    if (rules.isOpen(kind)) return new CallScope(kind, rules, undefined);
+    const identity = this.#identify(caller);
+    if (identity instanceof Promise) return identity.then((found) => admit(kind, this.#parts.rules(), found));
+    return admit(kind, rules, identity);
+  }
+
+  /** Reads again what has changed, and resolves with the paths of that. Rejects with the first problem; what was read before counts on there. */
+  async refresh(): Promise<readonly string[]> {
+    const looks = await Promise.allSettled(
+      this.#parts.sources.map(async (source) => ((await source.refresh()) ? [source.path] : [])),
+    );
+    const changed = looks.flatMap((look) => (look.status === "fulfilled" ? look.value : []));
+    if (changed.length > 0) this.#known.forget();
+    const failed = looks.find((look) => look.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    return changed;
+  }
+
+  #identify(caller: Caller): Identity | Promise<Identity> {
+    const { authorization } = caller.headers;
+    if (typeof authorization !== "string" || authorization === "")
+      throw this.#refuse(`This server answers callers that it knows alone; send ${this.#expected()}.`);
+    return this.#known.identify(authorization, () => this.#verify(authorization, this.#parts.addressOf(caller)));
+  }
+
+  async #verify(authorization: string, address: string): Promise<Verified> {
+    const [, scheme = "", value = ""] = /^([\w-]+) +([\w~+/.=-]+) *$/.exec(authorization) ?? [];
+    if (scheme.toLowerCase() === "basic" && this.#parts.passwords !== undefined)
+      return this.#verifyPassword(value, address);
+    if (scheme.toLowerCase() === "bearer" && this.#parts.bearers.length > 0) return this.#verifyToken(value);
+    throw this.#refuse(`The Authorization header is not one that this server takes; send ${this.#expected()}.`);
+  }
+
+  async #verifyPassword(value: string, address: string): Promise<Verified> {
+    const [name, password] = readBasic(value);
+    const isRight = await (this.#parts.passwords as Passwords).isRight({ name, password, address });
+    if (!isRight) throw this.#refuse("The user or the password is wrong.");
+    return { identity: { names: [name] } };
+  }
+
+  async #verifyToken(token: string): Promise<Verified> {
+    for (const check of this.#parts.bearers) {
+      const found = await check(token).catch((reason) => {
+        throw reason instanceof ServingError && reason.code === "unauthenticated"
+          ? this.#refuse(reason.message, true)
+          : reason;
+      });
+      if (found !== undefined) return found;
+    }
+    throw this.#refuse("Nobody has this token.", true);
+  }
+
+  #expected(): string {
+    const basic = this.#parts.passwords === undefined ? [] : ["a user's name and password (Authorization: Basic)"];
+    const bearer = this.#parts.bearers.length === 0 ? [] : ["a token (Authorization: Bearer)"];
+    return [...basic, ...bearer].join(" or ") || "a certificate";
+  }
+
+  /** With a challenge for each way in (RFC 7617 §2, RFC 6750 §3). */
+  #refuse(message: string, isTokenWrong = false): AccessError {
+    const basic = this.#parts.passwords === undefined ? [] : ['Basic realm="kserving", charset="UTF-8"'];
+    const error = isTokenWrong ? `, error="invalid_token", error_description="${message.replaceAll('"', "'")}"` : "";
+    const bearer = this.#parts.bearers.length === 0 ? [] : [`Bearer realm="kserving"${error}`];
+    const challenges = [...basic, ...bearer];
+    return new AccessError("unauthenticated", message, {
+      headers: challenges.length === 0 ? {} : { "www-authenticate": challenges },
+    });
+  }
+}
+
+function admit(kind: CallKind, rules: AccessRules, identity: Identity): CallScope {
+  const scope = new CallScope(kind, rules, identity);
+  scope.assertKind(kind);
+  return scope;
+}
+
+/** Name and password; both empty, which nobody has, for a text that has no such. */
+function readBasic(value: string): readonly [name: string, password: string] {
+  const text = Buffer.from(value, "base64").toString();
+  const at = text.indexOf(":");
+  return at <= 0 ? ["", ""] : [text.slice(0, at), text.slice(at + 1)];
+}

@@ -1,0 +1,97 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { ServingError } from "../errors.ts";
+import type { Identity } from "./authentication/identity.ts";
+import type { CallKind } from "./caller.ts";
+import type { AccessRules } from "./rules/access-rules.ts";
+import type { NamePatterns } from "./rules/name-patterns.ts";
+
+/** A caller that has been let in: its name, and what it may do. */
+export class CallScope {
+  /** Absent = a call of a kind that needs no name. */
+  readonly #identity: Identity | undefined;
+  readonly #rules: AccessRules;
+  readonly #kind: CallKind;
+  /** The models that the call has named, where nobody knows whose it is: those it may hear of. */
+  readonly #named = new Set<string>();
+
+  constructor(kind: CallKind, rules: AccessRules, identity: Identity | undefined) {
+    this.#kind = kind;
+    this.#rules = rules;
+    this.#identity = identity;
+  }
+
+  /** The caller's name for the log; empty = it needs none. */
+  get user(): string {
+    return this.#identity?.names[0] ?? "";
+  }
+
+  /** Throws `permission_denied` for a kind of call that the caller may not make at all. */
+  assertKind(kind: CallKind): void {
+    if (this.#rules.isOpen(kind) || this.#modelsFor(kind) !== undefined) return;
+    throw denied(`${this.#who} may not ${DEEDS[kind]} here`);
+  }
+
+  /** True where the call may name any model. */
+  get isWhole(): boolean {
+    if (this.#identity === undefined) return this.#kind !== "health";
+    return this.#rules.isOpen(this.#kind) || this.#modelsFor(this.#kind)?.isEvery === true;
+  }
+
+  /** Checks that the call may hear of a model. */
+  knows(model: string): boolean {
+    if (this.#identity === undefined) return this.isWhole || this.#named.has(model);
+    return this.isWhole || this.#modelsFor(this.#kind)?.matches(model) === true;
+  }
+
+  /** Throws `permission_denied` for a model that the call may not name. */
+  assertModel(model: string): void {
+    if (this.#identity === undefined) this.#named.add(model);
+    if (!this.knows(model)) throw denied(`${this.#who} may not ${MODEL_DEEDS[this.#kind]} "${model}"`);
+  }
+
+  /** Throws `permission_denied` where the caller may change some models alone. */
+  assertControlsAll(): void {
+    if (this.#modelsFor("control")?.isEvery === true) return;
+    throw denied(`${this.#who} may change some models alone, and this call changes the whole server`);
+  }
+
+  get #who(): string {
+    return this.user || "A caller without a name";
+  }
+
+  #modelsFor(kind: CallKind): NamePatterns | undefined {
+    return this.#identity && this.#rules.modelsFor(this.#identity, kind);
+  }
+}
+
+const DEEDS: Readonly<Record<CallKind, string>> = {
+  inference: "run models",
+  read: "ask for what this server tells",
+  control: "change this server",
+  metrics: "read metrics",
+  health: "ask for health",
+};
+
+const MODEL_DEEDS: Readonly<Record<CallKind, string>> = {
+  inference: "run the model",
+  read: "ask about the model",
+  control: "change the model",
+  metrics: "read metrics of the model",
+  health: "ask for health of the model",
+};
+
+function denied(problem: string): ServingError {
+  return new ServingError("permission_denied", `${problem}; a rule of --auth-rules can allow it.`);
+}
+
+const scopes = new AsyncLocalStorage<CallScope>();
+
+/** Runs a call that was let in; what it asks of models is checked by its scope. */
+export function runInScope<Result>(scope: CallScope, run: () => Result): Result {
+  return scopes.run(scope, run);
+}
+
+/** The scope of the call that is being answered; undefined where callers need no name. */
+export function currentScope(): CallScope | undefined {
+  return scopes.getStore();
+}

@@ -1,0 +1,16 @@
+import type { AuthenticationOptions } from "../../access/authentication/open-authentication.ts";
+import type { Settings } from "../settings/settings.ts";
+
+/** The settings that `serve` and `proxy` share. */
+type AuthSettings = Pick<
+  Settings<"proxy">,
+  "authUsers" | "authUsername" | "authPasswordFile" | "authTokens" | "authRules"
+>;
+
+/** Settings of who may call, where there are any. */
+export function toAuth(settings: AuthSettings): { readonly auth?: AuthenticationOptions } {
+  const { authUsers: users, authUsername: username, authPasswordFile: passwordFile } = settings;
+  const { authTokens: tokens, authRules: rules } = settings;
+  const auth = { users, username, passwordFile, tokens, rules };
+  return Object.values(auth).every((value) => value === undefined) ? {} : { auth };
+}

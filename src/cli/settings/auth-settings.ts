@@ -1,0 +1,42 @@
+import { BOTH, type Setting } from "./setting.ts";
+
+/** Settings of who may call. */
+export const AUTH_SETTINGS = {
+  authUsers: {
+    type: "text",
+    placeholder: "FILE",
+    isPath: true,
+    help: "users that may call, with hashes of their passwords",
+    details: "Lines of kserving hash-password. With any of these flags callers need a name: docs/security.md.",
+    commands: BOTH,
+  },
+  authUsername: {
+    type: "text",
+    placeholder: "NAME",
+    help: "a single user that may call",
+    commands: BOTH,
+  },
+  authPasswordFile: {
+    type: "text",
+    placeholder: "FILE",
+    isPath: true,
+    help: "file with the password of --auth-username",
+    commands: BOTH,
+  },
+  authTokens: {
+    type: "text",
+    placeholder: "FILE",
+    isPath: true,
+    help: "names that may call, with hashes of their tokens",
+    details: "Lines of kserving hash-token.",
+    commands: BOTH,
+  },
+  authRules: {
+    type: "text",
+    placeholder: "FILE",
+    isPath: true,
+    help: "rules (YAML) of who may do what",
+    details: "Without rules, who is known may do everything.",
+    commands: BOTH,
+  },
+} as const satisfies Record<string, Setting>;

@@ -1,0 +1,119 @@
+import { type CallScope, currentScope } from "../access/call-scope.ts";
+import { ServingError } from "../errors.ts";
+import type { DescribedModel } from "../serving/described-model.ts";
+import type {
+  IndexScope,
+  InferenceService,
+  Lease,
+  ModelRef,
+  NamedStatistics,
+  RequestCount,
+  ServableState,
+  UnloadOptions,
+} from "../serving/inference-service.ts";
+import type { LoadCounts } from "../serving/load-counter.ts";
+import type { LoadOverrides } from "../serving/load-overrides.ts";
+import { servedNames } from "../serving/served-names.ts";
+import type { RoutedRequest } from "../serving/traffic.ts";
+
+/**
+ * A service for calls whose callers have names: each finds the models that it may name, and hears of no others. A call that was not let in by
+ * its transport finds nothing.
+ */
+export class GuardedService implements InferenceService {
+  readonly #service: InferenceService;
+
+  constructor(service: InferenceService) {
+    this.#service = service;
+  }
+
+  acquire(ref: ModelRef, request?: RoutedRequest): Lease | Promise<Lease> {
+    const scope = requireScope();
+    if (scope.isWhole) return this.#service.acquire(ref, request);
+    const model = ref.model === "" ? this.#onlyModel() : ref.model;
+    scope.assertModel(model);
+    return withoutNames(() => this.#service.acquire({ ...ref, model }, request));
+  }
+
+  index(wanted?: IndexScope): readonly ServableState[] {
+    return known(this.#service.index(wanted));
+  }
+
+  async statistics(): Promise<readonly NamedStatistics[]> {
+    return known(await this.#service.statistics());
+  }
+
+  inFlight(): RequestCount | undefined {
+    return this.#service.inFlight?.();
+  }
+
+  loads(): readonly LoadCounts[] {
+    return known(this.#service.loads?.() ?? []);
+  }
+
+  async load(model: string, overrides?: LoadOverrides): Promise<void> {
+    requireScope().assertModel(model);
+    await this.#service.load(model, overrides);
+  }
+
+  async unload(model: string, options?: UnloadOptions): Promise<void> {
+    const scope = requireScope();
+    scope.assertModel(model);
+    if (options?.dependents === true) scope.assertControlsAll();
+    await this.#service.unload(model, options);
+  }
+
+  async reconfigure(models: readonly DescribedModel[]): Promise<void> {
+    requireScope().assertControlsAll();
+    await this.#service.reconfigure(models);
+  }
+
+  async lookAgain(): Promise<void> {
+    requireScope().assertControlsAll();
+    await this.#service.lookAgain();
+  }
+
+  isReady(): boolean {
+    return this.#service.isReady();
+  }
+
+  onReadiness(listener: (ready: boolean) => void): () => void {
+    return this.#service.onReadiness(listener);
+  }
+
+  /** The model that is meant where none is named. */
+  #onlyModel(): string {
+    const names = [...new Set(this.index().map(({ model }) => model))];
+    if (names.length === 1) return names[0] as string;
+    throw new ServingError("invalid_argument", `ModelSpec has no name specified.${servedNames("", names)}`);
+  }
+}
+
+/** The scope of the call that asks; without one nobody knows who does. */
+function requireScope(): CallScope {
+  const scope = currentScope();
+  if (scope !== undefined) return scope;
+  throw new ServingError("unauthenticated", "Nobody knows who asks.");
+}
+
+/** Those of the models that the call may hear of. */
+function known<One extends { readonly model: string }>(all: readonly One[]): readonly One[] {
+  const scope = requireScope();
+  return scope.isWhole ? all : all.filter(({ model }) => scope.knows(model));
+}
+
+/** Leaves out of an error which models there are. */
+function withoutNames<Result>(acquire: () => Result | Promise<Result>): Result | Promise<Result> {
+  try {
+    const acquired = acquire();
+    return acquired instanceof Promise ? acquired.catch((reason) => Promise.reject(nameless(reason))) : acquired;
+  } catch (reason) {
+    throw nameless(reason);
+  }
+}
+
+/** The text of TensorFlow Serving ends where ours begins. */
+function nameless(reason: unknown): unknown {
+  if (!(reason instanceof ServingError) || reason.code !== "not_found") return reason;
+  return new ServingError("not_found", reason.message.replace(/\)\. .*$/s, ")"));
+}

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { ATTEMPT_MS, ATTEMPTS, AttemptLimit } from "../../../src/access/authentication/attempt-limit.ts";
+
+test("an address has so many attempts at once, then one every few seconds", () => {
+  const limit = new AttemptLimit();
+  for (let count = 0; count < ATTEMPTS; count++) expect(limit.take("10.0.0.1", 1000)).toBe(0);
+  expect(limit.take("10.0.0.1", 1000)).toBe(ATTEMPT_MS);
+  expect(limit.take("10.0.0.1", 1000 + ATTEMPT_MS / 2)).toBe(ATTEMPT_MS / 2);
+  expect(limit.take("10.0.0.2", 2000)).toBe(0);
+  expect(limit.take("10.0.0.1", 1001 + ATTEMPT_MS)).toBe(0);
+});
+
+test("what was right does not count", () => {
+  const limit = new AttemptLimit();
+  for (let count = 0; count < 3 * ATTEMPTS; count++) {
+    expect(limit.take("10.0.0.1", 0)).toBe(0);
+    limit.giveBack("10.0.0.1");
+  }
+});
+
+test("no more addresses are remembered than there is room for", () => {
+  const limit = new AttemptLimit();
+  for (let count = 0; count < ATTEMPTS; count++) limit.take("10.0.0.1", 0);
+  for (let host = 0; host < 10_000; host++) limit.take(`10.1.${host >> 8}.${host & 255}`, 0);
+  expect(limit.take("10.0.0.1", 0)).toBe(0);
+});

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { hashPassword, matchesHash, parsePasswordHash } from "../../../src/access/authentication/password-hash.ts";
+import { CHEAP } from "../auth-fixture.ts";
+
+test("a hash tells its password from others, in whatever form its letters are", async () => {
+  const text = await hashPassword("caf\u00e9", CHEAP);
+  expect(text).toMatch(/^\$scrypt\$ln=4,r=8,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
+  expect(await hashPassword("caf\u00e9", CHEAP)).not.toBe(text);
+  const hash = parsePasswordHash(text);
+  expect(await matchesHash("cafe\u0301", hash)).toBe(true);
+  expect(await matchesHash("cafe", hash)).toBe(false);
+});
+
+test("hashes of passlib are taken", async () => {
+  // passlib.hash.scrypt.using(rounds=4).hash("open sesame")
+  const hash = "$scrypt$ln=4,r=8,p=1$dO6d874XgnBOybmXEgLAuA$deN+QUMosKcbS7utOJzSf3jEabVJ1Q5liYyKgiLx+5o";
+  expect(await matchesHash("open sesame", parsePasswordHash(hash))).toBe(true);
+});
+
+test.each([
+  ["$2y$05$abcdefghijklmnopqrstuv", "is not $scrypt"],
+  ["secret", "is not $scrypt"],
+  ["$scrypt$ln=30,r=8,p=1$AAAA$AAAA", "costs"],
+  ["$scrypt$ln=17,r=8,p=90$AAAA$AAAA", "costs"],
+  ["$scrypt$ln=14,r=0,p=1$AAAA$AAAA", "costs"],
+])("%s is refused, without being told", (text, message) => {
+  expect(() => parsePasswordHash(text)).toThrow(message);
+  expect(() => parsePasswordHash(text)).not.toThrow(text);
+});

@@ -1,0 +1,202 @@
+import { writeFileSync } from "node:fs";
+import { connect as connectSocket } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { hashPassword } from "../../src/access/authentication/password-hash.ts";
+import type { ServerOptions } from "../../src/server/server-options.ts";
+import { authFiles, basic, bearer, CHEAP, TOKENS } from "../access/auth-fixture.ts";
+import { connect } from "../grpc/byte-client.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+const ALICE = basic("alice", "open sesame");
+const NULL_MODEL = { stages: [{ driver: "null" }] };
+const BODY = JSON.stringify({ inputs: [{ name: "x", shape: [1], datatype: "FP32", data: [1] }] });
+
+/** A server of the models default, team-a and other, all of which echo. */
+async function start(options: Partial<ServerOptions> = {}) {
+  const models = { default: NULL_MODEL, "team-a": NULL_MODEL, zebra: NULL_MODEL };
+  return startServer({ models, auth: await authFiles(), allowControl: "all", ...options });
+}
+
+/** Status and text of a request; with a body by POST. */
+async function ask(url: string, authorization?: string, body?: string): Promise<readonly [number, string]> {
+  const headers = { ...(authorization && { authorization }) };
+  const answer = await fetch(url, { headers, ...(body !== undefined && { method: "POST", body }) });
+  return [answer.status, await answer.text()];
+}
+
+test("a password and a token are taken on both transports, and a wrong one is told what is expected", async () => {
+  const { httpUrl, grpcAddress } = await start();
+  for (const authorization of [ALICE, bearer(TOKENS.user)]) {
+    expect((await ask(`${httpUrl}/v2/models/default/infer`, authorization, BODY))[0]).toBe(200);
+    const metadata = { authorization };
+    await connect(grpcAddress).call("/inference.GRPCInferenceService/ServerMetadata", Buffer.alloc(0), { metadata });
+  }
+  const texts = new Set<string>();
+  for (const wrong of [basic("alice", "open"), basic("nobody", "open sesame"), "Basic eA==", "Basic"]) {
+    const [status, text] = await ask(`${httpUrl}/v2`, wrong);
+    expect(status).toBe(401);
+    texts.add(text);
+    expect(text).not.toContain("open");
+  }
+  // Who has no such name is told the same as who has another password.
+  expect([...texts]).toHaveLength(2);
+  const answer = await fetch(`${httpUrl}/v2`, { headers: { authorization: bearer("x".repeat(32)) } });
+  expect(answer.headers.get("www-authenticate")).toContain('Bearer realm="kserving", error="invalid_token"');
+});
+
+test("a call is refused before its body is read, also where it asks whether to send it", async () => {
+  const { httpUrl } = await start();
+  for (const expectation of ["", "Expect: 100-continue\r\n"]) {
+    const head = `POST /v2/models/default/infer HTTP/1.1\r\nHost: x\r\n${expectation}Content-Length: 200000000\r\n\r\n`;
+    const socket = connectSocket(Number(new URL(httpUrl).port), "127.0.0.1", () => socket.write(head));
+    onTestFinished(() => void socket.destroy());
+    const first = await new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(String(bytes))));
+    expect(first).toMatch(/^HTTP\/1\.1 401 [\s\S]*connection: close/i);
+  }
+});
+
+test("who may send a body is told to go on", async () => {
+  const { httpUrl } = await start();
+  const head = `POST /v2/models/default/infer HTTP/1.1\r\nHost: x\r\nAuthorization: ${ALICE}\r\nExpect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`;
+  const socket = connectSocket(Number(new URL(httpUrl).port), "127.0.0.1", () => socket.write(head));
+  onTestFinished(() => void socket.destroy());
+  const next = () => new Promise<string>((resolve) => socket.once("data", (bytes) => resolve(String(bytes))));
+  expect(await next()).toMatch(/^HTTP\/1\.1 100 /);
+  socket.write(BODY);
+  expect(await next()).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test("a caller that may use some models hears of no others", async () => {
+  const { httpUrl, grpcAddress } = await start();
+  const team = bearer(TOKENS.team);
+  expect(JSON.parse((await ask(`${httpUrl}/v2/models`, team))[1])).toEqual({ models: ["team-a"] });
+  for (const path of ["/v1/models", "/v1/config", "/v2/models/stats", "/v2/openapi.json"]) {
+    const [status, text] = await ask(httpUrl + path, team);
+    expect([status, text.includes("team-a"), /zebra/.test(text)]).toEqual([200, true, false]);
+  }
+  expect((await ask(`${httpUrl}/v2/models/team-a/infer`, team, BODY))[0]).toBe(200);
+  const [status, refusal] = await ask(`${httpUrl}/v2/models/zebra/infer`, team, BODY);
+  expect([status, refusal]).toEqual([403, expect.stringContaining('token:team may not run the model \\"zebra\\"')]);
+  // Whether there is such a model or not.
+  expect((await ask(`${httpUrl}/v2/models/nothing`, team))[0]).toBe(403);
+  const [unknown, text] = await ask(`${httpUrl}/v1/models/team-b:predict`, team, '{"instances": [1]}');
+  expect([unknown, text.includes("team-a")]).toEqual([404, false]);
+  const call = connect(grpcAddress).call("/tensorflow.serving.PredictionService/Predict", Buffer.alloc(0), {
+    metadata: { authorization: team },
+  });
+  // A request that names no model means the only one that its sender has.
+  await call;
+});
+
+test("a caller that may change some models changes those alone", async () => {
+  const { httpUrl } = await start();
+  const team = bearer(TOKENS.team);
+  const change = (path: string, body = "{}") => ask(httpUrl + path, team, body).then(([status]) => status);
+  expect(await change("/v2/repository/models/zebra/unload")).toBe(403);
+  expect(await change("/v2/repository/models/zebra/load")).toBe(403);
+  expect(await change("/v2/repository/models/team-a/unload", '{"parameters":{"unload_dependents":true}}')).toBe(403);
+  expect(await change("/v2/logging", '{"log_info":false}')).toBe(403);
+  expect(await change("/v1/config/reload")).toBe(403);
+  expect(await change("/v2/repository/models/team-a/unload")).toBe(200);
+  expect((await ask(`${httpUrl}/v2/logging`, bearer(TOKENS.admin), '{"log_info":true}'))[0]).not.toBe(403);
+});
+
+test("probes need no name, and hear of no model that they do not name", async () => {
+  const { httpUrl } = await start();
+  for (const path of ["/health", "/v2/health/ready", "/v2/models/zebra/ready"])
+    expect((await ask(httpUrl + path))[0]).toBe(200);
+  const [status, text] = await ask(`${httpUrl}/v2/models/zebr/ready`);
+  expect([status, /team-a|zebra/.test(text)]).toEqual([404, false]);
+});
+
+test("without rules, who is known may do everything", async () => {
+  const { rules: _rules, ...auth } = await authFiles();
+  const { httpUrl } = await start({ auth });
+  for (const path of ["/metrics", "/v2/models/zebra"]) {
+    expect((await ask(httpUrl + path))[0]).toBe(401);
+    expect((await ask(httpUrl + path, ALICE))[0]).toBe(200);
+  }
+});
+
+test("metrics are open where a rule says so", async () => {
+  const { httpUrl } = await start({ auth: await authFiles("open: [health, metrics]") });
+  const [status, text] = await ask(`${httpUrl}/metrics`);
+  expect([status, text.includes("team-a")]).toEqual([200, true]);
+  expect((await ask(`${httpUrl}/v2`))[0]).toBe(401);
+});
+
+test("web pages are answered in advance, and may read why they are refused", async () => {
+  const { httpUrl } = await start({ corsOrigins: ["https://app.example"] });
+  const page = { origin: "https://app.example", "access-control-request-method": "POST" };
+  const asked = { ...page, "access-control-request-headers": "authorization" };
+  const preflight = await fetch(`${httpUrl}/v2/models/default/infer`, { method: "OPTIONS", headers: asked });
+  expect([preflight.status, preflight.headers.get("access-control-allow-headers")]).toEqual([200, "authorization"]);
+  const refused = await fetch(`${httpUrl}/v2/models/default/infer`, { method: "POST", headers: page, body: BODY });
+  expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "https://app.example"]);
+});
+
+test("hooks and the log hear the caller's name, not its password", async () => {
+  const told: string[] = [];
+  const preprocess = (inputs: object, { metadata }: { metadata: object }) => {
+    told.push(JSON.stringify(metadata));
+    return inputs;
+  };
+  const { log, find, events } = createEventLog("info");
+  const server = { stages: [{ driver: "null" }], hooks: { preprocess } as never, workers: 0, accessLog: true, log };
+  const { httpUrl, grpcAddress } = await startServer({ ...server, auth: await authFiles() });
+  expect((await ask(`${httpUrl}/v2/models/default/infer`, ALICE, BODY))[0]).toBe(200);
+  const metadata = { authorization: ALICE };
+  await connect(grpcAddress).call("/tensorflow.serving.PredictionService/Predict", Buffer.alloc(0), { metadata });
+  await find({ user: "alice" });
+  expect(told).toHaveLength(2);
+  expect(JSON.stringify([told, events])).not.toMatch(/authorization|Basic|sesame/);
+});
+
+test("wrong passwords from an address are soon not looked at, while known callers there go on", async () => {
+  const { httpUrl } = await start();
+  expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
+  const attack = Array.from({ length: 30 }, (_, index) => ask(`${httpUrl}/v2`, basic("alice", `guess ${index}`)));
+  const statuses = (await Promise.all(attack)).map(([status]) => status);
+  expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  expect(statuses.filter((status) => status === 401)).toHaveLength(10);
+  const limited = await fetch(`${httpUrl}/v2`, { headers: { authorization: basic("root", "toor") } });
+  expect([limited.status, Number(limited.headers.get("retry-after"))]).toEqual([429, expect.toSatisfy((s) => s > 0)]);
+  expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
+  expect((await ask(`${httpUrl}/v2`, bearer(TOKENS.admin)))[0]).toBe(200);
+});
+
+test("files that change count within seconds, and one that does not work changes nothing", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { log, find } = createEventLog("info");
+  const auth = await authFiles();
+  const { httpUrl } = await start({ auth, log });
+  expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
+  writeFileSync(auth.users, "alice:secret\n");
+  await vi.advanceTimersByTimeAsync(10_000);
+  const { err } = await find({ msg: "the new file of who may call is not used; the old one stays" });
+  expect(JSON.stringify(err)).toMatch(/users\.txt:1: the hash is not/);
+  expect(JSON.stringify(err)).not.toContain("secret");
+  expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
+  writeFileSync(auth.users, `bob:${await hashPassword("changed", CHEAP)}\n`);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await find({ msg: "who may call has changed" });
+  expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(401);
+});
+
+test("a single user has a name, and a password in a file", async () => {
+  const folder = tempFolder({ password: "hunter2\n", empty: "\n" });
+  const auth = { username: "carol", passwordFile: `${folder}/password` };
+  const { httpUrl } = await start({ auth });
+  expect((await ask(`${httpUrl}/v2`, basic("carol", "hunter2")))[0]).toBe(200);
+  expect((await ask(`${httpUrl}/v2`, basic("carol", "hunter2\n")))[0]).toBe(401);
+  for (const [wrong, message] of [
+    [{ username: "carol" }, "--auth-password-file"],
+    [{ ...auth, passwordFile: `${folder}/empty` }, "is empty"],
+    [{ ...auth, passwordFile: `${folder}/none` }, "cannot be read"],
+    [{ rules: `${folder}/empty` }, "no rules"],
+  ] as const)
+    await expect(start({ auth: wrong })).rejects.toThrow(message);
+});
