@@ -5,6 +5,8 @@ export const SERVER_DEFAULTS = {
   name: "default",
   tensorContent: false,
   requireModelSpec: false,
+  /** TensorFlow Serving's. */
+  tensorflowMetricsPath: "/monitoring/prometheus/metrics",
   allowControl: "off",
   accessLog: false,
   clientKey: "address",

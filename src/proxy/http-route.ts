@@ -22,6 +22,8 @@ export interface HttpDependencies {
   readonly clients?: ClientGate | undefined;
   /** Counts and times of the requests of all transports. */
   readonly metrics: RequestMetrics;
+  /** URL of the metrics that have TensorFlow Serving's names. */
+  readonly tensorflowMetricsPath: string;
   readonly log: Logger;
 }
 

@@ -49,6 +49,8 @@ export interface HttpServerOptions {
   readonly addressOf?: AccessLogOptions["addressOf"];
   /** Counts the requests, shared with other transports. Default: new ones. */
   readonly metrics?: RequestMetrics;
+  /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
+  readonly tensorflowMetricsPath?: string;
   readonly log: Logger;
 }
 
@@ -103,7 +105,8 @@ export async function createHttpServer(service: InferenceService, options: HttpS
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  return { service, maxMessageBytes, memory, policy, clients: options.clients, metrics, log };
+  const { clients, tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
+  return { service, maxMessageBytes, memory, policy, clients, metrics, tensorflowMetricsPath, log };
 }
 
 function newServer(handshakeTimeoutMs: number): Server {

@@ -1,8 +1,9 @@
 import { codecs } from "../codec-host/codecs.ts";
 import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
-import { publicText } from "../errors.ts";
+import { type ErrorCode, publicText } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RecordedCount } from "../serving/recorded-count.ts";
 import { sizeText } from "../text/size-text.ts";
 import { type FileLimits, LogFiles } from "./log-files.ts";
 import { type LoggedRequest, toRecordJob } from "./logged-request.ts";
@@ -18,11 +19,20 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** Milliseconds after a failure during which nothing is tried. */
 const PAUSE_MS = 10_000;
 
-const TOO_SLOW = `more than ${sizeText(MAX_WAITING_BYTES)}, or half of --max-queue-bytes, waits to be written. Lower --request-log-rate, or write to a faster disk.`;
+/** Code and text of the reason why a request is not recorded. */
+type Loss = readonly [ErrorCode, string];
+
+const TOO_SLOW: Loss = [
+  "resource_exhausted",
+  `more than ${sizeText(MAX_WAITING_BYTES)}, or half of --max-queue-bytes, waits to be written. Lower --request-log-rate, or write to a faster disk.`,
+];
 
 /** Larger requests and answers are not recorded: the time that a copy takes would delay the answer. */
 const MAX_COPY_BYTES = 32 * 1024 * 1024;
-const TOO_LARGE = `its inputs or its outputs have more than ${sizeText(MAX_COPY_BYTES)}, whose copy would delay it.`;
+const TOO_LARGE: Loss = [
+  "out_of_range",
+  `its inputs or its outputs have more than ${sizeText(MAX_COPY_BYTES)}, whose copy would delay it.`,
+];
 
 /** A request that waits to be written, and the memory that it holds. */
 interface Waiting {
@@ -33,10 +43,12 @@ interface Waiting {
 
 /** Writes the records of one model in the order of their answers, in turns of its own. */
 export class LogWriter {
+  readonly model: string;
   /** Limits of the files from the next write on. */
   limits: FileLimits;
   readonly #files: LogFiles;
   readonly #losses: LossReport;
+  readonly #counts = new Map<RecordedCount["outcome"], number>();
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -45,23 +57,29 @@ export class LogWriter {
   #pausedUntil = 0;
 
   constructor(prefix: string, model: string, { limits, log }: { readonly limits: FileLimits; readonly log: Logger }) {
+    this.model = model;
     this.limits = limits;
     this.#files = new LogFiles(prefix, model);
     this.#losses = new LossReport(model, log);
+  }
+
+  /** Numbers of requests by the outcome of their record. */
+  get counts(): ReadonlyMap<RecordedCount["outcome"], number> {
+    return this.#counts;
   }
 
   /** Memory for a part of a record; undefined, with a count of the loss, where there is no room for it. */
   reserve(memory: MemoryBudget, bytes: number): MemoryShare | undefined {
     const refusal = this.#refusal(memory, bytes);
     if (refusal !== undefined) {
-      this.#losses.add(refusal);
+      this.#lose(...refusal);
       return undefined;
     }
     const share = memory.open();
     try {
       share.grow(bytes);
     } catch {
-      this.#losses.add(TOO_SLOW);
+      this.#lose(...TOO_SLOW);
       return undefined;
     }
     this.#waitingBytes += bytes;
@@ -74,8 +92,8 @@ export class LogWriter {
     share.release();
   }
 
-  #refusal(memory: MemoryBudget, bytes: number): string | undefined {
-    if (this.#isPaused()) return this.#failure;
+  #refusal(memory: MemoryBudget, bytes: number): Loss | undefined {
+    if (this.#isPaused()) return ["unavailable", this.#failure];
     if (bytes > MAX_COPY_BYTES) return TOO_LARGE;
     return memory.isHalfFull || this.#waitingBytes + bytes > MAX_WAITING_BYTES ? TOO_SLOW : undefined;
   }
@@ -135,22 +153,32 @@ export class LogWriter {
           await (isLarge ? codecs.run(toRecordJob, [logged], { transfer: "owned" }) : toRecordJob.run(logged)),
         );
       } catch (reason) {
-        this.#losses.add(`its tensors cannot be written: ${publicText(reason)}`);
+        this.#lose("invalid_argument", `its tensors cannot be written: ${publicText(reason)}`);
       }
     }
     return records;
   }
 
   async #append(records: readonly Uint8Array[]): Promise<void> {
-    if (this.#isPaused()) return this.#losses.add(this.#failure, records.length);
+    if (this.#isPaused()) return this.#lose("unavailable", this.#failure, records.length);
     try {
       const [only, ...others] = records as [Uint8Array, ...Uint8Array[]];
       await this.#files.append(others.length === 0 ? only : Buffer.concat(records), this.limits);
+      this.#count("ok", records.length);
     } catch (reason) {
       this.#failure = writeProblem(this.#files.path, reason);
       this.#pausedUntil = performance.now() + PAUSE_MS;
-      this.#losses.add(this.#failure, records.length);
+      this.#lose("unavailable", this.#failure, records.length);
     }
+  }
+
+  #lose(code: ErrorCode, reason: string, count = 1): void {
+    this.#count(code, count);
+    this.#losses.add(reason, count);
+  }
+
+  #count(outcome: RecordedCount["outcome"], count: number): void {
+    this.#counts.set(outcome, (this.#counts.get(outcome) ?? 0) + count);
   }
 
   #isPaused(): boolean {

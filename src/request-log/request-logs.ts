@@ -1,6 +1,7 @@
 import { settlesWithin } from "../async/settles-within.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Lease } from "../serving/inference-service.ts";
+import type { RecordedCount } from "../serving/recorded-count.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import type { RecordedCall, RequestRecorder } from "../serving/request-recorder.ts";
 import { type FileLimits, LogFiles } from "./log-files.ts";
@@ -34,6 +35,13 @@ export class RequestLogs implements RequestRecorder {
     if (prefix === undefined || Math.random() >= rate) return lease;
     const writer = this.#writerOf(prefix, lease.description.model, options);
     return new RecordedLease(lease, { ref, memory, rate, writer });
+  }
+
+  counts(): readonly RecordedCount[] {
+    const counts = Array.from(this.#writers.values(), ({ model, counts }) =>
+      Array.from(counts, ([outcome, count]) => ({ model, outcome, count })),
+    );
+    return counts.flat();
   }
 
   /** Warns where the folder of all models cannot be written, before there are requests. */

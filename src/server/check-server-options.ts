@@ -46,6 +46,7 @@ const OPTIONS = {
   grpcSocketOnly: BOOLEAN,
   grpcChannelArguments: TEXTS,
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
+  tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
   corsOrigins: TEXTS,
   clientRate: integerCheck(0, undefined, " per second (0 = no limit)"),
   clientBurst: integerCheck(1),
@@ -155,6 +156,10 @@ function checkNeeds(models: readonly (readonly [string, NamedModelOptions])[]): 
 
 function alienHint(name: (typeof OF_STAGES)[number]): string {
   return name === "name" ? "names as keys of models" : `${name} of each model, in models.NAME.${name}`;
+}
+
+function isUrlPath(value: unknown): boolean {
+  return typeof value === "string" && /^\/[\x21-\x7e]+$/.test(value);
 }
 
 function isLogger(value: unknown): boolean {

@@ -33,6 +33,8 @@ export interface WireOptions {
   readonly sendTimeoutMs: number;
   readonly tensorContent: boolean;
   readonly requireModelSpec: boolean;
+  /** URL of the metrics that have TensorFlow Serving's names. */
+  readonly tensorflowMetricsPath: string;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
   /** Limits of each client. */

@@ -64,7 +64,8 @@ export function toWireOptions(choices: ServerChoices, authentication?: Authentic
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy({ ...choices, authentication });
-  const answers = { tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs };
+  const { tensorflowMetricsPath } = choices;
+  const answers = { tensorContent, requireModelSpec, tensorflowMetricsPath, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const clients = openClientGate({ ...choices, proxies });
   const logs = { accessLog, addressOf: proxies.clientAddress.bind(proxies), log };

@@ -46,6 +46,8 @@ export interface ServerOptions {
   readonly tensorContent?: boolean;
   /** Refuses gRPC requests of TensorFlow Serving's protocol that name no model, as TensorFlow Serving does; else they go to the only model. Default false. */
   readonly requireModelSpec?: boolean;
+  /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
+  readonly tensorflowMetricsPath?: string;
   /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
   readonly allowControl?: ControlAccess;
   /** Files that say who may call; the default is that nobody needs a name. They are read again when they change. */

@@ -5,6 +5,7 @@ import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type { LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
+import type { RecordedCount } from "./recorded-count.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
 import type { ServableStatistics } from "./servable.ts";
 import type { RoutedRequest } from "./traffic.ts";
@@ -33,6 +34,8 @@ export interface InferenceService {
   inFlight?(): RequestCount | undefined;
   /** Loads of the versions that {@link index} lists; absent where another server answers. */
   loads?(): readonly LoadCounts[];
+  /** Requests that were to be recorded, by the outcome; absent where another server answers. */
+  recorded?(): readonly RecordedCount[];
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
   load(model: string, overrides?: LoadOverrides): Promise<void>;
   /**

@@ -21,6 +21,7 @@ import type { ServiceLimits } from "./local-lease.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { publicError } from "./public-error.ts";
 import { Readiness } from "./readiness.ts";
+import type { RecordedCount } from "./recorded-count.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
 import { servableStates } from "./servable-states.ts";
 import type { RoutedRequest } from "./traffic.ts";
@@ -62,6 +63,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #load: NonNullable<LocalServiceOptions["load"]>;
   readonly #unload: NonNullable<LocalServiceOptions["unload"]>;
   readonly #loadable: NonNullable<LocalServiceOptions["loadable"]>;
+  readonly #recorder: RequestRecorder | undefined;
   readonly #readiness: Readiness;
   readonly #loads = new LoadCounter();
   readonly #leases: Leases;
@@ -74,6 +76,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#lookAgain = lookAgain;
     this.#manager = manager;
     const { load = (name) => manager.load(name), unload = (name, scope) => manager.unload(name, scope) } = options;
+    this.#recorder = options.recorder;
     this.#loadable = options.loadable ?? (() => []);
     this.#load = load;
     this.#unload = unload;
@@ -113,6 +116,10 @@ export class LocalService implements InferenceService, ServiceLimits {
 
   loads(): readonly LoadCounts[] {
     return this.#loads.counts(this.#manager.statuses());
+  }
+
+  recorded(): readonly RecordedCount[] {
+    return this.#recorder?.counts() ?? [];
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {

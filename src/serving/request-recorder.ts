@@ -1,5 +1,6 @@
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Lease, ModelRef } from "./inference-service.ts";
+import type { RecordedCount } from "./recorded-count.ts";
 import type { RequestLogOptions } from "./request-log.ts";
 
 /** Facts that decide on the record of a request. */
@@ -19,4 +20,6 @@ export interface RecordedCall {
 export interface RequestRecorder {
   /** A lease that records its request, where this one is to be recorded; else the lease itself. */
   recorded(lease: Lease, call: RecordedCall): Lease;
+  /** Numbers of requests by model and by the outcome of their record, until now. */
+  counts(): readonly RecordedCount[];
 }

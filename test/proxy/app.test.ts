@@ -19,6 +19,7 @@ describe("createApp", () => {
       memory,
       policy: new AccessPolicy(),
       metrics: new RequestMetrics(),
+      tensorflowMetricsPath: "/monitoring/prometheus/metrics",
       log,
     };
     const protocols = PROTOCOLS.flatMap(({ name, http }) =>

@@ -8,6 +8,10 @@ export function checkAddresses(settings: Settings<"serve">): void {
     throw invalidArgument("--grpc-socket-only lacks the path of the socket, --grpc-socket-path.");
   if (grpcSocketOnly && httpServerCommand !== undefined)
     throw invalidArgument("--grpc-socket-only does not go with --http-server-command, whose program needs a port.");
+  if (!/^\/[\x21-\x7e]+$/.test(settings.tensorflowMetricsPath))
+    throw invalidArgument(
+      `--tensorflow-metrics-path is "${settings.tensorflowMetricsPath}"; expected a path that begins with /.`,
+    );
   checkTls(settings);
 }
 

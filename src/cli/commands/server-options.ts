@@ -40,6 +40,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     maxMessageBytes: settings.maxMessageBytes,
     tensorContent: settings.tensorContent,
     requireModelSpec: settings.requireModelSpec,
+    tensorflowMetricsPath: settings.tensorflowMetricsPath,
     allowControl: settings.allowControl,
     accessLog: settings.accessLog,
     corsOrigins: settings.corsOrigin,

@@ -214,7 +214,7 @@ export const TENSORFLOW_FLAGS = {
   monitoring_config_file: {
     type: "text",
     default: "",
-    own: "metrics are always at `/monitoring/prometheus/metrics` and at `/metrics`; another path is named in a warning",
+    own: "the file's path: `--tensorflow-metrics-path`; metrics are always on, ours at `/metrics`",
     help: "file that switches metrics on",
   },
   remove_unused_fields_from_bundle_metagraph: {

@@ -10,7 +10,6 @@ import { readForeignFlags } from "./read-foreign-flags.ts";
 import { failTensorflow, TENSORFLOW_FAILURE } from "./tensorflow-failure.ts";
 import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
 import { tensorflowListening } from "./tensorflow-listening.ts";
-import { monitoringWarnings } from "./tensorflow-monitoring.ts";
 import { checkTensorflowFlags, readTensorflowOptions } from "./tensorflow-options.ts";
 import { createTensorflowReporter } from "./tensorflow-reporter.ts";
 import { tensorflowUsage } from "./tensorflow-usage.ts";
@@ -76,13 +75,12 @@ async function toCommandLine(
     settings.set("option", { value, origin: "the command line" });
   }
   for (const [name, setting] of await tensorflowListening(values)) settings.set(name, setting);
-  const monitoring = await monitoringWarnings(values.get("monitoring_config_file") ?? "");
   return {
     settings,
     defaults: DEFAULTS,
     models: settings.has("config") ? [] : [toModel(fields)],
     keepsFiles: Number(values.get("model_config_file_poll_wait_seconds") ?? 0) <= 0,
-    warnings: [...warnings, ...ofFiles.warnings, ...monitoring, ...unknown.flatMap(missingEquals)],
+    warnings: [...warnings, ...ofFiles.warnings, ...unknown.flatMap(missingEquals)],
     notice:
       "as tensorflow_model_server: programs on this machine may send HandleReloadConfigRequest (KSERVING_ALLOW_CONTROL says otherwise), and a request without a model_spec is refused",
   };

@@ -123,6 +123,14 @@ export const NETWORK_SETTINGS = {
     details: "Without this flag they go to the only model.",
     commands: SERVE,
   },
+  tensorflowMetricsPath: {
+    type: "text",
+    placeholder: "PATH",
+    default: SERVER_DEFAULTS.tensorflowMetricsPath,
+    help: "URL of the metrics that have TensorFlow Serving's names",
+    details: "[metrics.md](metrics.md) has them.",
+    commands: SERVE,
+  },
   allowProxyHeaders: {
     type: "boolean",
     default: false,

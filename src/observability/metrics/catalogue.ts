@@ -59,6 +59,11 @@ export const METRICS = {
     help: "Bytes of answers, without headers.",
     labels: ["protocol"],
   },
+  kserving_requests_recorded_total: {
+    type: "counter",
+    help: "Requests that were to be recorded (--request-log), by the outcome: ok, or the code of why they were not.",
+    labels: ["model", "outcome"],
+  },
   kserving_requests_in_flight: { type: "gauge", help: "Requests that were let in and are not over.", labels: [] },
   kserving_requests_in_flight_limit: {
     type: "gauge",

@@ -15,7 +15,10 @@ export const prometheus: Protocol = {
   name: "prometheus",
   http: (dependencies) => ({
     inference: [],
-    routes: [metricsRoute(dependencies), tensorflowServingRoute(dependencies)],
+    routes: [metricsRoute(dependencies), tensorflowServingRoute(dependencies)].filter(
+      // A path that was asked for counts before our own.
+      ({ path }, index) => index > 0 || path !== dependencies.tensorflowMetricsPath,
+    ),
   }),
 };
 
@@ -37,10 +40,15 @@ function metricsRoute(dependencies: HttpDependencies): HttpRoute {
   return { method: "GET", path: "/metrics", kind: "metrics", answer };
 }
 
-/** The path is the default of TensorFlow Serving's monitoring_config. */
-function tensorflowServingRoute({ metrics }: HttpDependencies): HttpRoute {
-  const answer: HttpRoute["answer"] = async () => toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics(metrics.series()));
-  return { method: "GET", path: "/monitoring/prometheus/metrics", kind: "metrics", answer };
+function tensorflowServingRoute({ service, metrics, tensorflowMetricsPath }: HttpDependencies): HttpRoute {
+  const answer: HttpRoute["answer"] = async () =>
+    toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics(metrics.series(), service.recorded?.() ?? []));
+  return { method: "GET", path: literalPath(tensorflowMetricsPath), kind: "metrics", answer };
+}
+
+/** A path in Express' form, in which some characters stand for others. */
+function literalPath(path: string): string {
+  return path.replaceAll(/[*:(){}[\]!?+\\]/g, "\\$&");
 }
 
 function toAnswer({ contentType, write }: Exposition, families: readonly MetricFamily[]): HttpAnswer {

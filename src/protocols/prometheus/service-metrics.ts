@@ -4,6 +4,7 @@ import { type MetricFamily, type Sample, toFamily, toSingle } from "../../observ
 import type { HttpDependencies } from "../../proxy/http-route.ts";
 import type { InferenceService, NamedStatistics, ServableState } from "../../serving/inference-service.ts";
 import type { LoadCounts } from "../../serving/load-counter.ts";
+import type { RecordedCount } from "../../serving/recorded-count.ts";
 import { readVersion } from "../../version.ts";
 
 /** All metrics of a server's requests and models. */
@@ -19,6 +20,7 @@ export async function serviceMetrics({
   return [
     toFamily("kserving_build_info", [{ labels: [readVersion(), process.versions.node], value: 1 }]),
     ...metrics.families(),
+    toFamily("kserving_requests_recorded_total", (service.recorded?.() ?? []).map(recordedSample)),
     ...inFlightMetrics(service),
     toSingle("kserving_held_bytes", memory.heldBytes),
     toSingle("kserving_held_bytes_limit", memory.maxBytes),
@@ -107,6 +109,10 @@ function loadSamples({ model, version, succeeded, failed }: LoadCounts): Sample[
     { labels: [...labels, "success"], value: succeeded },
     { labels: [...labels, "failure"], value: failed },
   ];
+}
+
+function recordedSample({ model, outcome, count }: RecordedCount): Sample {
+  return { labels: [model, outcome], value: count };
 }
 
 function batchRows(runs: NamedStatistics["runs"]["runs"]): HistogramData {

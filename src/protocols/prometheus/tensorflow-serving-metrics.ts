@@ -3,6 +3,7 @@ import { type HistogramData, SECONDS_BOUNDS, sumHistograms } from "../../observa
 import type { MetricFamily, Sample } from "../../observability/metrics/metric-family.ts";
 import type { RouteSeries } from "../../observability/metrics/request-metrics.ts";
 import type { RouteName } from "../../observability/route-name.ts";
+import type { RecordedCount } from "../../serving/recorded-count.ts";
 
 const MICROS = 1e6;
 const REQUEST_COUNT = { type: "counter", help: "The number of requests.", labels: ["model_name", "status"] } as const;
@@ -13,6 +14,14 @@ const REQUEST_LATENCY = {
   bounds: SECONDS_BOUNDS.map((seconds) => Math.round(seconds * MICROS)),
 } as const;
 
+const REQUEST_LOG_COUNT = {
+  type: "counter",
+  help: "The number of requests that were to be recorded.",
+  labels: ["model_name", "status_code"],
+} as const;
+
+/** That server counts only these of gRPC's methods, and whatever comes over REST. */
+const COUNTED = /^(?:\/tensorflow\.serving\.PredictionService\/(?:Predict|Classify|Regress)$|[A-Z]+ )/;
 /** Predict, Classify and Regress over gRPC; the verb in the path over REST. */
 const METHOD = /^\/tensorflow\.serving\.PredictionService\/(Predict|Classify|Regress)$|:(predict|classify|regress)$/;
 
@@ -20,11 +29,21 @@ const METHOD = /^\/tensorflow\.serving\.PredictionService\/(Predict|Classify|Reg
  * Metrics of TensorFlow Serving's protocol under that server's names, as far as they can be told: counts of its requests, and their times
  * in the ranges that this server counts by.
  */
-export function tensorflowServingMetrics(all: readonly RouteSeries[]): readonly MetricFamily[] {
-  const series = all.filter(({ route }) => route.protocol === "tensorflow-serving" && METHOD.test(route.method));
+export function tensorflowServingMetrics(
+  all: readonly RouteSeries[],
+  recorded: readonly RecordedCount[],
+): readonly MetricFamily[] {
+  const own = all.filter(({ route }) => route.protocol === "tensorflow-serving");
+  const counted = own.filter(({ route }) => COUNTED.test(route.method));
+  const timed = own.filter(({ route }) => METHOD.test(route.method));
   return [
-    { name: ":tensorflow:serving:request_count", description: REQUEST_COUNT, samples: countSamples(series) },
-    { name: ":tensorflow:serving:request_latency", description: REQUEST_LATENCY, samples: latencySamples(series) },
+    { name: ":tensorflow:serving:request_count", description: REQUEST_COUNT, samples: countSamples(counted) },
+    { name: ":tensorflow:serving:request_latency", description: REQUEST_LATENCY, samples: latencySamples(timed) },
+    {
+      name: ":tensorflow:serving:request_log_count",
+      description: REQUEST_LOG_COUNT,
+      samples: recorded.map(({ model, outcome, count }) => ({ labels: [model, toCode(outcome)], value: count })),
+    },
   ];
 }
 

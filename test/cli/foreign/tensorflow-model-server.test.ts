@@ -117,17 +117,23 @@ describe("the flags of tensorflow_model_server", () => {
     ]);
   });
 
-  it("name a file of metrics, which are always there, but at their own paths alone", async () => {
+  it("name a file of metrics, which says their path", async () => {
     const folder = tempFolder({
       "usual.txt": 'prometheus_config { enable: true, path: "/monitoring/prometheus/metrics" }',
       "other.txt": 'prometheus_config: { enable: true path: "/m" }',
+      "off.txt": 'prometheus_config { path: "/m" }',
+      "odd.txt": "prometheus { }",
     });
     const flag = (name: string) => `--monitoring_config_file=${join(folder, name)}`;
-    expect((await understood([...MODEL, flag("usual.txt")])).warnings).toEqual([]);
-    expect((await understood([...MODEL, flag("other.txt")])).warnings).toEqual([
-      "--monitoring_config_file: metrics are at /monitoring/prometheus/metrics and at /metrics, not at /m.",
+    const pathOf = async (name: string) => (await understood([...MODEL, flag(name)])).settings.tensorflowMetricsPath;
+    const usual = "/monitoring/prometheus/metrics";
+    expect([await pathOf("usual.txt"), await pathOf("other.txt"), await pathOf("off.txt")]).toEqual([
+      usual,
+      "/m",
+      usual,
     ]);
-    await expect(understood([...MODEL, flag("none.txt")])).rejects.toThrow("none.txt");
+    await expect(pathOf("none.txt")).rejects.toThrow("none.txt");
+    await expect(pathOf("odd.txt")).rejects.toThrow('The monitoring_config_file has no key "prometheus"');
   });
 
   it("count before our environment variables, and their absence does not", async () => {

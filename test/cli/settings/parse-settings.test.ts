@@ -28,6 +28,7 @@ describe("without flags", () => {
       grpcSocketPath: undefined,
       grpcSocketOnly: false,
       tlsScope: "ports",
+      tensorflowMetricsPath: "/monitoring/prometheus/metrics",
       workers: 1,
       hookTimeout: 60,
       hookStall: 10,

@@ -1,9 +1,11 @@
+import { join } from "node:path";
 import { credentials } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { METRICS } from "../../../src/observability/metrics/catalogue.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { hasPromtool, lintMetrics } from "../../helpers/find-promtool.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 import { KserveClient } from "../kserve/kserve-oracle.ts";
 
 const V2 = { inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2] }] };
@@ -132,19 +134,45 @@ describe("GET /metrics", () => {
 });
 
 test("TensorFlow Serving's path has its names, for the requests of its protocol", async () => {
-  const { post, lines } = await start();
+  const { server, post, lines } = await start();
   await post("/v2/models/default/infer", V2);
   await post(PREDICT, { instances: [1, 2] });
   await post(PREDICT, { instances: 1 });
+  await fetch(`${server.httpUrl}/v1/models/nothing`);
   const path = "/monitoring/prometheus/metrics";
   await expect
     .poll(() => lines(":tensorflow:serving:request_count", path))
     .toEqual([
       ':tensorflow:serving:request_count{model_name="default",status="OK"} 1',
       ':tensorflow:serving:request_count{model_name="",status="INVALID_ARGUMENT"} 1',
+      ':tensorflow:serving:request_count{model_name="",status="NOT_FOUND"} 1',
     ]);
   expect(await lines(':tensorflow:serving:request_latency_count{model_name="default"', path)).toEqual([
     ':tensorflow:serving:request_latency_count{model_name="default",API="predict",entrypoint="REST"} 1',
+  ]);
+});
+
+test.each(["/metrics", "/stats/m*:(x)"])("another path for those counts before our own: %s", async (path) => {
+  const { post, lines } = await start({ stages: [{ driver: "null" }], tensorflowMetricsPath: path });
+  await post(PREDICT, { instances: [1, 2] });
+  const [line] = await lines(":tensorflow:serving:request_count{", path);
+  expect(line).toBe(':tensorflow:serving:request_count{model_name="default",status="OK"} 1');
+});
+
+test("records of requests are counted by their outcome, under TensorFlow Serving's name too", async () => {
+  const models = { kept: { driver: "null" }, lost: { driver: "null", requestLog: { prefix: "/dev/null/log" } } };
+  const { post, lines } = await start({ models, requestLog: { prefix: join(tempFolder(), "log") } });
+  for (const name of ["kept", "lost"]) await post(`/v1/models/${name}:predict`, { instances: [1] });
+  const ours = () => lines("kserving_requests_recorded_total{");
+  await expect
+    .poll(ours)
+    .toEqual([
+      'kserving_requests_recorded_total{model="kept",outcome="ok"} 1',
+      'kserving_requests_recorded_total{model="lost",outcome="unavailable"} 1',
+    ]);
+  expect(await lines(":tensorflow:serving:request_log_count{", "/monitoring/prometheus/metrics")).toEqual([
+    ':tensorflow:serving:request_log_count{model_name="kept",status_code="OK"} 1',
+    ':tensorflow:serving:request_log_count{model_name="lost",status_code="UNAVAILABLE"} 1',
   ]);
 });
 
