@@ -1,10 +1,12 @@
 import type { Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import { MemberList } from "../async/member-list.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { LAST_CALL_MS } from "../limits/last-call.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { toAuthority } from "../net/authority.ts";
@@ -108,13 +110,17 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, names, context, openCalls }));
   const { port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;
+  let graceMs = 0;
   return {
     address: toAuthority(host, port),
     port,
     accept,
-    retire: () => connections.retire(),
+    retire: () => {
+      graceMs = LAST_CALL_MS;
+      connections.retire();
+    },
     close(drainTimeoutMs) {
-      closed ??= close({ listener, protocols, openCalls, connections }, drainTimeoutMs);
+      closed ??= close({ listener, protocols, openCalls, connections, graceMs }, drainTimeoutMs);
       return closed;
     },
   };
@@ -150,12 +156,18 @@ interface Closing {
   readonly protocols: readonly GrpcProtocol[];
   readonly openCalls: MemberList<GrpcCall>;
   readonly connections: Http2Connections;
+  /** Time for calls of connections that came last, in milliseconds. */
+  readonly graceMs: number;
 }
 
 async function close(closing: Closing, drainTimeoutMs: number): Promise<void> {
-  const { listener, protocols, openCalls, connections } = closing;
-  listener?.close();
+  const { listener, protocols, openCalls, connections, graceMs } = closing;
+  listener?.close(graceMs);
   for (const protocol of protocols) protocol.shutDown?.();
+  if (graceMs > 0) {
+    connections.retire();
+    await setTimeout(graceMs);
+  }
   const drained = connections.drain();
   if (await settlesWithin(drained, drainTimeoutMs)) return;
   for (const call of openCalls.list()) call.giveUp(SHUTTING_DOWN);

@@ -7,6 +7,7 @@ import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { limitResets } from "./reset-watch.ts";
+import { sendRetirement } from "./send-retirement.ts";
 
 /** Bytes that a client may send ahead on one stream: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
@@ -18,8 +19,6 @@ const MAX_CONCURRENT_CALLS = 256;
 const LINGER_MS = 500;
 /** Pings in a row, without any call between them, after which a connection is ended: clients send one every few seconds at most. */
 const MAX_IDLE_PINGS = 1000;
-/** An HTTP/2 frame that says that no streams but those up to the greatest number are taken, which are all (RFC 9113 §6.8). */
-const RETIRING_FRAME = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 255, 255, 255, 0, 0, 0, 0]);
 
 /** An HTTP/2 server without TLS that is given its connections; it counts what is sent to it itself, so that Node need not. */
 export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): Http2Server {
@@ -56,15 +55,13 @@ export class Http2Connections {
   }
 
   /**
-   * Asks clients to open other connections for their next calls. Calls that come on these are still answered, those included that were
-   * on their way, which a client would otherwise have to send again.
+   * Asks clients to open other connections for their next calls: at once where that can be told without refusing calls that are on their
+   * way, else with the next call. Connections that come later are not asked.
    */
   retire(): void {
-    const greeted = new Set(Array.from(this.#sessions, toGreetedHandle));
-    for (const socket of this.#sockets) {
-      const { _handle: handle } = socket as { readonly _handle?: object };
-      // Not by Node's session.goaway(), after which it would leave further streams without an answer.
-      if (handle !== undefined && greeted.has(handle)) socket.write(RETIRING_FRAME);
+    for (const session of this.#sessions) {
+      if (session.destroyed || session.pendingSettingsAck || sendRetirement(session)) continue;
+      session.once("stream", () => session.close());
     }
   }
 
@@ -72,10 +69,7 @@ export class Http2Connections {
   async drain(): Promise<void> {
     for (const session of this.#sessions) session.close();
     for (const socket of this.#sockets) cutOnceEnded(socket);
-    const gone = [...this.#sockets].map(
-      (socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())),
-    );
-    await Promise.all(gone);
+    await Promise.all(Array.from(this.#sockets, (socket) => new Promise((resolve) => socket.once("close", resolve))));
   }
 
   /** Cuts all connections. */
@@ -103,12 +97,6 @@ function cutOnceEnded(socket: Socket): void {
   const linger = () => setTimeout(() => socket.destroy(), LINGER_MS).unref();
   if (socket.writableFinished) linger();
   else socket.once("finish", linger);
-}
-
-/** The identity of a session's connection; undefined where its settings, which have to come first, may not have been sent. */
-function toGreetedHandle({ destroyed, pendingSettingsAck, socket }: ServerHttp2Session): object | undefined {
-  if (destroyed || pendingSettingsAck) return undefined;
-  return (socket as { readonly _handle?: object })._handle;
 }
 
 function ignore(): void {}

@@ -1,6 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
+import { destroyAfter } from "./destroy-after.ts";
 import { listen } from "./listen.ts";
 
 /** Users of a port, by the protocol that its clients speak. */
@@ -14,8 +15,8 @@ export interface SharedPortUsers {
 /** A port that listens for two protocols, of which one may only be refused. */
 export interface SharedPort {
   readonly port: number;
-  /** Takes no new connections; those that were given away live on. */
-  close(): void;
+  /** Takes no new connections; those that were given away live on, and those that have not said yet what they are have some time for it. */
+  close(graceMs?: number): void;
 }
 
 /** The first bytes of every HTTP/2 connection without TLS (RFC 9113 §3.4), by which it is told from HTTP/1. */
@@ -44,10 +45,10 @@ export async function listenShared(host: string, port: number, users: SharedPort
   openInTurns(server);
   await listen(server, host, port);
   const { port: bound } = server.address() as { port: number };
-  const close = () => {
+  const close = (graceMs = 0) => {
     server.close();
-    // Nobody else knows of connections that have not said yet what they are.
-    for (const socket of unknown) socket.destroy();
+    // Nobody else knows of them.
+    destroyAfter(unknown, graceMs);
   };
   return { port: bound, close };
 }

@@ -1,8 +1,11 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
+import { settlesWithin } from "../async/settles-within.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { LAST_CALL_MS } from "../limits/last-call.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
@@ -148,10 +151,10 @@ async function close(server: Server, exchanges: OpenExchanges, drainTimeoutMs: n
   const stopped = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   // A server that shares its port never listened, and knows nothing of connections.
   const closed = Promise.all([stopped, exchanges.gone()]);
+  if (exchanges.isRetired) await setTimeout(LAST_CALL_MS);
   exchanges.drain();
-  const cut = setTimeout(() => exchanges.cut(), drainTimeoutMs);
+  if (!(await settlesWithin(closed, drainTimeoutMs))) exchanges.cut();
   await closed;
-  clearTimeout(cut);
   // Ends the search for requests that take too long.
   server.close();
 }

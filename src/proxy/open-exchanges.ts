@@ -6,12 +6,13 @@ import { type Begin, HttpConnection } from "./http-connection.ts";
 export class OpenExchanges {
   readonly #connections = new Map<Socket, HttpConnection>();
   readonly #goneListeners: (() => void)[] = [];
-  #isRetired = false;
+  /** Each connection closes after its next answer. */
+  isRetired = false;
 
   /** Counts a new connection. */
   connect(socket: Socket): void {
     const connection = new HttpConnection(socket);
-    if (this.#isRetired) connection.retire();
+    if (this.isRetired) connection.retire();
     this.#connections.set(socket, connection);
     socket.once("close", () => {
       this.#connections.delete(socket);
@@ -39,7 +40,7 @@ export class OpenExchanges {
 
   /** Closes each connection after its next answer, those that come later too. */
   retire(): void {
-    this.#isRetired = true;
+    this.isRetired = true;
     for (const connection of this.#connections.values()) connection.retire();
   }
 

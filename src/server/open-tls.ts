@@ -30,8 +30,8 @@ export interface OpenTls {
   /** Undefined where gRPC has no port. */
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
-  /** Takes no new connections. */
-  close(): void;
+  /** Takes no new connections; those in their handshake have some time to finish it. */
+  close(graceMs?: number): void;
 }
 
 /** Opens one port for both transports or one for each, encrypted, and reads certificates again when they change. */
@@ -46,9 +46,9 @@ export async function openTls({
   log,
 }: TlsWires): Promise<OpenTls> {
   const opened: Pick<TlsPort, "server" | "close">[] = [];
-  const close = () => {
+  const close = (graceMs = 0) => {
     clearInterval(timer);
-    for (const one of opened) one.close();
+    for (const one of opened) one.close(graceMs);
   };
   const timer = setInterval(() => void refresh(files, opened, log), LOOK_S * 1000).unref();
   const toUsers = (users: Users) => ({ ...users, credentials: files.credentials, onRefused: onceInAWhile(log) });

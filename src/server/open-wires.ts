@@ -3,6 +3,7 @@ import type { ClientGate } from "../access/client-gate.ts";
 import { markLocal } from "../access/local-host.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
+import { LAST_CALL_MS } from "../limits/last-call.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
@@ -139,7 +140,7 @@ async function openEncrypted(service: InferenceService, options: Opening & { tls
     httpPort === undefined
       ? undefined
       : await (await importHttp()).createHttpServer(service, { ...options, port: isForGrpc ? httpPort : "shared" });
-  const { retire, close: closeBoth } = both(grpc, http);
+  const { retire, close: closeBoth, graceMs } = both(grpc, http);
   const tls = await openTls({
     ...{ host, httpPort, files, grpc, log },
     port: grpcSocketOnly ? undefined : options.port,
@@ -150,7 +151,7 @@ async function openEncrypted(service: InferenceService, options: Opening & { tls
     throw reason;
   });
   const close = (ms: number) => {
-    tls.close();
+    tls.close(graceMs());
     return closeBoth(ms);
   };
   const { grpcAddress = `unix:${grpcSocketPath}` } = tls;
@@ -167,14 +168,14 @@ async function openShared(service: InferenceService, options: Opening): Promise<
   const http = await createHttpServer(service, { ...options, port: "shared" });
   const users = { http1: http.accept, http2: grpc.accept };
   const { host, port } = options;
-  const { retire, close: closeBoth } = both(grpc, http);
+  const { retire, close: closeBoth, graceMs } = both(grpc, http);
   const shared = await listenShared(host, port, users).catch(async (reason) => {
     await closeBoth(0);
     throw reason;
   });
   const address = toAuthority(host, port);
   const close = (ms: number) => {
-    shared.close();
+    shared.close(graceMs());
     return closeBoth(ms);
   };
   return { grpcAddress: address, httpUrl: `http://${address}`, isEncrypted: false, retire, close };
@@ -183,11 +184,13 @@ async function openShared(service: InferenceService, options: Opening): Promise<
 type Ending = Pick<Wires, "retire" | "close">;
 
 /** Ends two transports as if they were one. */
-function both(grpc: Ending, http: Ending | undefined): Ending {
+function both(grpc: Ending, http: Ending | undefined): Ending & { readonly graceMs: () => number } {
+  let graceMs = 0;
   const retire = () => {
+    graceMs = LAST_CALL_MS;
     grpc.retire();
     http?.retire();
   };
   const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http?.close(ms)]));
-  return { retire, close };
+  return { retire, close, graceMs: () => graceMs };
 }

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { keepFresh } from "../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../access/authentication/open-authentication.ts";
 import { TlsFiles } from "../access/tls-files.ts";
@@ -153,12 +152,14 @@ function toServer({ wires, service, served, closeModels, drainTimeoutMs }: Serve
   let cutOff: readonly InFlight[] = [];
   let example: Promise<ExampleInputs | undefined> | undefined;
   const close = async () => {
-    // Those who were asked to leave may have sent their last requests: what has arrived is read before.
-    if (isRetired) await setImmediate();
     const started = performance.now();
-    service.admission.close();
     // Asked first, so that it sees who is still there before the wires cut them off.
-    [cutOff] = await Promise.all([service.admission.empty(drainTimeoutMs), wires.close(drainTimeoutMs)]);
+    const emptied = service.admission.empty(drainTimeoutMs);
+    const ended = wires.close(drainTimeoutMs);
+    // Where clients were asked to leave, calls that had begun before the ports closed are let in, though their messages come later.
+    if (isRetired) await ended;
+    service.admission.close();
+    [cutOff] = await Promise.all([emptied, ended]);
     if (cutOff.length > 0) throw stillUnderWay(cutOff.length, drainTimeoutMs);
     // A run that its client has left may still go on, and cannot be stopped.
     // The try of an example, whose run nobody needs, is not waited for at all.

@@ -4,6 +4,7 @@ import { markLocal } from "../access/local-host.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
+import { destroyAfter } from "../net/destroy-after.ts";
 import { listen } from "../net/listen.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
 import { listenUnix } from "../net/unix-socket.ts";
@@ -38,9 +39,9 @@ export async function listenTls(host: string, port: number, users: TlsPortUsers)
   openInTurns(server);
   await listen(server, host, port);
   const { port: bound } = server.address() as { port: number };
-  const close = () => {
+  const close = (graceMs = 0) => {
     server.close();
-    for (const socket of handshakes) socket.destroy();
+    destroyAfter(handshakes, graceMs);
   };
   return { port: bound, server, close };
 }

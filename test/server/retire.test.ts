@@ -1,8 +1,11 @@
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { expect, onTestFinished, test } from "vitest";
 import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { startServer } from "../helpers/start-server.ts";
+import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
 
 const V2 = "/inference.GRPCInferenceService";
 const WATCH = "/grpc.health.v1.Health/Watch";
@@ -50,6 +53,39 @@ test("TensorFlow Serving's clients see the models of a server that retires being
   server.retire();
   expect((await get("/v1/models/default"))[1]).toContain('"state": "UNLOADING"');
 });
+
+test("an encrypted connection ends with its next call, which is answered, and new ones are served", async () => {
+  const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
+  const server = await startServer({ stages: [{ driver: "null" }], tls });
+  const open = async () => {
+    const session = connectHttp2(`https://${server.grpcAddress}`, { ca: tlsFile("ca.pem") });
+    onTestFinished(() => session.destroy());
+    await live(session);
+    // What has come before an answered ping has arrived: that the server's settings have.
+    await new Promise((resolve) => session.ping(resolve));
+    return session;
+  };
+  const first = await open();
+  const goaway = once(first, "goaway");
+  server.retire();
+  await live(first);
+  expect((await goaway)[0]).toBe(0);
+  const second = await open();
+  await live(second);
+});
+
+/** Calls ServerLive. */
+async function live(session: ClientHttp2Session): Promise<void> {
+  const headers = {
+    ":method": "POST",
+    ":path": `${V2}/ServerLive`,
+    "content-type": "application/grpc",
+    te: "trailers",
+  };
+  const call = session.request(headers).end(Buffer.alloc(5));
+  const [trailers] = await once(call.resume(), "trailers");
+  expect(trailers["grpc-status"]).toBe("0");
+}
 
 async function predict(address: string) {
   const remote = createRemoteService(address, {});
