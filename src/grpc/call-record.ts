@@ -10,7 +10,7 @@ export function openRecord(
   observer: RequestObserver,
 ): RequestRecord {
   const record = new RequestRecord(headers);
-  if (observer.isOn) observer.begin(record, session?.socket?.remoteAddress ?? "", headers);
+  observer.begin(record, session?.socket?.remoteAddress);
   return record;
 }
 

@@ -19,6 +19,7 @@ import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER, sendableId } from "../observability/request-id.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
+import { SERVER_TIMING, serverTiming } from "../observability/server-timing.ts";
 import { readCallHeaders } from "./call-headers.ts";
 import { tellOver } from "./call-record.ts";
 import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
@@ -99,6 +100,7 @@ export abstract class GrpcCall extends ListMember {
   async run(headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
     this.#headers = headers;
     this.#record = record;
+    record.isTraceable = this.kind === "inference" || this.kind === "control";
     let timer: NodeJS.Timeout | undefined;
     this.path = headers[":path"] ?? "";
     try {
@@ -113,7 +115,8 @@ export abstract class GrpcCall extends ListMember {
       if (this.kind !== "health") this.#leave = this.context.clients?.enter(this.#caller);
       const encoding = readEncoding(headers);
       const { source: signal, memory } = this;
-      const info = { id: record.id, metadata, deadline, signal, memory, record };
+      const { id, timeline } = record;
+      const info = { id, metadata, deadline, signal, memory, record, timeline };
       await (scope === undefined ? this.answer(info, encoding) : this.#answerFor(scope, info, encoding));
     } catch (reason) {
       logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);
@@ -197,6 +200,11 @@ export abstract class GrpcCall extends ListMember {
   }
 
   #trailers(): OutgoingHttpHeaders {
+    const timing = this.#record && serverTiming(this.#record);
+    return timing === undefined ? this.#status() : { ...this.#status(), [SERVER_TIMING]: timing };
+  }
+
+  #status(): OutgoingHttpHeaders {
     if (this.#failure === undefined) return OK_TRAILERS;
     const { code, details, statusDetails, retryDelayMs } = this.#failure;
     const status = { "grpc-status": code, "grpc-message": encodeURI(details) };

@@ -16,6 +16,7 @@ import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import { RequestObserver } from "../observability/request-observer.ts";
+import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { answerStream } from "./answer-stream.ts";
@@ -61,6 +62,10 @@ export interface GrpcServerOptions {
   readonly accessLog?: boolean;
   /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
   readonly addressOf?: AccessLogOptions["addressOf"];
+  /** Tells clients the times of their requests, in a trailer `server-timing`. Default false. */
+  readonly serverTiming?: boolean;
+  /** Records traces of the calls. Default: nobody does. */
+  readonly tracer?: RequestTracer | undefined;
   /** Counts the calls. Default: nobody does. */
   readonly metrics?: RequestMetrics | undefined;
   readonly log: Logger;
@@ -136,7 +141,7 @@ function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): Call
   const sends = new SendWatch(sendTimeoutMs);
   const observer = new RequestObserver(
     new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
-    options.metrics,
+    options,
   );
   const limits = { maxMessageBytes, memory, messageTimeoutMs, clock, sends, clients: options.clients };
   return { ...limits, pool: new MessagePool(), policy, observer, log };

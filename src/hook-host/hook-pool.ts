@@ -106,7 +106,8 @@ export class HookPool implements PipelineRunner {
 
   async run(request: PipelineRequest): Promise<PipelineResult> {
     this.#assertOpen();
-    const { warmUp } = request.call;
+    const { warmUp, timeline } = request.call;
+    timeline?.beginWait();
     const worker = warmUp === undefined ? this.#generation.freest() : this.#generation.at(warmUp);
     if (worker !== undefined) return this.#runOn(worker, request);
     return new Promise((resolve, reject) => this.#enqueue({ request, resolve, reject }));

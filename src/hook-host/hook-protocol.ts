@@ -9,6 +9,7 @@ import type { HookEdges } from "../pipeline/signatures.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import { FIRST_REQUEST } from "../threads/rpc-client.ts";
 import type { LogEvent } from "../threads/thread-logger.ts";
+import type { TimedAnswer } from "../threads/timed-answer.ts";
 import type { WireError } from "../threads/wire-error.ts";
 
 /** Asks a hook thread to run a request; its payload is the record's tensors. */
@@ -28,6 +29,8 @@ export interface RunMeta {
 export interface RanMeta {
   readonly metadata: Readonly<Record<string, string>>;
   readonly contentType?: string;
+  /** Present where the parts of the request were asked for. */
+  readonly timed?: TimedAnswer;
 }
 
 /** A model as a hook thread reaches it; the ports travel in the transfer list. */

@@ -5,6 +5,7 @@ import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
 import { createModelClient, type ModelClient } from "../model-host/threads/model-client.ts";
 import type { Logger } from "../observability/logger.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
 import { fromPlainCall } from "../pipeline/call-options.ts";
 import { HookClock } from "../pipeline/hook-times.ts";
 import { Pipeline } from "../pipeline/pipeline.ts";
@@ -16,6 +17,7 @@ import { toHostPort } from "../threads/host-port.ts";
 import { type Reply, Responder } from "../threads/responder.ts";
 import { StartMark } from "../threads/start-mark.ts";
 import { createThreadLogger } from "../threads/thread-logger.ts";
+import { failedAnswer, type TimedAnswer } from "../threads/timed-answer.ts";
 import { fromWireError, toWireError } from "../threads/wire-error.ts";
 import type { WireRecord } from "../threads/wire-record.ts";
 import { watchExternalMemory } from "./external-memory.ts";
@@ -119,10 +121,7 @@ async function startPipeline({
   const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
   const responder = new Responder(toHostPort(start.requests), {
     answer: (request, signal) =>
-      answer(pipeline, request, signal).catch((reason) => {
-        endIfSpoilt(reason, data, say);
-        throw reason;
-      }),
+      answer(pipeline, request, { signal, onError: (reason) => endIfSpoilt(reason, data, say) }),
     startMark: new StartMark(data.started),
   });
   say({ ready: true });
@@ -143,18 +142,35 @@ function endIfSpoilt(reason: unknown, { file }: HookThreadData, say: (event: Hoo
   exit();
 }
 
-async function answer(pipeline: Pipeline, { meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Reply> {
-  const { call, model, version, signature, kind, outputs } = meta as RunMeta;
-  const result = await pipeline.run({
-    info: { id: call.id, model, version: BigInt(version), signature },
-    inputs: payloadFromTensors(kind, tensors),
-    outputs,
-    call: fromPlainCall(call, signal),
-  });
-  return { meta: toRanMeta(result), tensors: payloadToTensors(result.outputs) };
+/** The end of a request, and what is to be called where it failed. */
+interface Running {
+  readonly signal: CancelSignal;
+  readonly onError: (reason: unknown) => void;
 }
 
-function toRanMeta({ metadata, contentType }: PipelineResult): RanMeta | undefined {
+async function answer(
+  pipeline: Pipeline,
+  { meta, tensors = {} }: WireRecord,
+  { signal, onError }: Running,
+): Promise<Reply> {
+  const { call: plain, model, version, signature, kind, outputs } = meta as RunMeta;
+  const began = steadyMs();
+  const call = fromPlainCall(plain, signal);
+  const { timeline } = call;
+  try {
+    const info = { id: call.id, model, version: BigInt(version), signature };
+    const result = await pipeline.run({ info, inputs: payloadFromTensors(kind, tensors), outputs, call });
+    const timed = timeline && { began, intervals: timeline.intervals };
+    return { meta: toRanMeta(result, timed), tensors: payloadToTensors(result.outputs) };
+  } catch (reason) {
+    onError(reason);
+    if (timeline === undefined) throw reason;
+    return { meta: { metadata: {}, timed: failedAnswer(reason, began, timeline) }, tensors: undefined };
+  }
+}
+
+function toRanMeta({ metadata, contentType }: PipelineResult, timed: TimedAnswer | undefined): RanMeta | undefined {
+  if (timed !== undefined) return { metadata, timed, ...(contentType !== undefined && { contentType }) };
   if (contentType !== undefined) return { metadata, contentType };
   return Object.keys(metadata).length > 0 ? { metadata } : undefined;
 }

@@ -152,8 +152,9 @@ export class HookWorker {
     this.#requestIds.add(id);
     const answer = await this.#ask(sent).finally(() => this.#requestIds.delete(id));
     try {
-      return readHookAnswer(inputs.kind, answer);
+      return readHookAnswer(inputs.kind, answer, call.timeline);
     } catch (reason) {
+      if (reason instanceof ServingError) throw reason;
       if (reason instanceof MalformedMessage) this.#endMalformed(reason);
       throw new ServingError("unavailable", "The hooks' thread sent a malformed answer.", { cause: reason });
     }

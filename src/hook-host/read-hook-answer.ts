@@ -1,12 +1,22 @@
+import type { Timeline } from "../observability/timeline.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import { isTextRecord } from "../threads/is-text-record.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
 import type { RpcResponse } from "../threads/rpc-client.ts";
-import { payloadFromTensors } from "./hook-protocol.ts";
+import { openTimedAnswer } from "../threads/timed-answer.ts";
+import { payloadFromTensors, type RanMeta } from "./hook-protocol.ts";
 
-/** The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for an answer that is none. */
-export function readHookAnswer(kind: Payload["kind"], { meta, tensors }: RpcResponse): PipelineResult {
+/**
+ * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for an answer that is none. With a
+ * timeline, to which it adds what the thread tells of the request's parts, also the error of a request that failed.
+ */
+export function readHookAnswer(
+  kind: Payload["kind"],
+  { meta, tensors }: RpcResponse,
+  timeline: Timeline | undefined,
+): PipelineResult {
+  if (timeline !== undefined) openTimedAnswer((meta as Partial<RanMeta> | undefined)?.timed, timeline);
   const outputs = payloadFromTensors(kind, tensors);
   if (outputs.kind === "json" && !(outputs.json instanceof Uint8Array)) throw new MalformedMessage("it has no JSON");
   if (meta === undefined) return { metadata: {}, outputs };

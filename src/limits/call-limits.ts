@@ -1,4 +1,5 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
+import type { Timeline } from "../observability/timeline.ts";
 
 /** Limits of one request as plain data, the same in every thread that works on it. */
 export interface PlainLimits {
@@ -18,11 +19,14 @@ export interface PlainLimits {
 export interface CallLimits extends PlainLimits {
   /** Aborts when the client is gone or its deadline passed. */
   readonly signal: CancelSignal;
+  /** Takes down the parts of the request; absent = nobody wants to know them. */
+  readonly timeline?: Timeline | undefined;
 }
 
 /** The limits among an object's other members. */
-export function limitsOf({ signal, deadline, priority, queueTimeoutMs, depth, warmUp }: CallLimits): CallLimits {
-  return { signal, deadline, priority, queueTimeoutMs, depth, warmUp };
+export function limitsOf(limits: CallLimits): CallLimits {
+  const { signal, deadline, priority, queueTimeoutMs, depth, warmUp, timeline } = limits;
+  return { signal, deadline, priority, queueTimeoutMs, depth, warmUp, timeline };
 }
 
 /** The limits as another thread needs them; undefined where there are none, since plain data costs as much as the rest of a small record. */

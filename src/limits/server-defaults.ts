@@ -12,6 +12,8 @@ export const SERVER_DEFAULTS = {
   clientKey: "address",
   clientRate: 0,
   clientMaxInFlight: 0,
+  serverTiming: false,
+  tracing: false,
   /** Room for a batch of large images, far below what would hurt a machine. */
   maxMessageBytes: MAX_MESSAGE_BYTES,
   workers: 1,

@@ -4,6 +4,7 @@ import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-
 import { failedPrecondition, publicText, reasonText, ServingError } from "../errors.ts";
 import { lostPackage } from "../lost-package.ts";
 import type { Logger } from "../observability/logger.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
 import { assertOutputs } from "../signature/assert-outputs.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -128,7 +129,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const choice = call.fromHook === true ? { ...images, fromHook: true } : images;
       try {
         if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
-        const preprocessed = preprocess(inputs, specs, choice, call.signal).then((decoded) =>
+        const preprocessed = timedImages(preprocess(inputs, specs, choice, call.signal), call).then((decoded) =>
           whileCounted(bytesOfPreprocessed(decoded, inputs), () => push(decoded, signature, call)),
         );
         preprocessing.add(preprocessed);
@@ -148,6 +149,14 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   };
 }
 
+async function timedImages(preprocessing: Promise<Tensors>, { timeline }: ModelCall): Promise<Tensors> {
+  if (timeline === undefined) return preprocessing;
+  const start = steadyMs();
+  const preprocessed = await preprocessing;
+  timeline.add("images", start);
+  return preprocessed;
+}
+
 /** Runs a model; the copies that batches and its driver make of inputs count as memory. */
 function countedRun(model: Model, facts: HostFacts) {
   const copies = (facts.choices.batching === undefined ? 0 : 1) + (model.copiesInputs === true ? 1 : 0);
@@ -165,11 +174,8 @@ async function runGraph(model: Model, inputs: Tensors, call: ModelCall, facts: H
   const { signal, deadlineMs } = new DriverCall(call);
   const run = { fetches, targets, signal, ...(deadlineMs !== undefined && { deadlineMs }) };
   const copies = model.copiesInputs === true ? 1 : 0;
-  try {
-    return await whileCounted(copiedBytes(inputs, copies), async () => model.runGraph!(inputs, run));
-  } catch (reason) {
-    throw runError(reason, call, facts);
-  }
+  const ran = () => whileCounted(copiedBytes(inputs, copies), async () => model.runGraph!(inputs, run));
+  return timed(ran, call, facts);
 }
 
 function runError(reason: unknown, { signal }: ModelCall, { driver }: HostFacts): unknown {
@@ -179,17 +185,30 @@ function runError(reason: unknown, { signal }: ModelCall, { driver }: HostFacts)
 }
 
 async function predict(model: Model, inputs: Tensors, call: ModelCall, facts: HostFacts): Promise<Tensors> {
-  const { driver, log } = facts;
-  const started = log.level === "trace" ? performance.now() : undefined;
+  if (call.timeline !== undefined || facts.log.level === "trace")
+    return timed(() => model.predict(inputs, new DriverCall(call)), call, facts);
   try {
     return await model.predict(inputs, new DriverCall(call));
   } catch (reason) {
     throw runError(reason, call, facts);
+  }
+}
+
+/** Runs a model and tells how long that took. */
+async function timed(run: () => Promise<Tensors>, call: ModelCall, facts: HostFacts): Promise<Tensors> {
+  const { driver, log } = facts;
+  const start = steadyMs();
+  let code: string | undefined;
+  try {
+    return await run();
+  } catch (reason) {
+    const error = runError(reason, call, facts);
+    code = ServingError.from(error).code;
+    throw error;
   } finally {
-    if (started !== undefined) {
-      const ms = performance.now() - started;
-      log.trace("predict", { requestId: call.requestId, driver, ms });
-    }
+    const end = steadyMs();
+    call.timeline?.add("model", start, end, { code });
+    if (log.level === "trace") log.trace("predict", { requestId: call.requestId, driver, ms: end - start });
   }
 }
 

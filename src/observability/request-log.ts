@@ -2,6 +2,7 @@ import type { LogFilter } from "./log-filter.ts";
 import type { LogLevel } from "./log-level.ts";
 import type { Logger } from "./logger.ts";
 import { loggedId } from "./request-id.ts";
+import type { Timeline } from "./timeline.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Level = Exclude<LogLevel, "silent">;
@@ -11,10 +12,13 @@ type Write = Logger[Level];
 export class RequestLog implements Logger {
   readonly #log: Logger;
   readonly #requestId: string;
+  readonly #timeline: Timeline | undefined;
 
-  constructor(log: Logger, requestId: string) {
+  /** With a timeline that is traced, lines name the trace and the span that runs then. */
+  constructor(log: Logger, requestId: string, timeline?: Timeline) {
     this.#log = log;
     this.#requestId = requestId;
+    this.#timeline = timeline;
   }
 
   get level(): LogLevel {
@@ -46,10 +50,16 @@ export class RequestLog implements Logger {
   }
 
   child(fields: Fields): Logger {
-    return this.#log.child({ requestId: loggedId(this.#requestId), ...fields });
+    return this.#log.child({ ...this.#names(), ...fields });
   }
 
   #at(level: Level): Write {
-    return (message, fields) => this.#log[level](message, { requestId: loggedId(this.#requestId), ...fields });
+    return (message, fields) => this.#log[level](message, { ...this.#names(), ...fields });
+  }
+
+  #names(): Fields {
+    const requestId = loggedId(this.#requestId);
+    const span = this.#timeline?.currentSpan;
+    return span === undefined ? { requestId } : { requestId, trace_id: span.traceId, span_id: span.spanId };
   }
 }

@@ -1,32 +1,52 @@
 import type { AccessLog, RequestOutcome } from "./access-log.ts";
 import type { RequestMetrics } from "./metrics/request-metrics.ts";
 import type { RequestRecord } from "./request-record.ts";
+import type { RequestTracer } from "./request-tracer.ts";
+import { Timeline } from "./timeline.ts";
+
+/** Those that are notified of requests in addition to the access log. */
+export interface ObserverParts {
+  /** Absent = requests are not counted. */
+  readonly metrics?: RequestMetrics | undefined;
+  /** True to tell clients the times of their requests. Default false. */
+  readonly serverTiming?: boolean | undefined;
+  /** Absent = nothing is traced. */
+  readonly tracer?: RequestTracer | undefined;
+}
 
 /** Tells the access log and the metrics of each request that is over. */
 export class RequestObserver {
   readonly #access: AccessLog;
   readonly #metrics: RequestMetrics | undefined;
+  readonly #tellsTimes: boolean;
+  readonly #tracer: RequestTracer | undefined;
 
-  /** Without metrics, only the log hears of requests. */
-  constructor(access: AccessLog, metrics?: RequestMetrics) {
+  constructor(access: AccessLog, { metrics, serverTiming = false, tracer }: ObserverParts = {}) {
+    this.#tracer = tracer;
     this.#access = access;
     this.#metrics = metrics;
+    this.#tellsTimes = serverTiming;
   }
 
-  /** True while requests that begin now are to be told of. */
-  get isOn(): boolean {
-    return this.#metrics !== undefined || this.#access.isOn;
-  }
-
-  /** Begins to observe a request, from an address. */
-  begin(record: RequestRecord, address: string, headers: Readonly<Record<string, unknown>>): void {
+  /** Begins to observe a request, from an address; absent = its client is known. Returns whether anybody is to be told of it. */
+  begin(record: RequestRecord, address?: string): boolean {
+    const isLogged = this.#access.isOn;
+    const trace = this.#tracer?.begin(record.metadata);
+    const isWanted = isLogged || this.#tellsTimes || trace !== undefined;
+    if (this.#metrics === undefined && !isWanted) return false;
     record.startTiming();
-    this.#access.begin(record, { address, headers });
+    if (isLogged && address !== undefined) this.#access.begin(record, { address, headers: record.metadata });
+    record.trace = trace;
+    if (isWanted) record.timeline = new Timeline({ span: trace?.span });
+    record.tellsTimes = this.#tellsTimes;
+    return true;
   }
 
   /** Tells of a request that is over. A stream is told of by its messages, each of which is a request. */
   over(record: RequestRecord, outcome: RequestOutcome): void {
     if (this.#access.isOn) this.#access.write(record, outcome);
-    if (record.messages === undefined) this.#metrics?.add(record, outcome.code ?? outcome.status);
+    if (record.messages !== undefined) return;
+    this.#metrics?.add(record, outcome.code ?? outcome.status);
+    if (record.trace !== undefined && record.isTraceable) this.#tracer?.over(record, record.trace, outcome);
   }
 }

@@ -1,12 +1,16 @@
 import type { ErrorCode } from "../errors.ts";
+import { type PartTimes, partTimes } from "./part-times.ts";
 import { loggedId, requestIdOf } from "./request-id.ts";
 import type { RouteName } from "./route-name.ts";
+import { steadyMs, toSteadyMs } from "./steady-clock.ts";
+import type { Timeline } from "./timeline.ts";
+import type { RequestTrace } from "./trace-context.ts";
 
 /** Characters of a model's name that are logged; clients choose them. */
 const MAX_NAME = 200;
 
 /** Time of each part of a request, in milliseconds; absent for a part that was not reached. */
-export interface RequestTimes {
+export interface RequestTimes extends PartTimes {
   /** From the last byte of the request until the model or the hooks may begin. */
   readonly deserializationMs?: number;
   /** Models, hooks and waiting for them. */
@@ -15,6 +19,18 @@ export interface RequestTimes {
   readonly serializationMs?: number;
   /** From the request's first byte until its answer has been sent. */
   readonly totalMs: number;
+}
+
+/** A stretch of time, on the clock of steadyMs. */
+interface Stretch {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Times of a request; absent where it did not get so far. */
+export interface RequestMarks extends Stretch {
+  readonly decode?: Stretch;
+  readonly encode?: Stretch;
 }
 
 /**
@@ -34,9 +50,18 @@ export class RequestRecord {
   route: RouteName | undefined;
   /** Name of who sends it; empty = nobody needs one. */
   user = "";
+  /** Takes down the parts of the request in hooks and models; undefined = nobody wants to know them. */
+  timeline: Timeline | undefined;
+  /** True where the answer tells its client the times. */
+  tellsTimes = false;
+  /** Its place in a trace; undefined = it is not recorded. */
+  trace: RequestTrace | undefined;
+  /** True where its route is of a kind that is worth a trace: not reads, such as probes and scrapes. */
+  isTraceable = false;
   requestBytes = 0;
   responseBytes = 0;
-  readonly #metadata: Readonly<Record<string, unknown>>;
+  /** Headers or metadata, names in lower case. */
+  readonly metadata: Readonly<Record<string, unknown>>;
   #id: string | undefined;
   #isServedHere = false;
   #isTimed = false;
@@ -48,12 +73,12 @@ export class RequestRecord {
 
   /** `metadata`: headers that may carry the client's id, names in lower case. */
   constructor(metadata: Readonly<Record<string, unknown>>) {
-    this.#metadata = metadata;
+    this.metadata = metadata;
   }
 
   /** The client's id, or a new one. */
   get id(): string {
-    this.#id ??= requestIdOf(this.#metadata);
+    this.#id ??= requestIdOf(this.metadata);
     return this.#id;
   }
 
@@ -122,6 +147,11 @@ export class RequestRecord {
     return until > 0 && this.#writtenAt > until ? this.#writtenAt - until : undefined;
   }
 
+  /** Time since there were outputs, not rounded; undefined where it did not get so far. */
+  get sinceInferenceMs(): number | undefined {
+    return this.#inferredUntil > 0 ? performance.now() - this.#inferredUntil : undefined;
+  }
+
   /** Time until now, not rounded. */
   get totalMs(): number {
     return performance.now() - this.#startedAt;
@@ -133,17 +163,35 @@ export class RequestRecord {
     return {
       ...(deserializationMs !== undefined && { deserializationMs: round(deserializationMs) }),
       ...(inferenceMs !== undefined && { inferenceMs: round(inferenceMs) }),
+      ...(this.timeline !== undefined && partTimes(this.timeline.intervals)),
       ...(serializationMs !== undefined && { serializationMs: round(serializationMs) }),
       totalMs: round(totalMs),
     };
   }
 
+  /** Start and end of the request until now, and of its parts outside hooks and models, on the clock of steadyMs. */
+  marks(): RequestMarks {
+    const [received, from, until, written] = [
+      this.#receivedAt || this.#startedAt,
+      this.#inferredFrom,
+      this.#inferredUntil,
+      this.#writtenAt,
+    ];
+    return {
+      start: toSteadyMs(this.#startedAt),
+      end: steadyMs(),
+      ...(from > 0 && { decode: { start: toSteadyMs(received), end: toSteadyMs(from) } }),
+      ...(until > 0 && written > until && { encode: { start: toSteadyMs(until), end: toSteadyMs(written) } }),
+    };
+  }
+
   /** The fields by which log lines name the request. */
   fields(): Readonly<Record<string, unknown>> {
-    const { id, model, version, user } = this;
+    const { id, model, version, user, trace } = this;
     return {
       requestId: loggedId(id),
       ...(user !== "" && { user: user.slice(0, MAX_NAME) }),
+      ...(trace !== undefined && { trace_id: trace.span.traceId, span_id: trace.span.spanId }),
       ...(model !== "" && { model: model.slice(0, MAX_NAME) }),
       ...(version !== undefined && { version: String(version) }),
     };

@@ -14,6 +14,8 @@ export interface CallScope {
   readonly limits: CallLimits;
   /** For the log; absent unless each run of a model is logged. */
   readonly requestId: string | undefined;
+  /** Number of the model's stage, from 1; absent = it is of none. */
+  readonly stage?: number;
 }
 
 /** A stage's model as seen by hooks, bound to one request: its calls end with the request. */
@@ -57,9 +59,16 @@ export class BoundStage implements StageHandle {
       checkSignatureName(signature);
       checkOutputNames(options.outputs);
       const tensors = toTensors(inputs, dtypesOf(this.signatures[signature]?.inputs));
-      const { limits, requestId } = this.#scope;
+      const { limits, requestId, stage = 0 } = this.#scope;
       const fromHook = mayHoldImages(tensors) ? true : undefined;
-      const call = { signature, outputs: options.outputs, fromHook, requestId, ...limitsOf(limits) };
+      const call = {
+        signature,
+        outputs: options.outputs,
+        fromHook,
+        requestId,
+        ...limitsOf(limits),
+        timeline: limits.timeline?.at(stage),
+      };
       return await this.#model.predict(tensors, call);
     } catch (reason) {
       throw blameHook(reason, `A hook gave ${this.#place} what it does not take`);

@@ -2,6 +2,7 @@ import type { CancelSignal } from "../async/cancel-source.ts";
 import { type CallLimits, type PlainLimits, toPlainLimits } from "../limits/call-limits.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
+import { type PlainTimeline, Timeline } from "../observability/timeline.ts";
 
 /** The parts of a request in addition to its model and tensors: one object from the transport to the models. */
 export interface CallOptions extends CallLimits {
@@ -20,14 +21,17 @@ export interface CallOptions extends CallLimits {
 /** The options that a hook thread receives. */
 export interface PlainCall extends Pick<CallOptions, "id" | "metadata"> {
   readonly limits?: PlainLimits | undefined;
+  /** Present where the thread is to tell the parts of the request. */
+  readonly timeline?: PlainTimeline | undefined;
 }
 
 /** Converts options to plain data for a hook thread. */
 export function toPlainCall(call: CallOptions): PlainCall {
-  return { id: call.id, metadata: call.metadata, limits: toPlainLimits(call) };
+  return { id: call.id, metadata: call.metadata, limits: toPlainLimits(call), timeline: call.timeline?.toPlain() };
 }
 
 /** Converts plain data from the main thread to options. */
-export function fromPlainCall({ id, metadata, limits }: PlainCall, signal: CancelSignal): CallOptions {
-  return limits === undefined ? { id, metadata, signal } : { id, metadata, signal, ...limits };
+export function fromPlainCall({ id, metadata, limits, timeline: plain }: PlainCall, signal: CancelSignal): CallOptions {
+  const timeline = plain && new Timeline(plain);
+  return limits === undefined ? { id, metadata, signal, timeline } : { id, metadata, signal, timeline, ...limits };
 }

@@ -76,7 +76,7 @@ export class Pipeline {
     const { outputs, targets, call } = request;
     const model = this.#parts.models[0]!;
     const inputs = openPayload(request.inputs) as Tensors;
-    const { signal, deadline, priority, queueTimeoutMs, depth, warmUp, fromHook } = call;
+    const { signal, deadline, priority, queueTimeoutMs, depth, warmUp, fromHook, timeline } = call;
     signal.throwIfAborted();
     const signature = this.#stages.signatureOf(model, request);
     const requestId = this.#stages.tracedId(request);
@@ -93,6 +93,7 @@ export class Pipeline {
       queueTimeoutMs,
       depth,
       warmUp,
+      timeline: timeline?.at(1),
     });
     const tensors = outputs === undefined ? made : pickOutputs(made, outputs);
     return { outputs: { kind: "tensors", tensors }, metadata: NO_METADATA };
@@ -120,12 +121,14 @@ export class Pipeline {
     const { metadata, signal } = call;
     const scope = { limits: call, requestId: this.#stages.tracedId(request) };
     return createContext({
-      drivers: models.map((model, index) => new BoundStage(model, scope, this.#stages.placeOf(index))),
+      drivers: models.map(
+        (model, index) => new BoundStage(model, { ...scope, stage: index + 1 }, this.#stages.placeOf(index)),
+      ),
       globalCtx,
       metadata,
       request: info,
       signal,
-      log: new RequestLog(log, info.id),
+      log: new RequestLog(log, info.id, call.timeline),
       models: new BoundModels(findOther, scope),
       remote: (address) => remoteHandle(remote, address, call),
     });

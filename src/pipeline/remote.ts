@@ -1,8 +1,10 @@
+import { ServingError } from "../errors.ts";
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
-import type { CallLimits } from "../limits/call-limits.ts";
+import { RemotePart } from "../observability/remote-part.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook } from "./bound-stage.ts";
+import type { CallOptions } from "./call-options.ts";
 
 /** Calls other servers for hooks; provided by the server, since a pipeline depends on no protocol. */
 export interface RemoteClient {
@@ -13,7 +15,7 @@ export interface RemoteClient {
 }
 
 /** One call to another server. */
-export interface RemoteCall extends Pick<CallLimits, "signal" | "deadline"> {
+export interface RemoteCall extends Pick<CallOptions, "signal" | "deadline" | "metadata"> {
   readonly inputs: Tensors;
   /** Empty = the remote server's only model. */
   readonly model: string;
@@ -23,22 +25,28 @@ export interface RemoteCall extends Pick<CallLimits, "signal" | "deadline"> {
 }
 
 /** `ctx.remote(address)`: calls that end with the request. */
-export function remoteHandle(client: RemoteClient, address: string, limits: CallLimits): RemoteHandle {
+export function remoteHandle(client: RemoteClient, address: string, caller: CallOptions): RemoteHandle {
   return {
     predict: async (inputs, { model = "", signature = "", outputs, timeoutMs }: RemotePredictOptions = {}) => {
       const deadline =
-        timeoutMs === undefined ? limits.deadline : Math.min(Date.now() + timeoutMs, limits.deadline ?? Infinity);
+        timeoutMs === undefined ? caller.deadline : Math.min(Date.now() + timeoutMs, caller.deadline ?? Infinity);
+      const part = new RemotePart(caller);
+      let code: string | undefined;
       try {
         return await client.predict(address, {
           inputs: toTensors(inputs),
           model,
           signature,
-          signal: limits.signal,
+          signal: caller.signal,
+          metadata: part.headers,
           ...(outputs && { outputs }),
           ...(deadline !== undefined && { deadline }),
         });
       } catch (reason) {
+        code = ServingError.from(reason).code;
         throw blameHook(reason, `A hook gave ${address} what it does not take`);
+      } finally {
+        part.end(address, code);
       }
     },
   };

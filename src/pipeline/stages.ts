@@ -1,3 +1,4 @@
+import { ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { Hook, HookContext } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
@@ -6,6 +7,7 @@ import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook, dtypesOf } from "./bound-stage.ts";
@@ -47,9 +49,6 @@ interface HookRun extends HookedRequest {
   readonly kind: HookKind;
   readonly stage: number;
 }
-
-/** Saved before hooks, which may share this thread, can replace it. */
-const now = performance.now.bind(performance);
 
 /** The stages of a pipeline in their order: pre1 → model1 → post1 → pre2 → … */
 export class Stages {
@@ -120,11 +119,21 @@ export class Stages {
 
   async #runHook(placed: PlacedHook, values: Values, { request, ctx, kind, stage }: HookRun): Promise<Values> {
     const { hookTimeoutMs, clock } = this.#parts;
-    const started = now();
+    const { timeline, warmUp } = request.call;
+    const id = timeline?.newId();
+    const start = steadyMs();
+    let code: string | undefined;
+    timeline?.enter(id);
     try {
       return await runHook(placed, values, ctx, hookTimeoutMs);
+    } catch (reason) {
+      code = ServingError.from(reason).code;
+      throw reason;
     } finally {
-      if (request.call.warmUp === undefined) clock?.add(kind, stage, now() - started);
+      const end = steadyMs();
+      timeline?.enter(undefined);
+      timeline?.add(kind, start, end, { stage, id, code });
+      if (warmUp === undefined) clock?.add(kind, stage, end - start);
     }
   }
 
@@ -144,7 +153,8 @@ export class Stages {
       const isFromHook = giver === undefined ? request.call.fromHook === true : mayHoldImages(inputs);
       const fromHook = isFromHook ? true : undefined;
       const requestId = this.tracedId(request);
-      const call = { signature, outputs, transfer, fromHook, requestId, ...limitsOf(request.call) };
+      const timeline = request.call.timeline?.at(index + 1);
+      const call = { signature, outputs, transfer, fromHook, requestId, ...limitsOf(request.call), timeline };
       return await model.predict(inputs, call);
     } catch (reason) {
       throw giver === undefined

@@ -7,6 +7,7 @@ import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
 import { answerBytes, sendAnswer } from "./send-answer.ts";
+import { setServerTiming } from "./set-server-timing.ts";
 
 /** A request with its response. */
 export interface RequestPair {
@@ -32,6 +33,7 @@ export async function answerRequest(
   const { log, policy, clients } = dependencies;
   const exchange = new HttpExchange(request, response, dependencies);
   exchange.record.route = name;
+  exchange.record.isTraceable = kind === "inference" || kind === "control";
   try {
     const caller = callerOf(request);
     // Nothing of the body is read before.
@@ -47,6 +49,7 @@ export async function answerRequest(
     const compression = acceptedCompression(request);
     const made = compression === undefined ? plain : await compressAnswer(plain, compression, exchange);
     exchange.beginSending();
+    setServerTiming(response, exchange.record);
     sendAnswer(response, made, { id: exchange.record.id, log });
     exchange.record.wrote(request.method === "HEAD" ? 0 : answerBytes(made));
   } catch (reason) {

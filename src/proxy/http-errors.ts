@@ -9,6 +9,7 @@ import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
 import { maskSecrets } from "../text/mask-secrets.ts";
 import { RecordedRequest } from "./recorded-request.ts";
+import { setServerTiming } from "./set-server-timing.ts";
 
 /** Milliseconds that a client that still sends has to read why it is refused. */
 const LINGER_MS = 1000;
@@ -58,6 +59,7 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   const body = errorBody(message);
   const id = sendableId(record.id);
   record.wrote(body.length);
+  setServerTiming(response, record);
   response.writeHead(status, {
     ...headers,
     "content-type": "application/json",

@@ -97,14 +97,14 @@ export class HttpExchange {
   callInfo(): CallOptions {
     const metadata = toMetadata(this.request);
     const { record } = this;
-    const { id } = record;
+    const { id, timeline } = record;
     const timeoutMs = parseTimeout(metadata[TIMEOUT_HEADER]);
     const signal = this.#cancel;
     const memory = this.#memory;
-    if (timeoutMs === undefined) return { id, metadata, signal, memory, record };
+    if (timeoutMs === undefined) return { id, metadata, signal, memory, record, timeline };
     const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
     this.#response.once("close", () => clearTimeout(timer));
-    return { id, metadata, signal, memory, record, deadline: Date.now() + timeoutMs };
+    return { id, metadata, signal, memory, record, timeline, deadline: Date.now() + timeoutMs };
   }
 
   async #read(maxBytes: number, alignedAt: number): Promise<Buffer> {

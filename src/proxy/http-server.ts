@@ -15,6 +15,7 @@ import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts
 import type { Logger } from "../observability/logger.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import { RequestObserver } from "../observability/request-observer.ts";
+import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
@@ -50,6 +51,10 @@ export interface HttpServerOptions {
   readonly accessLog?: boolean;
   /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
   readonly addressOf?: AccessLogOptions["addressOf"];
+  /** Tells clients the times of their requests, in a header `Server-Timing`. Default false. */
+  readonly serverTiming?: boolean;
+  /** Records traces of the requests. Default: nobody does. */
+  readonly tracer?: RequestTracer | undefined;
   /** Counts the requests, shared with other transports. Default: new ones. */
   readonly metrics?: RequestMetrics;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
@@ -81,7 +86,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
   const observer = new RequestObserver(
     new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
-    dependencies.metrics,
+    { ...options, ...dependencies },
   );
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));

@@ -17,9 +17,8 @@ export class RecordedRequest extends IncomingMessage {
 /** Tells the observer of each request of a server, when its connection or its answer ends. */
 export function observeRequests(server: Server, observer: RequestObserver): void {
   const begin = (request: IncomingMessage, response: ServerResponse) => {
-    if (!observer.isOn) return;
     const record = RecordedRequest.recordOf(request);
-    observer.begin(record, request.socket.remoteAddress ?? "", request.headers);
+    if (!observer.begin(record, request.socket.remoteAddress)) return;
     response.on("close", () => tellOver(request, response, { record, observer }));
   };
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
@@ -27,9 +26,8 @@ export function observeRequests(server: Server, observer: RequestObserver): void
 
 /** Tells the observer of bytes that are not an HTTP request, of which nothing but the answer's status is known. */
 export function observeGarbage(status: number | undefined, observer: RequestObserver): void {
-  if (status === undefined || !observer.isOn) return;
   const record = new RequestRecord({});
-  record.startTiming();
+  if (status === undefined || !observer.begin(record)) return;
   observer.over(record, { protocol: "http", path: "", status });
 }
 

@@ -5,7 +5,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
 
 /** One predict on another server. */
-type PoolCall = Pick<SingleRequest, "model" | "signature" | "signal" | "outputs" | "deadline"> & {
+type PoolCall = Pick<SingleRequest, "model" | "signature" | "signal" | "outputs" | "deadline" | "metadata"> & {
   readonly inputs: Tensors;
 };
 
@@ -18,7 +18,7 @@ export class RemotePool {
     const service = this.#services.get(address) ?? createRemoteService(address, {});
     this.#services.set(address, service);
     const payload = { kind: "tensors", tensors: inputs } as const;
-    const { outputs } = await service.infer({ ...call, id: randomUUID(), inputs: payload, metadata: {} });
+    const { outputs } = await service.infer({ ...call, id: randomUUID(), inputs: payload });
     if (outputs.kind === "tensors") return outputs.tensors;
     throw new ServingError("internal", `${address} answered JSON to a tensor request.`);
   }

@@ -3,6 +3,7 @@ import type { Client } from "@grpc/grpc-js";
 import { decodeInThread } from "../codec-host/codec-jobs.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { RemotePart } from "../observability/remote-part.ts";
 import { decodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
 import {
@@ -56,7 +57,7 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
   isConnected(client);
   const limits = { versionEncoding, maxMessageBytes };
   const service: RemoteService = {
-    acquire: (ref) => lease(client, ref, limits),
+    acquire: (ref) => lease(client, ref, { ...limits, address }),
     infer: (request) => inferOnce(service, request),
     index: () => [],
     statistics: async () => [],
@@ -74,19 +75,26 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
 type AnswerLimits = Required<RemoteServiceOptions>;
 
 /** A lease of a version that the other server finds, with each request again. */
-function lease(client: Client, ref: ModelRef, limits: AnswerLimits): Lease {
+function lease(client: Client, ref: ModelRef, limits: AnswerLimits & { readonly address: string }): Lease {
   const { model, version = 0n } = ref;
   return {
     description: { model, version, drivers: [], signatures: {} },
     infer: async (request) => {
-      const { record, memory } = request.call;
+      const { call } = request;
       // A transport's own: hooks that call other servers count no memory.
-      if (memory !== undefined) memory.isWireOnly = true;
-      record?.beginInference();
+      if (call.memory !== undefined) call.memory.isWireOnly = true;
+      const part = new RemotePart(call);
+      const sent = { ...request, call: { ...call, metadata: { ...call.metadata, ...part.headers } } };
+      let code: string | undefined;
+      call.record?.beginInference();
       try {
-        return await infer(client, { ref, request }, limits);
+        return await infer(client, { ref, request: sent }, limits);
+      } catch (reason) {
+        code = ServingError.from(reason).code;
+        throw reason;
       } finally {
-        record?.endInference();
+        part.end(limits.address, code);
+        call.record?.endInference();
       }
     },
     release: () => {},

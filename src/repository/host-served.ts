@@ -4,6 +4,8 @@ import type { ModelCall, ModelHandle } from "../model-host/model-handle.ts";
 import { RunCounter } from "../model-host/queue/run-statistics.ts";
 import { hostInline, type ModelHost } from "../model-host/start-model.ts";
 import { requestIdOf } from "../observability/request-id.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
+import type { Timeline } from "../observability/timeline.ts";
 import { inferOnce } from "../serving/infer-once.ts";
 import type { InferenceService, ModelRef } from "../serving/inference-service.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
@@ -91,7 +93,8 @@ async function predict(
 ): Promise<Tensors> {
   const { signature, outputs, depth = 0, requestId = requestIdOf({}) } = call;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
-  const { signal, deadline, priority, queueTimeoutMs, warmUp, fromHook } = call;
+  const { signal, deadline, priority, queueTimeoutMs, warmUp, fromHook, timeline } = call;
+  const id = timeline?.newId();
   const limits = { signal, deadline, priority, queueTimeoutMs, warmUp, depth: depth + 1 };
   const payload = { kind: "tensors", tensors: inputs } as const;
   const request = {
@@ -103,11 +106,33 @@ async function predict(
     id: requestId,
     metadata: {},
     fromHook,
+    timeline: timeline?.inside(id),
     ...limits,
   };
-  const answer = await inferOnce(service, request);
+  const answer = await timed(() => inferOnce(service, request), { timeline, id, name: model });
   if (answer.outputs.kind === "tensors") return answer.outputs.tensors;
   throw new ServingError("internal", `The model ${model} answered a request for tensors with JSON.`);
+}
+
+interface TimedCall {
+  readonly timeline: Timeline | undefined;
+  readonly id: string | undefined;
+  readonly name: string;
+}
+
+/** Notes the time of a call of another model among the parts of the request that it is for. */
+async function timed<Result>(run: () => Promise<Result>, { timeline, ...facts }: TimedCall): Promise<Result> {
+  if (timeline === undefined) return run();
+  const start = steadyMs();
+  let code: string | undefined;
+  try {
+    return await run();
+  } catch (reason) {
+    code = ServingError.from(reason).code;
+    throw reason;
+  } finally {
+    timeline.add("model", start, steadyMs(), { ...facts, code });
+  }
 }
 
 function tooDeep(model: string): ServingError {

@@ -9,6 +9,7 @@ import { toAuthority } from "../net/authority.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
+import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 
@@ -44,6 +45,10 @@ export interface WireOptions {
   readonly accessLog: boolean;
   /** Gives the address of a request's client behind trusted proxies. */
   readonly addressOf?: AccessLogOptions["addressOf"];
+  /** Tells clients the times of their requests. */
+  readonly serverTiming: boolean;
+  /** Records traces; absent = nobody does. */
+  readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;
 }
 

@@ -59,7 +59,8 @@ export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): Reques
 
 /** Addresses, and the settings of both transports. */
 export function toWireOptions(choices: ServerChoices, authentication?: Authentication): WireOptions {
-  const { host, port, http, tensorContent, requireModelSpec, accessLog, maxMessageBytes, sendTimeoutMs, log } = choices;
+  const { host, port, http, tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs, log } = choices;
+  const { accessLog, serverTiming } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
@@ -68,7 +69,7 @@ export function toWireOptions(choices: ServerChoices, authentication?: Authentic
   const answers = { tensorContent, requireModelSpec, tensorflowMetricsPath, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const clients = openClientGate({ ...choices, proxies });
-  const logs = { accessLog, addressOf: proxies.clientAddress.bind(proxies), log };
+  const logs = { accessLog, serverTiming, addressOf: proxies.clientAddress.bind(proxies), log };
   const grpc = { ...socket, grpcSocketOnly, grpcChannelArguments };
   return { ...grpc, host, port, ...httpPort, ...answers, policy, clients, ...logs };
 }

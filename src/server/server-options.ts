@@ -66,6 +66,10 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[];
   /** Logs a line for each request: model, version, status, sizes and times. Default false. */
   readonly accessLog?: boolean;
+  /** Tells clients the times of their requests: HTTP's header `Server-Timing`, gRPC's trailer of that name. Default false. */
+  readonly serverTiming?: boolean;
+  /** Sends traces of requests to the collector that OpenTelemetry's variables of the environment name, such as OTEL_EXPORTER_OTLP_ENDPOINT. Default false. */
+  readonly tracing?: boolean;
   /** Records requests and their answers in files, those of every model whose own options say nothing else. Default: none are. */
   readonly requestLog?: RequestLogOptions;
   /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */

@@ -12,6 +12,7 @@ import type { InferenceService, UnloadOptions } from "../serving/inference-servi
 import { LocalService } from "../serving/local-service.ts";
 import { ModelMemory } from "../serving/model-memory.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
+import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { checkedModel } from "./checked-model.ts";
 import { GuardedService } from "./guarded-service.ts";
@@ -92,7 +93,9 @@ export async function openServer(
   const remote = new LazyRemote();
   const authentication =
     choices.auth && (await openAuthentication(choices.auth, new TrustedProxies(choices.trustedProxies ?? [])));
-  const wires = { ...toWireOptions(choices, authentication), tls: choices.tls && (await TlsFiles.open(choices.tls)) };
+  const tls = choices.tls && (await TlsFiles.open(choices.tls));
+  const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
+  const wires = { ...toWireOptions(choices, authentication), tls, tracer };
   prepareWires(wires);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
@@ -106,6 +109,7 @@ export async function openServer(
     await recorder.close();
     await served.close();
     await remote.close();
+    await tracer?.close();
   };
   try {
     const reconfigure = (models: readonly DescribedModel[]) => served.reconfigure(models);

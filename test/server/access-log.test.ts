@@ -59,6 +59,8 @@ describe("a request over HTTP has one line", () => {
       method: "POST",
       path: "/v1/models/default:predict",
       status: 200,
+      queueMs: MS,
+      modelMs: MS,
       ...TIMES,
     });
     expect([requestBytes, Number(responseBytes) > 10]).toEqual([body.length, true]);

@@ -6,6 +6,7 @@ import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
+import { openTracing } from "../../tracing/open-tracing.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
@@ -23,7 +24,7 @@ import { toAuth } from "./to-auth.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
-  const { host, httpPort, maxMessageBytes, grpcAddress, accessLog } = settings;
+  const { host, httpPort, maxMessageBytes, grpcAddress, accessLog, serverTiming } = settings;
   tuneHeap();
   const programLog = openProgramLog(settings);
   const { log } = programLog;
@@ -32,6 +33,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const reporter = chooseReporter(programLog);
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
+  const tracer = await openTracing(env, log);
   const targets = new ProxyTargets(settings);
   const proxies = new TrustedProxies(settings.trustedProxies);
   const { auth } = toAuth(settings);
@@ -49,6 +51,8 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     clients: openClientGate({ ...toClientOptions(settings), proxies, log }),
     accessLog,
     addressOf: proxies.clientAddress.bind(proxies),
+    serverTiming,
+    tracer,
     log,
   });
   const stopLooking = authentication && keepFresh(authentication, log);
@@ -56,6 +60,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     stopLooking?.();
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
+    await tracer?.close();
   };
   const retire = () => {
     targets.retire();

@@ -43,6 +43,8 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     tensorflowMetricsPath: settings.tensorflowMetricsPath,
     allowControl: settings.allowControl,
     accessLog: settings.accessLog,
+    serverTiming: settings.serverTiming,
+    tracing: true,
     corsOrigins: settings.corsOrigin,
     drainTimeoutMs: settings.drainTimeout * 1000,
     ...hosting(settings),

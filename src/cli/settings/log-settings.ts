@@ -39,6 +39,13 @@ export const LOG_SETTINGS = {
     details: "The lines have level info; without this flag they have level debug.",
     commands: BOTH,
   },
+  serverTiming: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.serverTiming,
+    help: "tell clients where their requests' time went",
+    details: "HTTP's header Server-Timing, and gRPC's trailer of that name; [tracing.md](tracing.md) has an example.",
+    commands: BOTH,
+  },
   requestLog: {
     type: "text",
     placeholder: "PREFIX",

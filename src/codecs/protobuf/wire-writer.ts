@@ -95,6 +95,14 @@ export function doubleField(field: number, value: number): WirePart {
   return { size, write: (target, at) => target.writeDoubleLE(value, writeVarint(tag, 0, target, at)) };
 }
 
+/** An unsigned integer of 64 bits that always takes eight bytes; nothing if 0. */
+export function fixed64Field(field: number, value: bigint): WirePart {
+  if (value === 0n) return NOTHING;
+  const tag = (field << 3) | WIRE.fixed64;
+  const size = varintSize(tag) + BigInt64Array.BYTES_PER_ELEMENT;
+  return { size, write: (target, at) => target.writeBigUInt64LE(value, writeVarint(tag, 0, target, at)) };
+}
+
 /** A float of 32 bits; nothing if 0. */
 export function floatField(field: number, value: number): WirePart {
   return Object.is(value, 0) ? NOTHING : new FloatField(field, value);

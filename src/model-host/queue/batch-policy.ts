@@ -1,5 +1,6 @@
 import { CancelSource } from "../../async/cancel-source.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
+import { BatchTimeline } from "../../observability/timeline.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { concatRows, copyRows, padTo, rowCount, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
@@ -167,7 +168,9 @@ function jointCall(taken: readonly QueuedRun[]): ModelCall {
   const signal = new CancelSource();
   const deadline = Number.isFinite(latest) ? { deadline: latest } : {};
   const ids = first.requestId === undefined ? {} : { requestId: taken.map(({ call }) => call.requestId).join(" ") };
-  return { signature, signal, ...(outputs && { outputs }), ...deadline, ...ids };
+  const timelines = taken.flatMap(({ call }) => call.timeline ?? []);
+  const timeline = timelines.length === 0 ? undefined : new BatchTimeline(timelines);
+  return { signature, signal, timeline, ...(outputs && { outputs }), ...deadline, ...ids };
 }
 
 function padAlike(all: readonly Tensors[]): Tensors[] {

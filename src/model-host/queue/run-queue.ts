@@ -1,3 +1,4 @@
+import { toSteadyMs } from "../../observability/steady-clock.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import { insertByPriority } from "./insert-by-priority.ts";
@@ -126,6 +127,7 @@ export class RunQueue {
   /** The same as {@link #run} for one that has not waited, with fewer steps. */
   async #runAlone(inputs: Tensors, call: ModelCall, since: number): Promise<Tensors> {
     this.#running++;
+    noteWait(call, since, since);
     try {
       return await this.#policy.runAlone!(inputs, call);
     } finally {
@@ -141,6 +143,7 @@ export class RunQueue {
   async #run(taken: readonly QueuedRun[]): Promise<void> {
     this.#running++;
     const started = performance.now();
+    for (const { call, since } of taken) noteWait(call, since, started);
     await this.#policy.run(taken);
     const ended = performance.now();
     this.#count(taken, started, ended - started);
@@ -175,6 +178,10 @@ export class RunQueue {
     if (this.#running === 0 && this.#waiting.length === 0)
       for (const listener of this.#idleListeners.splice(0)) listener();
   }
+}
+
+function noteWait({ timeline }: ModelCall, since: number, started: number): void {
+  timeline?.add("queue", toSteadyMs(since), toSteadyMs(started));
 }
 
 /** Runs each predict alone. */

@@ -1,4 +1,6 @@
 import { arePlainLimits } from "../../limits/call-limits.ts";
+import { isSpanContext } from "../../observability/interval.ts";
+import type { PlainTimeline } from "../../observability/timeline.ts";
 import { MalformedMessage } from "../../threads/malformed-message.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import { CALL, type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
@@ -12,15 +14,24 @@ export function checkModelRequest({ kind, meta }: WireRecord): void {
   else if (kind !== STATISTICS) throw new MalformedMessage(`it has kind ${kind}, which no model answers`);
 }
 
-function checkPredict({ signature, fromHook, requestId, outputs, targets, ...limits }: Unchecked<PredictMeta>): void {
+function checkPredict(meta: Unchecked<PredictMeta>): void {
+  const { signature, fromHook, requestId, outputs, targets, timeline, ...limits } = meta;
   const isValid =
     (signature === undefined || typeof signature === "string") &&
     (fromHook === undefined || typeof fromHook === "boolean") &&
     (requestId === undefined || typeof requestId === "string") &&
     areNames(outputs) &&
     areNames(targets) &&
+    isPlainTimeline(timeline) &&
     arePlainLimits(limits);
   if (!isValid) throw new MalformedMessage("it has a predict whose signature, outputs or times are not valid");
+}
+
+function isPlainTimeline(timeline: unknown): boolean {
+  if (timeline === undefined) return true;
+  if (typeof timeline !== "object" || timeline === null) return false;
+  const { span } = timeline as Unchecked<PlainTimeline>;
+  return span === undefined || isSpanContext(span);
 }
 
 /** Absent, or a list of texts. */

@@ -3,6 +3,7 @@ import { packValues, unpackValues } from "../../threads/call-values.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import { fromMethodTree } from "../../threads/method-tree.ts";
 import { RpcClient, wasNeverStarted } from "../../threads/rpc-client.ts";
+import { openTimedAnswer } from "../../threads/timed-answer.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import type { ModelHandle } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
@@ -74,7 +75,9 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       const request = { kind: PREDICT, meta, tensors: inputs, signal, transfer: gone };
       for (;;) {
         try {
-          return (await copyFor(call.warmUp).ask(request)).tensors;
+          const answer = await copyFor(call.warmUp).ask(request);
+          if (call.timeline !== undefined) openTimedAnswer(answer.meta, call.timeline);
+          return answer.tensors;
         } catch (reason) {
           if (!wasNeverStarted(reason)) throw reason;
         }

@@ -1,4 +1,5 @@
 import { type PlainLimits, toPlainLimits } from "../../limits/call-limits.ts";
+import type { PlainTimeline } from "../../observability/timeline.ts";
 import { FIRST_REQUEST } from "../../threads/rpc-client.ts";
 import type { ModelCall } from "../model-handle.ts";
 
@@ -16,6 +17,8 @@ export interface PredictMeta extends PlainLimits {
   readonly outputs?: readonly string[] | undefined;
   readonly targets?: readonly string[] | undefined;
   readonly requestId?: string | undefined;
+  /** Present where the answer is to be a {@link TimedAnswer}. */
+  readonly timeline?: PlainTimeline | undefined;
 }
 
 /** A call's meta; undefined for one that differs in nothing, since plain data costs as much as all else of a small record. */
@@ -23,9 +26,11 @@ export function toPredictMeta(call: ModelCall, defaultSignature: string): Predic
   const { signature, fromHook, outputs, targets, requestId } = call;
   const limits = toPlainLimits(call);
   const isWhole = outputs === undefined && targets === undefined;
-  const isPlain = fromHook === undefined && isWhole && limits === undefined && requestId === undefined;
+  const timeline = call.timeline?.toPlain();
+  const isLogged = requestId !== undefined || timeline !== undefined;
+  const isPlain = fromHook === undefined && isWhole && limits === undefined && !isLogged;
   if (isPlain && signature === defaultSignature) return undefined;
-  return { signature, fromHook, outputs, targets, requestId, ...limits };
+  return { signature, fromHook, outputs, targets, requestId, timeline, ...limits };
 }
 
 /** The meta of {@link CALL}; its tensors are those of the arguments. */

@@ -1,12 +1,16 @@
 import type { CancelSignal } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
+import { steadyMs } from "../../observability/steady-clock.ts";
+import { Timeline } from "../../observability/timeline.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
 import { packValues, unpackValues } from "../../threads/call-values.ts";
 import type { Channel } from "../../threads/channel.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import { type MethodTree, toMethodTree } from "../../threads/method-tree.ts";
 import { type Reply, Responder } from "../../threads/responder.ts";
+import { failedAnswer, type TimedAnswer } from "../../threads/timed-answer.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
-import type { ModelHandle } from "../model-handle.ts";
+import type { ModelCall, ModelHandle } from "../model-handle.ts";
 import { checkModelRequest } from "./check-model-request.ts";
 import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
 
@@ -57,7 +61,10 @@ export class ModelServer {
   async #answer({ kind, meta, tensors }: WireRecord, signal: CancelSignal): Promise<Reply> {
     if (kind === PREDICT) {
       const plain = { signature: this.#model.defaultSignature, signal };
-      const call = meta === undefined ? plain : { ...plain, ...(meta as PredictMeta) };
+      if (meta === undefined) return { meta, tensors: await this.#model.predict(tensors ?? {}, plain) };
+      const { timeline, ...asked } = meta as PredictMeta;
+      const call = { ...plain, ...asked };
+      if (timeline !== undefined) return this.#answerTimed(tensors ?? {}, call, new Timeline(timeline));
       return { meta: undefined, tensors: await this.#model.predict(tensors ?? {}, call) };
     }
     if (kind === STATISTICS) return { meta: await this.#model.statistics(), tensors: undefined };
@@ -71,6 +78,16 @@ export class ModelServer {
       return { meta: packed.json, tensors: packed.tensors };
     } finally {
       this.#calls.delete(running);
+    }
+  }
+
+  async #answerTimed(inputs: Tensors, call: ModelCall, timeline: Timeline): Promise<Reply> {
+    const began = steadyMs();
+    try {
+      const tensors = await this.#model.predict(inputs, { ...call, timeline });
+      return { meta: { began, intervals: timeline.intervals } satisfies TimedAnswer, tensors };
+    } catch (reason) {
+      return { meta: failedAnswer(reason, began, timeline), tensors: undefined };
     }
   }
 

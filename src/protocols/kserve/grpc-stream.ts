@@ -97,9 +97,10 @@ class InferStream {
   #openRecord(message: Uint8Array): RequestRecord {
     const { metadata, record: stream } = this.#exchange;
     const record = new RequestRecord(metadata);
-    if (this.#options.observer.isOn) record.startTiming();
+    this.#options.observer.begin(record);
     record.route = stream.route;
     record.client = stream.client;
+    record.isTraceable = true;
     record.received(message.length);
     stream.messages = (stream.messages ?? 0) + 1;
     return record;
@@ -125,7 +126,8 @@ class InferStream {
       const limits = { message, maxBytes, signal: this.#source, memory };
       request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], limits);
       id = request.id;
-      const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record };
+      const { timeline } = record;
+      const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record, timeline };
       const answer = await this.#encode(await inferKserve(this.#service, request, call), request, call);
       memory.setTo(answer.length);
       return answer;

@@ -73,6 +73,7 @@ describe("without flags", () => {
       drainTimeout: 20,
       logLevel: "info",
       accessLog: false,
+      serverTiming: false,
       logFormat: "auto",
       logPath: undefined,
     });

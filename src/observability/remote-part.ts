@@ -1,0 +1,35 @@
+import { steadyMs } from "./steady-clock.ts";
+import type { Timeline } from "./timeline.ts";
+import { passedTraceHeaders, traceHeaders } from "./trace-context.ts";
+
+/** The request that another server is called for. */
+interface CallingRequest {
+  readonly timeline?: Timeline | undefined;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A call of another server as a part of a request, from its construction to {@link end}. */
+export class RemotePart {
+  /** Headers by which what the other server does belongs to the same trace; those of the request itself where it is not recorded here. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #timeline: Timeline | undefined;
+  readonly #id: string | undefined;
+  readonly #start: number;
+
+  constructor({ timeline, metadata }: CallingRequest) {
+    this.#timeline = timeline?.at(0);
+    this.#id = timeline?.newId();
+    this.#start = steadyMs();
+    const span = this.#timeline?.span;
+    const isTraced = span !== undefined && this.#id !== undefined;
+    this.headers = isTraced ? traceHeaders({ ...span, spanId: this.#id! }) : passedTraceHeaders(metadata);
+  }
+
+  /** Notes the end of the call; `code` = the error's, where it failed. */
+  end(address: string, code: string | undefined): void {
+    this.#timeline?.add("remote", this.#start, steadyMs(), { id: this.#id, name: address.slice(0, MAX_NAME), code });
+  }
+}
+
+/** Characters of an address that are told. */
+const MAX_NAME = 200;

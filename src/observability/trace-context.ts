@@ -1,0 +1,77 @@
+import { randomFillSync } from "node:crypto";
+
+/** A span of a trace, as others refer to it. */
+export interface SpanContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits. */
+  readonly spanId: string;
+  /** Value of the header `tracestate`, which is passed on as it is. */
+  readonly state?: string | undefined;
+}
+
+/** A span context as a client sent it. */
+export interface ParentContext extends SpanContext {
+  /** True where the client records its spans. */
+  readonly isSampled: boolean;
+}
+
+/** A request's place in a trace that is recorded. */
+export interface RequestTrace {
+  /** The span of the request. */
+  readonly span: SpanContext;
+  /** The client's; absent = the trace begins here. */
+  readonly parentId?: string | undefined;
+}
+
+/** Version, trace id, parent id, flags; of a later version more may follow. */
+const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+/** Characters of a trace state that are passed on; W3C Trace Context asks for 512 at least. */
+const MAX_STATE = 2048;
+
+/** The span that a request is a part of by its headers or metadata, names in lower case; undefined where they name none, or not in W3C's form. */
+export function parentOf(metadata: Readonly<Record<string, unknown>>): ParentContext | undefined {
+  const { traceparent, tracestate } = metadata;
+  const found = typeof traceparent === "string" ? TRACEPARENT.exec(traceparent.trim()) : undefined;
+  if (!found) return undefined;
+  const [, version, traceId = "", spanId = "", flags = "", more] = found;
+  if (version === "00" && more !== undefined) return undefined;
+  const state = typeof tracestate === "string" && tracestate.length <= MAX_STATE ? tracestate : undefined;
+  return { traceId, spanId, state, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** The headers by which a call of another server becomes a part of a span that is recorded. */
+export function traceHeaders({ traceId, spanId, state }: SpanContext): Readonly<Record<string, string>> {
+  const traceparent = `00-${traceId}-${spanId}-01`;
+  return state === undefined ? { traceparent } : { traceparent, tracestate: state };
+}
+
+/** The headers of a request that name its trace, as they came, to be passed on where this server records nothing. */
+export function passedTraceHeaders(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const { traceparent, tracestate } = metadata;
+  if (traceparent === undefined) return {};
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+}
+
+/** A new trace's id. */
+export function newTraceId(): string {
+  return randomHex(16);
+}
+
+/** A new span's id. */
+export function newSpanId(): string {
+  return randomHex(8);
+}
+
+/** Random bytes that are not used yet: each call of the generator costs more than an id. */
+const pool = Buffer.alloc(2048);
+let used = pool.length;
+
+function randomHex(bytes: number): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += bytes;
+  return pool.toString("hex", used - bytes, used);
+}

@@ -1,0 +1,15 @@
+import type { Logger } from "../observability/logger.ts";
+import type { Environment } from "./settings.ts";
+import type { Tracing } from "./tracing.ts";
+
+/**
+ * Begins to record traces where OpenTelemetry's variables name a collector; undefined where they name none, and nothing is imported then.
+ * Throws `failed_precondition`, naming the variable, for a value that cannot be.
+ */
+export async function openTracing(env: Environment, log: Logger): Promise<Tracing | undefined> {
+  const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const isOff = env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none";
+  if (!endpoint || isOff) return undefined;
+  const { createTracing } = await import("./tracing.ts");
+  return createTracing(env, log);
+}

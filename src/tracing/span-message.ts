@@ -1,0 +1,107 @@
+import {
+  bytesField,
+  doubleField,
+  encodeMessage,
+  fixed64Field,
+  integerField,
+  messageField,
+  textElement,
+  textField,
+  type WirePart,
+} from "../codecs/protobuf/wire-writer.ts";
+import type { SpanContext } from "../observability/trace-context.ts";
+import { readVersion } from "../version.ts";
+import type { Attributes, Span } from "./span.ts";
+
+/** Field numbers of OpenTelemetry's messages for traces, by message. */
+const FIELDS = {
+  request: { resourceSpans: 1 },
+  resourceSpans: { resource: 1, scopeSpans: 2 },
+  resource: { attributes: 1 },
+  scopeSpans: { scope: 1, spans: 2 },
+  scope: { name: 1, version: 2 },
+  span: {
+    traceId: 1,
+    spanId: 2,
+    state: 3,
+    parentId: 4,
+    name: 5,
+    kind: 6,
+    start: 7,
+    end: 8,
+    attributes: 9,
+    links: 13,
+    status: 15,
+  },
+  link: { traceId: 1, spanId: 2, state: 3 },
+  status: { code: 3 },
+  attribute: { key: 1, value: 2 },
+  value: { text: 1, integer: 3, double: 4 },
+} as const;
+
+/** OpenTelemetry's status for what failed. */
+const STATUS_ERROR = 2;
+
+/** Encodes spans of one process as OpenTelemetry's ExportTraceServiceRequest. */
+export function encodeSpans(spans: readonly Span[], resource: Attributes): Buffer {
+  const scope = messageField(FIELDS.scopeSpans.scope, [
+    textField(FIELDS.scope.name, "kserving"),
+    textField(FIELDS.scope.version, readVersion()),
+  ]);
+  const all = spans.map((span) => messageField(FIELDS.scopeSpans.spans, spanParts(span)));
+  return encodeMessage([
+    messageField(FIELDS.request.resourceSpans, [
+      messageField(FIELDS.resourceSpans.resource, attributeParts(FIELDS.resource.attributes, resource)),
+      messageField(FIELDS.resourceSpans.scopeSpans, [scope, ...all]),
+    ]),
+  ]);
+}
+
+function spanParts(span: Span): WirePart[] {
+  const { context, parentId, name, kind, startMs, endMs, attributes, links = [], isError } = span;
+  const fields = FIELDS.span;
+  return [
+    ...contextParts(fields, context),
+    ...(parentId === undefined ? [] : [bytesField(fields.parentId, Buffer.from(parentId, "hex"))]),
+    textField(fields.name, name),
+    integerField(fields.kind, kind),
+    fixed64Field(fields.start, toNanoseconds(startMs)),
+    fixed64Field(fields.end, toNanoseconds(endMs)),
+    ...attributeParts(fields.attributes, attributes),
+    ...links.map((link) => messageField(fields.links, contextParts(FIELDS.link, link))),
+    ...(isError ? [messageField(fields.status, [integerField(FIELDS.status.code, STATUS_ERROR)])] : []),
+  ];
+}
+
+function contextParts(fields: typeof FIELDS.link | typeof FIELDS.span, { traceId, spanId, state }: SpanContext) {
+  return [
+    bytesField(fields.traceId, Buffer.from(traceId, "hex")),
+    bytesField(fields.spanId, Buffer.from(spanId, "hex")),
+    textField(fields.state, state ?? ""),
+  ];
+}
+
+function attributeParts(field: number, attributes: Attributes): WirePart[] {
+  return Object.entries(attributes).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    const key = textElement(FIELDS.attribute.key, name);
+    return [messageField(field, [key, messageField(FIELDS.attribute.value, [valuePart(value)])])];
+  });
+}
+
+function valuePart(value: string | number): WirePart {
+  if (typeof value === "string") return textElement(FIELDS.value.text, value);
+  return Number.isSafeInteger(value) && value !== 0 ? integerField(FIELDS.value.integer, value) : zeroOrDouble(value);
+}
+
+/** Of the kinds of a value one has to be there, which a zero would not. */
+function zeroOrDouble(value: number): WirePart {
+  if (value !== 0) return doubleField(FIELDS.value.double, value);
+  const tag = FIELDS.value.integer << 3;
+  return { size: 2, write: (target, at) => target.writeUInt8(0, target.writeUInt8(tag, at)) };
+}
+
+/** Microseconds are what a double of milliseconds since the epoch can tell. */
+function toNanoseconds(ms: number): bigint {
+  return BigInt(Math.max(0, Math.round(ms * 1000))) * 1000n;
+}

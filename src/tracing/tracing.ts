@@ -1,0 +1,31 @@
+import type { Logger } from "../observability/logger.ts";
+import type { RequestTracer } from "../observability/request-tracer.ts";
+import { newSpanId, newTraceId, parentOf } from "../observability/trace-context.ts";
+import { requestSpans } from "./request-spans.ts";
+import { readSampler } from "./sampler.ts";
+import { type Environment, readTracingSettings } from "./settings.ts";
+import { SpanExporter } from "./span-exporter.ts";
+
+/** Traces of requests, sent to a collector of OpenTelemetry. */
+export interface Tracing extends RequestTracer {
+  /** Sends what has not been sent. */
+  close(): Promise<void>;
+}
+
+/** Begins to record traces as OpenTelemetry's variables say. Throws `failed_precondition` for values that cannot be. */
+export function createTracing(env: Environment, log: Logger): Tracing {
+  const settings = readTracingSettings(env);
+  const sampler = readSampler(env);
+  const exporter = new SpanExporter(settings, log);
+  log.info("traces are sent", { collector: settings.url.host });
+  return {
+    begin: (metadata) => {
+      const parent = parentOf(metadata);
+      const traceId = parent?.traceId ?? newTraceId();
+      if (!sampler.takes(traceId, parent)) return undefined;
+      return { span: { traceId, spanId: newSpanId(), state: parent?.state }, parentId: parent?.spanId };
+    },
+    over: (record, trace, outcome) => exporter.add(requestSpans(record, trace, outcome)),
+    close: () => exporter.close(),
+  };
+}
