@@ -8,7 +8,7 @@ interface Layer {
 }
 
 /** Packages that only one folder imports. */
-export const OWNED_PACKAGES = ["@grpc/**", "express", "busboy", "onnxruntime-node", "sharp", "koffi", "yaml"] as const;
+export const OWNED_PACKAGES = ["@grpc/**", "express", "busboy", "onnxruntime-node", "sharp", "koffi", "yaml", "jose"] as const;
 
 const BASICS = ["text", "async", "observability", "tensor", "signature"];
 const TRANSPORT = [...BASICS, "net", "limits", "access", "codecs", "codec-host", "serving"];
@@ -28,7 +28,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "signature", mayImport: ["tensor"] },
   { folder: "codecs", mayImport: ["text", "tensor", "limits"], packages: ["yaml"] },
   { folder: "tracing", mayImport: ["async", "observability", "codecs"] },
-  { folder: "access", mayImport: ["text", "observability", "limits", "codecs"] },
+  { folder: "access", mayImport: ["text", "observability", "limits", "codecs"], packages: ["jose"] },
   { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
   { folder: "codec-host", mayImport: ["text", "async", "limits", "tensor", "threads"] },
   { folder: "native", mayImport: ["text", "observability"], packages: ["koffi"] },

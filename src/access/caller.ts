@@ -8,6 +8,8 @@ export interface Caller {
   readonly headers: Readonly<Record<string, unknown>>;
   /** Name by which the caller has authenticated; absent where nobody has. */
   readonly user?: string;
+  /** The connection, which may have a client's certificate. */
+  readonly connection?: object | undefined;
   /** True for a call that came in HTTP/1.0. */
   readonly isHttp10?: boolean;
 }

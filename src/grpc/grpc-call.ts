@@ -153,8 +153,9 @@ export abstract class GrpcCall extends ListMember {
 
   get #caller(): Caller {
     const headers = this.#headers;
-    const address = this.stream.session?.socket?.remoteAddress ?? "";
-    const caller = { address, host: headers[":authority"] ?? headers.host, headers };
+    const connection = this.stream.session?.socket;
+    const { remoteAddress: address = "" } = connection ?? {};
+    const caller = { address, host: headers[":authority"] ?? headers.host, headers, connection };
     return this.#scope === undefined ? caller : { ...caller, user: this.#scope.user };
   }
 

@@ -86,5 +86,5 @@ function letSend({ request, response }: RequestPair, maxBytes: number): void {
 
 function callerOf({ socket, headers, httpVersion }: IncomingMessage): Caller {
   const { remoteAddress: address = "" } = socket;
-  return { address, host: headers.host, headers, isHttp10: httpVersion === "1.0" };
+  return { address, host: headers.host, headers, connection: socket, isHttp10: httpVersion === "1.0" };
 }

@@ -87,6 +87,9 @@ const AUTH = {
   username: TEXT_CHECK,
   passwordFile: TEXT_CHECK,
   tokens: TEXT_CHECK,
+  jwks: TEXT_CHECK,
+  jwtIssuer: TEXT_CHECK,
+  jwtAudience: TEXT_CHECK,
   rules: TEXT_CHECK,
 };
 

@@ -1,3 +1,4 @@
+import type { Authentication } from "../access/authentication/authentication.ts";
 import { keepFresh } from "../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../access/authentication/open-authentication.ts";
 import { TlsFiles } from "../access/tls-files.ts";
@@ -91,8 +92,7 @@ export async function openServer(
 ): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const remote = new LazyRemote();
-  const authentication =
-    choices.auth && (await openAuthentication(choices.auth, new TrustedProxies(choices.trustedProxies ?? [])));
+  const authentication = await openCallers(choices);
   const tls = choices.tls && (await TlsFiles.open(choices.tls));
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
   const wires = { ...toWireOptions(choices, authentication), tls, tracer };
@@ -139,6 +139,12 @@ export async function openServer(
     await closeModels();
     throw reason;
   }
+}
+
+/** Undefined where nobody needs a name. */
+async function openCallers({ auth, tls, trustedProxies = [] }: ServerChoices): Promise<Authentication | undefined> {
+  const proxies = new TrustedProxies(trustedProxies);
+  return auth && openAuthentication(auth, { proxies, hasCertificates: tls?.clientCa !== undefined });
 }
 
 interface ServerParts {

@@ -1,5 +1,7 @@
 import { writeFileSync } from "node:fs";
+import { request } from "node:https";
 import { connect as connectSocket } from "node:net";
+import { Client, credentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
@@ -8,6 +10,7 @@ import { connect } from "../grpc/byte-client.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
 
 const ALICE = basic("alice", "open sesame");
 const NULL_MODEL = { stages: [{ driver: "null" }] };
@@ -176,7 +179,7 @@ test("files that change count within seconds, and one that does not work changes
   expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
   writeFileSync(auth.users, "alice:secret\n");
   await vi.advanceTimersByTimeAsync(10_000);
-  const { err } = await find({ msg: "the new file of who may call is not used; the old one stays" });
+  const { err } = await find({ msg: "what says who may call cannot be read; what it said before counts" });
   expect(JSON.stringify(err)).toMatch(/users\.txt:1: the hash is not/);
   expect(JSON.stringify(err)).not.toContain("secret");
   expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
@@ -184,6 +187,33 @@ test("files that change count within seconds, and one that does not work changes
   await vi.advanceTimersByTimeAsync(10_000);
   await find({ msg: "who may call has changed" });
   expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(401);
+});
+
+test("a certificate is a name, which a rule may know", async () => {
+  const rules =
+    "allow: [{ who: [cn:client], kinds: [infer] }, { who: [dns:localhost], kinds: [read], models: team-* }]";
+  const folder = tempFolder({ "rules.yaml": rules });
+  const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key"), clientCa: tlsPath("ca.pem") };
+  const { httpUrl, grpcAddress } = await start({ tls, auth: { rules: `${folder}/rules.yaml` } });
+  const own = { ca: tlsFile("ca.pem"), cert: tlsFile("client.pem"), key: tlsFile("client.key") };
+  const status = (path: string, method = "GET") =>
+    new Promise((resolve, reject) => {
+      const sent = request(httpUrl + path, { ...own, method }, (answer) => resolve(answer.resume().statusCode));
+      sent.on("error", reject).end(method === "POST" ? BODY : undefined);
+    });
+  expect(await status("/v2/models/zebra/infer", "POST")).toBe(200);
+  expect([await status("/v2/models/team-a"), await status("/v2/models/zebra"), await status("/metrics")]).toEqual([
+    ...[200, 403, 403],
+  ]);
+  const client = new Client(grpcAddress, credentials.createSsl(own.ca, own.key, own.cert));
+  onTestFinished(() => client.close());
+  const code = (path: string) =>
+    new Promise((resolve) => {
+      const asIs = (bytes: Buffer) => bytes;
+      client.makeUnaryRequest(path, asIs, asIs, Buffer.alloc(0), (error) => resolve(error?.code ?? 0));
+    });
+  expect(await code("/inference.GRPCInferenceService/ServerMetadata")).toBe(0);
+  expect(await code("/inference.GRPCInferenceService/RepositoryModelUnload")).toBe(7);
 });
 
 test("a single user has a name, and a password in a file", async () => {

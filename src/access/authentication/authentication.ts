@@ -3,6 +3,7 @@ import { AccessError } from "../access-error.ts";
 import { CallScope } from "../call-scope.ts";
 import type { Caller, CallKind } from "../caller.ts";
 import type { AccessRules } from "../rules/access-rules.ts";
+import { certificateIdentity } from "./certificate-identity.ts";
 import type { Identity } from "./identity.ts";
 import { KnownCredentials, type Verified } from "./known-credentials.ts";
 import type { Passwords } from "./passwords.ts";
@@ -24,6 +25,8 @@ export interface AuthenticationParts {
   readonly passwords?: Passwords | undefined;
   /** Asked one after another. */
   readonly bearers: readonly BearerCheck[];
+  /** True where certificates of clients are names too. */
+  readonly hasCertificates: boolean;
   /** The rules as they are now. */
   readonly rules: () => AccessRules;
   readonly sources: readonly Refreshable[];
@@ -66,9 +69,17 @@ export class Authentication {
 
   #identify(caller: Caller): Identity | Promise<Identity> {
     const { authorization } = caller.headers;
-    if (typeof authorization !== "string" || authorization === "")
-      throw this.#refuse(`This server answers callers that it knows alone; send ${this.#expected()}.`);
-    return this.#known.identify(authorization, () => this.#verify(authorization, this.#parts.addressOf(caller)));
+    const certificate = this.#parts.hasCertificates ? certificateIdentity(caller.connection) : undefined;
+    const isGiven = typeof authorization === "string" && authorization !== "" && this.#takesHeaders;
+    if (!isGiven && certificate !== undefined) return certificate;
+    if (!isGiven) throw this.#refuse(`This server answers callers that it knows alone; send ${this.#expected()}.`);
+    const identity = this.#known.identify(authorization, () =>
+      this.#verify(authorization, this.#parts.addressOf(caller)),
+    );
+    if (certificate === undefined) return identity;
+    return identity instanceof Promise
+      ? identity.then((found) => join(found, certificate))
+      : join(identity, certificate);
   }
 
   async #verify(authorization: string, address: string): Promise<Verified> {
@@ -98,6 +109,10 @@ export class Authentication {
     throw this.#refuse("Nobody has this token.", true);
   }
 
+  get #takesHeaders(): boolean {
+    return this.#parts.passwords !== undefined || this.#parts.bearers.length > 0;
+  }
+
   #expected(): string {
     const basic = this.#parts.passwords === undefined ? [] : ["a user's name and password (Authorization: Basic)"];
     const bearer = this.#parts.bearers.length === 0 ? [] : ["a token (Authorization: Bearer)"];
@@ -120,6 +135,11 @@ function admit(kind: CallKind, rules: AccessRules, identity: Identity): CallScop
   const scope = new CallScope(kind, rules, identity);
   scope.assertKind(kind);
   return scope;
+}
+
+/** Who has a name and a certificate goes by both. */
+function join({ names }: Identity, certificate: Identity): Identity {
+  return { names: [...names, ...certificate.names] };
 }
 
 /** Name and password; both empty, which nobody has, for a text that has no such. */

@@ -16,9 +16,11 @@ export function keepFresh(authentication: Pick<Authentication, "refresh">, log: 
       // Once for each thing that is wrong, not every ten seconds.
       if (String(err) === problem) return;
       problem = String(err);
-      log.error("the new file of who may call is not used; the old one stays", { err });
+      log.error("what says who may call cannot be read; what it said before counts", { err });
     }
   };
+  // An address may not have answered yet.
+  void look();
   const timer = setInterval(() => void look(), LOOK_MS).unref();
   return () => clearInterval(timer);
 }

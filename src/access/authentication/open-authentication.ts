@@ -2,10 +2,12 @@ import { invalidArgument } from "../../errors.ts";
 import { AccessRules } from "../rules/access-rules.ts";
 import type { TrustedProxies } from "../trusted-proxies.ts";
 import { Authentication, type BearerCheck, type Refreshable } from "./authentication.ts";
+import { openKeySet } from "./key-set.ts";
 import { Passwords } from "./passwords.ts";
 import { findToken, openTokens } from "./tokens.ts";
 import { openPassword, openUsers, type Users } from "./user-files.ts";
 import { WatchedFile } from "./watched-file.ts";
+import { createWebTokenCheck, type WebTokenRules } from "./web-tokens.ts";
 
 /** Files that say who may call; without one of them nobody may in that way. */
 export interface AuthenticationOptions {
@@ -17,32 +19,46 @@ export interface AuthenticationOptions {
   readonly passwordFile?: string | undefined;
   /** Names with hashes of tokens, as `kserving hash-token` writes them. */
   readonly tokens?: string | undefined;
+  /** A JSON Web Key Set by which tokens are signed: a file, or an `https:` address. */
+  readonly jwks?: string | undefined;
+  /** The issuer (`iss`) of such tokens; needed with `jwks`. */
+  readonly jwtIssuer?: string | undefined;
+  /** The audience (`aud`) that this server is; needed with `jwks`. */
+  readonly jwtAudience?: string | undefined;
   /** Rules of who may do what. Default: who is known may do everything. */
   readonly rules?: string | undefined;
 }
 
-/** Reads what says who may call, and from which addresses as proxies tell; throws `failed_precondition` for a file that does not work, `invalid_argument` where a part is missing. */
+/** The facts about a server's connections that matter here. */
+interface Surroundings {
+  readonly proxies: Pick<TrustedProxies, "clientAddress">;
+  /** True where clients have certificates, which are names then. */
+  readonly hasCertificates?: boolean;
+}
+
+/** Reads what says who may call; throws `failed_precondition` for a file that does not work, `invalid_argument` where a part is missing. */
 export async function openAuthentication(
   options: AuthenticationOptions,
-  proxies: Pick<TrustedProxies, "clientAddress">,
+  { proxies, hasCertificates = false }: Surroundings,
 ): Promise<Authentication> {
   const users = await openAllUsers(options);
   const tokens = options.tokens === undefined ? undefined : await openTokens(options.tokens);
+  const signed = await openWebTokens(options);
   const rules = options.rules === undefined ? undefined : await openRules(options.rules);
-  if (users.length === 0 && tokens === undefined) throw invalidArgument(NOBODY);
-  const sources: Refreshable[] = [...users, ...(tokens ? [tokens] : []), ...(rules ? [rules] : [])];
-  const bearers = tokens === undefined ? [] : [tokenCheck(tokens)];
-  const passwords = users.length === 0 ? undefined : new Passwords(() => users.map(({ content }) => content));
+  if (users.length === 0 && !tokens && !signed && !hasCertificates) throw invalidArgument(NOBODY);
+  const others: readonly (Refreshable | undefined)[] = [tokens, signed?.keys, rules];
   return new Authentication({
-    passwords,
-    bearers,
+    passwords: users.length === 0 ? undefined : new Passwords(() => users.map(({ content }) => content)),
+    bearers: [...(tokens ? [tokenCheck(tokens)] : []), ...(signed ? [createWebTokenCheck(signed)] : [])],
+    hasCertificates,
     rules: () => rules?.content ?? KNOWN_MAY_ALL,
-    sources,
+    sources: [...users, ...others.filter((source) => source !== undefined)],
     addressOf: (caller) => proxies.clientAddress(caller),
   });
 }
 
-const NOBODY = "There are rules, but nobody who could show a name; give --auth-users or --auth-tokens too.";
+const NOBODY =
+  "There are rules, but nobody who could show a name; give --auth-users, --auth-tokens or --auth-jwks too.";
 const KNOWN_MAY_ALL = new AccessRules();
 
 async function openAllUsers({ users, username, passwordFile }: AuthenticationOptions): Promise<WatchedFile<Users>[]> {
@@ -52,16 +68,25 @@ async function openAllUsers({ users, username, passwordFile }: AuthenticationOpt
   return [...(users === undefined ? [] : [await openUsers(users)]), ...single];
 }
 
+/** A token for somebody else, or of another issuer with the same keys, would be taken if issuer and audience were left out. */
+async function openWebTokens(options: AuthenticationOptions): Promise<WebTokenRules | undefined> {
+  const { jwks, jwtIssuer: issuer, jwtAudience: audience } = options;
+  if (jwks === undefined && issuer === undefined && audience === undefined) return undefined;
+  if (jwks === undefined || issuer === undefined || audience === undefined)
+    throw invalidArgument(
+      "--auth-jwks, --auth-jwt-issuer and --auth-jwt-audience go together; one of them is missing.",
+    );
+  return { keys: await openKeySet(jwks), issuer, audience };
+}
+
 /** YAML is imported for those who have rules. */
 async function openRules(path: string): Promise<WatchedFile<AccessRules>> {
   const [{ parseYaml }, { readRules }] = await Promise.all([
     import("../../codecs/config/parse-yaml.ts"),
     import("../rules/read-rules.ts"),
   ]);
-  return WatchedFile.open(path, {
-    what: "file of rules",
-    parse: (text, file) => readRules(parseYaml(text, file), file),
-  });
+  const parse = (text: string, file: string) => readRules(parseYaml(text, file), file);
+  return WatchedFile.open(path, { what: "file of rules", parse });
 }
 
 function tokenCheck(tokens: { readonly content: ReadonlyMap<string, Buffer> }): BearerCheck {

@@ -37,7 +37,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const targets = new ProxyTargets(settings);
   const proxies = new TrustedProxies(settings.trustedProxies);
   const { auth } = toAuth(settings);
-  const authentication = auth && (await openAuthentication(auth, proxies));
+  const authentication = auth && (await openAuthentication(auth, { proxies }));
   const { allowControl, corsOrigin: corsOrigins } = settings;
   const policy = new AccessPolicy({ allowControl, corsOrigins, authentication });
   const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };

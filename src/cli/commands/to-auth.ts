@@ -4,13 +4,21 @@ import type { Settings } from "../settings/settings.ts";
 /** The settings that `serve` and `proxy` share. */
 type AuthSettings = Pick<
   Settings<"proxy">,
-  "authUsers" | "authUsername" | "authPasswordFile" | "authTokens" | "authRules"
+  | "authUsers"
+  | "authUsername"
+  | "authPasswordFile"
+  | "authTokens"
+  | "authJwks"
+  | "authJwtIssuer"
+  | "authJwtAudience"
+  | "authRules"
 >;
 
 /** Settings of who may call, where there are any. */
 export function toAuth(settings: AuthSettings): { readonly auth?: AuthenticationOptions } {
   const { authUsers: users, authUsername: username, authPasswordFile: passwordFile } = settings;
   const { authTokens: tokens, authRules: rules } = settings;
-  const auth = { users, username, passwordFile, tokens, rules };
+  const { authJwks: jwks, authJwtIssuer: jwtIssuer, authJwtAudience: jwtAudience } = settings;
+  const auth = { users, username, passwordFile, tokens, jwks, jwtIssuer, jwtAudience, rules };
   return Object.values(auth).every((value) => value === undefined) ? {} : { auth };
 }

@@ -31,6 +31,25 @@ export const AUTH_SETTINGS = {
     details: "Lines of kserving hash-token.",
     commands: BOTH,
   },
+  authJwks: {
+    type: "text",
+    placeholder: "PLACE",
+    help: "keys that sign tokens (JWT): a JWKS file, or https://…",
+    details: "Read again when they change. --auth-jwt-issuer and --auth-jwt-audience go with it.",
+    commands: BOTH,
+  },
+  authJwtIssuer: {
+    type: "text",
+    placeholder: "TEXT",
+    help: "issuer (iss) of the tokens that are taken",
+    commands: BOTH,
+  },
+  authJwtAudience: {
+    type: "text",
+    placeholder: "TEXT",
+    help: "audience (aud) of the tokens that are taken",
+    commands: BOTH,
+  },
   authRules: {
     type: "text",
     placeholder: "FILE",

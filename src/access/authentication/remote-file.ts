@@ -1,0 +1,113 @@
+import { isIP } from "node:net";
+import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
+import { isLoopback } from "../local-host.ts";
+
+/** Bytes of the longest answer, and milliseconds that it may take. */
+const MAX_BYTES = 256 * 1024;
+const TIMEOUT_MS = 5000;
+/** Milliseconds after which it is read again, and between two tries that somebody wants earlier. */
+const FRESH_MS = 10 * 60_000;
+const RETRY_MS = 30_000;
+
+/** The content of an address, read again every ten minutes, and earlier where something in it is missing. What it said last counts while it does not answer. */
+export class RemoteFile<Content> {
+  readonly path: string;
+  readonly #parse: (text: string) => Content | Promise<Content>;
+  #text = "";
+  #content: Content | undefined;
+  #nextAt = 0;
+  #triedAt = Number.NEGATIVE_INFINITY;
+  #problem: unknown;
+  #pending: Promise<boolean> | undefined;
+
+  private constructor(path: string, parse: (text: string) => Content | Promise<Content>) {
+    this.path = path;
+    this.#parse = parse;
+  }
+
+  /** Reads the address, which need not answer yet; throws `invalid_argument` for one that others could answer for. */
+  static async open<Content>(
+    address: string,
+    parse: (text: string) => Content | Promise<Content>,
+  ): Promise<RemoteFile<Content>> {
+    assertAddress(address);
+    const file = new RemoteFile(address, parse);
+    await file.refresh().catch(() => {});
+    return file;
+  }
+
+  /** Throws `unavailable` until it has been read once. */
+  get content(): Content {
+    if (this.#content !== undefined) return this.#content;
+    throw new ServingError(
+      "unavailable",
+      "The keys by which tokens are checked could not be read yet; try again later.",
+    );
+  }
+
+  /** Reads it again where it is time to; resolves with true where it says something new. */
+  async refresh(): Promise<boolean> {
+    const now = performance.now();
+    if (now >= this.#nextAt) return this.#read();
+    if (this.#problem !== undefined) throw this.#problem;
+    return false;
+  }
+
+  /** Reads it again unless that was tried a moment ago; resolves with true where it says something new. */
+  readonly lookForMore = async (): Promise<boolean> => {
+    if (this.#pending !== undefined) return this.#pending;
+    if (performance.now() - this.#triedAt < RETRY_MS) return false;
+    return this.#read();
+  };
+
+  #read(): Promise<boolean> {
+    this.#pending ??= this.#fetch().finally(() => {
+      this.#pending = undefined;
+    });
+    return this.#pending;
+  }
+
+  async #fetch(): Promise<boolean> {
+    this.#triedAt = performance.now();
+    this.#nextAt = this.#triedAt + RETRY_MS;
+    try {
+      const text = await fetchText(this.path);
+      const isNew = text !== this.#text;
+      if (isNew) this.#content = await this.#parse(text);
+      this.#text = text;
+      this.#problem = undefined;
+      this.#nextAt = performance.now() + FRESH_MS;
+      return isNew;
+    } catch (cause) {
+      const why = reasonText(cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause);
+      this.#problem = new ServingError("unavailable", `${this.path} cannot be read: ${why}`, { cause });
+      throw this.#problem;
+    }
+  }
+}
+
+/** No redirects, by which another server would answer. */
+async function fetchText(address: string): Promise<string> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(address, { redirect: "error", signal, headers: { accept: "application/json" } });
+  if (!response.ok) throw new Error(`it answers with status ${response.status}`);
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > MAX_BYTES) throw new Error(`it answers with more than ${MAX_BYTES} bytes`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+function assertAddress(address: string): void {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const host = (url?.hostname ?? "").replaceAll(/[[\]]/g, "");
+  const isOwn = host === "localhost" || (isIP(host) !== 0 && isLoopback(host));
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isOwn);
+  if (isSafe && url?.username === "" && url.password === "") return;
+  throw invalidArgument(
+    "--auth-jwks is not an address that can be trusted; expected https://, or http:// of this machine, without a password.",
+  );
+}

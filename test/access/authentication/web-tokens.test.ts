@@ -1,0 +1,155 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Authentication } from "../../../src/access/authentication/authentication.ts";
+import { openAuthentication } from "../../../src/access/authentication/open-authentication.ts";
+import { TrustedProxies } from "../../../src/access/trusted-proxies.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+const CLAIMS = { iss: "https://issuer.example", aud: "kserving", sub: "dora" };
+
+function open(jwks: string): Promise<Authentication> {
+  const options = { jwks, jwtIssuer: CLAIMS.iss, jwtAudience: CLAIMS.aud };
+  return openAuthentication(options, { proxies: new TrustedProxies([]) });
+}
+
+/** The name by which a token's bearer is known, or why it is not. */
+async function nameOf(authentication: Authentication, token: string): Promise<string> {
+  const caller = { address: "10.0.0.1", host: "x", headers: { authorization: `Bearer ${token}` } };
+  try {
+    return (await authentication.enter("read", caller)).user;
+  } catch (reason) {
+    return `${(reason as { code: string }).code}: ${(reason as Error).message}`;
+  }
+}
+
+async function makeKey(alg: string, kid: string) {
+  const { publicKey, privateKey } = await generateKeyPair(alg);
+  const sign = (claims: JWTPayload = CLAIMS, exp = "1h") =>
+    new SignJWT(claims).setProtectedHeader({ alg, kid }).setExpirationTime(exp).sign(privateKey);
+  return { jwk: { ...(await exportJWK(publicKey)), kid, alg }, sign };
+}
+
+function keyFile(keys: readonly JWK[]): string {
+  return `${tempFolder({ "keys.json": JSON.stringify({ keys }) })}/keys.json`;
+}
+
+/** An address that answers so. */
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await new Promise((resolve) => server.once("listening", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+}
+
+test.each(["RS256", "PS512", "ES256", "EdDSA"])(
+  "a token that is signed by %s is taken, again and again",
+  async (alg) => {
+    const key = await makeKey(alg, "one");
+    const authentication = await open(keyFile([key.jwk]));
+    const token = await key.sign();
+    for (let time = 0; time < 2; time++) expect(await nameOf(authentication, token)).toBe("jwt:dora");
+  },
+);
+
+test("a token that is not for this server, or not any more, is refused with the reason", async () => {
+  const [key, other] = [await makeKey("ES256", "one"), await makeKey("ES256", "one")];
+  const authentication = await open(keyFile([key.jwk]));
+  const refused = async (token: string) => nameOf(authentication, token);
+  expect(await refused(await key.sign(CLAIMS, "-1h"))).toBe("unauthenticated: The token has expired.");
+  expect(await refused(await key.sign({ ...CLAIMS, aud: "other" }))).toMatch(/claim aud/);
+  expect(await refused(await key.sign({ ...CLAIMS, iss: "other" }))).toMatch(/claim iss/);
+  expect(await refused(await key.sign({ iss: CLAIMS.iss, aud: CLAIMS.aud }))).toMatch(/claim sub/);
+  expect(await refused(await other.sign())).toMatch(/not signed as/);
+  expect(await refused((await key.sign()).replace(/.{4}$/, "AAAA"))).toMatch(/not signed as/);
+  expect(await refused("x".repeat(40))).toBe("unauthenticated: Nobody has this token.");
+});
+
+test("a token that is not signed, or by a secret that everybody knows, is refused", async () => {
+  const key = await makeKey("RS256", "one");
+  const authentication = await open(keyFile([key.jwk]));
+  const unsigned = new UnsecuredJWT(CLAIMS).setExpirationTime("1h").encode();
+  expect(await nameOf(authentication, unsigned)).toMatch(/^unauthenticated/);
+  const secrets = [JSON.stringify(key.jwk), String(key.jwk.n), Buffer.from(String(key.jwk.n), "base64url")];
+  for (const secret of secrets) {
+    const signed = new SignJWT(CLAIMS).setProtectedHeader({ alg: "HS256", kid: "one" }).setExpirationTime("1h");
+    expect(await nameOf(authentication, await signed.sign(Buffer.from(secret as string)))).toMatch(/^unauthenticated/);
+  }
+});
+
+test("a secret signs where a file says for which algorithm", async () => {
+  const secret = Buffer.alloc(64, 7);
+  const k = secret.toString("base64url");
+  const sign = (alg: string) =>
+    new SignJWT(CLAIMS).setProtectedHeader({ alg, kid: "s" }).setExpirationTime("1h").sign(secret);
+  const named = await open(keyFile([{ kty: "oct", kid: "s", alg: "HS256", k }]));
+  expect(await nameOf(named, await sign("HS256"))).toBe("jwt:dora");
+  expect(await nameOf(named, await sign("HS512"))).toMatch(/^unauthenticated/);
+  const unnamed = await open(keyFile([{ kty: "oct", kid: "s", k }]));
+  expect(await nameOf(unnamed, await sign("HS256"))).toMatch(/^unauthenticated/);
+  const keys = JSON.stringify({ keys: [{ kty: "oct", kid: "s", alg: "HS256", k }] });
+  const remote = await open(await serve((_, response) => response.end(keys)));
+  expect(await nameOf(remote, await sign("HS256"))).toMatch(/^unauthenticated/);
+});
+
+test("keys at an address are read when a new one signs, and not for every token that nobody signed", async () => {
+  const [first, second, stranger] = [
+    await makeKey("ES256", "1"),
+    await makeKey("ES256", "2"),
+    await makeKey("ES256", "3"),
+  ];
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let keys: JWK[] = [];
+  let reads = 0;
+  let isDown = true;
+  const authentication = await open(
+    await serve((_, response) => {
+      reads++;
+      response.writeHead(isDown ? 500 : 200).end(JSON.stringify({ keys }));
+    }),
+  );
+  expect(await nameOf(authentication, await first.sign())).toMatch(/^unavailable: The keys/);
+  await expect(authentication.refresh()).rejects.toThrow("it answers with status 500");
+  expect(reads).toBe(1);
+  isDown = false;
+  keys = [first.jwk];
+  vi.advanceTimersByTime(31_000);
+  expect(await authentication.refresh()).toHaveLength(1);
+  expect(await nameOf(authentication, await first.sign())).toBe("jwt:dora");
+  keys = [second.jwk];
+  expect(await nameOf(authentication, await second.sign())).toMatch(/No key is known/);
+  vi.advanceTimersByTime(31_000);
+  const asked = Array.from({ length: 5 }, async () => nameOf(authentication, await stranger.sign()));
+  for (const told of await Promise.all(asked)) expect(told).toMatch(/No key is known/);
+  expect(await nameOf(authentication, await second.sign())).toBe("jwt:dora");
+  expect(reads).toBe(3);
+});
+
+test.each([
+  ["more than keys need", (response) => response.end("x".repeat(300 * 1024)), "more than 262144 bytes"],
+  ["a redirect", (response) => response.writeHead(302, { location: "http://127.0.0.1:1/" }).end(), "redirect"],
+  ["a page", (response) => response.end("<html>"), "not a JSON Web Key Set"],
+] as [string, (response: Parameters<RequestListener>[1]) => void, string][])(
+  "an address that answers with %s is told, and the server lives",
+  async (_, answer, message) => {
+    const authentication = await open(await serve((_request, response) => answer(response)));
+    await expect(authentication.refresh()).rejects.toThrow(message);
+  },
+);
+
+test.each([
+  "http://keys.example/",
+  "ftp://127.0.0.1/",
+  "https://user:secret@keys.example/",
+  "http://127.0.0.1.example/",
+])("the address %s is refused", async (address) => {
+  await expect(open(address)).rejects.toThrow("expected https://");
+  await expect(open(address)).rejects.not.toThrow("secret");
+});
+
+test("issuer and audience have to be told", async () => {
+  const opening = openAuthentication({ jwks: "keys.json" }, { proxies: new TrustedProxies([]) });
+  await expect(opening).rejects.toThrow("--auth-jwt-audience");
+});
