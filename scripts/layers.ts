@@ -8,7 +8,16 @@ interface Layer {
 }
 
 /** Packages that only one folder imports. */
-export const OWNED_PACKAGES = ["@grpc/**", "express", "busboy", "onnxruntime-node", "sharp", "koffi", "yaml", "jose"] as const;
+export const OWNED_PACKAGES = [
+  "@grpc/**",
+  "express",
+  "busboy",
+  "onnxruntime-node",
+  "sharp",
+  "koffi",
+  "yaml",
+  "jose",
+] as const;
 
 const BASICS = ["text", "async", "observability", "tensor", "signature"];
 const TRANSPORT = [...BASICS, "net", "limits", "access", "codecs", "codec-host", "serving"];

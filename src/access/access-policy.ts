@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { type ErrorCode, ServingError } from "../errors.ts";
 import type { Authentication } from "./authentication/authentication.ts";
 import type { CallScope } from "./call-scope.ts";
 import type { Caller, CallKind } from "./caller.ts";
@@ -14,16 +14,28 @@ export interface AccessOptions {
   readonly corsOrigins?: readonly string[];
   /** Finds out who calls. Default: nobody needs a name. */
   readonly authentication?: Authentication | undefined;
+  /** Kinds of calls that are not answered here. Default: none. */
+  readonly refused?: RefusedKinds | undefined;
+}
+
+/** Kinds of calls that a port does not answer, and the error for them. */
+export interface RefusedKinds {
+  readonly kinds: readonly CallKind[];
+  readonly code: ErrorCode;
+  readonly message: string;
 }
 
 /** Decides who may do what, by the kind of a call and what it tells of where it comes from. */
 export class AccessPolicy {
+  readonly #options: AccessOptions;
   readonly #control: ControlAccess;
   readonly #origins: CorsOrigins;
   readonly #authentication: Authentication | undefined;
 
   /** Throws `invalid_argument` for an origin that is none. */
-  constructor({ allowControl = "off", corsOrigins = [], authentication }: AccessOptions = {}) {
+  constructor(options: AccessOptions = {}) {
+    const { allowControl = "off", corsOrigins = [], authentication } = options;
+    this.#options = options;
     this.#authentication = authentication;
     this.#control = allowControl;
     this.#origins = new CorsOrigins(corsOrigins);
@@ -31,11 +43,13 @@ export class AccessPolicy {
 
   /** Lets a call in by who sends it, as {@link Authentication.enter}; undefined where nobody needs a name. */
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> | undefined {
+    this.#assertHere(kind);
     return this.#authentication?.enter(kind, caller);
   }
 
   /** Throws `permission_denied` for a call of this kind because of where it comes from. */
   check(kind: CallKind, caller: Caller): void {
+    this.#assertHere(kind);
     if (kind === "control") assertControl(caller, this.#control);
     else if (kind === "inference") this.#checkOrigin(caller);
   }
@@ -48,6 +62,16 @@ export class AccessPolicy {
   /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined where they have no permission. */
   allowedOrigin(origin: string): string | undefined {
     return this.#origins.allowed(origin);
+  }
+
+  /** The same permissions at a port that does not answer some kinds of calls. */
+  refusing(refused: RefusedKinds): AccessPolicy {
+    return new AccessPolicy({ ...this.#options, refused });
+  }
+
+  #assertHere(kind: CallKind): void {
+    const { refused } = this.#options;
+    if (refused?.kinds.includes(kind)) throw new ServingError(refused.code, refused.message);
   }
 
   /** A browser lets any page post plain text anywhere, and hides only the answer. */

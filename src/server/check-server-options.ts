@@ -52,6 +52,7 @@ const OPTIONS = {
   clientBurst: integerCheck(1),
   clientMaxInFlight: integerCheck(0, undefined, " (0 = no limit)"),
   trustedProxies: TEXTS,
+  admin: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9002 }" },
   auth: { ...OBJECT_CHECK, expected: 'an object, such as { users: "users.txt" }' },
   maxMessageBytes: BYTES,
   workers: integerCheck(0),
@@ -107,6 +108,7 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   checkTexts("options", options.options);
   if (options.requestLog !== undefined) checkMembers("requestLog.", options.requestLog as object, REQUEST_LOG_CHECKS);
   if (options.tls !== undefined) checkTls(options.tls as object);
+  if (options.admin !== undefined) checkMembers("admin.", options.admin as object, { ...HTTP, host: TEXT_CHECK });
   if (options.auth !== undefined) checkMembers("auth.", options.auth as object, AUTH);
   if (options.http !== undefined) checkMembers("http.", options.http as object, HTTP);
   checkPorts(options);

@@ -11,6 +11,7 @@ import type { Logger } from "../observability/logger.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { Protocol } from "../protocols/protocol.ts";
+import type { HttpServer } from "../proxy/http-server.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 
 /** Address to listen on, and the settings that both transports share. */
@@ -27,6 +28,8 @@ export interface WireOptions {
   /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
   readonly httpPort?: number;
   readonly maxMessageBytes: number;
+  /** An address of its own for administration; absent = the other ports answer such calls. */
+  readonly admin?: { readonly host: string; readonly port: number; readonly tls: TlsFiles | undefined };
   /** Files for encrypted connections; absent = they are not encrypted. */
   readonly tls?: TlsFiles | undefined;
   /** Bytes that the requests of both transports hold together. Default: each limits its own. */
@@ -58,6 +61,8 @@ export interface Wires {
   readonly grpcAddress: string;
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
+  /** The same of the address for administration, where it has one. */
+  readonly adminUrl?: string;
   readonly isEncrypted: boolean;
   /** Asks clients to go elsewhere, and goes on answering. */
   retire(): void;
@@ -66,8 +71,9 @@ export interface Wires {
 }
 
 /** Begins to import what {@link openWires} needs, while models load in other threads. What fails here fails there again, and is told there. */
-export function prepareWires({ httpPort }: Pick<WireOptions, "httpPort">): void {
-  const wires = [importProtocols(), importGrpc(), ...(httpPort === undefined ? [] : [importHttp()])];
+export function prepareWires({ httpPort, admin }: Pick<WireOptions, "httpPort" | "admin">): void {
+  const hasHttp = httpPort !== undefined || admin !== undefined;
+  const wires = [importProtocols(), importGrpc(), ...(hasHttp ? [importHttp()] : [])];
   void Promise.allSettled(wires);
 }
 
@@ -77,21 +83,41 @@ const importHttp = () => import("../proxy/http-server.ts");
 
 /** Opens gRPC and, where wanted, HTTP; imported when needed, since each is heavy. Throws `unavailable` when a port cannot be had. */
 export async function openWires(service: InferenceService, wireOptions: WireOptions): Promise<Wires> {
-  const { port, httpPort, grpcSocketOnly } = wireOptions;
+  const { httpPort, admin, policy } = wireOptions;
   const { PROTOCOLS } = await importProtocols();
   // Nobody could look at them where HTTP is not served.
-  const metrics = httpPort === undefined ? {} : { metrics: new RequestMetrics() };
+  const metrics = httpPort === undefined && admin === undefined ? {} : { metrics: new RequestMetrics() };
   const options = { ...wireOptions, ...metrics, protocols: PROTOCOLS };
+  if (admin === undefined) return openMain(service, { ...options, httpPolicy: policy });
+  const { openAdmin, withoutAdmin } = await import("./open-admin.ts");
+  const wires = await openMain(service, { ...options, ...withoutAdmin(policy) });
+  const front = await openAdmin(service, { ...options, ...admin }).catch(async (reason) => {
+    await wires.close(0);
+    throw reason;
+  });
+  return { ...wires, adminUrl: front.url, ...both(wires, front) };
+}
+
+/** The ports for everybody. */
+async function openMain(service: InferenceService, options: Opening): Promise<Wires> {
+  const { port, httpPort, grpcSocketOnly } = options;
   if (options.tls !== undefined) return openEncrypted(service, { ...options, tls: options.tls });
   if (httpPort === undefined) return openGrpc(service, options);
   const isShared = port !== 0 && port === httpPort && !grpcSocketOnly;
   return isShared ? openShared(service, options) : openBoth(service, options, httpPort);
 }
 
+/** HTTP, at a port or where connections come from elsewhere. */
+async function startHttp(service: InferenceService, options: Opening, port: number | "shared"): Promise<HttpServer> {
+  const { createHttpServer } = await importHttp();
+  return createHttpServer(service, { ...options, policy: options.httpPolicy, port });
+}
+
 type Opening = WireOptions &
   Pick<GrpcServerOptions, "findHttpPort"> & {
     readonly protocols: readonly Protocol[];
     readonly metrics?: RequestMetrics;
+    readonly httpPolicy: AccessPolicy;
   };
 
 async function openGrpc(service: InferenceService, options: Opening): Promise<Wires> {
@@ -125,8 +151,7 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
   let servedPort: number | undefined;
   const grpc = await openGrpc(service, { ...options, findHttpPort: () => servedPort });
   try {
-    const { createHttpServer } = await importHttp();
-    const http = await createHttpServer(service, { ...options, port: httpPort });
+    const http = await startHttp(service, options, httpPort);
     servedPort = http.port;
     return { ...grpc, httpUrl: http.url, ...both(grpc, http) };
   } catch (reason) {
@@ -141,10 +166,7 @@ async function openEncrypted(service: InferenceService, options: Opening & { tls
   const isForGrpc = files.isForGrpcAlone;
   const { openTls } = await import("./open-tls.ts");
   const grpc = await startGrpc(service, isForGrpc ? withoutSocket(options) : options, "shared");
-  const http =
-    httpPort === undefined
-      ? undefined
-      : await (await importHttp()).createHttpServer(service, { ...options, port: isForGrpc ? httpPort : "shared" });
+  const http = httpPort === undefined ? undefined : await startHttp(service, options, isForGrpc ? httpPort : "shared");
   const { retire, close: closeBoth, graceMs } = both(grpc, http);
   const tls = await openTls({
     ...{ host, httpPort, files, grpc, log },
@@ -168,9 +190,9 @@ function withoutSocket({ grpcSocketPath: _, ...options }: Opening): Opening {
 }
 
 async function openShared(service: InferenceService, options: Opening): Promise<Wires> {
-  const [{ createHttpServer }, { listenShared }] = await Promise.all([importHttp(), import("../net/shared-port.ts")]);
+  const { listenShared } = await import("../net/shared-port.ts");
   const grpc = await startGrpc(service, options, "shared");
-  const http = await createHttpServer(service, { ...options, port: "shared" });
+  const http = await startHttp(service, options, "shared");
   const users = { http1: http.accept, http2: grpc.accept };
   const { host, port } = options;
   const { retire, close: closeBoth, graceMs } = both(grpc, http);

@@ -8,6 +8,7 @@ import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
+import type { AdminAddress } from "./open-admin.ts";
 
 /** The models to serve, the addresses to listen on, and all limits. */
 export interface ServerOptions {
@@ -35,6 +36,8 @@ export interface ServerOptions {
   readonly grpcChannelArguments?: readonly string[];
   /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
   readonly http?: { readonly port?: number };
+  /** Answers calls that change the server, and metrics, at an HTTP address of its own, 127.0.0.1 unless it says another, and nowhere else. */
+  readonly admin?: AdminAddress;
   /**
    * Encrypts gRPC and HTTP by TLS, or gRPC alone (`scope: "grpc"`); with `clientCa` clients need a certificate of that authority. Paths of PEM
    * files, which are read again when they change, or PEM texts.

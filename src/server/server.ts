@@ -20,7 +20,7 @@ import { GuardedService } from "./guarded-service.ts";
 import type { ModelSource } from "./model-source.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
-import { openWires, prepareWires, type Wires } from "./open-wires.ts";
+import { openWires, prepareWires, type WireOptions, type Wires } from "./open-wires.ts";
 import { toLoadOptions, toManagerOptions, toRequestLogDefaults, toWireOptions } from "./option-groups.ts";
 import { PipelineSource } from "./pipeline-source.ts";
 import { ServedModels } from "./served-models.ts";
@@ -34,6 +34,8 @@ export interface Server {
   readonly grpcAddress: string;
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
+  /** The same of the address for administration, where there is one of its own. */
+  readonly adminUrl: string | undefined;
   /** True where connections are encrypted. */
   readonly isEncrypted: boolean;
   readonly service: InferenceService;
@@ -93,9 +95,8 @@ export async function openServer(
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const remote = new LazyRemote();
   const authentication = await openCallers(choices);
-  const tls = choices.tls && (await TlsFiles.open(choices.tls));
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
-  const wires = { ...toWireOptions(choices, authentication), tls, tracer };
+  const wires = { ...toWireOptions(choices, authentication), ...(await openTlsFiles(choices)), tracer };
   prepareWires(wires);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
@@ -141,6 +142,14 @@ export async function openServer(
   }
 }
 
+/** The address for administration has files of its own, each port hears of their changes then. */
+async function openTlsFiles({ tls, admin }: ServerChoices): Promise<Pick<WireOptions, "tls" | "admin">> {
+  const open = async () => tls && TlsFiles.open(tls);
+  if (admin === undefined) return { tls: await open() };
+  const { host = "127.0.0.1", port = 0 } = admin;
+  return { tls: await open(), admin: { host, port, tls: await open() } };
+}
+
 /** Undefined where nobody needs a name. */
 async function openCallers({ auth, tls, trustedProxies = [] }: ServerChoices): Promise<Authentication | undefined> {
   const proxies = new TrustedProxies(trustedProxies);
@@ -180,6 +189,7 @@ function toServer({ wires, service, served, closeModels, drainTimeoutMs }: Serve
   return {
     grpcAddress: wires.grpcAddress,
     httpUrl: wires.httpUrl,
+    adminUrl: wires.adminUrl,
     isEncrypted: wires.isEncrypted,
     service,
     stages: summarizeStages(manager.servables()[0]?.models ?? []),

@@ -21,10 +21,12 @@ interface Route {
 }
 
 const service = new ScriptedService();
+/** The parts of a server that its routes are made of. */
+const HTTP_PARTS = { service, tensorflowMetricsPath: "/monitoring/prometheus/metrics" } as unknown as HttpDependencies;
 
 /** Every route over HTTP; what changes something is asked to do so to a model that there is not. */
 const HTTP_ROUTES: readonly Route[] = PROTOCOLS.flatMap(({ name, http }) => {
-  const { inference = [], routes = [] } = http?.({ service } as unknown as HttpDependencies) ?? {};
+  const { inference = [], routes = [] } = http?.(HTTP_PARTS) ?? {};
   const all = [...inference.map(({ path }) => ({ method: "POST", path, kind: "inference" as const })), ...routes];
   return all.map(({ method, path, kind }) => ({ name, kind, method, path: toUrl(path, kind) }));
 });

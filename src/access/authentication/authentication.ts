@@ -137,7 +137,7 @@ function admit(kind: CallKind, rules: AccessRules, identity: Identity): CallScop
   return scope;
 }
 
-/** Who has a name and a certificate goes by both. */
+/** The names of a caller that has a certificate too. */
 function join({ names }: Identity, certificate: Identity): Identity {
   return { names: [...names, ...certificate.names] };
 }

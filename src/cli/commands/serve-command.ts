@@ -60,6 +60,7 @@ export async function serve(
   const areKnown = isClosed || options.auth !== undefined;
   const notice = areKnown ? undefined : openAccessNotice(settings.host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
+  if (server.adminUrl !== undefined) log.info("control and metrics have a port of their own", { url: server.adminUrl });
   // Last, so that whoever reads it may send signals and change files.
   reporter.ready(facts);
   if (server.httpUrl !== undefined) prepareRoutes();
@@ -69,7 +70,8 @@ export async function serve(
 }
 
 async function probePorts(settings: Settings<"serve">): Promise<void> {
-  const { host, port, grpcSocketOnly, httpEnable, httpServerCommand, httpPort } = settings;
+  const { host, port, grpcSocketOnly, httpEnable, httpServerCommand, httpPort, adminHost, adminPort } = settings;
+  if (adminPort !== undefined) await probePort(adminHost, adminPort, "adminPort");
   if (!grpcSocketOnly) await probePort(host, port, "port");
   const isShared = httpPort === port && httpServerCommand === undefined && !grpcSocketOnly;
   const hasHttp = httpEnable || httpServerCommand !== undefined;

@@ -57,6 +57,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     },
     ...toTls(settings),
     ...toAuth(settings),
+    ...(settings.adminPort !== undefined && { admin: { host: settings.adminHost, port: settings.adminPort } }),
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),
   };
 }

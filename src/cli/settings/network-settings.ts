@@ -91,6 +91,19 @@ export const NETWORK_SETTINGS = {
     details: "`grpc` = gRPC on its port and its Unix socket, while HTTP is plain.",
     commands: SERVE,
   },
+  adminPort: {
+    type: "port",
+    placeholder: "PORT",
+    help: "HTTP port for control and metrics, which no other port then answers",
+    commands: SERVE,
+  },
+  adminHost: {
+    type: "host",
+    placeholder: "HOST",
+    default: "127.0.0.1",
+    help: "address of --admin-port",
+    commands: SERVE,
+  },
   allowControl: {
     type: "choice",
     choices: CONTROL_ACCESS,

@@ -25,7 +25,7 @@ export type Setting = {
   /** `bare`: the choice that the flag alone, or a true, stands for; a false stands for the default. */
   | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string; readonly bare?: string }
   /** `port`: 0 to 65535. `count`: an integer from `min` on. */
-  | { readonly type: "port"; readonly default: number }
+  | { readonly type: "port"; readonly default?: number }
   /** Of a message, which has to fit a signed 32-bit number; `isMemory`: of any size, or 0. */
   | { readonly type: "bytes"; readonly default: number; readonly isMemory?: true }
   /** May have decimals; `isSigned`: may be negative. */

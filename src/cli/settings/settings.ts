@@ -55,7 +55,7 @@ type ValueOf<S extends Setting> = S extends { choices: readonly (infer Choice)[]
   : S extends { type: keyof ValueByType }
     ?
         | ValueByType[S["type"]]
-        | (S extends { type: "text" | "count" | "command" } & { default?: never } ? undefined : never)
+        | (S extends { type: "text" | "count" | "command" | "port" } & { default?: never } ? undefined : never)
     : never;
 
 /** The settings of one command, read and complete; undefined = not given, and there is no default. */

@@ -22,6 +22,7 @@ describe("without flags", () => {
       maxMessageBytes: 268435456,
       tensorContent: false,
       requireModelSpec: false,
+      adminHost: "127.0.0.1",
       allowControl: "off",
       corsOrigin: [],
       grpcChannelArguments: [],

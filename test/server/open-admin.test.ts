@@ -1,0 +1,50 @@
+import { request } from "node:https";
+import { expect, test } from "vitest";
+import type { ServerOptions } from "../../src/server/server-options.ts";
+import { authFiles, bearer, TOKENS } from "../access/auth-fixture.ts";
+import { connect } from "../grpc/byte-client.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
+
+const CONTROL = "/v2/repository/models/default/load";
+const INFER = "/v2/models/default/infer";
+
+async function start(options: Partial<ServerOptions> = {}) {
+  const stages = [{ driver: "null" }];
+  const server = await startServer({ stages, allowControl: "all", admin: {}, ...options });
+  return { ...server, adminUrl: server.adminUrl as string };
+}
+
+async function post(url: string): Promise<readonly [number, string]> {
+  const answer = await fetch(url, { method: "POST", body: "{}" });
+  return [answer.status, await answer.text()];
+}
+
+test("calls that change the server, and metrics, are answered at their own address alone", async () => {
+  const { httpUrl, adminUrl, grpcAddress } = await start();
+  expect(await post(httpUrl + CONTROL)).toEqual([404, expect.stringContaining("--admin-port")]);
+  expect((await fetch(`${httpUrl}/metrics`)).status).toBe(404);
+  const path = "/inference.GRPCInferenceService/RepositoryModelLoad";
+  await expect(connect(grpcAddress).call(path, Buffer.alloc(0))).rejects.toMatchObject({ code: 7 });
+  expect((await post(adminUrl + CONTROL))[0]).toBe(200);
+  const metrics = await (await fetch(`${adminUrl}/metrics`)).text();
+  // Those of the other ports.
+  expect(metrics).toMatch(/kserving_requests_total\{[^}]*protocol="kserve"/);
+  expect(await post(adminUrl + INFER)).toEqual([404, expect.stringContaining("other ports")]);
+  for (const url of [httpUrl, adminUrl]) expect((await fetch(`${url}/v2/health/ready`)).status).toBe(200);
+});
+
+test("it is encrypted, and wants names, as the other ports are and do", async () => {
+  const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
+  const { adminUrl } = await start({ tls, auth: await authFiles() });
+  expect(adminUrl).toMatch(/^https:\/\/127\.0\.0\.1:/);
+  const status = (headers: Record<string, string>) =>
+    new Promise((resolve, reject) => {
+      const options = { ca: tlsFile("ca.pem"), headers };
+      const sent = request(`${adminUrl}/metrics`, options, (answer) => resolve(answer.resume().statusCode));
+      sent.on("error", reject).end();
+    });
+  expect(await status({})).toBe(401);
+  expect(await status({ authorization: bearer(TOKENS.user) })).toBe(403);
+  expect(await status({ authorization: bearer(TOKENS.admin) })).toBe(200);
+});
