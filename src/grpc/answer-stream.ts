@@ -15,7 +15,7 @@ import { UnaryCall } from "./unary-call.ts";
 /** Parts of a server that answer its streams. */
 export interface Answering {
   readonly routes: GrpcRoutes;
-  /** Their names for metrics, by path. */
+  /** Names of the routes for metrics, by path. */
   readonly names: ReadonlyMap<string, RouteName>;
   readonly context: CallContext;
   readonly openCalls: MemberList<GrpcCall>;
@@ -24,11 +24,11 @@ export interface Answering {
 interface Arrived {
   readonly headers: IncomingHttpHeaders;
   readonly record: RequestRecord;
-  /** True for a call that takes care of itself. */
+  /** True once the call itself handles its end. */
   isRun: boolean;
 }
 
-/** Answers a new stream, now or in a later turn of the event loop where this one has no time left. */
+/** Answers a new stream, now or, where this turn of the event loop has no time left, in a later one. */
 export function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, answering: Answering): void {
   // A broken stream also closes, which ends its call.
   stream.on("error", ignore);

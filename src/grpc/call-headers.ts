@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
 import { splitBinary } from "./metadata-headers.ts";
 
-/** Headers of the call itself, which are no metadata. */
+/** Headers of the call itself, which do not belong to its metadata. */
 const CALL_HEADERS: ReadonlySet<string> = new Set([
   "accept-encoding",
   "content-type",
@@ -12,10 +12,10 @@ const CALL_HEADERS: ReadonlySet<string> = new Set([
   "te",
 ]);
 
-/** Facts about a call that its headers state before its message. */
+/** Facts about a call from its headers. */
 export interface CallHead {
   readonly metadata: Readonly<Record<string, string>>;
-  /** Milliseconds since the epoch; undefined if the client waits for ever. */
+  /** Milliseconds since the epoch; undefined if the client sets no deadline. */
   readonly deadline: number | undefined;
 }
 
@@ -39,7 +39,7 @@ export function readCallHeaders(headers: IncomingHttpHeaders): CallHead {
   return { metadata, deadline: timeout === undefined ? undefined : Date.now() + parseTimeout(timeout) };
 }
 
-/** Clients may leave the padding out. */
+/** Clients may omit the padding. */
 function toPaddedBase64(values: string): string {
   return splitBinary(values)
     .map((bytes) => bytes.toString("base64"))

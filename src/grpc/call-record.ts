@@ -3,7 +3,7 @@ import { fromGrpcStatus } from "../errors.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 
-/** Begins the record of a call, with times where somebody is to be told of them. */
+/** Begins the record of a call; with times where an observer needs them. */
 export function openRecord(
   { session }: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -14,17 +14,17 @@ export function openRecord(
   return record;
 }
 
-/** A call's record, and who is to be told of it. */
+/** A call's record, and its observer. */
 export interface ObservedCall {
   readonly record: RequestRecord;
   readonly observer: RequestObserver;
 }
 
 const NOTHING: OutgoingHttpHeaders = {};
-/** gRPC's number for a call that its client left. */
+/** gRPC's status number for a cancelled call. */
 const CANCELLED = 1;
 
-/** Tells of a call whose stream has closed, unless nobody was to be told when it began. */
+/** Reports a call whose stream has closed, unless there was no observer when it began. */
 export function tellOver(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -34,7 +34,7 @@ export function tellOver(
   const { sentHeaders = NOTHING, sentTrailers = NOTHING } = stream;
   const path = String(headers[":path"]);
   const httpStatus = Number(sentHeaders[":status"] ?? 200);
-  // What is not gRPC at all is answered with HTTP's status alone.
+  // A request that is not gRPC gets an HTTP status only.
   if (httpStatus !== 200) {
     observer.over(record, { protocol: "http", method: String(headers[":method"]), path, status: httpStatus });
     return;
@@ -45,7 +45,7 @@ export function tellOver(
   observer.over(record, { protocol: "grpc", path, status, code: codeOf(status), isCut });
 }
 
-/** A status by its name in the table of errors. */
+/** The name of a status in the table of errors. */
 function codeOf(status: number): string {
   return status === 0 ? "ok" : fromGrpcStatus(status);
 }

@@ -1,12 +1,15 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { ConnectionRules } from "./connection-rules.ts";
 
-/** Part of the age by which connections differ: gRPC's own. */
+/** Random share by which the maximum ages of connections differ, as in gRPC. */
 const JITTER = 0.1;
 
 type AgeRules = Pick<ConnectionRules, "maxAgeMs" | "maxAgeGraceMs" | "maxIdleMs">;
 
-/** Ends a connection that is old, once its calls are over or their grace is, and one that has had no calls for long. */
+/**
+ * Ends a connection that is too old, once its calls have ended or their grace period has, and one that had no calls for
+ * too long.
+ */
 export function limitAge(session: ServerHttp2Session, { maxAgeMs, maxAgeGraceMs, maxIdleMs }: AgeRules): void {
   if (maxAgeMs !== undefined) {
     const ageMs = maxAgeMs * (1 + JITTER * (2 * Math.random() - 1));
@@ -30,7 +33,7 @@ function limitIdleness(session: ServerHttp2Session, maxIdleMs: number): void {
   });
 }
 
-/** Calls back after a time, unless the connection has closed or the returned function was called before. */
+/** Calls back after a time, unless the connection closes or the returned function is called before. */
 function endAfter(session: ServerHttp2Session, ms: number, end: () => void): () => void {
   if (session.destroyed) return () => {};
   const timer = setTimeout(end, ms).unref();

@@ -1,25 +1,28 @@
 import { invalidArgument } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 
-/** Limits of a server's HTTP/2 connections that gRPC calls channel arguments; absent = the server's own. */
+/** Limits on a server's HTTP/2 connections, which gRPC calls channel arguments; absent = the server's own. */
 export interface ConnectionRules {
-  /** Calls of one connection at once. */
+  /** Maximum number of concurrent calls on one connection. */
   readonly maxConcurrentStreams?: number;
-  /** Milliseconds after which a connection takes no new calls; a tenth more or less, so that clients do not all come back at once. */
+  /**
+   * Age after which a connection takes no new calls, in milliseconds; varied by a tenth, so that clients do not all
+   * reconnect at once.
+   */
   readonly maxAgeMs?: number;
-  /** Milliseconds that its calls have from then on. */
+  /** Grace period for its calls from then on, in milliseconds. */
   readonly maxAgeGraceMs?: number;
-  /** Milliseconds without a call after which a connection is ended. */
+  /** Time without a call after which a connection is ended, in milliseconds. */
   readonly maxIdleMs?: number;
-  /** Milliseconds between two pings. */
+  /** Time between two pings, in milliseconds. */
   readonly pingIntervalMs?: number;
-  /** Milliseconds that a client has to answer one. */
+  /** Time that a client has to answer a ping, in milliseconds. */
   readonly pingTimeoutMs?: number;
-  /** Bytes of the largest message; more than the server's own limit counts for nothing. */
+  /** Size of the largest message, in bytes; only values below the server's own limit have an effect. */
   readonly maxMessageBytes?: number;
 }
 
-/** Keys of https://grpc.github.io/grpc/core/group__grpc__arg__keys.html that say something here. */
+/** Keys of https://grpc.github.io/grpc/core/group__grpc__arg__keys.html that have an effect here. */
 const KEYS: Readonly<Record<string, keyof ConnectionRules>> = {
   "grpc.max_concurrent_streams": "maxConcurrentStreams",
   "grpc.max_connection_age_ms": "maxAgeMs",
@@ -30,12 +33,12 @@ const KEYS: Readonly<Record<string, keyof ConnectionRules>> = {
   "grpc.max_receive_message_length": "maxMessageBytes",
 };
 
-/** gRPC's word for no limit. */
+/** gRPC's value for no limit. */
 const UNLIMITED = 2 ** 31 - 1;
 
 /**
- * The rules that `KEY=VALUE` texts give, as TensorFlow Serving's --grpc_channel_arguments has them; warns once of those that say nothing
- * here. Throws `invalid_argument` for a text of another form.
+ * Reads `KEY=VALUE` texts, the form of TensorFlow Serving's --grpc_channel_arguments; warns once about those that have
+ * no effect here. Throws `invalid_argument` for a text of another form.
  */
 export function readChannelArguments(texts: readonly string[], log: Logger): ConnectionRules {
   const rules: Record<string, number> = {};

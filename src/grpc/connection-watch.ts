@@ -3,25 +3,25 @@ import type { ConnectionRules } from "./connection-rules.ts";
 
 /** Time between two pings of a connection, in milliseconds. */
 const PING_INTERVAL_MS = 60_000;
-/** The largest frame that a client may send, in bytes: after so many, one has come whole. */
+/** Size of the largest frame that a client may send, in bytes: after so many bytes, one frame has arrived completely. */
 const FRAME_BYTES = 16_384 + 9;
 
-/** Times of pings; absent = the usual ones. */
+/** Times of pings; absent = the defaults. */
 type PingRules = Pick<ConnectionRules, "pingIntervalMs" | "pingTimeoutMs">;
 
 interface Watched {
   readonly session: ServerHttp2Session;
-  /** Since when an answer is awaited, on the clock of performance.now(); undefined = none is. */
+  /** Time since which an answer is awaited, on the clock of performance.now(); undefined = none is. */
   awaitedSince: number | undefined;
-  /** Bytes that had come then. */
+  /** Bytes received until then. */
   bytesRead: number;
   /** Time of the last answer. */
   answeredAt: number;
 }
 
 /**
- * Closes HTTP/2 connections whose clients do not get through the handshake (preface, settings, the answer to a first ping), and
- * those that leave a later ping without answer: a client that is gone, or that sends half a frame. With one timer for all.
+ * Closes HTTP/2 connections whose clients do not complete the handshake (preface, settings, the answer to a first ping)
+ * or leave a later ping without an answer, for example after half a frame. One timer serves all connections.
  */
 export class ConnectionWatch {
   readonly #timeoutMs: number;
@@ -30,7 +30,7 @@ export class ConnectionWatch {
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `timeoutMs` limits the handshake and, where the rules say nothing else, the answer to a ping. */
+  /** `timeoutMs` limits the handshake and, where the rules have no other limit, the answer to a ping. */
   constructor(timeoutMs: number, { pingTimeoutMs = timeoutMs, pingIntervalMs = PING_INTERVAL_MS }: PingRules = {}) {
     this.#timeoutMs = timeoutMs;
     this.#pingTimeoutMs = pingTimeoutMs;
@@ -69,7 +69,7 @@ export class ConnectionWatch {
   }
 
   #look(): void {
-    // After what has arrived is read: this thread may have been busy for long.
+    // After received data has been read: this thread may have been busy for long.
     setImmediate(() => {
       for (const watched of this.#watched) this.#lookAt(watched);
     });
@@ -86,7 +86,7 @@ export class ConnectionWatch {
       return;
     }
     if (now - awaitedSince < (watched.answeredAt === 0 ? this.#timeoutMs : this.#pingTimeoutMs)) return;
-    // The answer may be queued behind a large message on a slow line.
+    // The answer may be queued behind a large message on a slow connection.
     const bytesRead = bytesReadOf(session);
     if (bytesRead - watched.bytesRead <= FRAME_BYTES) {
       session.destroy();

@@ -2,9 +2,9 @@ import { constants, type Http2Session } from "node:http2";
 import { PacedConnection } from "./paced-connection.ts";
 
 /**
- * Ends a connection whose client asks too much of the server, saying why, as gRPC's specification of keepalive does:
- * `too_many_pings`. What has been read of it comes to an end before: Node.js aborts the process when a session is destroyed while
- * a frame of it is being read, and the frame resets a stream.
+ * Ends a connection whose client causes too much work, with the reason, for example `too_many_pings` as in gRPC's
+ * specification of keepalive. Data that was read is processed before: Node.js aborts the process when a session is
+ * destroyed while one of its frames is being read and that frame resets a stream.
  */
 export function endFlood(session: Http2Session | undefined, why: string): void {
   const connection = PacedConnection.of(session);
@@ -18,7 +18,10 @@ export function endFlood(session: Http2Session | undefined, why: string): void {
   });
 }
 
-/** Lets Node make no streams of the frames that were read together with the last one: it refuses those of a session that closes. */
+/**
+ * Keeps Node from creating streams for frames that were read together with the last one: it refuses those of a closing
+ * session.
+ */
 function ignoreFrames(session: Http2Session): () => void {
   Object.defineProperty(session, "closed", { value: true, configurable: true });
   return () => void Reflect.deleteProperty(session, "closed");

@@ -1,22 +1,25 @@
 import { encodePieces, type WirePart } from "../codecs/protobuf/wire-writer.ts";
 
-/** Bytes that gRPC puts before each message: whether it is compressed, and its length. */
+/** Bytes of gRPC's prefix of each message: a compression flag, and the length. */
 export const PREFIX_BYTES = 5;
 
-/** A larger message stays where it is: copying a hundred megabytes would keep everybody else waiting. */
+/** Size above which a message is not copied, in bytes: copying a hundred megabytes would delay all other clients. */
 const COPIED_BYTES = 64 * 1024;
 
-/** A message as gRPC sends it, its prefix before it: in one buffer, or in several that make it in this order. */
+/** A message with gRPC's prefix, in one buffer or in several consecutive ones. */
 export type FramedMessage = readonly Uint8Array[];
 
-/** A message made of parts. With `borrows`, large values stay where they are, and must not change until they are sent. */
+/**
+ * Frames a message that consists of parts. With `borrows`, large values are not copied, and must not change until they
+ * are sent.
+ */
 export function frameParts(parts: readonly WirePart[], borrows: boolean): FramedMessage {
   const pieces = encodePieces(parts, { lead: PREFIX_BYTES, borrows });
   writePrefix(pieces[0], framedBytes(pieces) - PREFIX_BYTES);
   return pieces;
 }
 
-/** A message that is written already. */
+/** Frames an encoded message. */
 export function frameBytes(message: Uint8Array): FramedMessage {
   if (message.length > COPIED_BYTES) {
     const prefix = Buffer.allocUnsafe(PREFIX_BYTES);
@@ -29,7 +32,7 @@ export function frameBytes(message: Uint8Array): FramedMessage {
   return [framed];
 }
 
-/** A message that is compressed already. */
+/** Frames a compressed message. */
 export function frameCompressed(pieces: readonly Uint8Array[]): FramedMessage {
   const prefix = Buffer.allocUnsafe(PREFIX_BYTES);
   writePrefix(prefix, framedBytes(pieces));
@@ -37,7 +40,7 @@ export function frameCompressed(pieces: readonly Uint8Array[]): FramedMessage {
   return [prefix, ...pieces];
 }
 
-/** The message, not compressed, without its prefix, in one buffer. */
+/** The uncompressed message in one buffer, without its prefix. */
 export function unframe(framed: FramedMessage): Buffer {
   const [first, ...rest] = framed as readonly [Uint8Array, ...Uint8Array[]];
   const message = first.subarray(PREFIX_BYTES);
@@ -51,7 +54,7 @@ function writePrefix(framed: Buffer, bytes: number): void {
   framed.writeUInt32BE(bytes, 1);
 }
 
-/** Bytes of a message with its prefix. */
+/** Size of a message with its prefix, in bytes. */
 export function framedBytes(pieces: FramedMessage): number {
   let bytes = 0;
   for (const { length } of pieces) bytes += length;

@@ -38,13 +38,13 @@ export interface CallContext {
   readonly maxMessageBytes: number;
   /** Counts the bytes of all requests. */
   readonly memory: MemoryBudget;
-  /** Memory of large messages, to be used again. */
+  /** Reusable memory for large messages. */
   readonly pool: MessagePool;
-  /** Time that a message may take to come, in milliseconds. */
+  /** Time in which a message must arrive, in milliseconds. */
   readonly messageTimeoutMs: number;
-  /** Ends the calls whose message takes longer. */
+  /** Ends calls whose message takes longer. */
   readonly clock: MessageClock;
-  /** Cuts the clients that do not take their answers. */
+  /** Ends calls whose clients do not read their answers. */
   readonly sends: SendWatch;
   readonly policy: AccessPolicy;
   /** Limits of each client; undefined = there are none. */
@@ -55,7 +55,7 @@ export interface CallContext {
 }
 
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
-/** Without a date, as other gRPC servers answer. */
+/** Without a date header, as other gRPC servers answer. */
 const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
 const TRAILERS_ALONE = { endStream: true, sendDate: false };
 /** Trailer by which a server tells clients that repeat calls when to do so (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). */
@@ -68,7 +68,7 @@ export abstract class GrpcCall extends ListMember {
   protected readonly context: CallContext;
   protected readonly memory: MemoryShare;
   protected readonly source = new CancelSource();
-  /** Runs while the client has something to take. */
+  /** Limits the time in which the client must read sent data. */
   protected readonly guard: SendGuard;
   /** The kind of its route, which decides who may call it. */
   protected abstract readonly kind: CallKind;
@@ -133,13 +133,13 @@ export abstract class GrpcCall extends ListMember {
     this.source.abort(reason);
   }
 
-  /** Reads messages and sends what answers them. */
+  /** Reads the messages and sends the answer. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
 
-  /** True while memory is held for an answer, until the stream closes. */
+  /** True while memory is reserved for an answer, until the stream closes. */
   protected holdsAnswer = false;
 
-  /** Throws `permission_denied` unless the client may do what a kind of call does. */
+  /** Throws `permission_denied` unless the client may make this kind of call. */
   protected assertMay(kind: CallKind): void {
     this.#scope?.assertKind(kind);
     this.context.policy.check(kind, this.#caller);
@@ -159,7 +159,7 @@ export abstract class GrpcCall extends ListMember {
     return this.#scope === undefined ? caller : { ...caller, user: this.#scope.user };
   }
 
-  /** True once nothing more can be sent. */
+  /** True once no more messages can be sent. */
   protected get isOver(): boolean {
     return this.#hasEnded || this.stream.destroyed || this.stream.closed;
   }
@@ -170,7 +170,7 @@ export abstract class GrpcCall extends ListMember {
     this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailers()));
   }
 
-  /** Marks the answer as complete: only what ends it is still sent. */
+  /** Marks the answer as complete: only its end is still sent. */
   protected markEnded(): void {
     this.#hasEnded = true;
   }
@@ -183,7 +183,7 @@ export abstract class GrpcCall extends ListMember {
     this.guard.restart();
     if (this.stream.headersSent) this.stream.end();
     else this.#refuse();
-    // What the client still sends is discarded.
+    // Later data from the client is discarded.
     this.stream.resume();
   }
 
@@ -195,7 +195,7 @@ export abstract class GrpcCall extends ListMember {
   }
 
   #refuse(): void {
-    // A client whose encoding is not known is told which ones are.
+    // A client with an unknown encoding is sent the list of known ones.
     const accepted = { "grpc-accept-encoding": ACCEPTED_ENCODINGS };
     this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...this.#trailers() }, TRAILERS_ALONE);
   }
@@ -218,12 +218,12 @@ export abstract class GrpcCall extends ListMember {
     };
   }
 
-  /** Frees what the answer held; aborts the signal where the client left before there was one. */
+  /** Releases the answer's memory; aborts the signal where the client left before the answer. */
   #close(): void {
     this.#isClosed = true;
     this.#leave?.();
     this.guard.stop();
-    // One that was answered before its reset was read; the others have been counted.
+    // Answered before its reset was read; other resets have been counted.
     const { rstCode, aborted } = this.stream;
     if (rstCode !== constants.NGHTTP2_NO_ERROR && !aborted) countReset(this.#session);
     if (this.holdsAnswer) this.memory.release();
@@ -241,10 +241,13 @@ export abstract class GrpcCall extends ListMember {
   }
 }
 
-/** A call may have been so much longer on its way than its cancellation, in milliseconds; and timers may fire early. */
+/**
+ * Maximum time by which a cancellation may arrive before its call's deadline, in milliseconds: the call took longer to
+ * arrive, or a timer fired early.
+ */
 const SLACK_MS = 20;
 
-/** The reason for ending a call whose client does not wait for the answer: one whose deadline passed may cancel too. */
+/** The reason for ending a call whose client left: a client may also cancel because the deadline passed. */
 function abortReason(deadline: number | undefined): DOMException {
   const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
   if (isLate) return deadlinePassed();

@@ -3,17 +3,17 @@ import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
 import { encodeStatusDetails } from "./status-details.ts";
 
-/** An error as a client sees it: one of gRPC's numbers and a text. */
+/** An error as a client sees it: one of gRPC's status numbers, and a text. */
 export interface GrpcStatus {
   readonly code: number;
   readonly details: string;
-  /** A google.rpc.Status in base64, where the error has facts for programs. */
+  /** A google.rpc.Status in base64, where the error has machine-readable details. */
   readonly statusDetails?: string | undefined;
   /** Milliseconds after which a client may try again; undefined = it is for the client to say. */
   readonly retryDelayMs?: number | undefined;
 }
 
-/** The status for anything that was thrown; causes stay here. */
+/** The status for any thrown value; causes stay on the server. */
 export function toGrpcStatus(reason: unknown): GrpcStatus {
   const { code: name, message, details } = ServingError.from(reason);
   const status = { code: STATUS[name].grpc, details: cutText(message) };

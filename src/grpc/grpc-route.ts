@@ -7,7 +7,7 @@ import type { CallOptions, InferenceService } from "../serving/inference-service
 import type { FramedMessage } from "./framed-message.ts";
 import type { Nesting } from "./payload-start.ts";
 
-/** The parts of an inference request that come with a call in addition to its message. */
+/** The parts of an inference request that a call has in addition to its message. */
 export interface CallInfo extends CallOptions {
   readonly signal: CancelSource;
   readonly memory: NonNullable<CallOptions["memory"]>;
@@ -21,8 +21,9 @@ export interface UnaryAnswer {
 }
 
 /**
- * Answers one message with one. It calls the codecs itself, so that a malformed message gets a status that says what is wrong.
- * `assertMay` throws unless the client may do what only some messages of a method do.
+ * Answers one message with one message. It calls the codecs itself, so that a malformed message gets a status with the
+ * reason.
+ * `assertMay` throws unless the client has the permission that only some messages of a method need.
  */
 export type UnaryMethod = (
   message: Uint8Array,
@@ -31,13 +32,13 @@ export type UnaryMethod = (
 ) => Promise<UnaryAnswer>;
 
 interface RouteRules {
-  /** Decides who may call it. */
+  /** The kind of its calls, by which permissions are checked. */
   readonly kind: CallKind;
   /** Size of the largest message, in bytes. Default: the server's limit. */
   readonly maxBytes?: number;
 }
 
-/** A unary method, and at which depths the large values of its messages lie; without, they have none. */
+/** A unary method, and the nesting of large values in its messages; without nesting, there are none. */
 export interface UnaryRoute extends RouteRules {
   readonly method: UnaryMethod;
   readonly nesting?: Nesting;
@@ -46,13 +47,13 @@ export interface UnaryRoute extends RouteRules {
 /** A call with any number of messages in both directions. */
 export interface StreamExchange extends CallInfo {
   readonly path: string;
-  /** The client's messages, in order. They are counted in `memory`, from which the method takes them once it is done with them. */
+  /** The client's messages, in order. They are counted in `memory`; the method releases each when it is done with it. */
   readonly messages: AsyncIterable<Uint8Array>;
-  /** Sends a message; resolves once it has left, or the call is over, so that a method can wait for a slow client. */
+  /** Sends a message; resolves once it has been sent or the call is over, so that a method can wait for a slow client. */
   write(message: FramedMessage): Promise<void>;
 }
 
-/** Answers a call until it resolves, which ends the call with OK, or rejects, which ends it with that error's status. */
+/** Answers a call: resolving ends the call with OK, rejecting ends it with the error's status. */
 export type StreamMethod = (exchange: StreamExchange) => Promise<void>;
 
 /** A method with streams of messages. */
@@ -63,15 +64,15 @@ export interface StreamRoute extends RouteRules {
 /** Routes by their path, `/package.Service/Method`. */
 export type GrpcRoutes = Readonly<Record<string, UnaryRoute | StreamRoute>>;
 
-/** Options of the server that protocols look at. */
+/** Options of the server for protocols. */
 export interface GrpcProtocolOptions {
-  /** Largest memory that one request's tensors may take, in bytes. */
+  /** Maximum memory of one request's tensors, in bytes. */
   readonly maxMessageBytes: number;
   /** Sends numbers in `tensor_content` instead of typed fields. */
   readonly tensorContent: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. */
   readonly requireModelSpec: boolean;
-  /** Is told of each message of a stream. */
+  /** Counts the messages of streams. */
   readonly observer: RequestObserver;
   readonly log: Logger;
 }
@@ -79,7 +80,7 @@ export interface GrpcProtocolOptions {
 /** One protocol on a gRPC server. */
 export interface GrpcProtocol {
   readonly routes: GrpcRoutes;
-  /** Called when the server begins to shut down: streams that would go on for ever end. */
+  /** Called when the server begins to shut down, to end streams that have no end of their own. */
   shutDown?(): void;
 }
 

@@ -33,26 +33,26 @@ import { SendWatch } from "./send-watch.ts";
 /** Address to listen on, limits, and the methods to serve. */
 export interface GrpcServerOptions {
   readonly host: string;
-  /** 0 picks a free one; `shared` = it does not listen, connections come by {@link GrpcServer.accept}. */
+  /** 0 = any free port; `shared` = it does not listen, connections are passed to {@link GrpcServer.accept}. */
   readonly port: number | "shared";
   readonly protocols: readonly { readonly name: string; readonly grpc?: CreateGrpcProtocol }[];
-  /** Size of the largest message, and the memory that one request's tensors may take, in bytes. Default 256 MB. */
+  /** Maximum size of a message, and of one request's tensors in memory, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
-  /** Counts what all requests hold together, shared with other transports. Default: a new one, of twice the largest message. */
+  /** Memory of all requests, shared with other transports. Default: a new budget of twice the largest message. */
   readonly memory?: MemoryBudget;
-  /** Time that a client may take to send a message, in milliseconds. Default 300 000, as node:http gives a request. */
+  /** Time in which a message must arrive, in milliseconds. Default 300 000, as for requests in node:http. */
   readonly messageTimeoutMs?: number;
-  /** Time for which a client may take nothing of an answer, in milliseconds; 0 = for ever. Default 60 000. */
+  /** Time in which a client must read a part of its answer, in milliseconds; 0 = no limit. Default 60 000. */
   readonly sendTimeoutMs?: number;
   /** Sends numbers in `tensor_content` instead of typed fields. Default false. */
   readonly tensorContent?: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. Default false. */
   readonly requireModelSpec?: boolean;
-  /** Time that a client may take to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
+  /** Time for a client to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
-  /** Finds the port on which HTTP is served, for clients that speak HTTP/1 to this one. Default: it is not served. */
+  /** Finds the port of HTTP, for the error to clients that send HTTP/1 to this port. Default: there is none. */
   readonly findHttpPort?: () => number | undefined;
-  /** Limits of connections as gRPC's channel arguments, `KEY=VALUE`. Default: none. */
+  /** Limits on connections as gRPC's channel arguments, `KEY=VALUE`. Default: none. */
   readonly channelArguments?: readonly string[];
   /** Permissions of clients. Default: no client may change the server. */
   readonly policy?: AccessPolicy;
@@ -73,22 +73,22 @@ export interface GrpcServerOptions {
 
 /** A gRPC server that listens. */
 export interface GrpcServer {
-  /** `host:port`; of no use with a shared port. */
+  /** `host:port`; meaningless with a shared port. */
   readonly address: string;
   readonly port: number;
   /** Takes a connection that was accepted elsewhere: HTTP/2 without TLS. */
   accept(socket: Socket): void;
-  /** Asks clients to use other connections, by GOAWAY, and goes on answering; connections that come later are as they always were. */
+  /** Sends GOAWAY, so that clients open other connections, and still answers; new connections are served as usual. */
   retire(): void;
-  /** Refuses new calls and gives those under way `drainTimeoutMs` to finish; the rest fails as unavailable. */
+  /** Refuses new calls, waits `drainTimeoutMs` for running ones, and ends the rest with `unavailable`. */
   close(drainTimeoutMs: number): Promise<void>;
 }
 
-/** Milliseconds that node:http gives a client for a whole request. */
+/** Limit of node:http for a whole request, in milliseconds. */
 const MESSAGE_TIMEOUT_MS = 300_000;
-/** Time that the answers of calls which were ended have to reach their clients, in milliseconds. */
+/** Time for the statuses of ended calls to reach their clients, in milliseconds. */
 const FLUSH_GRACE_MS = 200;
-/** The error of calls that are under way when the server ends. */
+/** The error of calls that the shutdown ends. */
 const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting down.");
 
 /** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */

@@ -9,18 +9,21 @@ import { PacedConnection } from "./paced-connection.ts";
 import { limitResets } from "./reset-watch.ts";
 import { sendRetirement } from "./send-retirement.ts";
 
-/** Bytes that a client may send ahead on one stream: HTTP/2's default of 64 KB triples the time of a photo. */
+/** Window of one stream, in bytes: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
-/** The same for all streams of one connection together. */
+/** Window of one connection, for all its streams together, in bytes. */
 export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
-/** Calls of one connection at once; its others wait at the client. */
+/** Maximum number of concurrent calls on one connection; further ones wait at the client. */
 const MAX_CONCURRENT_CALLS = 256;
-/** Time that a connection which we have ended may wait for the other side to end it too, in milliseconds. */
+/** Time that a connection which the server has ended waits for the client to end it too, in milliseconds. */
 const LINGER_MS = 500;
-/** Pings in a row, without any call between them, after which a connection is ended: clients send one every few seconds at most. */
+/**
+ * Maximum number of consecutive pings without a call between them, after which a connection is ended: clients send one
+ * every few seconds at most.
+ */
 const MAX_IDLE_PINGS = 1000;
 
-/** An HTTP/2 server without TLS that is given its connections; it counts what is sent to it itself, so that Node need not. */
+/** An HTTP/2 server without TLS that gets its connections from the caller. It counts received data itself, instead of Node. */
 export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): Http2Server {
   const unbounded = Number.MAX_SAFE_INTEGER;
   const server = createServer({
@@ -46,11 +49,11 @@ export class Http2Connections {
     server.on("session", (session) => {
       this.#open(session);
       watch.add(session);
-      // A client that does not know the settings yet may begin more calls than smaller ones allow.
+      // A client that has not received the settings yet may begin more calls than they allow.
       limitResets(session, Math.max(rules.maxConcurrentStreams ?? 0, MAX_CONCURRENT_CALLS));
       limitAge(session, rules);
     });
-    // What breaks a connection also ends its calls, which are logged.
+    // An error of a connection also ends its calls, which are logged.
     server.on("sessionError", ignore);
   }
 
@@ -65,14 +68,14 @@ export class Http2Connections {
     }
   }
 
-  /** Resolves once all connections have closed. Calls that are under way go on. */
+  /** Resolves once all connections have closed. Running calls continue. */
   async drain(): Promise<void> {
     for (const session of this.#sessions) session.close();
     for (const socket of this.#sockets) cutOnceEnded(socket);
     await Promise.all(Array.from(this.#sockets, (socket) => new Promise((resolve) => socket.once("close", resolve))));
   }
 
-  /** Cuts all connections. */
+  /** Destroys all connections. */
   cut(): void {
     for (const session of this.#sessions) session.destroy();
     for (const socket of this.#sockets) socket.destroy();

@@ -1,9 +1,9 @@
 import { ListMember, MemberList } from "../async/member-list.ts";
 
-/** Something that may take too long, and how it is ended then. */
+/** A time limit, and the action at its end. */
 export class Timed extends ListMember {
   readonly end: () => void;
-  /** The time from which it is awaited, on the clock of performance.now(). */
+  /** The start of the wait, on the clock of performance.now(). */
   since = 0;
 
   constructor(end: () => void) {
@@ -12,7 +12,7 @@ export class Timed extends ListMember {
   }
 }
 
-/** Ends what takes too long to come, with one timer for all: one for each takes 3 % of a small request's time. */
+/** Time limits with one timer for all: a timer for each takes 3 % of a small request's time. */
 export class MessageClock {
   readonly #timeoutMs: number;
   /** The oldest first. */

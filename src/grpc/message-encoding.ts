@@ -10,9 +10,9 @@ export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
 
 /** Compression of a call's messages, in both directions; undefined = none. */
 export interface CallEncoding {
-  /** Of the messages that say that they are compressed. */
+  /** Compression of request messages that have the compressed flag. */
   readonly request: Compression | undefined;
-  /** The client's own encoding, where it accepts that in answers too. */
+  /** The client's own encoding, where it also accepts it in answers. */
   readonly response: Compression | undefined;
 }
 
@@ -30,7 +30,7 @@ export function readEncoding(headers: IncomingHttpHeaders): CallEncoding {
   return { request: encoding, response: accepted.includes(encoding) ? encoding : undefined };
 }
 
-/** The message compressed, unless it is small; `memory` counts the new bytes, beside those that it is made of. */
+/** The message compressed, unless it is small; `memory` counts the new bytes in addition to the old ones. */
 export async function compressMessage(
   message: FramedMessage,
   compression: Compression,

@@ -1,30 +1,30 @@
-/** Bytes that are kept at most: two dozen photos as numbers. */
+/** Maximum number of pooled bytes: two dozen photos as numbers. */
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
-/** Smaller buffers cost little to make. */
+/** Smaller buffers are cheap to allocate. */
 const MIN_KEPT_BYTES = 64 * 1024;
 /**
- * Largest number of bytes that a buffer may have beyond those needed: one that is much larger than its tensor is not
+ * Maximum number of bytes in a buffer beyond those needed: a buffer that is much larger than its tensor is not
  * transferred to other threads.
  */
 const MAX_SPARE_BYTES = 512;
 
 /**
- * Memory of large messages that are done with, for the next ones: new memory costs a page fault for every 4 KB, and V8 collects
- * garbage as if its heap had grown by it.
+ * Reusable memory of large messages: new memory costs a page fault for every 4 KB, and makes V8 collect garbage as if
+ * its heap had grown.
  */
 export class MessagePool {
   /** Oldest first. */
   readonly #kept: ArrayBuffer[] = [];
   #keptBytes = 0;
 
-  /** Memory for so many bytes, with whatever lies in it; undefined where there is none that fits. */
+  /** Memory of at least this size, with arbitrary contents; undefined where none fits. */
   take(bytes: number): ArrayBuffer | undefined {
     if (!isPooled(bytes)) return undefined;
     const index = this.#kept.findLastIndex(({ byteLength }) => isFit(byteLength - bytes));
     return index < 0 ? undefined : this.#remove(index);
   }
 
-  /** Takes memory that is no longer read; what was transferred to another thread has no length, and is left. */
+  /** Adds memory that is no longer read; a buffer that was transferred to another thread has length 0, and is ignored. */
   release(memory: ArrayBuffer): void {
     const { byteLength } = memory;
     if (!isPooled(byteLength)) return;
@@ -40,7 +40,7 @@ export class MessagePool {
   }
 }
 
-/** Checks that memory of so many bytes is worth keeping. */
+/** Checks that memory of this size is worth pooling. */
 export function isPooled(bytes: number): boolean {
   return bytes >= MIN_KEPT_BYTES && bytes <= MAX_KEPT_BYTES;
 }

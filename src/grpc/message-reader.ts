@@ -14,7 +14,7 @@ export function tooSlow(timeoutMs: number): ServingError {
   );
 }
 
-/** The error for a message that claims more bytes than it may have, in the words of grpc-js. */
+/** The error for a message above the size limit, with grpc-js's text. */
 export function tooLarge(bytes: number, maxBytes: number): ServingError {
   return new ServingError("resource_exhausted", `Received message larger than max (${bytes} vs ${maxBytes})`);
 }
@@ -22,36 +22,36 @@ export function tooLarge(bytes: number, maxBytes: number): ServingError {
 /** Limits on a message, and sources of its memory. */
 export interface MessageLimits {
   readonly maxBytes: number;
-  /** Count of its bytes. */
+  /** Count of the message's bytes. */
   readonly memory: MemoryShare;
-  /** Memory that can be used for it. */
+  /** Reusable memory for the message. */
   readonly pool: MessagePool;
   /** Place of its large values; absent = it has none. */
   readonly nesting?: Nesting | undefined;
-  /** True where the call says how its messages are compressed. Default false. */
+  /** True where the call's headers name a compression. Default false. */
   readonly mayBeCompressed?: boolean;
 }
 
-/** Buffer for bytes that belong to no message yet; they are taken away before others arrive. */
+/** Buffer for the first bytes of a message; they are copied before others arrive. */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 const NOTHING = Buffer.alloc(0);
-/** Made once: clients that begin calls and end them at once make it in thousands, and most of that would be its stack. */
+/** Created once: clients that begin calls and end them at once cause thousands of it, and its stack is expensive. */
 const NOT_WHOLE = new ServingError("unimplemented", "Received no whole request message for a unary method");
 
 /**
- * Puts the only message of a unary call together from the pieces that its stream brings, however small they are, in one buffer
- * in which its first large value is aligned as numbers are, so that it need not be copied again.
+ * Assembles the only message of a unary call from the pieces of its stream, of any size, in one buffer. The first large
+ * value is aligned for its numbers, so that it need not be copied again.
  */
 export class MessageReader {
   readonly #limits: MessageLimits;
   readonly #arrival: MessageArrival;
-  /** With its prefix, as far as it has come, and room for more. */
+  /** The bytes so far, prefix included, and space for more. */
   #bytes: Buffer = NOTHING;
   #length = 0;
   #alignedAt = 0;
   #isDropped = false;
   #isCompressed = false;
-  /** With its prefix; undefined while that is not there. */
+  /** Length with the prefix; undefined while the prefix is incomplete. */
   #neededBytes: number | undefined;
 
   constructor(limits: MessageLimits) {
@@ -60,15 +60,18 @@ export class MessageReader {
   }
 
   /**
-   * Buffer for the next bytes, to be committed before any others arrive; never empty, and never a message that was
-   * given out.
+   * Buffer for the next bytes, to be committed before any others arrive; never empty, and never part of a returned
+   * message.
    */
   writeBuffer(): Uint8Array {
     const isOpen = this.#length < (this.#neededBytes ?? 0) && !this.#isDropped;
     return isOpen ? this.#bytes.subarray(this.#length) : LANDING;
   }
 
-  /** Takes the bytes that were written to the room; throws, and is of no use any more, as soon as the message is known to be one that cannot be taken. */
+  /**
+   * Takes the bytes that were written to the buffer. Throws as soon as the message is known to be invalid; the reader
+   * is unusable afterwards.
+   */
   commit(bytes: number): void {
     if (this.#isDropped) return;
     this.#arrival.add(bytes);
@@ -79,7 +82,7 @@ export class MessageReader {
     if (this.#length === this.#bytes.length && this.#length < neededBytes) this.#grow(neededBytes);
   }
 
-  /** Takes the next piece, as if it had been written to the room. */
+  /** Takes the next piece, as if it had been written to the buffer. */
   add(piece: Uint8Array): void {
     for (let at = 0; at < piece.length; ) {
       const room = this.writeBuffer();
@@ -90,25 +93,25 @@ export class MessageReader {
     }
   }
 
-  /** True for a message that is still to be inflated. */
+  /** True for a message that has to be inflated. */
   get isCompressed(): boolean {
     return this.#isCompressed;
   }
 
-  /** The whole message, once the stream has ended; throws when it is not whole. */
+  /** The whole message, once the stream has ended; throws when it is incomplete. */
   finish(): Uint8Array {
     if (this.#length !== this.#neededBytes) throw NOT_WHOLE;
     this.#limits.memory.shrink(PREFIX_BYTES);
     return this.#bytes.subarray(PREFIX_BYTES, this.#length);
   }
 
-  /** Gives the memory of the whole message to later ones; it must not be read any more. */
+  /** Returns the message's memory to the pool; it must not be read any more. */
   recycle(): void {
     this.#limits.pool.release(this.#bytes.buffer as ArrayBuffer);
     this.drop();
   }
 
-  /** Takes nothing more: what came is freed, and what still comes is passed over. */
+  /** Discards the message and all later bytes. */
   drop(): void {
     this.#isDropped = true;
     this.#bytes = NOTHING;
@@ -140,7 +143,7 @@ export class MessageReader {
     return length;
   }
 
-  /** Index of the first value that is not complete yet; 0 where none is seen. */
+  /** Index of the first incomplete value; 0 where there is none. */
   #payloadStart(head: Buffer): number {
     const { nesting } = this.#limits;
     const start = nesting && !this.#isCompressed ? payloadStart(head.subarray(PREFIX_BYTES), nesting) : undefined;
@@ -160,13 +163,13 @@ export class MessageReader {
   }
 }
 
-/** Not zeroed: of room that is never used no page is ever touched, so that claims alone cost no memory. */
+/** Not zeroed, so that unused pages are never touched: a claimed length alone costs no memory. */
 function allocate(bytes: number, alignedAt: number): Buffer {
   const lead = leadTo(alignedAt);
   return Buffer.allocUnsafe(lead + bytes).subarray(lead);
 }
 
-/** The error for a message that says that it is compressed in a call that does not say how. */
+/** The error for a compressed message in a call whose headers name no compression. */
 export function notCompressible(): ServingError {
   return new ServingError("unimplemented", "The message is compressed, but no grpc-encoding says how");
 }

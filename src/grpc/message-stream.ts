@@ -15,13 +15,13 @@ import { PieceWatch } from "./piece-watch.ts";
 export interface MessageStreamLimits {
   /** Size of the largest message, after inflation. */
   readonly maxBytes: number;
-  /** Counts the bytes of messages from their arrival; the caller shrinks it by a message's length once it is done with it. */
+  /** Counts the bytes of messages from their arrival; the caller subtracts a message's length once it is done with it. */
   readonly memory: MemoryShare;
-  /** Time that a message may take to come, in milliseconds. */
+  /** Time in which a message must arrive, in milliseconds. */
   readonly messageTimeoutMs: number;
-  /** Ends what takes longer. */
+  /** Ends calls whose message takes longer. */
   readonly clock: MessageClock;
-  /** Compression of the messages that say that they are compressed; undefined = none may be. */
+  /** Compression of the messages that have the compressed flag; undefined = they are refused. */
   readonly compression: Compression | undefined;
 }
 
@@ -31,14 +31,14 @@ interface ArrivedMessage {
 }
 
 /**
- * Reads the messages of a streaming call, however small the pieces in which they come. The HTTP/2 stream is paused while a
- * message waits to be taken, so that a client cannot send more than its window ahead.
+ * Reads the messages of a streaming call from pieces of any size. The HTTP/2 stream is paused while a message waits to
+ * be read, so that a client cannot send more than its window ahead.
  */
 export class MessageStream implements AsyncIterable<Uint8Array> {
   readonly #stream: ServerHttp2Stream;
   readonly #limits: MessageStreamLimits;
   readonly #arrived: ArrivedMessage[] = [];
-  /** The message that is not complete, its prefix included. */
+  /** The incomplete message, prefix included. */
   #pending = new ByteList();
   #arrival: MessageArrival;
   readonly #pieces = new PieceWatch();
@@ -55,11 +55,11 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#endSlow = new Timed(() => this.fail(tooSlow(limits.messageTimeoutMs)));
     stream.on("data", (piece: Buffer) => this.#take(piece));
     stream.on("end", () => this.#end());
-    // Of a call that waited for its turn, without any message.
+    // For a call that waited for its turn and has no message.
     this.#hasEnded = stream.readableEnded;
   }
 
-  /** Fails the reader with a reason; what still comes is discarded. */
+  /** Fails the reader with a reason; later data is discarded. */
   fail(reason: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = { reason };
@@ -69,7 +69,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#wake?.();
   }
 
-  /** The messages in order, until the client has sent its last one. Throws what ends the stream before that. */
+  /** The messages in order, until the client has sent its last one. Throws the reason for an earlier end of the stream. */
   async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
     for (;;) {
       const message = await this.#next();
@@ -115,7 +115,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#wake?.();
   }
 
-  /** Adds the bytes that belong to the current message; returns where the next one starts. */
+  /** Adds the bytes that belong to the current message; returns the index of the next one. */
   #gather(piece: Buffer, start: number): number {
     const end = Math.min(start + this.#neededBytes - this.#pending.length, piece.length);
     this.#arrival.add(end - start);

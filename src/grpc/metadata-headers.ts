@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { isMessageHeader } from "../net/message-headers.ts";
 
-/** Headers of requests that HTTP/2 and gRPC clients set themselves. */
+/** Request headers that HTTP/2 and gRPC clients set themselves. */
 const CLIENT_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
@@ -14,14 +14,14 @@ const CLIENT_HEADERS: ReadonlySet<string> = new Set([
 const LEGAL_NAME = /^[0-9a-z_.-]+$/;
 const LEGAL_VALUE = /^[\x20-\x7e]*$/;
 
-/** Checks that metadata of this lower-case name may be sent: gRPC sets, or forbids, the others itself. */
+/** Checks that metadata with this lower-case name may be sent: gRPC sets or forbids the others itself. */
 export function isSendable(name: string): boolean {
   return !isMessageHeader(name) && !CLIENT_HEADERS.has(name) && !name.startsWith("grpc-");
 }
 
 /**
- * Metadata as headers; values of `-bin` names are base64. What gRPC cannot carry (a line break, a letter outside ASCII) is left
- * out: a hook's header must not cost the whole answer.
+ * Metadata as headers; values of `-bin` names are base64. Values that gRPC cannot carry (a line break, a letter outside
+ * ASCII) are omitted: a hook's header must not fail the whole answer.
  */
 export function toMetadataHeaders(metadata: Readonly<Record<string, string>>): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {};
@@ -34,7 +34,7 @@ export function toMetadataHeaders(metadata: Readonly<Record<string, string>>): O
   return headers;
 }
 
-/** The values of a `-bin` name: base64 with commas between, its padding left out or not (PROTOCOL-HTTP2.md). */
+/** The values of a `-bin` name: base64 separated by commas, with or without padding (PROTOCOL-HTTP2.md). */
 export function splitBinary(values: string): Buffer[] {
   return values.split(",").map((value) => Buffer.from(value, "base64"));
 }

@@ -1,27 +1,27 @@
 import type { Http2Session, Http2Stream } from "node:http2";
 import { TurnUse, turns } from "../limits/turns.ts";
 
-/** A socket's handle in Node: it stops and starts to read below the HTTP/2 session that has taken the socket over. */
+/** A socket's handle in Node: stops and starts reading below the HTTP/2 session that owns the socket. */
 interface ReadHandle {
   readStop(): void;
   readStart(): void;
 }
 
-/** A call that was asked for in a turn that had no time for it. */
+/** A call whose start was deferred to a later turn. */
 interface WaitingCall {
   readonly stream: Pick<Http2Stream, "destroyed">;
   readonly start: () => void;
 }
 
 const connections = new WeakMap<Http2Session, PacedConnection>();
-/** Those that are open. */
+/** The open connections. */
 const open = new Set<PacedConnection>();
 let areStopped = false;
 
 /**
- * One HTTP/2 connection, which is read no further in a turn of the event loop that has no time left for it: of each socket with
- * much to read Node would take two megabytes per turn. What has been read asks for a thousand calls at most; those that a turn
- * has no time for are started in later ones.
+ * One HTTP/2 connection, which is not read any further in a turn of the event loop without time left: Node would read
+ * two megabytes per turn from each busy socket. Data that was read can begin up to a thousand calls; those for which a
+ * turn has no time begin in later ones.
  */
 export class PacedConnection {
   readonly #session: Http2Session;
@@ -29,7 +29,7 @@ export class PacedConnection {
   readonly #use = new TurnUse();
   readonly #waiting: WaitingCall[] = [];
   #isPaused = false;
-  /** It is not read any more, and starts no calls. */
+  /** True when it is no longer read and starts no calls. */
   #isStopped = false;
 
   private constructor(session: Http2Session) {
@@ -40,7 +40,7 @@ export class PacedConnection {
     session.once("close", () => open.delete(this));
   }
 
-  /** The same for all streams of a session; undefined for a stream without one. */
+  /** The paced connection of a stream's session; undefined for a stream without one. */
   static of(session: Http2Session | undefined): PacedConnection | undefined {
     if (session === undefined || session.destroyed) return undefined;
     let connection = connections.get(session);
@@ -51,7 +51,7 @@ export class PacedConnection {
     return connection;
   }
 
-  /** Says that something came that takes time: the next bytes are read in this turn, or in a later one. */
+  /** Reports that received data took time: the next bytes are read in this turn, or in a later one. */
   took(): void {
     if (this.#isPaused || turns.begin(this.#use) > 0) return;
     this.#isPaused = true;
@@ -59,7 +59,7 @@ export class PacedConnection {
     turns.wait(this.#use, () => this.#goOn());
   }
 
-  /** Starts a call in this turn, or in a later one unless the client has reset it by then. */
+  /** Starts a call in this turn, or in a later one unless the client resets it before. */
   begin(stream: WaitingCall["stream"], start: () => void): void {
     if (this.#isStopped) return;
     this.took();
@@ -71,7 +71,7 @@ export class PacedConnection {
     stopReading();
   }
 
-  /** Reads nothing more and starts no calls, until it is destroyed; returns false where it has been stopped before. */
+  /** Stops reading and starting calls, until it is destroyed; returns false where it was stopped before. */
   stop(): boolean {
     if (this.#isStopped) return false;
     this.#isStopped = true;
@@ -98,18 +98,18 @@ export class PacedConnection {
     if (!this.#session.destroyed && !this.#isPaused && !this.#isStopped) this.#handle?.readStart();
   }
 
-  /** For all connections: none has its bytes read in the rest of this turn. */
+  /** Stops reading all connections for the rest of this turn. */
   static stopAll(): void {
     for (const connection of open) connection.#handle?.readStop();
   }
 
-  /** The reverse of {@link stopAll}, but for those that wait for a turn of their own. */
+  /** Reads all connections again, except those that wait for their own turn. */
   static startAll(): void {
     for (const connection of open) connection.#read();
   }
 }
 
-/** A turn that is over reads nothing: each connection that has something would bring a thousand calls more. */
+/** No connection is read when the turn has no time left: each one with data could begin a thousand calls. */
 function stopReading(): void {
   if (areStopped) return;
   areStopped = true;

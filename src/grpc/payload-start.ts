@@ -1,12 +1,12 @@
 import { peekVarint } from "../codecs/protobuf/peek-varint.ts";
 import { WIRE } from "../codecs/protobuf/wire-reader.ts";
 
-/** The number of the field that holds a message, at each depth from the whole message down, on the way to its large values. */
+/** The field numbers on the way to a message's large values, one for each depth. */
 export type Nesting = readonly number[];
 
 /**
- * Index in a message of the value that reaches past `head`, its first bytes, so that a buffer can be chosen in which
- * that value is aligned. A guess, for whatever bytes: undefined where none is seen.
+ * Index of the value in a message that reaches beyond `head`, its first bytes, so that a buffer can be chosen in which
+ * that value is aligned. A guess, valid for any bytes: undefined where there is none.
  */
 export function payloadStart(head: Uint8Array, nesting: Nesting): number | undefined {
   let depth = 0;

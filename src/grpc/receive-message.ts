@@ -6,7 +6,7 @@ import type { MessageReader } from "./message-reader.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { PieceWatch } from "./piece-watch.ts";
 
-/** Lets a reader take all that a stream brings. Resolves with its message; rejects when it cannot be taken, or when the source aborts. */
+/** Reads a stream's message with a reader. Resolves with the message; rejects when it is invalid, or when the source aborts. */
 export function receiveMessage(
   stream: ServerHttp2Stream,
   reader: MessageReader,
@@ -14,7 +14,8 @@ export function receiveMessage(
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const receiver = new MessageReceiver(stream, reader, reject);
-    // Node keeps the bytes that came while a call waited for its turn, or with its connection's preface; one without any is over.
+    // Node has buffered data of a call that waited for its turn, or that arrived with its connection's preface; without
+    // data, the stream has ended.
     if (stream.readableEnded) return receiver.finish(resolve);
     if (stream.readableLength === 0 && receiveInto(stream, receiver)) stream.resume();
     else stream.on("data", (piece: Buffer) => receiver.take(piece));
@@ -67,7 +68,7 @@ class MessageReceiver implements StreamReceiver {
     }
   }
 
-  /** Ignores the bytes that still arrive. */
+  /** Discards the message and later bytes. */
   refuse(reason: unknown): void {
     this.#reader.drop();
     this.#reject(reason);

@@ -8,16 +8,16 @@ const TLS_HANDSHAKE = 0x16;
 /** Time that a client has to read the answer and to close, in milliseconds. */
 const LINGER_MS = 500;
 
-/** A server's knowledge of what the clients of its gRPC port may have meant. */
+/** Facts about a server for clients that use its gRPC port with another protocol. */
 export interface Meant {
-  /** Port on which HTTP is served; undefined = on none. */
+  /** Port of HTTP; undefined = there is none. */
   readonly findHttpPort: () => number | undefined;
   readonly log: Logger;
 }
 
 /**
- * Ends connections of the gRPC port that do not begin as HTTP/2 does. A client of HTTP/1 is told which port is meant for it; the
- * log says once what came, and what to do.
+ * Ends connections of the gRPC port that do not begin as HTTP/2 does. An HTTP/1 client gets an answer with the right
+ * port; the log gets one line with the received protocol and the remedy.
  */
 export function refuseHttp1({ findHttpPort, log }: Meant): (socket: Socket) => void {
   let hasWarned = false;
@@ -47,12 +47,12 @@ function placeOfHttp(port: number | undefined): string {
   return "HTTP is not served; --http-enable at the start of the server serves it, on --http-port or on this one";
 }
 
-/** RFC 9110 §15.6.6: the answer to another major version of HTTP, with what is spoken instead. */
+/** RFC 9110 §15.6.6: the answer to another major version of HTTP, with the supported one. */
 function answer(socket: Socket, error: string): void {
   const body = `${JSON.stringify({ error })}\n`;
   const head = ["HTTP/1.1 505 HTTP Version Not Supported", "Content-Type: application/json"];
   socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close", "", body].join("\r\n"));
-  // What the client goes on to send is read: closing before would take the answer from it.
+  // Later data from the client is read: an earlier close would make the client lose the answer.
   socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(timer));

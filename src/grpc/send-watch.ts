@@ -4,23 +4,26 @@ import { MessageClock, Timed } from "./message-clock.ts";
 /** Time that a connection has to acknowledge a ping after one of its streams was cut, in milliseconds. */
 const PROBE_MS = 5000;
 
-/** Cuts the clients of one server that take nothing of their answers, whose memory is counted until they are sent. */
+/** Resets streams whose clients do not read their answers, which count as memory until they are sent. */
 export class SendWatch {
-  /** Undefined = clients have all the time they like. */
+  /** Undefined = no limit. */
   readonly #clock: MessageClock | undefined;
   readonly #probed = new WeakSet<Http2Session>();
 
-  /** `timeoutMs`: time for which a client may take nothing; 0 = for ever. */
+  /** `timeoutMs` = time in which a client must read something; 0 = no limit. */
   constructor(timeoutMs: number) {
     if (timeoutMs > 0) this.#clock = new MessageClock(timeoutMs);
   }
 
-  /** Creates the guard of a stream, which does not run yet. */
+  /** Creates the guard of a stream, not started yet. */
   guard(stream: ServerHttp2Stream): SendGuard {
     return new SendGuard(this.#clock, () => this.#cut(stream));
   }
 
-  /** Resets the stream; where the whole connection takes nothing, that does not reach it, and it is ended too. */
+  /**
+   * Resets the stream; where the whole connection is stuck, the reset does not reach the client, and the connection is
+   * ended too.
+   */
   #cut(stream: ServerHttp2Stream): void {
     const { session } = stream;
     stream.close(constants.NGHTTP2_CANCEL);
@@ -35,7 +38,7 @@ export class SendWatch {
   }
 }
 
-/** Cuts a stream whose client takes nothing for too long while there is something for it. */
+/** Resets a stream whose client reads nothing for too long while data waits for it. */
 export class SendGuard extends Timed {
   readonly #clock: MessageClock | undefined;
 
@@ -44,13 +47,13 @@ export class SendGuard extends Timed {
     this.#clock = clock;
   }
 
-  /** Starts the time again: there is something to take, and the client took what came before. */
+  /** Restarts the time: data waits for the client, and the client has read the data before it. */
   restart(): void {
     this.#clock?.delete(this);
     this.#clock?.add(this);
   }
 
-  /** Stops the time: nothing waits for the client. */
+  /** Stops the time: no data waits for the client. */
   stop(): void {
     this.#clock?.delete(this);
   }

@@ -2,7 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { FramedMessage } from "./framed-message.ts";
 import type { SendGuard } from "./send-watch.ts";
 
-/** Largest piece of an answer that is written at once, in bytes: Node says nothing of a write until all of it has gone. */
+/** Maximum size of a write, in bytes: Node reports the end of a write only once all of it has been sent. */
 const SLICE_BYTES = 256 * 1024;
 
 /** Writes the only message of an answer and ends the stream. */
@@ -22,19 +22,19 @@ export function writeLast(stream: ServerHttp2Stream, pieces: FramedMessage, guar
 export class SliceWriter {
   readonly #stream: ServerHttp2Stream;
   readonly #guard: SendGuard;
-  /** Ends each wait for a slice to leave. */
+  /** Functions that end the waits for slices. */
   readonly #waits = new Set<() => void>();
 
   constructor(stream: ServerHttp2Stream, guard: SendGuard) {
     this.#stream = stream;
     this.#guard = guard;
-    // A stream that closes forgets the callbacks of what waits to be written.
+    // A closing stream drops the callbacks of waiting writes.
     stream.once("close", () => {
       for (const end of this.#waits) end();
     });
   }
 
-  /** Resolves once the whole message has left, or the stream has closed. */
+  /** Resolves once the whole message has been sent, or the stream has closed. */
   async write(pieces: FramedMessage): Promise<void> {
     for (const piece of pieces) {
       for (let at = 0; at < piece.length && !this.#stream.closed; at += SLICE_BYTES) {

@@ -2,10 +2,10 @@ import { WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
 import { bytesField, encodeMessage, integerField, messageField, textField } from "../codecs/protobuf/wire-writer.ts";
 import type { ErrorDetail } from "../errors.ts";
 
-/** The header of a `google.rpc.Status`, which clients read details from. */
+/** The header with a `google.rpc.Status`, from which clients read details. */
 export const STATUS_DETAILS = "grpc-status-details-bin";
 
-/** Bytes of a header that any client takes with the rest of its metadata. */
+/** Maximum size of the header, in bytes, which any client accepts with its other metadata. */
 const MAX_BYTES = 4096;
 
 /** Fields of google.rpc.Status and google.protobuf.Any. */
@@ -18,7 +18,7 @@ interface DetailedStatus {
   readonly details: readonly ErrorDetail[];
 }
 
-/** The value of {@link STATUS_DETAILS}; undefined where it would be larger than clients take. */
+/** The value of {@link STATUS_DETAILS}; undefined where it would be too large. */
 export function encodeStatusDetails({ code, message, details }: DetailedStatus): string | undefined {
   const parts = details.map(({ type, value }) =>
     messageField(STATUS.details, [textField(ANY.type, type), bytesField(ANY.value, Buffer.from(value, "base64"))]),
@@ -28,7 +28,7 @@ export function encodeStatusDetails({ code, message, details }: DetailedStatus):
   return encoded.length > MAX_BYTES ? undefined : encoded;
 }
 
-/** The details of a `google.rpc.Status`; none where it cannot be read. */
+/** The details in a `google.rpc.Status`; none where it cannot be read. */
 export function decodeStatusDetails(bytes: Uint8Array): readonly ErrorDetail[] {
   try {
     return readDetails(new WireReader(bytes, "google.rpc.Status"));

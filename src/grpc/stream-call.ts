@@ -10,7 +10,7 @@ import { type CallEncoding, compressMessage } from "./message-encoding.ts";
 import { MessageStream } from "./message-stream.ts";
 import { SliceWriter } from "./slice-writer.ts";
 
-/** Ends a method's wait for messages after its call. */
+/** Rejects a method's wait for messages after its call. */
 const STREAM_OVER = new ServingError("cancelled", "The call is over.");
 
 /** A call with any number of messages in both directions. */
@@ -18,7 +18,7 @@ export class StreamCall extends GrpcCall {
   protected readonly kind: CallKind;
   readonly #route: StreamRoute;
   readonly #writer: SliceWriter;
-  /** Settles once the messages before have left: their slices must not mix. Never rejects. */
+  /** Settles once the messages before have been sent: their slices must not mix. Never rejects. */
   #lastWrite: Promise<void> = Promise.resolve();
   #record: RequestRecord | undefined;
   #encoding: CallEncoding = { request: undefined, response: undefined };
@@ -47,7 +47,7 @@ export class StreamCall extends GrpcCall {
     }
   }
 
-  /** Messages leave in the order of the calls, however long the compression of each takes. */
+  /** Messages are sent in the order of the calls, however long the compression of each takes. */
   #write(message: FramedMessage): Promise<void> {
     const { response } = this.#encoding;
     const written = this.#lastWrite.then(() =>

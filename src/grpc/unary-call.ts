@@ -42,7 +42,7 @@ export class UnaryCall extends GrpcCall {
     this.markEnded();
     info.record.wrote(framedBytes(framed));
     writeLast(this.stream, framed, this.guard);
-    // Not before the whole answer is sent, which may be made of the message's own bytes.
+    // Only after the whole answer is sent, which may contain parts of the message's memory.
     if (isRecycled) this.stream.once("finish", () => reader.recycle());
   }
 
@@ -80,8 +80,8 @@ export class UnaryCall extends GrpcCall {
 }
 
 /**
- * Bytes that stay in memory until an answer is sent: its pieces, and the request's message where they are made of it or
- * it will be used again.
+ * Bytes that stay in memory until an answer is sent: its pieces, and the request's message where they view it or its
+ * memory will be reused.
  */
 function heldBytes(pieces: FramedMessage, { buffer, length }: Uint8Array, isRecycled: boolean): number {
   let isMessageHeld = isRecycled;
