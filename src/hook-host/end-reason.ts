@@ -1,6 +1,6 @@
 import { reasonText, ServingError } from "../errors.ts";
 
-/** Stage of a hook thread: importing its file, waiting for models, running init_hook, answering requests. */
+/** Phase of a hook thread: importing its file, waiting for models, running init_hook, answering requests. */
 export type ThreadPhase = "load" | "wait" | "init" | "run";
 
 const WHILE: Readonly<Record<ThreadPhase, string>> = {
@@ -10,7 +10,7 @@ const WHILE: Readonly<Record<ThreadPhase, string>> = {
   run: "while it answered requests",
 };
 
-/** The end of a thread that ended by itself. */
+/** The end of a thread that was not closed. */
 export interface ThreadEnd {
   /** The error that it sent or threw, if any. */
   readonly failure: unknown;
@@ -41,7 +41,7 @@ export function memoryReason(file: string, phase: ThreadPhase, cause?: unknown):
   return new ServingError("resource_exhausted", message, { cause });
 }
 
-/** The error for a thread that sent a message which does not follow the protocol between threads. */
+/** The error for a thread that violated the protocol between threads. */
 export function malformedReason(file: string, phase: ThreadPhase, cause: Error): ServingError {
   return new ServingError(
     codeFor(phase),
@@ -50,7 +50,7 @@ export function malformedReason(file: string, phase: ThreadPhase, cause: Error):
   );
 }
 
-/** The error for a thread whose event loop stood still. */
+/** The error for a thread whose event loop hung. */
 export function stallReason(file: string, phase: ThreadPhase, stallMs: number): ServingError {
   return new ServingError(
     codeFor(phase),

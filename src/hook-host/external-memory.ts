@@ -1,11 +1,12 @@
 import { getHeapStatistics } from "node:v8";
 
-/** Milliseconds between two looks at it. */
+/** Time between two checks of it, in milliseconds. */
 const INTERVAL_MS = 100;
 
 /**
- * Calls back, once, when this thread's buffers and other memory outside its JavaScript heap, which no limit of V8 bounds, take more than `limitMb` megabytes.
- * A thread whose event loop stands still is not seen.
+ * Calls back, once, when this thread's memory outside its JavaScript heap, such as buffers, exceeds `limitMb`
+ * megabytes; V8 has no limit for it.
+ * While the thread's event loop hangs, the check does not run.
  */
 export function watchExternalMemory(limitMb: number, onExceeded: () => void): void {
   const timer = setInterval(() => {

@@ -1,8 +1,8 @@
-/** Place of an item in a {@link FairQueue}. */
+/** Attributes of an item in a {@link FairQueue}. */
 export interface Standing {
   /** 1 = highest; 0 or absent = none, after all others. */
   readonly priority?: number | undefined;
-  /** Mark of the items that share their turns. */
+  /** Items of the same kind share turns. */
   readonly kind: string;
 }
 
@@ -12,12 +12,13 @@ interface Entry<Item> extends Standing {
 }
 
 /**
- * A queue by priority, in which kinds take turns: however many items of one kind wait, the first of another comes next. Each
- * item is given the turn after its kind's last one, or the current turn where its kind does not wait (start-time fair queueing).
+ * A priority queue that serves kinds round-robin: however many items of one kind wait, the first of another comes next.
+ * Each item gets the turn after its kind's last one, or the current turn if its kind has none waiting (start-time fair
+ * queueing).
  */
 export class FairQueue<Item> {
   readonly #entries: Entry<Item>[] = [];
-  /** The turn of each waiting kind's next item. */
+  /** The next turn of each kind. */
   readonly #nextTurns = new Map<string, number>();
   #turn = 0;
 
@@ -30,7 +31,7 @@ export class FairQueue<Item> {
     this.#entries.splice(index, 0, entry);
   }
 
-  /** Takes the first item out. */
+  /** Removes and returns the first item. */
   shift(): Item | undefined {
     const entry = this.#entries.shift();
     if (entry === undefined) return undefined;
@@ -39,20 +40,20 @@ export class FairQueue<Item> {
     return entry.item;
   }
 
-  /** Takes an item out, if it is there. */
+  /** Removes an item, if it is present. */
   remove(item: Item): void {
     const index = this.#entries.findIndex((entry) => entry.item === item);
     const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
     if (entry !== undefined) this.#forget(entry.kind);
   }
 
-  /** Takes all items out. */
+  /** Removes all items. */
   clear(): Item[] {
     this.#nextTurns.clear();
     return this.#entries.splice(0).map(({ item }) => item);
   }
 
-  /** Kinds are the clients' choice, and must not gather. */
+  /** Clients choose the kinds, so unused ones must not accumulate. */
   #forget(kind: string): void {
     if (!this.#entries.some((entry) => entry.kind === kind)) this.#nextTurns.delete(kind);
   }

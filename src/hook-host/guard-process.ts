@@ -3,8 +3,9 @@ import { syncBuiltinESMExports } from "node:module";
 import { Readable, Writable } from "node:stream";
 
 /**
- * Takes from this thread what could end or confuse the whole process without native code: the standard streams, which carry a
- * port of Node's own to the main thread, and closing file descriptors that others opened. To be called before user code is imported.
+ * Removes this thread's access to what could end or confuse the whole process without native code: the standard
+ * streams, which own a port of Node's to the main thread, and closing foreign file descriptors. To be called before
+ * user code is imported.
  */
 export function guardProcess(): void {
   const { stdout, stderr } = process;
@@ -18,7 +19,10 @@ function replaceStream(name: "stdin" | "stdout" | "stderr", stream: Readable | W
   Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true });
 }
 
-/** Writes to `stream`, whose port stays out of reach; has those of its methods by which Node tells `process.stdout` that the main thread has read. */
+/**
+ * Writes to `stream` without exposing its port; keeps the methods by which Node notifies `process.stdout` that the main
+ * thread has read.
+ */
 function forwardTo(stream: Writable): Writable {
   const forwarding = new Writable({
     decodeStrings: false,
@@ -32,7 +36,7 @@ function forwardTo(stream: Writable): Writable {
   return forwarding;
 }
 
-/** The main thread's sockets and files are the same process's: closed here, the next file or connection would take their number. */
+/** The main thread shares its file descriptors: after a close here, the next file or connection would get the same number. */
 function guardDescriptors(): void {
   const { open, openSync, close, closeSync } = fs;
   const own = new Set<number>();

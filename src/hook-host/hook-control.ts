@@ -14,16 +14,16 @@ import { parseHookEvent } from "./parse-hook-event.ts";
 /** Events of a hook thread that its {@link HookControl} does not handle itself. */
 export type ModelEvent = Extract<HookEvent, { readonly loadModel: unknown } | { readonly closeModel: unknown }>;
 
-/** Receiver of the events that concern models, and of the thread's end. */
+/** Handler of the events about models, and of the thread's end. */
 interface ControlListener {
-  /** Throws {@link MalformedMessage} for an event that the thread may not send now. */
+  /** Throws {@link MalformedMessage} for an event that the thread may not send in its phase. */
   onModel(event: ModelEvent): void;
   onMalformed(reason: MalformedMessage): void;
   /** Called once the thread has ended and its last messages were received. */
   onGone(): void;
 }
 
-/** A hook thread without its requests: its start, its phases, its log and its end. */
+/** Controls a hook thread's start, phases, log and end, but not its requests. */
 export class HookControl {
   /** Resolves once the hooks are imported and checked. */
   readonly declared: Promise<HookDeclaration>;
@@ -78,7 +78,7 @@ export class HookControl {
     return this.#failure !== undefined;
   }
 
-  /** Sends a command. A message to an ended worker is lost, its ports included: the other ends of those must be notified. */
+  /** Sends a command. A message to an ended worker is lost with its ports, so the other ends of the ports must be notified. */
   send(command: HookCommand, transfer: readonly MessagePort[] = []): void {
     if (this.#isGone) for (const port of transfer) port.close();
     else this.#port.postMessage(command, transfer);
@@ -90,7 +90,7 @@ export class HookControl {
     this.send({ start: command }, transfer);
   }
 
-  /** Terminates the thread for a reason; false where it ends already. It runs JavaScript only, so that is safe. */
+  /** Terminates the thread for a reason; false if it is already ending. Termination is safe, since it runs only JavaScript. */
   fail(reason: ServingError): boolean {
     if (this.#closing || this.#isGone) return false;
     this.#failure = reason;
@@ -98,7 +98,7 @@ export class HookControl {
     return true;
   }
 
-  /** Lets close_hook run and the thread end by itself; one that does not within `graceMs` is terminated. */
+  /** Lets close_hook run and the thread end; terminates it after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     this.send({ close: true });
@@ -107,7 +107,7 @@ export class HookControl {
     clearTimeout(timer);
   }
 
-  /** Ends the thread at once, whatever its hooks do. */
+  /** Terminates the thread, whatever its hooks do. */
   async terminate(): Promise<void> {
     this.#closing = true;
     await this.#worker.terminate();
@@ -132,7 +132,7 @@ export class HookControl {
     return reason;
   }
 
-  /** Receives a message of the thread; any code that runs there may have posted it. */
+  /** Handles a message from the thread, which any code there may have posted. */
   #receive(message: unknown): void {
     if (this.#isGone) return;
     try {
@@ -162,7 +162,7 @@ export class HookControl {
     this.#phase = next;
   }
 
-  /** Receives the thread's last messages, which may still be on their way when it has ended. */
+  /** Handles the thread's last messages, which may arrive after its end. */
   #leave(): void {
     for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) {
       this.#receive(last.message);

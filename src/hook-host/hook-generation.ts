@@ -11,28 +11,34 @@ import type { ModelProvider } from "./hook-leases.ts";
 import type { DeclaredHooks } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker } from "./hook-worker.ts";
 
-/** Requests that one thread has started at most; more of them wait where another thread can take them. */
+/** Maximum number of started requests per thread; more of them wait where another thread can take them. */
 const MAX_STARTED = 32;
-/** The waits before a thread that could not be started is tried again. */
+/** The waits before a thread that failed to start is started again. */
 const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
-/** The waits before a dead thread is replaced, longer with each that died before it answered anything; not much, since what it did not begin waits for the next. */
+/**
+ * The waits before a dead thread is replaced, longer after each one that died before its first answer; short, since the
+ * requests that it did not start wait for the replacement.
+ */
 const CRASH_BACKOFF = { firstMs: 20, maxMs: 250 };
 
-/** Settings of hook threads that hold for every generation. */
+/** Settings of hook threads, the same for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
 
-/** Parts that a generation starts its threads with. */
+/** What a generation needs to start its threads. */
 export interface HookStart {
   readonly workers: number;
   readonly provider: ModelProvider;
   readonly params: InitParams;
   /** Runs requests in a thread before it takes others. */
   readonly warmUp: (thread: WarmedThread) => Promise<void>;
-  /** Told when a thread can take requests that could not before. */
+  /** Called when a thread becomes able to take requests. */
   readonly onReady: () => void;
 }
 
-/** Compiles the hook file and lets a first thread import it; throws `failed_precondition` for hooks that cannot work, `unavailable` when the signal ends it. */
+/**
+ * Compiles the hook file and imports it in a first thread. Throws `failed_precondition` for invalid hooks,
+ * `unavailable` when the signal aborts.
+ */
 export async function openGeneration(
   choices: HookThreadChoices,
   log: Logger,
@@ -60,17 +66,20 @@ interface GenerationParts {
   readonly compiled: CompiledModule;
   readonly options: HookThreadOptions;
   readonly log: Logger;
-  /** Has imported the hooks and knows what they declare. */
+  /** A thread that has imported the hooks and knows their declarations. */
   readonly first: HookWorker;
   readonly declared: DeclaredHooks;
 }
 
-/** One compilation of a hook file and the threads that run it: a thread that dies is replaced by one of the same hooks, until the generation ends. */
+/**
+ * One compilation of a hook file, and the threads that run it. Dead threads are replaced by new ones with the same
+ * hooks, until the generation ends.
+ */
 export class HookGeneration {
   readonly #parts: GenerationParts;
-  /** Every thread that runs, or has not yet given back what its hooks loaded. */
+  /** Every thread that runs, or whose hooks still lease models. */
   readonly #threads = new Set<HookWorker>();
-  /** Those that can take requests. */
+  /** The threads that can take requests. */
   readonly #ready = new Set<HookWorker>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #startBackoff = new Backoff(START_BACKOFF);
@@ -78,7 +87,7 @@ export class HookGeneration {
   #signatures: Readonly<Record<string, Signature>> = {};
   #isOver = false;
   #lostCount = 0;
-  /** Of the threads that have ended. */
+  /** Times of the hooks in ended threads. */
   #pastTimes: readonly HookTimes[] = [];
   #wanted = 0;
 
@@ -92,12 +101,12 @@ export class HookGeneration {
     return this.#parts.declared;
   }
 
-  /** The files it was made of: a change of one calls for a new generation. */
+  /** The files of the hooks; a change in one calls for a new generation. */
   get sources(): readonly string[] {
     return this.#parts.compiled.sources;
   }
 
-  /** Inputs and outputs of the pipeline, known once it was started. */
+  /** Inputs and outputs of the pipeline, known once it has started. */
   get signatures(): Readonly<Record<string, Signature>> {
     return this.#signatures;
   }
@@ -107,7 +116,7 @@ export class HookGeneration {
     return [...this.#ready].some((worker) => worker.isOpen);
   }
 
-  /** Its threads, those included that start; those that were lost are of this generation. */
+  /** Counts of its threads, including starting and lost ones. */
   get threads(): ThreadCounts {
     const ready = [...this.#ready].filter((worker) => worker.isOpen).length;
     return { ready, missing: Math.max(0, this.#wanted - ready), lost: this.#lostCount };
@@ -118,13 +127,13 @@ export class HookGeneration {
     return sumHookTimes([...this.#pastTimes, ...[...this.#threads].flatMap((worker) => worker.hookTimes())]);
   }
 
-  /** The thread that a warm-up request of this number is for. */
+  /** The thread for a warm-up request with this number. */
   at(number: number): HookWorker | undefined {
     const ready = [...this.#ready].filter((worker) => worker.isOpen && worker.inFlight < MAX_STARTED);
     return ready[number % ready.length];
   }
 
-  /** The thread with the fewest requests, if any can start one more. */
+  /** The thread with the fewest requests that can start one more, if any. */
   freest(): HookWorker | undefined {
     let best: HookWorker | undefined;
     for (const worker of this.#ready) {
@@ -133,7 +142,10 @@ export class HookGeneration {
     return best;
   }
 
-  /** Resolves once all threads can take requests; throws what init_hook threw. A generation that did not start is to be disposed. */
+  /**
+   * Resolves once all threads can take requests; throws init_hook's error. A generation that did not start has to be
+   * disposed.
+   */
   async start(start: HookStart): Promise<void> {
     this.#wanted = start.workers;
     const others = Array.from({ length: start.workers - 1 }, () => this.#spawn());
@@ -141,7 +153,7 @@ export class HookGeneration {
     await Promise.all([this.#parts.first, ...others].map(enlist));
   }
 
-  /** Lets the threads answer what they started, then run close_hook and end. */
+  /** Lets the threads finish the started requests, then run close_hook and end. */
   async retire(): Promise<void> {
     await this.#end(async (worker) => {
       await worker.idle();
@@ -149,22 +161,22 @@ export class HookGeneration {
     });
   }
 
-  /** Lets the threads run close_hook and end; what they have not answered fails. */
+  /** Lets the threads run close_hook and end; unanswered requests fail. */
   async close(): Promise<void> {
     await this.#end((worker) => worker.close());
   }
 
-  /** Ends the threads at once. */
+  /** Terminates the threads. */
   async dispose(): Promise<void> {
     await this.#end((worker) => worker.terminate());
   }
 
-  /** Resolves once the threads have ended and all models that their hooks loaded are given back. */
+  /** Resolves once the threads have ended and their hooks' models are returned. */
   async returned(): Promise<void> {
     await Promise.all([...this.#threads].map((worker) => worker.returned));
   }
 
-  /** A thread that has not started answers nobody, and does not hear that it should close. */
+  /** A thread that has not started has no requests, and does not receive the command to close. */
   async #end(endReady: (worker: HookWorker) => Promise<void>): Promise<void> {
     this.#isOver = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -220,7 +232,7 @@ export class HookGeneration {
 
   async #replace(start: HookStart): Promise<void> {
     const worker = this.#spawn();
-    // The hooks are known to work, and those who wait need a thread.
+    // The hooks are known to work, and waiting requests need a thread.
     const warmUp = (thread: WarmedThread) =>
       start.warmUp(thread).catch((err) => {
         this.#parts.log.warn(`a hook thread was not warmed up: ${reasonText(err)}`, { err });

@@ -6,16 +6,19 @@ import type { LeaseRequest, ModelLines } from "./hook-protocol.ts";
 
 export type { MalformedListener };
 
-/** Gives models to the hooks of a thread; each call is for one thread, which gives back what it got when it ends. */
+/** Leases models to the hooks of a thread; each call is for one thread, which returns its leases when it ends. */
 export interface ModelProvider {
-  /** Lines to the stages' models. */
+  /** Connections to the stages' models. */
   stages(onMalformed: MalformedListener): readonly ModelLines[];
-  /** Calls back when a stage's instance was replaced, with a new line to it; returns how to stop that. */
+  /**
+   * Calls back when a stage's instance was replaced, with a new connection to it; returns a function that removes the
+   * listener.
+   */
   onReconnect(
     listener: (stage: number, instance: number, port: MessagePort, resend: boolean) => void,
     onMalformed: MalformedListener,
   ): () => void;
-  /** A model that hooks load themselves. */
+  /** Loads a model for hooks. */
   load(wanted: WantedModel, onMalformed: MalformedListener): Promise<LeasedModel>;
 }
 
@@ -26,31 +29,31 @@ export interface WantedModel {
   readonly options: RawOptions;
 }
 
-/** A model on lease. */
+/** A leased model. */
 export interface LeasedModel {
   readonly lines: ModelLines;
   close(): Promise<void>;
 }
 
-/** The models that the hooks of one thread loaded themselves; whatever happens to the thread, each is given back once. */
+/** The models that the hooks of one thread loaded; each is returned once, however the thread ends. */
 export class HookLeases {
   readonly #provider: ModelProvider;
   readonly #log: Logger;
   readonly #onMalformed: MalformedListener;
   readonly #leased = new Map<number, LeasedModel>();
-  /** Every id that was asked for. */
+  /** Ids of all requested models. */
   readonly #ids = new Set<number>();
   readonly #pending = new Set<Promise<void>>();
   #isOver = false;
 
-  /** `onMalformed` is told when the thread sends a model a malformed message. */
+  /** `onMalformed` is called when the thread sends a model a malformed message. */
   constructor(provider: ModelProvider, log: Logger, onMalformed: MalformedListener) {
     this.#provider = provider;
     this.#log = log;
     this.#onMalformed = onMalformed;
   }
 
-  /** Loads a model and resolves with the lines to it; throws what loading threw. Where {@link end} came first, it is given back at once. */
+  /** Loads a model and resolves with connections to it; throws the load's error. After {@link end}, it is returned at once. */
   lease(request: LeaseRequest): Promise<ModelLines> {
     if (this.#ids.has(request.id)) throw new MalformedMessage(`it asks for model ${request.id} a second time`);
     this.#ids.add(request.id);
@@ -60,7 +63,7 @@ export class HookLeases {
     return lending;
   }
 
-  /** Gives one model back, without waiting for it; a failure is logged. */
+  /** Returns one model, without waiting for it; a failure is logged. */
   giveBack(id: number): void {
     const leased = this.#leased.get(id);
     if (leased === undefined) return;
@@ -72,13 +75,13 @@ export class HookLeases {
     );
   }
 
-  /** Gives all models back, without waiting for them, and those that are still loading once they are there. */
+  /** Returns all models without waiting for them, and those that are still loading once they have loaded. */
   end(): void {
     this.#isOver = true;
     for (const id of [...this.#leased.keys()]) this.giveBack(id);
   }
 
-  /** Resolves once nothing is being loaded or given back. */
+  /** Resolves once no model is being loaded or returned. */
   async settled(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }

@@ -14,36 +14,39 @@ import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelProvider } from "./hook-leases.ts";
 import type { HookWorker } from "./hook-worker.ts";
 
-/** Parts of a pool in addition to the threads' own options. */
+/** What a pool needs in addition to the threads' own options. */
 export interface HookPoolParts {
   readonly generation: HookGeneration;
-  /** Opens the next generation, of the file as it is then; the signal aborts when the pool closes. */
+  /** Opens the next generation, from the present file; the signal aborts when the pool closes. */
   readonly open: (signal: AbortSignal) => Promise<HookGeneration>;
   readonly workers: number;
   readonly provider: ModelProvider;
   readonly params: InitParams;
 }
 
-/** Threads that may die before they begin a request: what more of them do not survive is the request itself, such as one too large to be read. */
+/**
+ * Number of threads that may die before they start a request; then the request itself is the cause, for example one too
+ * large to be read.
+ */
 const MAX_HANDED_ON = 20;
 
-/** One queue of requests, by priority and fair to each kind, before the threads of one generation of hooks at a time. */
+/** A queue of requests, by priority and fair to each kind, for the threads of one generation of hooks at a time. */
 export class HookPool implements PipelineRunner {
   readonly #open: HookPoolParts["open"];
   readonly #start: HookStart;
   readonly #queue = new FairQueue<Waiting>();
-  /** The current one, one that is being started, and those that have not yet ended. */
+  /** The current generation, a starting one, and those that have not yet ended. */
   readonly #generations = new Set<HookGeneration>();
-  /** Number of threads that died before they began a request. */
+  /** Number of threads that died before they started a request. */
   readonly #handedOn = new WeakMap<PipelineRequest, number>();
   readonly #closing = new AbortController();
   #generation: HookGeneration;
-  /** Threads that were lost of the generations before. */
+  /** Number of threads that earlier generations lost. */
   #lostBefore = 0;
-  /** Times of the hooks of the generations that have ended. */
+  /** Hook times of ended generations. */
   #timesBefore: readonly HookTimes[] = [];
   #warmUp: HookStart["warmUp"] = async () => {};
-  /** Resolves once no reload runs or waits. */
+  /** Resolves once no reload is running or waiting. */
   #reloaded: Promise<unknown> = Promise.resolve();
 
   constructor({ generation, open, workers, provider, params }: HookPoolParts) {
@@ -72,7 +75,7 @@ export class HookPool implements PipelineRunner {
     return sumHookTimes([...this.#timesBefore, ...current]);
   }
 
-  /** The files that the hooks were made of. */
+  /** The files of the hooks. */
   get sources(): readonly string[] {
     return this.#generation.sources;
   }
@@ -81,7 +84,7 @@ export class HookPool implements PipelineRunner {
     this.#warmUp = warmUp;
   }
 
-  /** Starts all threads; throws what init_hook threw, and has then ended them. */
+  /** Starts all threads; if init_hook throws, ends them and rethrows. */
   async start(): Promise<void> {
     try {
       await this.#generation.start(this.#start);
@@ -93,8 +96,9 @@ export class HookPool implements PipelineRunner {
   }
 
   /**
-   * Replaces the threads by those of the hook file as it is now, one reload after the other; resolves once the old ones
-   * have finished what they started. Where the new file fails, the old ones stay and this throws; a closed pool throws `unavailable`.
+   * Replaces the threads by those of the present hook file, one reload at a time. Resolves once the old threads have
+   * finished their started requests. Where the new file fails, the old threads stay and this throws; a closed pool
+   * throws `unavailable`.
    */
   async reload(): Promise<void> {
     const replaced = this.#reloaded.then(() => this.#replaceGeneration());
@@ -124,7 +128,7 @@ export class HookPool implements PipelineRunner {
     await Promise.all([...this.#generations].map((generation) => generation.returned()));
   }
 
-  /** Resolves with the generation that was current until now. */
+  /** Resolves with the former generation. */
   async #replaceGeneration(): Promise<HookGeneration> {
     this.#assertOpen();
     const next = await this.#open(this.#closing.signal);
@@ -145,7 +149,7 @@ export class HookPool implements PipelineRunner {
     return old;
   }
 
-  /** A model that the hooks loaded may take its time to come back; nothing but {@link close} waits for it. */
+  /** Models that the hooks loaded may take long to be returned; only {@link close} waits for them. */
   #forget(generation: HookGeneration): void {
     void generation.returned().then(() => {
       this.#timesBefore = sumHookTimes([...this.#timesBefore, ...generation.hookTimes()]);
@@ -169,7 +173,7 @@ export class HookPool implements PipelineRunner {
   }
 
   /**
-   * Checks that a request that a thread did not begin may go to another, or wait for the next as any new request does.
+   * Checks that a request that a thread did not start may be run by another, or wait for it like a new request.
    */
   #canRunAgain(request: PipelineRequest): boolean {
     const { inputs, call } = request;
@@ -179,7 +183,7 @@ export class HookPool implements PipelineRunner {
     return times < MAX_HANDED_ON;
   }
 
-  /** A request whose client is gone leaves the queue before it costs anything. */
+  /** Removes a request whose client has left from the queue before it causes any work. */
   #enqueue({ request, resolve, reject }: Omit<Waiting, "stopWatching">): void {
     const { signal, priority } = request.call;
     const abort = () => {
@@ -201,7 +205,7 @@ export class HookPool implements PipelineRunner {
   }
 }
 
-/** Requests of other inputs are other work, often for another model. */
+/** Requests with other inputs are another kind, often for another model. */
 function queueKind({ info, inputs }: PipelineRequest): string {
   return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
 }
@@ -226,6 +230,6 @@ interface Waiting {
   readonly request: PipelineRequest;
   readonly resolve: (result: PipelineResult) => void;
   readonly reject: (reason: unknown) => void;
-  /** Ends its care for the request's signal: the thread that it goes to watches that. */
+  /** Stops listening to the request's signal, to which its thread listens from then on. */
   readonly stopWatching: () => void;
 }

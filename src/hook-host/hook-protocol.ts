@@ -12,7 +12,7 @@ import type { LogEvent } from "../threads/thread-logger.ts";
 import type { TimedAnswer } from "../threads/timed-answer.ts";
 import type { WireError } from "../threads/wire-error.ts";
 
-/** Asks a hook thread to run a request; its payload is the record's tensors. */
+/** Kind of the request to run a pipeline; its payload is the record's tensors. */
 export const RUN = FIRST_REQUEST;
 
 /** The meta of {@link RUN}. */
@@ -33,14 +33,14 @@ export interface RanMeta {
   readonly timed?: TimedAnswer;
 }
 
-/** A model as a hook thread reaches it; the ports travel in the transfer list. */
+/** A model's connections for a hook thread; the ports are in the transfer list. */
 export interface ModelLines {
   readonly facts: ModelFacts;
   readonly hookArgs: unknown;
   readonly ports: readonly MessagePort[];
 }
 
-/** Data that a hook thread is started with. */
+/** Start data of a hook thread. */
 export interface HookThreadData {
   /** The compiled hook module. */
   readonly url: string;
@@ -48,17 +48,17 @@ export interface HookThreadData {
   readonly file: string;
   readonly stageCount: number;
   readonly logged: Logged;
-  /** Milliseconds after which a hook's pending promise fails its request; 0 = never. */
+  /** Time after which a hook's pending promise fails its request, in milliseconds; 0 = never. */
   readonly hookTimeoutMs: number;
-  /** Memory that the thread may hold, in megabytes: in its JavaScript heap, and as much again in buffers. */
+  /** Maximum memory of the thread, in megabytes: in its JavaScript heap, and as much again in buffers. */
   readonly memoryMb: number;
-  /** Lets a debugger attach; a thread that stands still, or a promise that stays pending, is then left alone. */
+  /** Lets a debugger attach; the thread may then hang, and promises stay pending, without consequences. */
   readonly inspect: boolean;
-  /** Port between the thread and the main thread; user code does not get it, unlike `parentPort`. */
+  /** Port between the thread and the main thread; unlike `parentPort`, user code cannot reach it. */
   readonly control: MessagePort;
   /** One 32-bit integer that counts the turns of the thread's event loop. */
   readonly heartbeat: SharedArrayBuffer;
-  /** Memory in which the thread marks the last request that it began: see StartMark. */
+  /** Memory in which the thread marks the last request that it started: see StartMark. */
   readonly started: SharedArrayBuffer;
   /** Memory in which the thread counts the times of its hooks: see HookClock. */
   readonly times: SharedArrayBuffer;
@@ -77,16 +77,16 @@ export type HookCommand =
   | { readonly reconnect: ReplacedInstance }
   | { readonly close: true };
 
-/** A new line to an instance of a stage's model. */
+/** A new connection to an instance of a stage's model. */
 interface ReplacedInstance {
   readonly stage: number;
   readonly instance: number;
   readonly port: MessagePort;
-  /** True where what was asked on the old line has not run, and is to be asked again. */
+  /** True where requests on the old connection have not run, and are to be sent again. */
   readonly resend: boolean;
 }
 
-/** A model that hooks want to load themselves; the id is their own, for the answer and to give it back. */
+/** A model that hooks request; they choose the id, for the answer and for returning it. */
 export interface LeaseRequest {
   readonly id: number;
   readonly driver: string;
@@ -99,7 +99,7 @@ export interface DeclaredHooks {
   readonly options?: OptionTable;
 }
 
-/** The same, and what the pipeline's signatures need. */
+/** The declarations, and what the pipeline's signatures need. */
 export interface HookDeclaration extends DeclaredHooks {
   readonly edges: HookEdges;
 }

@@ -38,10 +38,13 @@ import { type LoadMore, startHooks } from "./start-hooks.ts";
 
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
 
-/** As it is before user code may replace it. */
+/** Saved before user code may replace it. */
 const { exit } = process;
 
-/** Runs a hook thread: imports and checks the hooks, then, once the models are there, starts them and answers requests until told to close. */
+/**
+ * Runs a hook thread: imports and checks the hooks, then starts them with the models, and answers requests until it is
+ * closed.
+ */
 export async function runHookThread(data: HookThreadData, remote: RemoteClient): Promise<void> {
   const { control } = data;
   const port = toHostPort(control);
@@ -95,7 +98,7 @@ interface PipelineStart {
   readonly control: MessagePort;
 }
 
-/** Returns how to end it. */
+/** Returns a function that ends it. */
 async function startPipeline({
   hooks,
   start,
@@ -133,7 +136,7 @@ async function startPipeline({
   };
 }
 
-/** The server's own code may have failed since user code replaced what it is built on: then no later request would fare better. */
+/** The server's own code may have failed because user code replaced a built-in: later requests would fail too. */
 function endIfSpoilt(reason: unknown, { file }: HookThreadData, say: (event: HookEvent) => void): void {
   const name = isOwnFailure(reason) ? replacedBuiltIn() : undefined;
   if (name === undefined) return;
@@ -179,7 +182,7 @@ function toHandle({ facts, hookArgs, ports }: ModelLines): ModelClient {
   return createModelClient({ facts, hookArgs, ports: ports.map(toHostPort) });
 }
 
-/** The next command of one kind; the others are not lost, their own listeners hear them. */
+/** The next command of one kind; other kinds have their own listeners. */
 function nextCommand<Key extends "start" | "close">(
   control: MessagePort,
   key: Key,
@@ -194,7 +197,7 @@ function nextCommand<Key extends "start" | "close">(
   });
 }
 
-/** Shows the main thread that the event loop turns, and keeps a stray rejection from ending the thread. */
+/** Starts the heartbeat, and keeps a stray rejection from ending the thread. */
 function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
   startHeartbeat(heartbeat);
   process.on("unhandledRejection", (reason) =>
@@ -202,7 +205,7 @@ function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
   );
 }
 
-/** Asks the main thread for the models that hooks load themselves. */
+/** Requests the models that hooks load from the main thread. */
 class ParentModels {
   readonly #say: (event: HookEvent) => void;
   readonly #waiting = new Map<number, (command: HookCommand) => void>();

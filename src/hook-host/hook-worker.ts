@@ -30,21 +30,21 @@ import { readHookAnswer } from "./read-hook-answer.ts";
 
 /** Settings of a hook thread. */
 export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "times" | "control"> {
-  /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
+  /** Time without a heartbeat after which the thread counts as stuck, in milliseconds; 0 = never. */
   readonly stallMs: number;
 }
 
-/** Milliseconds that a thread may live on once requests can no longer reach it. */
+/** Time for which a thread may outlive its connection for requests, in milliseconds. */
 const DEAF_MS = 1000;
 
-/** One hook thread, as the main thread sees it: its requests, and the models that its hooks loaded. */
+/** One hook thread as seen by the main thread: its requests, and the models that its hooks loaded. */
 export class HookWorker {
   /** Resolves once the hooks are imported and checked. */
   readonly declared: Promise<HookDeclaration>;
   /** Resolves once the thread has ended, with the reason; undefined = it was closed. */
   readonly ended: Promise<ServingError | undefined>;
   /**
-   * Resolves once the thread has ended and every model that its hooks loaded is given back, which may take as long as a
+   * Resolves once the thread has ended and every model that its hooks loaded is returned, which may take as long as a
    * model's last predict.
    */
   readonly returned: Promise<void>;
@@ -80,7 +80,7 @@ export class HookWorker {
     void this.ended.then(() => watch.stop());
   }
 
-  /** True while requests can be sent to it; false as soon as the thread is gone. */
+  /** True while requests can be sent to it; false once the thread has ended. */
   get isOpen(): boolean {
     return this.#client?.isOpen ?? false;
   }
@@ -123,7 +123,7 @@ export class HookWorker {
     void this.ended.then(stop);
     this.#client = new RpcClient(toHostPort(port1), "the hooks' thread", this.#startMark);
     this.#client.onMalformed(onMalformed);
-    // A thread that is ending closes its connection too, and then has a reason of its own.
+    // A thread that is ending also closes its connection, and has a reason of its own.
     this.#client.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
     this.#control.start({ models, params, requests: port2 }, ports);
@@ -134,7 +134,10 @@ export class HookWorker {
     );
   }
 
-  /** Runs one request; throws `unavailable` when the thread ends before it answers, of which wasNeverStarted knows whether it began. */
+  /**
+   * Runs one request; throws `unavailable` when the thread ends before the answer; wasNeverStarted checks if the thread
+   * had started it.
+   */
   async run(request: PipelineRequest): Promise<PipelineResult> {
     const { info, inputs, outputs, call } = request;
     const { id, model, version, signature } = info;
@@ -146,7 +149,7 @@ export class HookWorker {
       kind: inputs.kind,
       outputs,
     };
-    // A busy thread may die before it begins the request: then another needs the inputs.
+    // A busy thread may die before it starts the request, and then another needs the inputs.
     const transfer = this.inFlight === 0;
     const sent = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal: call.signal, transfer };
     this.#requestIds.add(id);
@@ -160,18 +163,18 @@ export class HookWorker {
     }
   }
 
-  /** Resolves once nothing that was sent waits for its answer. */
+  /** Resolves once every request has its answer. */
   async idle(): Promise<void> {
     await this.#client?.idle();
   }
 
-  /** Lets close_hook run and the thread end by itself; one that does not within `graceMs` is terminated. */
+  /** Lets close_hook run and the thread end; terminates it after `graceMs`. */
   close(graceMs = 5000): Promise<void> {
     return this.#control.close(graceMs);
   }
 
   /**
-   * Ends the thread at once, whatever its hooks do; it runs JavaScript only, so that is safe. Models on lease are not
+   * Terminates the thread, whatever its hooks do; that is safe, since it runs only JavaScript. Leased models are not
    * waited for: see {@link returned}.
    */
   terminate(): Promise<void> {
@@ -184,7 +187,7 @@ export class HookWorker {
     return answer;
   }
 
-  /** Ids, as logs have them, of the requests that the thread worked on when it ended. */
+  /** Ids, as in logs, of the requests that the thread was working on when it ended. */
   get lostRequestIds(): readonly string[] {
     return this.#lostRequestIds;
   }
@@ -213,7 +216,7 @@ export class HookWorker {
     }
   }
 
-  /** Ends a thread that sends a malformed message, whichever code in it sent that. */
+  /** Ends a thread that sends a malformed message, whichever code in it did. */
   #endMalformed({ message, cause }: MalformedMessage): void {
     const reason = malformedReason(this.#file, this.#control.phase, new MalformedMessage(message, { cause }));
     if (!this.#control.fail(reason)) return;
@@ -222,7 +225,7 @@ export class HookWorker {
     this.#client?.close();
   }
 
-  /** Ends a thread that requests can no longer reach, though its event loop turns. */
+  /** Ends a thread that requests can no longer reach, even though its event loop runs. */
   #endDeaf(): void {
     if (this.#control.hasFailed) return;
     this.#endMalformed(new MalformedMessage("it closed its connection, for want of an answer that can be sent"));

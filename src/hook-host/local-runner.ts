@@ -4,7 +4,7 @@ import type { PipelineRunner } from "../pipeline/runner.ts";
 import { OtherModels } from "./other-models.ts";
 import { type StartParts, startHooks } from "./start-hooks.ts";
 
-/** Runs a pipeline in this thread: one without hooks, or hooks that are debugged or embedded. */
+/** Runs a pipeline in this thread: one without hooks, or with hooks that are debugged or embedded. */
 export async function startLocalRunner(
   parts: Omit<PipelineParts, "globalCtx" | "findOther">,
   start: Omit<StartParts, "models" | "log" | "hookTimeoutMs">,

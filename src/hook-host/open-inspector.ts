@@ -1,18 +1,18 @@
 import { close, open, url } from "node:inspector";
 import type { Logger } from "../observability/logger.ts";
 
-/** Port at which debuggers look for a program; further threads take the ports after it. */
+/** Default port of debuggers; further threads use the ports after it. */
 const FIRST_PORT = 9229;
 const PORTS = 100;
 
 /**
- * Lets a debugger attach to this thread alone, and tells the log where. On this machine only: whoever attaches can run anything.
- * Returns how to send it away, without which the thread's end would wait until it goes by itself.
+ * Lets a debugger attach to this thread only, and logs the address. Only on this machine: a debugger can run any code.
+ * Returns a function that disconnects it; otherwise the thread's end would wait for that.
  */
 export function openInspector(log: Logger): () => void {
   for (let port = FIRST_PORT; port < FIRST_PORT + PORTS; port++) {
     open(port, "127.0.0.1");
-    // A port in use throws nothing.
+    // No error is thrown for a port in use.
     if (url() === undefined) continue;
     log.info("a debugger can attach to the hooks", { port, url: url() });
     return close;

@@ -1,10 +1,10 @@
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { LoadMore } from "./start-hooks.ts";
 
-/** Name that stands for a driver where hooks ask for another model of this server. */
+/** Name that hooks use instead of a driver for another model of this server. */
 export const SERVED = "served";
 
-/** Lines of hooks to the other models of this server, each opened when it is first used. */
+/** Connections of hooks to the other models of this server, opened at the first use. */
 export class OtherModels {
   readonly #load: LoadMore;
   readonly #found = new Map<string, Promise<ModelHandle>>();
@@ -13,7 +13,7 @@ export class OtherModels {
     this.#load = load;
   }
 
-  /** Finds a model by its name; one that was not there is looked for again the next time. */
+  /** Finds a model by its name; a missing one is looked up again the next time. */
   find(name: string): Promise<ModelHandle> {
     const known = this.#found.get(name);
     if (known !== undefined) return known;
@@ -23,7 +23,7 @@ export class OtherModels {
     return found;
   }
 
-  /** Closes all lines. */
+  /** Closes all connections. */
   async close(): Promise<void> {
     const found = await Promise.allSettled(this.#found.values());
     await Promise.all(found.map((one) => (one.status === "fulfilled" ? one.value.close() : undefined)));

@@ -10,7 +10,7 @@ import type { HookEvent } from "./hook-protocol.ts";
 type Members = Readonly<Record<string, unknown>>;
 type Check = (content: unknown) => void;
 
-/** Check of each kind of event. */
+/** The check for each kind of event. */
 const CHECKS: Readonly<Record<string, Check>> = {
   declared: checkDeclared,
   ready: checkMark,
@@ -23,8 +23,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 /**
- * Checks what a hook thread posted on its control port: user code runs in that thread, and may have posted it, or changed
- * the built-ins that the thread's own code uses. Throws {@link MalformedMessage} for anything but an event.
+ * Checks an event from a hook thread's control port: user code in that thread may have posted it, or replaced the
+ * built-ins that the thread's own code uses. Throws {@link MalformedMessage} for anything but an event.
  */
 export function parseHookEvent(message: unknown): HookEvent {
   const names = isMembers(message) ? Object.keys(message) : [];
@@ -39,7 +39,7 @@ function checkMark(content: unknown): void {
   expect(content === true, "its mark is not true");
 }
 
-/** The hook thread has checked the file's declarations already: what does not pass here is not what it sent. */
+/** The hook thread has already checked the file's declarations, so invalid ones are malformed. */
 function checkDeclared(content: unknown): void {
   const { options, edges } = membersOf(content, "declared");
   const { inputs, outputs, replacesChain, changesInputs, changesOutputs } = membersOf(edges, "declared.edges");

@@ -1,7 +1,7 @@
 const { getOwnPropertyDescriptor, is: isSame } = Object;
 const { ownKeys } = Reflect;
 
-/** The objects whose functions the thread's own code uses at every turn. */
+/** The objects whose functions the thread's own code constantly uses. */
 const OWNERS: readonly (readonly [name: string, owner: object])[] = [
   ["Object.prototype", Object.prototype],
   ["Array.prototype", Array.prototype],
@@ -38,7 +38,10 @@ const BUILT_INS: readonly BuiltIn[] = OWNERS.flatMap(([name, owner]) =>
 );
 const OBJECT_KEYS = ownKeys(Object.prototype).length;
 
-/** The built-in function that is not what it was when this module was imported, such as `Array.prototype.map`; undefined = none. */
+/**
+ * Name of a built-in function that was replaced since this module was imported, such as `Array.prototype.map`;
+ * undefined = none was.
+ */
 export function replacedBuiltIn(): string | undefined {
   if (ownKeys(Object.prototype).length !== OBJECT_KEYS) return "Object.prototype";
   // By index: lists may no longer be iterable.

@@ -20,13 +20,13 @@ export interface StartParts {
   readonly hookTimeoutMs: number;
 }
 
-/** Loads a model that hooks ask for by the name of its driver; equal ones are shared by whoever implements it. */
+/** Loads a model that hooks request by a driver's name; equal requests share one. */
 export type LoadMore = (driver: string, path: string, options: RawOptions) => Promise<ModelHandle>;
 
 /** Hooks whose `init_hook` has returned. */
 export interface StartedHooks {
   readonly globalCtx: unknown;
-  /** Runs `close_hook`, then gives back the models that hooks loaded themselves. */
+  /** Runs `close_hook`, then returns the models that hooks loaded. */
   close(): Promise<void>;
 }
 
@@ -57,14 +57,14 @@ async function runInit(hooks: HookSet | undefined, parts: StartParts, loaded: Lo
   return withinStartLimit(initialised, `init_hook of ${file} has not returned`, parts);
 }
 
-/** A wrong argument that a hook gives is no wrong argument of the command line. */
+/** A wrong argument from a hook is not a wrong argument of the command line. */
 function initError(reason: unknown, file: string): ServingError {
   const own = reason instanceof ServingError ? ServingError.from(reason).code : "failed_precondition";
   const code = own === "invalid_argument" ? "failed_precondition" : own;
   return new ServingError(code, `${file}: init_hook failed: ${reasonText(reason)}`, { cause: reason });
 }
 
-/** Runs close_hook; an error there must not keep the models from being freed. */
+/** Runs close_hook; the models must be freed even if it throws. */
 async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Logger): Promise<void> {
   try {
     await hooks?.close?.(globalCtx);
@@ -88,7 +88,7 @@ function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModel[
   };
 }
 
-/** JavaScript may call it with anything. */
+/** JavaScript callers may pass any value. */
 function checkLoadModel(driver: unknown, path: unknown, options: unknown): void {
   const usage = 'expected ctx.loadModel("onnx", "model.onnx", { option: "text" })';
   if (typeof driver !== "string" || driver === "") throw invalid(`loadModel got ${kindOf(driver)} as driver`);

@@ -4,7 +4,7 @@ import { isTensor } from "../tensor/tensor.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { kindOf } from "./kind-of.ts";
 
-/** Data that a hook file declares, before its types are checked. */
+/** The declarations of a hook file, before their types are checked. */
 export interface Declarations {
   readonly inputs?: unknown;
   readonly outputs?: unknown;
@@ -14,7 +14,10 @@ export interface Declarations {
 const SPEC_EXAMPLE = '{ name: "x", dtype: "float32", shape: [-1, 3] }';
 const OPTION_EXAMPLE = '{ threshold: { type: "number", default: 0.5, help: "least score" } }';
 
-/** Checks `inputs`, `outputs` and `options` of a hook file; throws `failed_precondition` with the place, what came and what is expected. */
+/**
+ * Checks `inputs`, `outputs` and `options` of a hook file; throws `failed_precondition` with the place, the given value
+ * and the expected one.
+ */
 export function checkDeclarations({ inputs, outputs, options }: Declarations, file: string): void {
   const refuse: Refuse = (what, expected) => failedPrecondition(`${file}: ${what}; expected ${expected}`);
   if (inputs !== undefined) checkSpecs("inputs", inputs, refuse);
@@ -22,7 +25,7 @@ export function checkDeclarations({ inputs, outputs, options }: Declarations, fi
   if (options !== undefined) checkOptions(options, refuse);
 }
 
-/** The error for what came where something else was expected. */
+/** The error for a value of the wrong type. */
 type Refuse = (what: string, expected: string) => ServingError;
 
 function checkSpecs(place: string, specs: unknown, refuse: Refuse): void {

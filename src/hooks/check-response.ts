@@ -5,7 +5,10 @@ import { kindOf } from "./kind-of.ts";
 /** Characters that an HTTP header can carry. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/;
 
-/** Checks what hooks set in `ctx.response`, since JavaScript may set anything; throws `internal` with the place, what came and what is expected. */
+/**
+ * Checks the members of `ctx.response`, to which JavaScript can assign any value; throws `internal` with the place, the
+ * given value and the expected one.
+ */
 export function checkResponse(response: unknown): ResponseInfo {
   const { metadata, contentType } = (response ?? {}) as { metadata?: unknown; contentType?: unknown };
   if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) {

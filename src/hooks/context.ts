@@ -24,12 +24,12 @@ export interface ContextParts {
   readonly remote: (address: string) => RemoteHandle;
 }
 
-/** A fresh context for one request; any further attribute is the hooks' own. */
+/** A new context for one request; further attributes belong to the hooks. */
 export function createContext(parts: ContextParts): HookContext {
   return new OwnContext(parts);
 }
 
-/** A class, not a literal with a getter: of those each has a hidden class of its own, which outlives the request. */
+/** A class, not a literal with a getter: each such literal has its own hidden class, which outlives the request. */
 class OwnContext implements RequestContext {
   readonly drivers: readonly StageHandle[];
   readonly global_ctx: unknown;
@@ -52,7 +52,7 @@ class OwnContext implements RequestContext {
     this.#signal = signal;
   }
 
-  /** Made only for those who look: it takes as long as all the rest of a small request's way through its hooks. */
+  /** Created at the first use: it takes as long as everything else that a small request needs for its hooks. */
   get signal(): AbortSignal {
     const signal = toAbortSignal(this.#signal);
     // A hook may start any number of calls that end with the request.

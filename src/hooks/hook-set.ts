@@ -29,7 +29,7 @@ export function toHooks(exports: Readonly<Record<string, unknown>>, file: string
   if (whole !== undefined && !named) throw failedPrecondition(`${file}: ${wrongDefault(whole)}`);
   for (const name of Object.keys(exports)) {
     const meant = MEMBERS.includes(name) ? undefined : nearest(name, MEMBERS);
-    // A module may export helpers of its own, but not under a hook's misspelt name.
+    // A module may export other functions too, but not under a hook's misspelt name.
     if (meant !== undefined && !(meant in exports))
       throw failedPrecondition(`${file} exports "${name}". Did you mean "${meant}"?`);
   }
@@ -55,7 +55,10 @@ function nameOf({ name }: { readonly name: string }): string {
   return name === "" || name === "default" || name.endsWith("_default") ? "" : ` (${name})`;
 }
 
-/** Checks hooks against the number of models; throws `failed_precondition` naming the member, what came and what is expected. */
+/**
+ * Checks hooks against the number of models; throws `failed_precondition` with the member, the given value and the
+ * expected one.
+ */
 export function validateHooks(hooks: Hooks, stageCount: number, file: string): HookSet {
   checkMembers(hooks, file);
   checkDeclarations(hooks, file);

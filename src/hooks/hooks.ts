@@ -4,21 +4,21 @@ import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 
-/** A truthy value under this name, in what preprocess returns, means that stage's model is not run. */
+/** A truthy value under this name, in the result of preprocess, means that the stage's model is not run. */
 export const SKIP_KEY = "ml-serving-ignore";
 
 /**
- * A hook file: every member is optional, and so is each function's later arguments.
+ * A hook file: all members are optional, and so are the later arguments of each function.
  * The names stay in snake_case because users bring them from Python.
  */
 export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
-  /** Called once per hook thread before the first request; what it returns is later `ctx.global_ctx`. */
+  /** Called once per hook thread before the first request; its result becomes `ctx.global_ctx`. */
   readonly init_hook?: (params: InitParams, ctx: InitContext) => unknown;
-  /** Before the model: one function for a single model, or one slot per model, `null` = nothing there. */
+  /** Before the model: one function for a single model, or one slot per model, `null` = no hook. */
   readonly preprocess?: HookSlots<State, Inputs>;
-  /** After the model, likewise. Runs also where the model was skipped, with the stage's inputs. */
+  /** After the model, likewise. Also runs where the model was skipped, with the stage's inputs. */
   readonly postprocess?: HookSlots<State, Inputs>;
-  /** Replaces the automatic chain: calls `ctx.drivers[i].predict` as it likes. `args` are the first stage's. */
+  /** Replaces the automatic chain and calls `ctx.drivers[i].predict` itself. `args` are the first stage's. */
   readonly process?: Hook<State, Inputs>;
   /** Called when these hooks are replaced or the server ends. */
   readonly close_hook?: (global_ctx: unknown) => unknown;
@@ -26,13 +26,13 @@ export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
   readonly inputs?: readonly TensorSpec[];
   /** Outputs of the pipeline. */
   readonly outputs?: readonly TensorSpec[];
-  /** The `-o` keys that the hooks take; with it, unknown keys are refused. */
+  /** The `-o` keys of the hooks; where they are declared, unknown keys are refused. */
   readonly options?: OptionTable<Record<string, unknown>>;
 }
 
 /**
- * One step: receives what comes, returns what goes on. Returning `undefined` is an error.
- * Over PredictJSON a hook receives plain JSON values in place of tensors.
+ * One step: receives values and returns those for the next step. Returning `undefined` is an error.
+ * Over PredictJSON a hook receives plain JSON values instead of tensors.
  */
 export type Hook<State extends object = AnyState, Inputs = Tensors> = (
   values: Inputs,
@@ -54,10 +54,10 @@ export type HookArgs = Readonly<Record<string, Loose>> & { readonly driver: Stag
 // biome-ignore lint/suspicious/noExplicitAny: a hook that declares no types must be able to use such values without casts
 export type Loose = any;
 
-/** State of no declared type: any attribute. */
+/** State without a declared type: any attribute. */
 export type AnyState = Record<string, Loose>;
 
-/** Every `-o` option as text, and where the models are. */
+/** Every `-o` option as text, and the models' paths. */
 export type InitParams = Readonly<Record<string, string>> & {
   /** The first model's path. */
   readonly model_path: string;
@@ -74,11 +74,11 @@ export interface InitContext {
   loadModel(driver: string, path: string, options?: Readonly<Record<string, string>>): Promise<LoadedModel>;
 }
 
-/** A stage's model as hooks see it. */
+/** A stage's model as seen by hooks. */
 export interface StageHandle {
   /** The driver's name. */
   readonly name: string;
-  /** Of the signature that this stage runs; undefined = any. */
+  /** Inputs of the stage's signature; undefined = any. */
   readonly inputs: readonly TensorSpec[] | undefined;
   readonly outputs: readonly TensorSpec[] | undefined;
   readonly signatures: Readonly<Record<string, Signature>>;
@@ -96,13 +96,13 @@ export interface PredictOptions {
 
 /** A model that a hook loaded itself. */
 export interface LoadedModel extends StageHandle {
-  /** Gives it back; it is freed when nobody holds it. */
+  /** Returns it; it is freed once no hook uses it. */
   close(): Promise<void>;
 }
 
 /**
- * Belongs to one request and is shared by all its hooks; concurrent requests never see each other's.
- * Besides these fields it takes any attribute: typed by `defineHooks<State>`.
+ * Belongs to one request and is shared by all its hooks; concurrent requests have separate ones.
+ * Besides these fields it takes any attribute, typed by `defineHooks<State>`.
  */
 export type HookContext<State extends object = AnyState> = RequestContext & Partial<State>;
 
@@ -117,16 +117,19 @@ export interface RequestContext {
   readonly request: RequestInfo;
   /** Metadata and content type to send with the outputs. */
   readonly response: ResponseInfo;
-  /** Aborts on the request's deadline, the client's disconnect, or shutdown. Made when it is first asked for, so that a spread copy of the context lacks it. */
+  /**
+   * Aborts at the request's deadline, the client's disconnect, or shutdown. Created when it is first read, so that a
+   * spread copy of the context lacks it.
+   */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** The other models of this server: `ctx.models.get("emotion").predict(inputs)`. */
   readonly models: OtherModels;
-  /** Another server of ours or of the original: `ctx.remote("host:9000").predict(inputs)`. */
+  /** Another kserving server, or one of the original: `ctx.remote("host:9000").predict(inputs)`. */
   remote(address: string): RemoteHandle;
 }
 
-/** Facts about the request: its id, and the model that it is for. */
+/** Facts about the request: its id, and its model. */
 export interface RequestInfo {
   readonly id: string;
   readonly model: string;
@@ -144,13 +147,16 @@ export interface ResponseInfo {
 
 /** The models of this server by name, each with its own queue and batching. */
 export interface OtherModels {
-  /** A model by the name that clients use; its highest version that is available answers each call. */
+  /** A model by the name that clients use; its highest available version answers each call. */
   get(name: string): OtherModel;
 }
 
 /** Another model of this server. */
 export interface OtherModel {
-  /** Runs the model, hooks included. Plain values become tensors of the dtype that the input has. Rejects with `not_found` where there is none of that name. */
+  /**
+   * Runs the model, hooks included. Plain values become tensors of the input's dtype. Rejects with `not_found` where
+   * there is no such model.
+   */
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
 }
 
@@ -162,11 +168,11 @@ export interface RemoteHandle {
 /** Choices for {@link RemoteHandle.predict}. */
 export interface RemotePredictOptions extends PredictOptions {
   readonly model?: string;
-  /** Default: what is left of this request's own deadline. */
+  /** Default: the time left until this request's own deadline. */
   readonly timeoutMs?: number;
 }
 
-/** Types a hook file: state on `ctx`, slots, returns. Adds nothing at run time. */
+/** Types a hook file: state on `ctx`, slots, returns. Has no effect at run time. */
 export function defineHooks<State extends object = AnyState, Inputs = Tensors>(
   hooks: Hooks<State, Inputs>,
 ): Hooks<State, Inputs> {

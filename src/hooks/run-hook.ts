@@ -13,8 +13,9 @@ export interface PlacedHook {
 }
 
 /**
- * Calls one hook and checks that it returned named values. What it throws becomes `internal` with the hook's own message,
- * except a ServingError, which reaches the client as it is. A promise is waited for until the request ends, or for `timeoutMs` (0 = no limit).
+ * Calls one hook and checks that it returned named values. Its errors become `internal` with the hook's own message,
+ * except a ServingError, which reaches the client unchanged. A promise is waited for until the request ends, or for
+ * `timeoutMs` (0 = no limit).
  */
 export async function runHook(placed: PlacedHook, values: Values, ctx: HookContext, timeoutMs = 0): Promise<Values> {
   const { hook, place, args } = placed;
@@ -38,7 +39,10 @@ interface Wait {
   readonly timeoutMs: number;
 }
 
-/** Fails when the request ends or the time is over before the promise settles; its hook goes on, but its request does not wait for it. */
+/**
+ * Rejects when the request ends or the time is over before the promise settles; the hook continues, but its request
+ * does not wait for it.
+ */
 async function settle(pending: PromiseLike<unknown>, { place, signal, timeoutMs }: Wait): Promise<unknown> {
   let stop = () => {};
   try {
@@ -58,7 +62,7 @@ async function settle(pending: PromiseLike<unknown>, { place, signal, timeoutMs 
   }
 }
 
-/** Not by `then`, which a package may have replaced. */
+/** Without `then`, which a package may have replaced. */
 async function forward(
   pending: PromiseLike<unknown>,
   resolve: (value: unknown) => void,
@@ -84,19 +88,19 @@ function hookError(place: string, reason: unknown, signal: AbortSignal): Serving
   return new ServingError("internal", `The hook ${place} failed: ${publicText(reason)}`, { cause: reason });
 }
 
-/** JavaScript may leave the message out; clients then would see nothing at all. */
+/** JavaScript may omit the message, and clients would get an empty one. */
 function withMessage(error: ServingError, place: string): ServingError {
   if (typeof error.message === "string" && error.message !== "") return error;
   const { code, details } = error;
   return new ServingError(code, `The hook ${place} failed and gave no message.`, { cause: error, details });
 }
 
-/** Promises of other realms and libraries too, such as a database's query. */
+/** Also recognises promises of other realms and libraries, such as a database's query. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** An instance of a class without members, such as a Map or a Date, was not meant as an object of values. */
+/** A class instance without members, such as a Map or a Date, was not meant as an object of values. */
 function isNamedValues(value: unknown): value is Values {
   if (typeof value !== "object" || value === null) return false;
   if (Array.isArray(value) || ArrayBuffer.isView(value) || isTensor(value)) return false;

@@ -1,9 +1,9 @@
 import { failedPrecondition, type ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 
-/** Factor by which a start may take longer than a request's hook: it may download and load models. */
+/** Factor of the time limit for a start relative to a request's hook: a start may download and load models. */
 const START_FACTOR = 10;
-/** After which the log tells what is waited for, in milliseconds. */
+/** Time after which the log reports the wait, in milliseconds. */
 const NOTICE_MS = 5000;
 
 /** Time limit on the start of hooks. */
@@ -16,7 +16,8 @@ export interface StartLimit {
 }
 
 /**
- * Waits for one step of the hooks' start for ten times `--hook-timeout`, then throws `failed_precondition`; the log tells earlier what is waited for.
+ * Waits for one step of the hooks' start for ten times `--hook-timeout`, then throws `failed_precondition`; before
+ * that, the log reports the wait.
  * `step` is the beginning of both messages: `init_hook of hooks.ts has not returned`.
  */
 export async function withinStartLimit<T>(pending: T | Promise<T>, step: string, limit: StartLimit): Promise<T> {

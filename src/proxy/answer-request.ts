@@ -18,12 +18,12 @@ export interface RequestPair {
 /** The handler of a request, and its kind, which decides who may send it. */
 export interface ChosenRoute {
   readonly kind: CallKind;
-  /** Absent = the URL is no route's. */
+  /** Absent = no route has the URL. */
   readonly name?: RouteName;
   readonly answer: RouteHandler;
 }
 
-/** Answers a request, whatever its handler does; never throws. */
+/** Answers a request, whatever its handler throws; never throws itself. */
 export async function answerRequest(
   { kind, name, answer }: ChosenRoute,
   pair: RequestPair,

@@ -4,13 +4,13 @@ import { answerPreflight, isPreflight, permitOrigin } from "./cors.ts";
 import { HttpError } from "./http-errors.ts";
 import type { HttpAnswer, HttpDependencies, HttpProtocol, RouteHandler } from "./http-route.ts";
 
-/** A path of a protocol with the routes that it has; none for a path that the protocol does not know. */
+/** A path of a protocol and its routes; no routes for a path that the protocol does not know. */
 export interface Place {
   readonly protocol: HttpProtocol;
   readonly routes: readonly { readonly method: string; readonly kind: CallKind }[];
 }
 
-/** Answers a request that none of its path's routes takes: a preflight, OPTIONS, or one that is refused. */
+/** Answers a request without a route: a preflight, OPTIONS, or an error. */
 export function answerUnrouted({ protocol, routes }: Place, pair: RequestPair, dependencies: HttpDependencies): void {
   const { request } = pair;
   const isAsked = isPreflight(request);

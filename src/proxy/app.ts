@@ -12,7 +12,7 @@ import {
 } from "./http-route.ts";
 import { listRoutes } from "./list-routes.ts";
 
-/** Everything but inference as an Express application, which does not listen: its routes are those of the protocols. */
+/** An Express application with the protocols' routes other than inference; it does not listen. */
 export function createApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): Express {
   const app = express();
   app.disable("x-powered-by");
@@ -39,7 +39,7 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
   if (prefix !== undefined) app.all(prefix, unrouted({ protocol, routes: [] }, dependencies));
 }
 
-/** Express gives a GET route HEAD too. */
+/** Express also answers HEAD by a GET route. */
 function routed(
   { kind, method, path, answer }: HttpRoute,
   protocol: string,
@@ -57,7 +57,7 @@ function unrouted(place: Place, dependencies: HttpDependencies): RequestHandler 
   return (request, response) => answerUnrouted(place, { request, response }, dependencies);
 }
 
-/** Stands for all URLs that are no protocol's. */
+/** Pattern of all URLs that belong to no protocol. */
 function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const routes = listRoutes(protocols);
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) =>

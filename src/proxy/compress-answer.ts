@@ -6,8 +6,8 @@ import type { HttpAnswer } from "./http-route.ts";
 import { answerBytes } from "./send-answer.ts";
 
 /**
- * The compression of answers for a client that accepts exactly one of gzip and deflate, as those do that want it. One that
- * lists several does so for every server, and gets what is fastest: none, which is undefined.
+ * The compression of answers for a client that accepts either gzip or deflate, and so asks for it. A client that lists
+ * both does so for every server, and gets the fastest answer: uncompressed, which is undefined.
  */
 export function acceptedCompression({ headers }: IncomingMessage): Compression | undefined {
   const { "accept-encoding": accepted } = headers;
@@ -26,7 +26,7 @@ export async function compressAnswer(
   let bytes = answerBytes(answer);
   const pieces = await compress([body, ...rest], compression, (made) => {
     bytes += made;
-    // Beside what it is made of, until that is done with.
+    // In addition to the uncompressed answer, until that is discarded.
     exchange.holdAnswer(bytes);
   });
   if (pieces === undefined) return answer;

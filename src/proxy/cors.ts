@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AccessPolicy } from "../access/access-policy.ts";
 
-/** Time for which a browser need not ask again, in seconds: the most that browsers take. */
+/** Time for which a browser may cache a preflight's answer, in seconds: the maximum of browsers. */
 const MAX_AGE_S = "7200";
 
 /** A request of a web page, by the CORS protocol (https://fetch.spec.whatwg.org/#http-cors-protocol). */
@@ -10,10 +10,10 @@ interface CorsPair {
   readonly response: ServerResponse;
 }
 
-/** Lets pages of the request's origin read its answer, errors too, if they have permission; says whether they have. */
+/** Allows permitted origins to read the answer, errors too; returns false without permission. */
 export function permitOrigin({ request, response }: CorsPair, policy: AccessPolicy): boolean {
   const { origin } = request.headers;
-  // To pages without permission, and to programs, too: a cache must not give one of them the answer of another.
+  // Also for pages without permission and for programs: a cache must not serve the answer of one of them to another.
   if (policy.dependsOnOrigin) response.setHeader("Vary", "Origin");
   const allowed = origin === undefined ? undefined : policy.allowedOrigin(origin);
   if (allowed === undefined) return false;
@@ -22,7 +22,7 @@ export function permitOrigin({ request, response }: CorsPair, policy: AccessPoli
   return true;
 }
 
-/** Checks if a browser asks in advance about the requests that a page may send. */
+/** Checks if a request is a browser's preflight. */
 export function isPreflight({ method, headers }: IncomingMessage): boolean {
   return method === "OPTIONS" && headers["access-control-request-method"] !== undefined;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { PacedReader } from "./paced-reader.ts";
 
-/** Requests of one connection at once; what its client sends ahead of their answers waits in the socket. */
+/** Maximum number of concurrent requests of one connection; what its client sends ahead waits in the socket. */
 const MAX_REQUESTS = 4;
 
 /** Begins to answer a request. */
@@ -14,12 +14,12 @@ interface WaitingRequest {
   readonly begin: Begin;
 }
 
-/** One connection and its requests under way. */
+/** One connection and its open requests. */
 export class HttpConnection {
   readonly #socket: Socket;
-  /** Answers that are under way; a handful, or what one piece of the connection's bytes holds. */
+  /** Open answers; a handful, or as many as one piece of the connection's bytes contained. */
   readonly #responses: ServerResponse[] = [];
-  /** Requests that came with others in one piece, and have to wait for them. */
+  /** Requests that arrived in one piece with others, and wait for them. */
   readonly #waiting: WaitingRequest[] = [];
   readonly #reader: PacedReader | undefined;
   #isRetired = false;
@@ -36,14 +36,14 @@ export class HttpConnection {
     return this.#responses.length > 0;
   }
 
-  /** Counts a request until its answer has been sent, or its client is gone; calls `begin` once there are not too many before it. */
+  /** Counts a request until its answer has been sent or its client has left; calls `begin` once few enough are before it. */
   add(request: IncomingMessage, response: ServerResponse, begin: Begin): void {
     this.#responses.push(response);
     this.#reader?.expectBody(Number(request.headers["content-length"] ?? 0));
     if (this.#isRetired) this.#endAfterLast();
     response.on("close", () => {
       this.#responses.splice(this.#responses.indexOf(response), 1);
-      // Where the head had been sent before, it could not say that the connection closes.
+      // The header was sent before it could contain `Connection: close`.
       if (this.#isDraining && !this.isBusy) this.#socket.end();
       else this.#goOn();
     });
@@ -57,20 +57,26 @@ export class HttpConnection {
     else if (!this.#socket.destroyed) next.begin(next.request, next.response);
   }
 
-  /** Closes the connection after its next answer, which says so; where nothing is under way it stays open for another request. */
+  /**
+   * Closes the connection after its next answer, which has `Connection: close`; an idle connection stays open for
+   * another request.
+   */
   retire(): void {
     this.#isRetired = true;
     this.#endAfterLast();
   }
 
-  /** Closes the connection: at once where nothing is under way, else after the answer. */
+  /** Closes the connection: immediately when it is idle, else after the answer. */
   drain(): void {
     this.#isDraining = true;
     this.retire();
     if (!this.isBusy) this.cut();
   }
 
-  /** Says so in the answer to the last request at hand: an earlier one would end the connection before those behind it are sent. */
+  /**
+   * Sets `Connection: close` on the last open answer: on an earlier one, it would end the connection before the later
+   * ones are sent.
+   */
   #endAfterLast(): void {
     const last = this.#responses.at(-1);
     for (const response of this.#responses) {
@@ -78,12 +84,12 @@ export class HttpConnection {
     }
   }
 
-  /** Closes the connection at once. */
+  /** Destroys the connection. */
   cut(): void {
     this.#socket.destroy();
   }
 
-  /** Node does not tell answers that wait for those before them that the connection has closed. */
+  /** Node does not notify answers that wait for earlier ones when the connection closes. */
   #endUnsent(): void {
     for (const response of [...this.#responses]) {
       if (response.socket !== null || response.writableFinished) continue;

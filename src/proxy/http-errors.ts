@@ -11,12 +11,12 @@ import { maskSecrets } from "../text/mask-secrets.ts";
 import { RecordedRequest } from "./recorded-request.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 
-/** Milliseconds that a client that still sends has to read why it is refused. */
+/** Time for a client that is still sending to read why it is refused, in milliseconds. */
 const LINGER_MS = 1000;
-/** Seconds after which a client may try again where the server has no room or restarts a thread. */
+/** Value of Retry-After where the server has no room or restarts a thread, in seconds. */
 const RETRY_AFTER_S = "1";
 
-/** A refusal with a status that only HTTP has; all others are {@link ServingError}. */
+/** An error with a status that only HTTP has; all others are {@link ServingError}. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly status: number;
@@ -29,7 +29,7 @@ export class HttpError extends Error {
   }
 }
 
-/** The last middleware: answers what Express throws, such as for a path that is not percent-encoded correctly. */
+/** The last middleware: answers errors that Express throws, for example for a wrongly percent-encoded path. */
 export function createErrorMiddleware(log: Logger): ErrorRequestHandler {
   return (reason, request, response, _next) => {
     const isPath = reason instanceof URIError;
@@ -37,7 +37,7 @@ export function createErrorMiddleware(log: Logger): ErrorRequestHandler {
   };
 }
 
-/** A request that failed, and how to tell. */
+/** A failed request, and the logger. */
 export interface FailedRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -71,7 +71,7 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   else endUnread(body, request, response);
 }
 
-/** The one form that errors have; long messages are cut. */
+/** The form of all errors; long messages are cut. */
 export function errorBody(message: string): Buffer {
   return Buffer.from(JSON.stringify({ error: cutText(message) }, null, 4));
 }
@@ -86,8 +86,8 @@ function toHttpError(error: ServingError): HttpError {
 }
 
 /**
- * Answers a request whose body was not read to its end. Closing at once would reset the connection, and a client that still
- * sends would lose the answer; so the rest is thrown away for a while.
+ * Answers a request whose body was not read to its end. Closing immediately would reset the connection, and the sending
+ * client would lose the answer; so the rest is discarded for a while.
  */
 function endUnread(body: Buffer, request: IncomingMessage, response: ServerResponse): void {
   response.write(body);

@@ -17,12 +17,12 @@ interface ExchangeLimits {
   readonly memory: MemoryBudget;
 }
 
-/** One HTTP request as handlers see it. */
+/** One HTTP request as seen by handlers. */
 export class HttpExchange {
   readonly request: IncomingMessage;
   /** Facts about the request for the log. */
   readonly record: RequestRecord;
-  /** The most that the body may be, and what is made of it. */
+  /** Maximum size of the body and of the values decoded from it. */
   readonly maxMessageBytes: number;
   readonly #memory: MemoryShare;
   readonly #response: ServerResponse;
@@ -38,7 +38,7 @@ export class HttpExchange {
     this.#response = response;
     this.maxMessageBytes = maxMessageBytes;
     this.#memory = memory.open();
-    // Heard once; "once" would only make a closure more.
+    // Not "once", which would create another closure: it is called only once anyway.
     response.on("close", () => {
       this.#isClosed = true;
       if (this.#isSending) this.#memory.release();
@@ -47,18 +47,18 @@ export class HttpExchange {
     });
   }
 
-  /** Media type of the body, lower-case, without parameters; empty if the client does not say. */
+  /** Media type of the body, lower-case, without parameters; empty if the client sends none. */
   get mediaType(): string {
     const [type = ""] = (this.request.headers["content-type"] ?? "").split(";", 1);
     return type.trim().toLowerCase();
   }
 
-  /** The whole body, inflated; `alignedAt` = where numbers begin that are to be viewed in place. */
+  /** The whole body, inflated; `alignedAt` = index of numbers that should be aligned in memory. */
   readBody(alignedAt = 0): Promise<Buffer> {
     return this.#read(this.maxMessageBytes, alignedAt);
   }
 
-  /** The body of a request that has little to say, such as one that changes settings: more than 64 KB are refused. */
+  /** The body of a small request, such as one that changes settings; more than 64 KB are refused. */
   readSmallBody(): Promise<Buffer> {
     return this.#read(Math.min(SMALL_REQUEST_BYTES, this.maxMessageBytes), 0);
   }
@@ -78,22 +78,22 @@ export class HttpExchange {
     return encodeInThread(job, args, { signal: this.#cancel, memory: this.#memory, form: "text" });
   }
 
-  /** Counts an answer of so many bytes in place of what the request held; throws `unavailable` where there is no room. */
+  /** Counts an answer of this size instead of the request; throws `unavailable` where there is no room. */
   holdAnswer(bytes: number): void {
     this.#memory.setTo(bytes);
   }
 
-  /** Holds on to what is counted until the answer has been sent. */
+  /** Keeps the counted memory reserved until the answer has been sent. */
   beginSending(): void {
     this.#isSending = true;
   }
 
-  /** Gives back what the request held, unless an answer is being sent; to be called at its end, whatever that is. */
+  /** Releases the request's memory, unless an answer is being sent; to be called at its end, whatever its result. */
   release(): void {
     if (!this.#isSending || this.#isClosed) this.#memory.release();
   }
 
-  /** The parts of an inference call that come from the HTTP request itself. */
+  /** The parts of an inference call from the HTTP request's headers. */
   callInfo(): CallOptions {
     const metadata = toMetadata(this.request);
     const { record } = this;
@@ -117,7 +117,7 @@ export class HttpExchange {
 /** Largest memory of objects, as a multiple of their text: `{},` is three bytes, the object 192. */
 const JSON_GROWTH = 64;
 
-/** Header with the milliseconds that a client waits; HTTP has no word of its own for gRPC's deadline. */
+/** Header with the client's time limit, in milliseconds; HTTP itself has nothing like gRPC's deadline. */
 const TIMEOUT_HEADER = "x-request-timeout-ms";
 
 function parseTimeout(text: string | undefined): number | undefined {
@@ -129,7 +129,7 @@ function parseTimeout(text: string | undefined): number | undefined {
   );
 }
 
-/** The headers as they are: Node joins those that come several times, all but one that no request should have. */
+/** The headers as received: Node joins repeated ones, except for one that no request should have. */
 function toMetadata({ headers }: IncomingMessage): Readonly<Record<string, string>> {
   const { "set-cookie": cookies } = headers;
   if (cookies !== undefined) return { ...headers, "set-cookie": cookies.join(", ") } as Record<string, string>;

@@ -9,12 +9,12 @@ import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
-/** Parts that every route needs. */
+/** Services for every route. */
 export interface HttpDependencies {
   readonly service: InferenceService;
-  /** The largest body taken, after inflation. */
+  /** Maximum size of a body, after inflation. */
   readonly maxMessageBytes: number;
-  /** Bytes that all requests hold together. */
+  /** Memory of all requests. */
   readonly memory: MemoryBudget;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
@@ -27,17 +27,20 @@ export interface HttpDependencies {
   readonly log: Logger;
 }
 
-/** A protocol's part over HTTP. */
+/** The HTTP routes of a protocol. */
 export interface HttpProtocol {
   /** Routes that run models, by POST. */
   readonly inference: readonly InferenceRoute[];
   /** All other routes. */
   readonly routes?: readonly HttpRoute[];
-  /** The URLs, without their query, that belong to the protocol even where it has no such route. */
+  /** Matches the URLs, without their query, that belong to the protocol, including those without a route. */
   readonly prefix?: RegExp;
-  /** The error for a URL of the protocol; `methods` = those that it takes, none for an unknown URL. Default: 405 or 404. */
+  /**
+   * Creates the error for a URL of the protocol; `methods` = the supported ones, none for an unknown URL. Default: 405
+   * or 404.
+   */
   readonly refuse?: (request: IncomingMessage, methods: readonly string[]) => Error;
-  /** Answers OPTIONS where it is not a browser's preflight of a permitted origin. Default: 204 with the methods. */
+  /** Answers OPTIONS, except for a browser's preflight of a permitted origin. Default: 204 with the methods. */
   readonly answerOptions?: RouteHandler;
 }
 
@@ -51,11 +54,11 @@ export function nameRoute(protocol: string, method: string, path: string): Route
   return { protocol, method: `${method} ${path.replaceAll("\\", "")}` };
 }
 
-/** A route that runs models. It is answered before Express, which costs several times what a small request takes. */
+/** A route that runs models. It is matched before Express, which takes several times as long as a small request. */
 export interface InferenceRoute {
-  /** In Express' form, for everything but POST: `/v2/models/:name/infer`. */
+  /** In Express' form, for methods other than POST: `/v2/models/:name/infer`. */
   readonly path: string;
-  /** The handler of a URL, query included, that is this route's; undefined for any other. */
+  /** The handler for a URL, query included, if it belongs to this route; undefined for any other. */
   readonly find: (url: string) => RouteHandler | undefined;
 }
 
@@ -64,7 +67,7 @@ export interface HttpRoute {
   readonly method: "GET" | "POST";
   /** In Express' form; a parameter that cannot be decoded is refused. */
   readonly path: string;
-  /** Decides who may send it. */
+  /** The kind of its requests, by which permissions are checked. */
   readonly kind: Exclude<CallKind, "inference">;
   readonly answer: (exchange: HttpExchange, parameters: PathParameters) => Promise<HttpAnswer>;
 }
@@ -84,10 +87,10 @@ export interface HttpAnswer {
   readonly status?: number;
   readonly contentType: string;
   readonly body: Uint8Array;
-  /** Bytes after the body, so that large tensors need not be copied behind it. */
+  /** Bytes after the body, so that large tensors need not be appended to it by a copy. */
   readonly rest?: readonly Uint8Array[];
-  /** Compression of the body, which the transport chooses; absent = none. */
+  /** Compression of the body, chosen by the transport; absent = none. */
   readonly contentEncoding?: string;
-  /** Headers that hooks set. */
+  /** Headers set by hooks. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -28,20 +28,19 @@ import { createRequestListener } from "./request-listener.ts";
 /** Address to listen on, limits, and the routes to serve. */
 export interface HttpServerOptions {
   readonly host: string;
-  /** 0 picks a free one; `shared` = it does not listen, connections come by {@link HttpServer.accept}. */
+  /** 0 = any free port; `shared` = it does not listen, connections are passed to {@link HttpServer.accept}. */
   readonly port: number | "shared";
-  /** The first one that knows a URL answers it. */
+  /** The protocols; the first one that knows a URL answers it. */
   readonly protocols: readonly { readonly name: string; readonly http?: CreateHttpProtocol }[];
-  /** The largest body taken, after inflation. Default 256 MB. */
+  /** Maximum size of a body, after inflation, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /**
-   * Bytes that all requests hold together, shared with other transports. Default: a new one, of twice the largest
-   * body.
+   * Memory of all requests, shared with other transports. Default: a new budget of twice the largest body.
    */
   readonly memory?: MemoryBudget;
-  /** Milliseconds that a client may take nothing of an answer; 0 = no limit. Default 60 000. */
+  /** Time in which a client must read a part of its answer, in milliseconds; 0 = no limit. Default 60 000. */
   readonly sendTimeoutMs?: number;
-  /** Milliseconds that a client may take for the head of a request. Default 20 000. */
+  /** Time for the head of a request, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
   /** Permissions of clients. Default: no client may change the server, and no page of another origin may use it. */
   readonly policy?: AccessPolicy;
@@ -64,14 +63,17 @@ export interface HttpServerOptions {
 
 /** An HTTP server that listens. */
 export interface HttpServer {
-  /** `http://host:port`; of no use with a shared port. */
+  /** `http://host:port`; meaningless with a shared port. */
   readonly url: string;
   readonly port: number;
   /** Takes a connection that was accepted elsewhere. */
   accept(socket: Socket): void;
-  /** Closes each connection after its next answer, which says so, and goes on answering; none is closed on which a request may be on its way. */
+  /**
+   * Closes each connection after its next answer, which has `Connection: close`. Requests are still answered, including
+   * those that are already being sent.
+   */
   retire(): void;
-  /** Takes no new connections, gives requests under way `drainTimeoutMs` to finish, then cuts them. */
+  /** Takes no new connections, waits `drainTimeoutMs` for running requests, then destroys the connections. */
   close(drainTimeoutMs: number): Promise<void>;
 }
 
@@ -94,7 +96,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   observeRequests(server, observer);
   refuseGarbage(server, observer);
   if (options.port !== "shared") await listen(server, host, options.port);
-  // Node begins to look for requests that take too long once a server listens, which this one never does.
+  // Node checks for slow requests only once a server listens, which this one never does.
   else server.emit("listening");
   const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
   let closed: Promise<void> | undefined;
@@ -125,7 +127,7 @@ function newServer(handshakeTimeoutMs: number): Server {
     headersTimeout: handshakeTimeoutMs,
     connectionsCheckingInterval: handshakeTimeoutMs / 4,
   });
-  // Their bytes are limited; of more than a number Node would drop the rest, a second Host included.
+  // The size of the headers is limited; above a number of headers Node would drop the rest, including a second Host.
   server.maxHeadersCount = 0;
   openInTurns(server);
   return server;
@@ -136,7 +138,7 @@ interface Answering {
   readonly listener: RequestListener;
 }
 
-/** Answers requests as their connections let them; of those that expect something, those that can have it. */
+/** Answers requests in the order of their connections; refuses those with an expectation that cannot be met. */
 function answerRequests(server: Server, exchanges: OpenExchanges, { dependencies, listener }: Answering): void {
   const { log } = dependencies;
   const add = (request: IncomingMessage, response: ServerResponse) => exchanges.add(request, response, listener);
@@ -154,7 +156,7 @@ function unknownExpectation({ headers }: IncomingMessage): HttpError {
 async function close(server: Server, exchanges: OpenExchanges, drainTimeoutMs: number): Promise<void> {
   // Not server.close(), which destroys connections whose answer is written but not yet sent.
   const stopped = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  // A server that shares its port never listened, and knows nothing of connections.
+  // A server with a shared port never listened, and has no list of connections.
   const closed = Promise.all([stopped, exchanges.gone()]);
   if (exchanges.isRetired) await setTimeout(LAST_CALL_MS);
   exchanges.drain();

@@ -3,10 +3,10 @@ import { answerRequest, type ChosenRoute } from "./answer-request.ts";
 import { permitOrigin } from "./cors.ts";
 import { type HttpDependencies, type NamedHttpProtocol, nameRoute } from "./http-route.ts";
 
-/** Answers a request if it runs a model, and says whether it does. */
+/** Answers a request if it runs a model; returns false otherwise. */
 export type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** The routes of all protocols that run models; the first one that knows a URL answers it. */
+/** The inference routes of all protocols; the first one that knows a URL answers it. */
 export function createInferenceRouter(
   protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
@@ -32,11 +32,11 @@ export function createInferenceRouter(
   };
 }
 
-/** URLs that are remembered, and their longest. */
+/** Maximum number of cached URLs, and of their characters. */
 const MAX_URLS = 256;
 const MAX_URL_LENGTH = 256;
 
-/** Finds each URL's route once: clients send the same few all the time. */
+/** Caches each URL's route: clients repeat the same few. */
 function rememberRoutes(find: (url: string) => ChosenRoute | undefined): typeof find {
   const known = new Map<string, ChosenRoute>();
   return (url) => {

@@ -1,6 +1,6 @@
 import type { HttpProtocol } from "./http-route.ts";
 
-/** A list of routes for clients that ask for another: those that run models, and those that need to know nothing. */
+/** The routes in the 404 error for an unknown URL: those that run models, and those without parameters. */
 export function listRoutes(protocols: readonly HttpProtocol[]): string {
   const routes = protocols.flatMap(({ inference, routes = [] }) => [
     ...inference.map(({ path }) => `POST ${toPlainPath(path)}`),
@@ -9,7 +9,7 @@ export function listRoutes(protocols: readonly HttpProtocol[]): string {
   return routes.join(", ");
 }
 
-/** `/v1/models/:name{/versions/:version}\\:predict` as people write it: `/v1/models/NAME[/versions/VERSION]:predict`. */
+/** `/v1/models/:name{/versions/:version}\\:predict` in readable form: `/v1/models/NAME[/versions/VERSION]:predict`. */
 function toPlainPath(path: string): string {
   const named = path.replace(/(?<!\\):([a-z]+)/g, (_, name: string) => name.toUpperCase());
   return named.replaceAll("{", "[").replaceAll("}", "]").replaceAll("\\", "");

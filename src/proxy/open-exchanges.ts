@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Begin, HttpConnection } from "./http-connection.ts";
 
-/** Knows the connections and the requests under way, to close both in good order. */
+/** The open connections and requests, for an orderly shutdown. */
 export class OpenExchanges {
   readonly #connections = new Map<Socket, HttpConnection>();
   readonly #goneListeners: (() => void)[] = [];
@@ -20,36 +20,36 @@ export class OpenExchanges {
     });
   }
 
-  /** Resolves once no connection is left. */
+  /** Resolves once all connections have closed. */
   async gone(): Promise<void> {
     if (this.#connections.size === 0) return;
     await new Promise<void>((resolve) => this.#goneListeners.push(resolve));
   }
 
-  /** Counts a request until it is answered or its client is gone; calls `begin` once it may be answered. */
+  /** Counts a request until it is answered or its client has left; calls `begin` once it may be answered. */
   add(request: IncomingMessage, response: ServerResponse, begin: Begin): void {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined) begin(request, response);
     else connection.add(request, response, begin);
   }
 
-  /** Checks if a request is under way on a connection. */
+  /** Checks if a connection has an open request. */
   isBusy(socket: Socket): boolean {
     return this.#connections.get(socket)?.isBusy === true;
   }
 
-  /** Closes each connection after its next answer, those that come later too. */
+  /** Closes each connection after its next answer, later connections too. */
   retire(): void {
     this.isRetired = true;
     for (const connection of this.#connections.values()) connection.retire();
   }
 
-  /** Closes connections on which nothing is under way, the others after their answer. */
+  /** Closes idle connections immediately, the others after their answer. */
   drain(): void {
     for (const connection of this.#connections.values()) connection.drain();
   }
 
-  /** Closes all connections at once. */
+  /** Destroys all connections. */
   cut(): void {
     for (const connection of this.#connections.values()) connection.cut();
   }

@@ -2,37 +2,43 @@ import type { Socket } from "node:net";
 import { TurnUse, turns } from "../limits/turns.ts";
 import { receiveInto } from "../net/receive-into.ts";
 
-/** Bytes that go to the parser at once: the least, what one may begin with that has time, and the most. A request may be as small as 26 bytes. */
+/**
+ * Bytes for the parser at once: the minimum, the first size where there is time, and the maximum. The smallest request
+ * has 26 bytes.
+ */
 const SLICE_BYTES = { least: 1024, first: 4 * 1024, most: 64 * 1024 };
-/** A slice that took less than the one is followed by a larger, one that took more than the other by the least. */
+/**
+ * Time limits: a slice that took less than the first is followed by a larger one, one that took more than the second by
+ * one of minimum size.
+ */
 const QUICK_MS = 0.25;
 const SLOW_MS = 1;
 
-/** Buffer for the sockets of one thread: one at a time, and no bytes of it are used later. */
+/** Buffer for the sockets of one thread, used for one read at a time. */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** A socket as node:http keeps it: paused by itself while its client takes no answers, when the parser must get nothing. */
+/** A socket in node:http, which pauses it while its client does not read answers, and then the parser must get no data. */
 type ParsedSocket = Socket & { readonly _paused?: boolean };
 
 /**
- * Stands between a socket and the HTTP parser of Node, which makes all requests and pieces of bodies of one read in one go:
- * thousands, where they are tiny. What has come goes to the parser in slices of which none takes long; the rest waits in the
- * socket while others have their turns, and while the connection has enough to do.
+ * Feeds Node's HTTP parser from a socket. The parser would create all requests and body pieces of one read at once,
+ * which can be thousands of tiny ones. Received data is parsed in short slices; the rest waits in the socket while
+ * other connections have their turns, and while this one has enough requests.
  */
 export class PacedReader {
   readonly #socket: ParsedSocket;
   readonly #parse: (bytes: Uint8Array) => void;
   readonly #hasEnough: () => boolean;
   readonly #use = new TurnUse();
-  /** Node resumes sockets on several occasions; while this waits, what comes is put back. */
+  /** Node resumes sockets on several occasions; data that arrives while this waits is put back. */
   #waitsFor: "turn" | "answers" | undefined;
-  /** Has the turn that it waited for. */
+  /** True in the turn that it waited for. */
   #isItsTurn = false;
-  /** Of the slice that is being parsed. */
+  /** Bytes of the slice that is being parsed. */
   #sliceBytes = 0;
-  /** Largest size of the next slice. */
+  /** Size limit of the next slice. */
   #maxSliceBytes = SLICE_BYTES.first;
-  /** Bytes that still belong to the body which is being read, at least. */
+  /** Minimum number of bytes left in the body that is being read. */
   #bodyBytes = 0;
 
   private constructor(socket: Socket, parse: (bytes: Uint8Array) => void, hasEnough: () => boolean) {
@@ -47,8 +53,8 @@ export class PacedReader {
   }
 
   /**
-   * Takes the place of the listener by which Node feeds its parser; undefined, and nothing is changed, where there is none.
-   * While `hasEnough`, the parser gets nothing more.
+   * Replaces the listener by which Node feeds its parser; undefined, without effect, where there is none.
+   * While `hasEnough` returns true, the parser gets no more data.
    */
   static of(socket: Socket, hasEnough: () => boolean): PacedReader | undefined {
     const [parse, ...others] = socket.listeners("data") as ((bytes: Uint8Array) => void)[];
@@ -57,12 +63,12 @@ export class PacedReader {
     return new PacedReader(socket, parse, hasEnough);
   }
 
-  /** Says that the head of a request with a body of so many bytes has been parsed; those need not be cut. */
+  /** Reports the length of a body whose head has been parsed; its bytes need no slices. */
   expectBody(bytes: number): void {
     this.#bodyBytes = Math.max(0, bytes - this.#sliceBytes);
   }
 
-  /** Goes on where the connection had enough to do. */
+  /** Continues after the connection had enough requests. */
   goOn(): void {
     if (this.#waitsFor === "answers" && !this.#hasEnough()) this.#resumeInTurn();
   }
@@ -81,7 +87,7 @@ export class PacedReader {
     return this.#waitsFor === undefined ? turns.begin(this.#use) : 0;
   }
 
-  /** Returns how many bytes the parser has taken. */
+  /** Returns the number of bytes that the parser has taken. */
   #parseSlices(bytes: Buffer, mayTakeMs: number): number {
     const first = mayTakeMs < SLOW_MS ? SLICE_BYTES.least : SLICE_BYTES.first;
     this.#maxSliceBytes = Math.min(this.#maxSliceBytes, first);
@@ -114,14 +120,14 @@ export class PacedReader {
     this.#sliceBytes = 0;
   }
 
-  /** Ignores bytes after the last answer; a client that goes on when it has been sent is cut. */
+  /** Ignores bytes after the last answer; destroys the connection of a client that still sends then. */
   #passOver(bytes: Buffer): number {
     if (this.#socket.writableFinished) this.#socket.destroy();
     return bytes.length;
   }
 
   #putBack(rest: Buffer, isBorrowed: boolean): void {
-    // Node resumes by itself what it has paused.
+    // Node itself resumes sockets that it has paused.
     const isPausedByNode = this.#socket.isPaused();
     this.#socket.pause();
     this.#socket.unshift(isBorrowed ? Buffer.from(rest) : rest);

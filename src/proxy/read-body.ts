@@ -8,18 +8,18 @@ import { HttpError } from "./http-errors.ts";
 
 /** Limits of bodies. */
 export interface BodyLimits {
-  /** The most that one may be, compressed or not. */
+  /** Maximum size, compressed or not, in bytes. */
   readonly maxBytes: number;
-  /** Count of its bytes. */
+  /** Count of the body's bytes. */
   readonly memory: MemoryShare;
-  /** Index at which numbers begin that are to be viewed in place. */
+  /** Index of numbers that should be aligned in memory. */
   readonly alignedAt?: number;
 }
 
 /**
- * The whole body of a request, inflated if it is compressed. More than `maxBytes`, compressed or not, is refused with 413: by
- * Content-Length before anything is read, else as soon as the limit is passed; so is, as `unavailable`, what does not fit into
- * the memory.
+ * Reads the whole body of a request, inflated if it is compressed. More than `maxBytes`, compressed or not, is refused
+ * with 413: by Content-Length before reading, else as soon as the limit is passed. A body that does not fit into the
+ * memory is refused as `unavailable`.
  */
 export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
   const { "content-encoding": encoding } = request.headers;
@@ -60,7 +60,7 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
         reject(reason);
       }
     };
-    // From a body that counts as unread Node removes all listeners once it is answered, which costs more than this.
+    // Once a body that counts as unread is answered, Node removes all its listeners, which costs more than this.
     request.read(0);
     request.on("data", add);
     request.on("end", () => resolve(toBuffer(body.contents())));

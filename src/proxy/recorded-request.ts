@@ -2,11 +2,11 @@ import { IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 
-/** A request that carries its record along, for `createServer({ IncomingMessage: RecordedRequest })`. */
+/** A request with its record, for `createServer({ IncomingMessage: RecordedRequest })`. */
 export class RecordedRequest extends IncomingMessage {
   #record: RequestRecord | undefined;
 
-  /** The record of a request; one that another server read gets a new one each time. */
+  /** The record of a request; a request from another server class gets a new record each time. */
   static recordOf(request: IncomingMessage): RequestRecord {
     if (!(#record in request)) return new RequestRecord(request.headers);
     request.#record ??= new RequestRecord(request.headers);
@@ -14,7 +14,7 @@ export class RecordedRequest extends IncomingMessage {
   }
 }
 
-/** Tells the observer of each request of a server, when its connection or its answer ends. */
+/** Reports each request of a server to the observer, when its connection or its answer ends. */
 export function observeRequests(server: Server, observer: RequestObserver): void {
   const begin = (request: IncomingMessage, response: ServerResponse) => {
     const record = RecordedRequest.recordOf(request);
@@ -24,7 +24,7 @@ export function observeRequests(server: Server, observer: RequestObserver): void
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.prependListener(event, begin);
 }
 
-/** Tells the observer of bytes that are not an HTTP request, of which nothing but the answer's status is known. */
+/** Reports bytes that are not an HTTP request to the observer; only their status is known. */
 export function observeGarbage(status: number | undefined, observer: RequestObserver): void {
   const record = new RequestRecord({});
   if (status === undefined || !observer.begin(record)) return;

@@ -4,18 +4,18 @@ import type { RequestObserver } from "../observability/request-observer.ts";
 import { errorBody } from "./http-errors.ts";
 import { observeGarbage } from "./recorded-request.ts";
 
-/** Statuses for what Node's parser refuses, by the error's code; all else is 400. */
+/** Statuses for errors of Node's parser, by code; 400 for all others. */
 const PARSER_STATUS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
-/** Message of Node's parser for an unknown version; the same code also means a line that does not end well. */
+/** Message of Node's parser for an unknown version; the same code also means a wrong line end. */
 const INVALID_VERSION = "Invalid HTTP version";
 
 type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
 
-/** Answers what comes to a server and is no request that it could answer: CONNECT, and bytes that its parser refuses. */
+/** Answers requests that the server cannot handle: CONNECT, and bytes that the parser refuses. */
 export function refuseGarbage(server: Server, observer: RequestObserver): void {
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
@@ -26,7 +26,7 @@ export function refuseGarbage(server: Server, observer: RequestObserver): void {
   );
 }
 
-/** Answers bytes that are no HTTP request; returns the status, undefined for a connection that is gone. */
+/** Answers bytes that are not an HTTP request; returns the status, undefined for a closed connection. */
 function refuseBytes(error: ParserError, socket: Duplex): number | undefined {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
@@ -38,7 +38,7 @@ function refuseBytes(error: ParserError, socket: Duplex): number | undefined {
   return Number.parseInt(status, 10);
 }
 
-/** Answers where Node has made no response, and closes. */
+/** Answers where Node has created no response, and closes. */
 function answerRaw(socket: Duplex, status: string, message: string): void {
   const body = errorBody(message);
   const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;

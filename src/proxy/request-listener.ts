@@ -5,7 +5,7 @@ import { createInferenceRouter } from "./inference-router.ts";
 import { requestRefusal } from "./request-refusal.ts";
 import { toOriginForm } from "./to-origin-form.ts";
 
-/** Answers every request: one that runs a model by its whole URL, all others by an Express application. */
+/** Answers every request: inference by its whole URL, all others by an Express application. */
 export function createRequestListener(
   protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
@@ -20,7 +20,7 @@ export function createRequestListener(
   };
 }
 
-/** Express costs a start more than all the rest of this wire, and answers nothing but what is no inference: it is loaded when something of that kind comes. */
+/** Loads Express with the first request that is not inference: loading it takes longer than all the rest of this transport. */
 function lazyApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): RequestListener {
   let app: Promise<RequestListener> | undefined;
   return async (request, response) => {

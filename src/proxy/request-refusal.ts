@@ -2,14 +2,14 @@ import type { IncomingMessage } from "node:http";
 import { HttpError } from "./http-errors.ts";
 
 const VERSIONS: ReadonlySet<string> = new Set(["1.0", "1.1"]);
-/** A host's name or address with an optional port: nothing that ends an authority, or divides a list (RFC 9110 §7.2). */
+/** A host's name or address with an optional port: no characters that end an authority or separate a list (RFC 9110 §7.2). */
 const HOST = /^[^\s/?#@\\,]*$/;
 /**
- * A client that is refused for the head of a request sends no second one on the connection: its end may be in doubt.
+ * The connection is closed after a refused head, since the end of the request may be ambiguous.
  */
 const CLOSE = { connection: "close" };
 
-/** The refusal of a request whose head Node's parser accepts but we do not; undefined for any other. */
+/** The error for a request whose head Node's parser accepts but this server does not; undefined for any other. */
 export function requestRefusal(request: IncomingMessage): HttpError | undefined {
   const { httpVersion, headers } = request;
   if (!VERSIONS.has(httpVersion)) return badVersion(httpVersion);
@@ -22,12 +22,12 @@ export function requestRefusal(request: IncomingMessage): HttpError | undefined 
   return encodingRefusal(headers["transfer-encoding"], httpVersion);
 }
 
-/** The refusal of a version that is not spoken here (RFC 9110 §15.6.6). */
+/** The error for an unsupported version (RFC 9110 §15.6.6). */
 function badVersion(version: string): HttpError {
   return refusal(505, `HTTP/${version} is not spoken here; send HTTP/1.1, or gRPC to the gRPC port.`);
 }
 
-/** In lower case or not, as they came. */
+/** Names in lower case or not, as received. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -37,7 +37,7 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** The parser takes any list that ends in chunked, and undoes nothing but that (RFC 9112 §6.1). */
+/** The parser accepts any list that ends in chunked, and decodes only chunked (RFC 9112 §6.1). */
 function encodingRefusal(encoding: string | undefined, httpVersion: string): HttpError | undefined {
   if (encoding === undefined) return undefined;
   if (httpVersion === "1.0") return refusal(400, "HTTP/1.0 has no Transfer-Encoding; send Content-Length.");

@@ -5,9 +5,9 @@ import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER, sendableId } from "../observability/request-id.ts";
 import type { HttpAnswer } from "./http-route.ts";
 
-/** Largest answer that is written at once, in bytes: a photo of 602 KB cost a sixth more in pieces. */
+/** Size up to which an answer is written at once, in bytes: a photo of 602 KB took a sixth longer in slices. */
 const WHOLE_BYTES = 1024 * 1024;
-/** Bytes of a larger one that are written at once. */
+/** Size of the slices of a larger one, in bytes. */
 const SLICE_BYTES = 256 * 1024;
 
 /** An answer's surroundings. */
@@ -46,7 +46,7 @@ function sendParts(response: ServerResponse, parts: Uint8Array[]): void {
   response.end(last);
 }
 
-/** Takes turns between slices: as long as a client reads, the system would take everything at once. */
+/** Yields between slices: for a client that reads fast, the system would take everything in one turn. */
 async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[]): Promise<void> {
   const use = new TurnUse();
   let bytes = 0;
@@ -66,7 +66,7 @@ async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[
   response.end();
 }
 
-/** Never resolves where the client leaves before that. */
+/** Never resolves if the client leaves before. */
 function written(response: ServerResponse, slice: Uint8Array): Promise<void> {
   return new Promise((resolve) => response.write(slice, () => resolve()));
 }

@@ -3,8 +3,8 @@ import type { IncomingMessage } from "node:http";
 const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/i;
 
 /**
- * Rewrites a request whose target is a whole URL, as proxies are sent them, into one with a path; the URL's host then counts in
- * place of the Host header (RFC 9112 §3.2.2).
+ * Rewrites a request whose target is a whole URL, as sent to proxies, into one with a path; the URL's host then
+ * replaces the Host header (RFC 9112 §3.2.2).
  */
 export function toOriginForm(request: IncomingMessage): void {
   if (request.url?.startsWith("/")) return;
