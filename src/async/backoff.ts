@@ -4,7 +4,7 @@ export interface BackoffLimits {
   readonly maxMs: number;
 }
 
-/** Waits before something that failed is tried again: each is twice the one before, up to a limit. */
+/** Waits between attempts: each is twice the one before, up to a limit. */
 export class Backoff {
   readonly #limits: BackoffLimits;
   #nextMs: number;
@@ -14,14 +14,14 @@ export class Backoff {
     this.#nextMs = limits.firstMs;
   }
 
-  /** The wait before the next try, in milliseconds. */
+  /** The wait before the next attempt, in milliseconds. */
   next(): number {
     const waitMs = this.#nextMs;
     this.#nextMs = Math.min(2 * waitMs, this.#limits.maxMs);
     return waitMs;
   }
 
-  /** Starts anew with the first wait: what failed has worked in between. */
+  /** Begins again with the first wait, after a success. */
   reset(): void {
     this.#nextMs = this.#limits.firstMs;
   }

@@ -1,10 +1,13 @@
 /**
- * A request's signal: an AbortSignal, or a {@link CancelSource}, which is the same to code that only listens. {@link
- * toAbortSignal} makes it one that may be passed to anything.
+ * A request's signal: an AbortSignal or a {@link CancelSource}, which are the same to code that only listens. {@link
+ * toAbortSignal} makes it an AbortSignal, for any other code.
  */
 export type CancelSignal = AbortSignal | CancelSource;
 
-/** Says once that something is over, and why, as an AbortController does, whose making takes a tenth of a small request's time. */
+/**
+ * Notifies listeners once of the end of a request and its reason, like an AbortController, whose creation takes a tenth
+ * of a small request's time.
+ */
 export class CancelSource {
   readonly #listeners: (() => void)[] = [];
   #aborted = false;
@@ -20,7 +23,7 @@ export class CancelSource {
     return this.#reason;
   }
 
-  /** Tells every listener; only the first call counts. */
+  /** Notifies every listener; only the first call has an effect. */
   abort(reason: unknown = new DOMException("This operation was aborted", "AbortError")): void {
     if (this.#aborted) return;
     this.#aborted = true;
@@ -33,7 +36,7 @@ export class CancelSource {
     if (this.#aborted) throw this.#reason;
   }
 
-  /** The listener is called once, if the event is still to come. */
+  /** The listener is called once, unless the event has already occurred. */
   addEventListener(_event: "abort", listener: () => void, _options?: { readonly once?: boolean }): void {
     if (!this.#aborted) this.#listeners.push(listener);
   }
@@ -43,7 +46,7 @@ export class CancelSource {
     if (index >= 0) this.#listeners.splice(index, 1);
   }
 
-  /** An AbortSignal that says the same; made when it is first asked for. */
+  /** An AbortSignal with the same state, created at the first use. */
   toAbortSignal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -53,7 +56,7 @@ export class CancelSource {
   }
 }
 
-/** The signal as what fetch, drivers and hooks take. */
+/** The signal as fetch, drivers and hooks need it. */
 export function toAbortSignal(signal: CancelSignal): AbortSignal {
   return signal instanceof CancelSource ? signal.toAbortSignal() : signal;
 }

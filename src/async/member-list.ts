@@ -1,17 +1,17 @@
-/** A member of at most one {@link MemberList} at a time, which carries its own place there. */
+/** A member of at most one {@link MemberList} at a time, which stores its own position there. */
 export class ListMember {
-  /** For the list alone; undefined = it is in none. */
+  /** Only for the list; undefined = it is in none. */
   before: ListMember | undefined;
   /** Likewise. */
   after: ListMember | undefined;
 }
 
 /**
- * Members in the order in which they came. For what comes and goes with each request: a Set or a Map leaves its old tables to
- * the collector, which keeps whatever they name alive until it collects the whole heap.
+ * Members in the order of arrival, for objects that come and go with each request: a Set or a Map leaves its old tables
+ * to the garbage collector, and these keep their contents alive until the whole heap is collected.
  */
 export class MemberList<Member extends ListMember> {
-  /** Stands before the first member and after the last one. */
+  /** Sentinel before the first member and after the last one. */
   readonly #edge = new ListMember();
   #size = 0;
 
@@ -24,12 +24,12 @@ export class MemberList<Member extends ListMember> {
     return this.#size;
   }
 
-  /** The member that came first. */
+  /** The oldest member. */
   get first(): Member | undefined {
     return this.#size === 0 ? undefined : (this.#edge.after as Member);
   }
 
-  /** Adds a member at the end; one that is in a list stays where it is. */
+  /** Adds a member at the end; a member of a list keeps its place. */
   add(member: Member): void {
     if (member.after !== undefined) return;
     const last = this.#edge.before as ListMember;
@@ -40,13 +40,13 @@ export class MemberList<Member extends ListMember> {
     this.#size++;
   }
 
-  /** Takes a member of this list out; one that is in no list is left alone. */
+  /** Removes a member of this list; has no effect for others. */
   delete(member: Member): void {
     const { before, after } = member;
     if (before === undefined || after === undefined) return;
     before.after = after;
     after.before = before;
-    // A place that is kept would keep its neighbours alive, and those theirs.
+    // Otherwise the member would keep its former neighbours alive, and so on.
     member.before = undefined;
     member.after = undefined;
     this.#size--;

@@ -1,4 +1,4 @@
-/** Runs steps under the same name one after the other, in the order in which they come; those under different names at once. */
+/** Runs steps with the same name one after the other, in the order of arrival, and those with different names concurrently. */
 export class TurnsByName {
   readonly #last = new Map<string, Promise<unknown>>();
 

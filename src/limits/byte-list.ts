@@ -3,18 +3,19 @@ import { countGarbage } from "./young-garbage.ts";
 
 const EMPTY = new Uint8Array(0);
 /**
- * A length that a client only claims is taken at its word up to so many bytes. Once these are there, room is made for all of
- * them: copying them once more would keep the thread for a millisecond per megabyte, and untouched room costs nothing.
+ * Claimed length up to which memory is allocated at once. Once so many bytes have arrived, memory for all of them is
+ * allocated: copying them again would block the thread for a millisecond per megabyte, and untouched memory costs
+ * nothing.
  */
 export const MAX_PREALLOCATED_BYTES = 64 * 1024;
-/** The same where no length is claimed, and only a limit is known. */
+/** The same limit where no length is claimed, and only a maximum is known. */
 const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */
 const ALIGNMENT = 8;
 
 /**
- * Bytes gathered from one or more places, in one buffer however small the pieces are: the first block stays a view of where
- * it came from, later ones cause a copy.
+ * Bytes from one or more pieces of any size, in one buffer: the first block stays a view of its source, later ones
+ * cause a copy.
  */
 export class ByteList {
   #bytes: Uint8Array = EMPTY;
@@ -30,15 +31,15 @@ export class ByteList {
   }
 
   /**
-   * Says how many bytes there will be, so that the buffer ends up with no more room than that. Where blocks are copied, the
-   * one at `alignedAt` then lies where numbers of any size can be viewed.
+   * Announces the number of bytes, so that the buffer ends up with exactly that size. Where blocks are copied, the byte
+   * at `alignedAt` is then aligned for numbers of any size.
    */
   expect(bytes: number, alignedAt = 0): void {
     this.#expected = bytes;
     this.#lead = leadTo(alignedAt);
   }
 
-  /** Sets the largest number of bytes, where it is not known how many there will be. */
+  /** Sets the maximum number of bytes, where their number is not known. */
   limitTo(bytes: number): void {
     this.#limit = bytes;
   }
@@ -61,7 +62,7 @@ export class ByteList {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Frees memory of its own, whatever views there are of it. */
+  /** Drops the list's own buffer; existing views of it stay valid. */
   free(): void {
     if (this.#isOwned) freeBuffer(this.#bytes.buffer);
     this.#bytes = EMPTY;
@@ -78,7 +79,7 @@ export class ByteList {
 
   #grow(atLeast: number): void {
     const room = this.#roomFor(atLeast);
-    // Not zeroed: of room that is never used no page is ever touched, so that claims alone cost no memory.
+    // Not zeroed, so that unused pages are never touched: a claimed length alone costs no memory.
     const larger = new Uint8Array(Buffer.allocUnsafeSlow(this.#lead + room).buffer, this.#lead);
     larger.set(this.contents());
     this.#bytes = larger;
@@ -86,7 +87,7 @@ export class ByteList {
   }
 }
 
-/** Number of bytes to put before others so that numbers of any size can be viewed from their byte `alignedAt` on. */
+/** Number of bytes to put before others so that their byte `alignedAt` is aligned for numbers of any size. */
 export function leadTo(alignedAt: number): number {
   return (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
 }

@@ -7,17 +7,20 @@ export interface PlainLimits {
   readonly deadline?: number | undefined;
   /** 1 = highest; 0 (default) = none, after all others. */
   readonly priority?: number | undefined;
-  /** Time that the request may wait at each model, in milliseconds; 0 (default) = unlimited. */
+  /** Maximum time that the request waits at each model, in milliseconds; 0 (default) = unlimited. */
   readonly queueTimeoutMs?: number | undefined;
-  /** Number of models whose hooks called one another until this call; 0 (default) = a client's own. */
+  /** Number of models whose hooks called one another up to this call; 0 (default) = a client's call. */
   readonly depth?: number | undefined;
-  /** Number of the copy that a warm-up request is for, of hook threads and of models; such a request is not counted. Absent = a client's request. */
+  /**
+   * Number of the hook thread or model copy that a warm-up request is for; warm-up requests are not counted. Absent = a
+   * client's request.
+   */
   readonly warmUp?: number | undefined;
 }
 
 /** Limits of one request in this thread. */
 export interface CallLimits extends PlainLimits {
-  /** Aborts when the client is gone or its deadline passed. */
+  /** Aborts when the client leaves or its deadline passes. */
   readonly signal: CancelSignal;
   /** Takes down the parts of the request; absent = nobody wants to know them. */
   readonly timeline?: Timeline | undefined;
@@ -29,7 +32,10 @@ export function limitsOf(limits: CallLimits): CallLimits {
   return { signal, deadline, priority, queueTimeoutMs, depth, warmUp, timeline };
 }
 
-/** The limits as another thread needs them; undefined where there are none, since plain data costs as much as the rest of a small record. */
+/**
+ * The limits for another thread; undefined where there are none, since plain data costs as much as the rest of a small
+ * record.
+ */
 export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
   const { deadline, priority = 0, queueTimeoutMs = 0, depth = 0, warmUp } = limits;
   const isTimed = deadline !== undefined || queueTimeoutMs !== 0;
@@ -37,7 +43,7 @@ export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
   return { deadline, priority, queueTimeoutMs, depth, warmUp };
 }
 
-/** Checks that each limit that another thread sent is a finite number or absent. */
+/** Checks that each limit from another thread is a finite number or absent. */
 export function arePlainLimits(value: { readonly [Key in keyof PlainLimits]?: unknown }): boolean {
   const { deadline, priority, queueTimeoutMs, depth, warmUp } = value;
   const limits = [deadline, priority, queueTimeoutMs, depth, warmUp];

@@ -2,14 +2,14 @@ import { createDeflate, createGzip } from "node:zlib";
 import type { Compression } from "./inflate.ts";
 
 const COMPRESSORS = { gzip: createGzip, deflate: createDeflate } as const;
-/** Below, compression makes an answer longer, or saves less than it costs. */
+/** Size below which compression makes an answer longer, or saves less than it costs. */
 const MIN_BYTES = 256;
-/** Size of the pieces in which compressed bytes come; larger than zlib's own for fewer turns. */
+/** Size of compressed pieces, in bytes; above zlib's default, for fewer turns of the event loop. */
 const CHUNK_BYTES = 64 * 1024;
 
 /**
- * The bytes of an answer compressed; undefined for one that is too small for that. `count` is told of all bytes as they are
- * made, and throws where there is no room for them.
+ * Compresses the bytes of an answer; undefined for a small one. `count` is called with the number of new bytes as they
+ * are created, and throws where there is no room for them.
  */
 export async function compress(
   answer: readonly Uint8Array[],

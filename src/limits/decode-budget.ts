@@ -1,14 +1,17 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
 
-/** Inputs that one request may have, and outputs that it may ask for: far above what models take, far below what would keep the server busy by number alone. */
+/**
+ * Maximum number of inputs of a request, and of requested outputs: far above the needs of models, far below a number
+ * that would keep the server busy.
+ */
 export const MAX_INPUTS = 4096;
 
 /** Memory of an element of a `bytes` tensor in addition to its bytes, packed or not. */
 export const ELEMENT_BYTES = 64;
 
 /**
- * Limit on the memory made from one request's bytes. A short message can claim much (a shape without values, one value
- * to be repeated, a million empty texts or inputs), and is refused before it is allocated.
+ * Limit on the memory that one request's message claims. A short message can claim much (a shape without values, one
+ * repeated value, a million empty strings or inputs), and is refused before allocation.
  */
 export class DecodeBudget {
   readonly limitBytes: number;
@@ -16,7 +19,7 @@ export class DecodeBudget {
   #inputs = 0;
   #outputs = 0;
 
-  /** `limitBytes` bounds what is decoded, beside what views the message. */
+  /** `limitBytes` limits the decoded values, not the views of the message. */
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
     this.#left = limitBytes;
@@ -27,7 +30,7 @@ export class DecodeBudget {
     return this.#left;
   }
 
-  /** Takes bytes away; throws `invalid_argument` naming what needs them if there are not enough left. */
+  /** Spends bytes; throws `invalid_argument`, naming their purpose, if too few are left. */
   spend(bytes: number, what: () => string): void {
     if (bytes > this.#left) {
       throw invalidArgument(
@@ -43,7 +46,7 @@ export class DecodeBudget {
     if (this.#inputs > MAX_INPUTS) throw tooMany("inputs");
   }
 
-  /** Counts outputs that are asked for, likewise. */
+  /** Counts requested outputs, likewise. */
   countOutputs(count: number): void {
     this.#outputs += count;
     if (this.#outputs > MAX_INPUTS) throw tooMany("outputs");

@@ -1,14 +1,14 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** Memory that may still be used. */
+/** Free memory. */
 export interface FreeMemory {
   readonly bytes: number;
-  /** The one that has the least of it. */
+  /** The machine or the control group that has the least. */
   readonly of: "this machine" | "this container";
 }
 
-/** Files of the two generations of control groups; the cache of files counts as used there, and is given up when memory is needed. */
+/** Files of the two versions of control groups; they count the file cache as used, which is released when memory is needed. */
 const GENERATIONS = [
   { mount: "sys/fs/cgroup", limit: "memory.max", used: "memory.current", cache: /^(?:in)?active_file (\d+)/gm },
   {
@@ -20,8 +20,9 @@ const GENERATIONS = [
 ] as const;
 
 /**
- * Memory that this process may still use: what the machine has, or what its control group leaves, whichever is less.
- * Undefined where the system does not tell, which is everywhere but on Linux. `root` is the folder of proc and sys.
+ * Memory that this process may still use: the free memory of the machine or of its control group, whichever is less.
+ * Undefined where the system does not report it, which is everywhere but on Linux. `root` is the folder of proc and
+ * sys.
  */
 export async function freeMemory(root = "/"): Promise<FreeMemory | undefined> {
   const available = /^MemAvailable:\s+(\d+) kB$/m.exec(await read(join(root, "proc/meminfo")))?.[1];
@@ -37,7 +38,7 @@ interface Group {
   readonly folder: string;
 }
 
-/** The groups that the process is in, with those around them, each of which may have a limit. */
+/** The process's groups and their parents, each of which may have a limit. */
 async function groupFolders(root: string): Promise<Group[]> {
   const lines = (await read(join(root, "proc/self/cgroup"))).split("\n");
   const pathOf = (pattern: RegExp) => lines.map((line) => pattern.exec(line)?.[1]).find((path) => path !== undefined);
@@ -54,7 +55,7 @@ function withParents(path: string): string[] {
   return parent === path || path === "" ? ["/"] : [path, ...withParents(parent)];
 }
 
-/** Infinite where there is no limit, or no such group, as in containers that do not see their own. */
+/** Infinite where there is no limit, or the group is not visible, as in some containers. */
 async function leftIn({ generation: { limit, used, cache }, folder }: Group): Promise<number> {
   const most = Number.parseInt(await read(join(folder, limit)), 10);
   if (!Number.isFinite(most)) return Number.POSITIVE_INFINITY;

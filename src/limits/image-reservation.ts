@@ -3,38 +3,38 @@ import { invalidArgument, ServingError } from "../errors.ts";
 import { threadMemory } from "./thread-memory.ts";
 import { collectAll } from "./young-garbage.ts";
 
-/** Milliseconds that an image waits for room. */
+/** Time that an image waits for room, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
-/** Milliseconds until a waiting image checks again if another thread has freed something: at first, and at most. */
+/** Time between two checks of a waiting image if another thread has freed memory, in milliseconds: the first, and the maximum. */
 const FIRST_LOOK_MS = 4;
 const LAST_LOOK_MS = 100;
-/** A single image may take this many times the limit, and as much in addition, while no other is there. */
+/** A single image may take this many times the limit, plus this much, while there is no other. */
 const ALONE_TIMES = 1.25;
 const ALONE_BYTES = 256 * 1024 * 1024;
 
-/** Memory that is kept for decoding one image, or those of one request, and for what becomes of it. */
+/** Memory reserved for decoding one image, or the images of one request, and for the result. */
 export class ImageReservation {
   #bytes: number;
 
-  /** Counts the bytes without asking whether there is room; {@link reserveImages} asks. */
+  /** Counts the bytes without a check if there is room; {@link reserveImages} checks. */
   constructor(bytes: number) {
     this.#bytes = bytes;
     threadMemory.add(bytes);
   }
 
-  /** Keeps so many bytes from now on. */
+  /** Changes the number of reserved bytes. */
   resize(bytes: number): void {
     threadMemory.add(bytes - this.#bytes);
     this.#bytes = bytes;
     wakeNext();
   }
 
-  /** Gives everything back, once. */
+  /** Releases the reservation, once. */
   release(): void {
     if (this.#bytes > 0) this.resize(0);
   }
 
-  /** Gives everything back when this thread has no use for the buffer any more. */
+  /** Releases the reservation when the buffer is garbage-collected in this thread. */
   releaseWith(buffer: ArrayBufferLike): void {
     kept++;
     collected.register(buffer, this);
@@ -53,14 +53,15 @@ interface Waiting {
   readonly resolve: (reservation: ImageReservation) => void;
 }
 
-/** In the order in which they came: a large image is not overtaken for ever by small ones. */
+/** In the order of arrival, so that small images do not delay a large one for ever. */
 const queue: Waiting[] = [];
 let timer: NodeJS.Timeout | undefined;
 let lookMs = FIRST_LOOK_MS;
 
 /**
- * Resolves once there is room for so many bytes among the images and requests of all threads. Rejects with `invalid_argument`
- * for more than there can ever be, with `unavailable` after 10 s, and with the signal's reason once that aborts.
+ * Resolves once there is room for this many bytes among the images and requests of all threads. Rejects with
+ * `invalid_argument` where there can never be room, with `unavailable` after 10 s, and with the signal's reason once
+ * that aborts.
  */
 export async function reserveImages(bytes: number, signal?: CancelSignal): Promise<ImageReservation> {
   if (signal?.aborted) throw signal.reason;
@@ -78,7 +79,7 @@ function assertPossible(bytes: number): void {
   );
 }
 
-/** One that is alone is let in, whatever the requests hold: all of them may wait for room for their images. */
+/** A single image is admitted whatever the requests hold, since all of them may be waiting for room for their images. */
 function hasRoom(bytes: number): boolean {
   return threadMemory.heldBytes === 0 || threadMemory.hasRoom(bytes);
 }
@@ -110,7 +111,10 @@ function tooLong(): ServingError {
   );
 }
 
-/** Lets in the first image that waits, if there is room; then looks again after a while, since other threads do not say when they give back. */
+/**
+ * Admits the first waiting image, if there is room; then checks again after a while, since other threads do not report
+ * what they release.
+ */
 function wakeNext(): void {
   clearTimeout(timer);
   const [first] = queue;
@@ -128,7 +132,7 @@ function wakeNext(): void {
 
 function lookAgain(): void {
   lookMs = Math.min(LAST_LOOK_MS, lookMs * 2);
-  // What is of no use any more may be all that is missing, and nothing else would make V8 look for it.
+  // Garbage may be all that is in the way, and V8 would not collect it on its own.
   if (kept > 0) collectAll();
   wakeNext();
 }

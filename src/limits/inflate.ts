@@ -3,20 +3,20 @@ import { invalidArgument, ServingError } from "../errors.ts";
 import { ByteList } from "./byte-list.ts";
 import type { MemoryShare } from "./memory-budget.ts";
 
-/** Ways of compressing that clients may choose. */
+/** Compressions that clients may use. */
 export const COMPRESSIONS = { gzip: createGunzip, deflate: createInflate } as const;
 /** A key of {@link COMPRESSIONS}. */
 export type Compression = keyof typeof COMPRESSIONS;
 
 /** Limits on inflated bytes. */
 export interface InflateLimits {
-  /** The most that they may be. */
+  /** Maximum number of inflated bytes. */
   readonly maxBytes: number;
   /** Count of the inflated bytes. */
   readonly memory: MemoryShare;
 }
 
-/** Pieces in which they come; larger than zlib's own for fewer turns. */
+/** Size of inflated pieces, in bytes; above zlib's default, for fewer turns of the event loop. */
 const CHUNK_BYTES = 64 * 1024;
 
 /** Checks that a name is one of {@link COMPRESSIONS}. */
@@ -25,8 +25,8 @@ export function isCompression(name: string): name is Compression {
 }
 
 /**
- * Inflates a body or a message, and stops where a limit is passed. Rejects with `resource_exhausted` over `maxBytes`, with
- * `unavailable` where the memory is used up, with `invalid_argument` for what is not compressed so.
+ * Inflates a body or a message, up to the limits. Rejects with `resource_exhausted` over `maxBytes`, with `unavailable`
+ * where memory is used up, with `invalid_argument` for data that is not compressed in this way.
  */
 export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory }: InflateLimits): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {

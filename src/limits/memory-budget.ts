@@ -1,21 +1,24 @@
 import { ServingError } from "../errors.ts";
 import { threadMemory } from "./thread-memory.ts";
 
-/** Requests of so few bytes are not refused on account of images: one large image would shut everybody else out. */
+/** Size up to which requests are not refused because of images: one large image would exclude all other clients. */
 const SMALL_BYTES = 64 * 1024;
 
-/** The part that small requests may have beyond the budget, so that a few large ones, or answers that their clients do not take, do not keep them out. */
+/**
+ * Share that small requests may use beyond the budget, so that a few large requests, or answers that clients do not
+ * read, do not exclude them.
+ */
 const SMALL_SHARE = 1 / 8;
 
 /**
- * Bytes that all requests of a server hold together, whatever wire they come over: each one's body from its first byte on,
- * what that is inflated to, its inputs, its outputs, and its answer until that has been sent. What threads hold counts too:
- * decoded images, copies of inputs. One request alone is always let in.
+ * Memory that all requests of a server hold, over any transport: each body from its first byte on, its inflated form,
+ * its inputs, its outputs, and its answer until that has been sent. Memory of threads counts too: decoded images,
+ * copies of inputs. A single request is always admitted.
  */
 export class MemoryBudget {
-  /** Bytes that may be held. */
+  /** Maximum number of bytes. */
   readonly maxBytes: number;
-  /** Largest request, in bytes, that may use the part kept free for small ones. */
+  /** Size of the largest request that may use the share for small ones, in bytes. */
   readonly #smallBytes: number;
   readonly #removeLimit: () => void;
   #heldBytes = 0;
@@ -26,7 +29,7 @@ export class MemoryBudget {
     this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
   }
 
-  /** Bytes that are held now. */
+  /** Number of bytes held now. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
@@ -41,7 +44,7 @@ export class MemoryBudget {
     return new MemoryShare(this);
   }
 
-  /** Throws `unavailable` unless a request that has `ownBytes` could have `bytes` more now. */
+  /** Throws `unavailable` unless a request with `ownBytes` could get `bytes` more now. */
   check(bytes: number, ownBytes: number): void {
     const isAlone = this.#heldBytes === ownBytes;
     if (isAlone) return;
@@ -56,12 +59,12 @@ export class MemoryBudget {
     );
   }
 
-  /** Takes its limit from that of all threads; for a server that has ended. */
+  /** Subtracts its limit from that of all threads; for a server that has ended. */
   close(): void {
     this.#removeLimit();
   }
 
-  /** Counts bytes in, or out if they are negative; for {@link MemoryShare}. */
+  /** Adds bytes, or subtracts negative ones; for {@link MemoryShare}. */
   add(bytes: number): void {
     this.#heldBytes += bytes;
     threadMemory.addRequestBytes(bytes);
@@ -71,7 +74,8 @@ export class MemoryBudget {
 /** One request's part of a {@link MemoryBudget}. */
 export class MemoryShare {
   /**
-   * True where the tensors of the request and of its answer belong to the transport alone once there is an answer; set
+   * True where only the transport uses the tensors of the request and of its answer once there is an answer; set by the
+   * code that ran the request. Otherwise hooks of this thread may have kept them.
    * by the code that ran the request. Hooks of this thread may have kept them.
    */
   isWireOnly = false;
@@ -83,17 +87,17 @@ export class MemoryShare {
     this.#budget = budget;
   }
 
-  /** Bytes that it holds. */
+  /** Number of bytes that it holds. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Throws `unavailable` unless there is room for `bytes` more now; takes nothing. */
+  /** Throws `unavailable` unless there is room for `bytes` more now; reserves nothing. */
   check(bytes: number): void {
     this.#budget.check(bytes, this.#bytes);
   }
 
-  /** Takes `bytes` more; throws `unavailable` where the others leave no room, `cancelled` once it was released. */
+  /** Reserves `bytes` more; throws `unavailable` where there is no room, `cancelled` once it was released. */
   grow(bytes: number): void {
     if (this.#isReleased) throw new ServingError("cancelled", "The request is over.");
     this.#budget.check(bytes, this.#bytes);
@@ -101,25 +105,25 @@ export class MemoryShare {
     this.#bytes += bytes;
   }
 
-  /** Takes what is missing to `bytes`. */
+  /** Grows to `bytes`, if it is smaller. */
   growTo(bytes: number): void {
     if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
   }
 
-  /** Takes what is missing to `bytes`, or gives back what is above. */
+  /** Grows or shrinks to `bytes`. */
   setTo(bytes: number): void {
     if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
     else this.shrink(this.#bytes - bytes);
   }
 
-  /** Gives `bytes` back. */
+  /** Releases `bytes`. */
   shrink(bytes: number): void {
     const given = Math.min(bytes, this.#bytes);
     this.#budget.add(-given);
     this.#bytes -= given;
   }
 
-  /** A share of its own for `bytes` of these. */
+  /** Moves `bytes` of this share to a new share. */
   split(bytes: number): MemoryShare {
     const part = this.#budget.open();
     part.#bytes = Math.min(bytes, this.#bytes);
@@ -127,13 +131,13 @@ export class MemoryShare {
     return part;
   }
 
-  /** Gives everything back. */
+  /** Releases all bytes. */
   empty(): void {
     this.#budget.add(-this.#bytes);
     this.#bytes = 0;
   }
 
-  /** Gives everything back, for good. */
+  /** Releases all bytes, for good. */
   release(): void {
     this.empty();
     this.#isReleased = true;

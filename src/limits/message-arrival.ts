@@ -2,8 +2,8 @@ import { MAX_PREALLOCATED_BYTES } from "./byte-list.ts";
 import type { MemoryShare } from "./memory-budget.ts";
 
 /**
- * Counts the bytes of one message as they arrive. Once a part of it is there, room for all that it announced is taken, or it is
- * refused: many large messages that arrive together would otherwise fill the memory before any of them is complete.
+ * Counts the bytes of one message as they arrive. Once a part has arrived, memory for the announced length is reserved,
+ * or the message refused: otherwise many large messages at once would fill the memory before any of them is complete.
  */
 export class MessageArrival {
   readonly #memory: MemoryShare;
@@ -15,12 +15,12 @@ export class MessageArrival {
     this.#memory = memory;
   }
 
-  /** Notes the length that the client announces. */
+  /** Sets the length that the client announces. */
   announce(bytes: number): void {
     this.#announcedBytes = bytes;
   }
 
-  /** Counts bytes that have arrived; throws `unavailable` where there is no room for them, or for those that will follow. */
+  /** Counts arrived bytes; throws `unavailable` where there is no room for them, or for those that will follow. */
   add(bytes: number): void {
     this.#arrivedBytes += bytes;
     const isBelieved = this.#arrivedBytes >= MAX_PREALLOCATED_BYTES;

@@ -3,20 +3,20 @@ import { TurnUse, turns } from "./turns.ts";
 
 type Open = (socket: Socket) => void;
 
-/** A connection as the system has accepted it, before Node makes a socket of it. */
+/** A connection that the system has accepted, before Node creates its socket. */
 interface AcceptedHandle {
   close(): void;
 }
 
-/** A listening socket's handle in Node, which accepts all connections that wait in one go and calls its function for each. */
+/** A listening socket's handle in Node, which accepts all waiting connections at once and calls its function for each. */
 interface ListeningHandle {
   onconnection?: (this: ListeningHandle, error: number, accepted: AcceptedHandle | undefined) => void;
 }
 
 /**
- * Lets a server make sockets of new connections, and begin its protocol on them, by turns with all other work: a thousand that
- * come at once would keep the thread for a tenth of a second. To be called before others listen for connections, which hear of
- * them when there is a socket.
+ * Lets a server create sockets for new connections, and start its protocol on them, in turns with all other work: a
+ * thousand at once would block the thread for a tenth of a second. To be called before other listeners for connections
+ * are added, which are called once there is a socket.
  */
 export function openInTurns(server: Server): void {
   const turn = new OpeningTurn();
@@ -28,13 +28,13 @@ export function openInTurns(server: Server): void {
     if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
   };
   server.on("connection", (socket: Socket) => {
-    // Nothing else listens for its errors yet.
+    // No other code listens for its errors yet.
     socket.on("error", ignore);
     turn.take(() => open(socket));
   });
 }
 
-/** Stands before Node's own function, where this Node has it. */
+/** Replaces Node's own function, where this version of Node has it. */
 function acceptInTurns(server: Server, turn: OpeningTurn): void {
   const { _handle: handle } = server as { readonly _handle?: ListeningHandle };
   const accept = handle?.onconnection;
@@ -48,12 +48,12 @@ function acceptInTurns(server: Server, turn: OpeningTurn): void {
   };
 }
 
-/** The turns of one server's new connections. */
+/** The turns of a server's new connections. */
 class OpeningTurn {
   readonly #use = new TurnUse();
   #isTaken = false;
 
-  /** Opens now, or in a later turn; what is opened meanwhile belongs to the same connection. */
+  /** Opens now, or in a later turn; work that this starts belongs to the same connection. */
   take(open: () => void): void {
     if (this.#isTaken) open();
     else if (turns.begin(this.#use) > 0) this.#open(open);

@@ -1,9 +1,9 @@
 import { DecodeBudget } from "./decode-budget.ts";
 
-/** Bytes that may be made of a message in the main thread: some five milliseconds' worth. */
+/** Maximum memory that the main thread decodes a message into, in bytes: about five milliseconds of work. */
 const QUICK_BYTES = 1024 * 1024;
 
-/** Thrown in place of making more. */
+/** Thrown when the limit is exceeded. */
 class TakesLong extends Error {}
 
 class QuickBudget extends DecodeBudget {
@@ -13,7 +13,10 @@ class QuickBudget extends DecodeBudget {
   }
 }
 
-/** Decodes a message whose values take at most `maxBytes`; undefined, and little was done, where they take so many that it is not for the main thread. */
+/**
+ * Decodes a message whose values take at most `maxBytes`; otherwise stops early and returns undefined, so that a codec
+ * thread decodes it.
+ */
 export function decodeQuickly<Result>(maxBytes: number, decode: (budget: DecodeBudget) => Result): Result | undefined {
   try {
     return decode(new QuickBudget(maxBytes));

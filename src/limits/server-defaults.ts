@@ -24,11 +24,11 @@ export const SERVER_DEFAULTS = {
   inspectHooks: false,
   modelStallMs: 60_000,
   shareThreads: true,
-  /** Above what a large model takes to be compiled for its device. */
+  /** Above the time in which a large model is compiled for its device. */
   loadTimeoutMs: 600_000,
-  /** TensorFlow Serving's. */
+  /** TensorFlow Serving's default. */
   loadRetries: 5,
-  /** TensorFlow Serving's. */
+  /** TensorFlow Serving's default. */
   loadRetryMs: 60_000,
   loadThreads: 4,
   idleUnloadMs: 0,
@@ -38,10 +38,10 @@ export const SERVER_DEFAULTS = {
   strictReadiness: false,
   allowLabelsForUnavailable: false,
   maxQueue: 1024,
-  /** As much again in flight beside the largest message as it takes itself. */
+  /** Room for one more message of the maximum size. */
   maxQueueBytes: 2 * MAX_MESSAGE_BYTES,
   requestTimeoutMs: 0,
   sendTimeoutMs: 60_000,
-  /** With the delay before it, below the 30 s after which container platforms kill. */
+  /** With the delay before it, below the 30 s after which container platforms kill a process. */
   drainTimeoutMs: 20_000,
 } as const;

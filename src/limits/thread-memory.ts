@@ -2,13 +2,19 @@ import { getEnvironmentData, setEnvironmentData, threadId, type Worker } from "n
 
 /** The name under which threads inherit the cells. */
 const KEY = "kserving.thread-memory";
-/** Threads that may hold memory at the same time; more than a machine has use for. */
+/** Maximum number of threads that hold memory at the same time; above the needs of any machine. */
 const MAX_THREADS = 256;
 const KIB = 1024;
-/** Other threads are told of changes of so many bytes: each small request makes several, which would cost it more than its data. */
+/**
+ * Changes are shared with other threads in steps of so many bytes: each small request causes several, which would cost
+ * it more than its data.
+ */
 const TELLING_BYTES = 64 * KIB;
 
-/** Places of the cells: the limits of all servers together, what their requests hold, then an owner and what it holds for each thread. */
+/**
+ * Layout of the cells: the limits of all servers together, the memory of their requests, then an owner and its memory
+ * for each thread.
+ */
 const LIMIT = 0;
 const REQUESTS = 1;
 const FIRST_THREAD = 2;
@@ -16,14 +22,15 @@ const CELLS_PER_THREAD = 2;
 const CELLS = FIRST_THREAD + CELLS_PER_THREAD * MAX_THREADS;
 
 /**
- * Memory that all threads of the process take in addition to what requests hold: decoded images, copies of inputs. It lies in
- * cells of KiB that every thread sees and writes its own of; what a thread held is given back when it ends, however it ends. It
- * is one for all servers of a process, under the sum of their limits: a thread does not know which of them it works for.
+ * Memory of all threads of the process in addition to that of requests: decoded images, copies of inputs. It is kept in
+ * cells of KiB that every thread reads, and of which it writes its own. A thread's memory is released when it ends, for
+ * any reason. There is one for all servers of a process, with the sum of their limits: a thread does not know for which
+ * server it works.
  */
 class ThreadMemory {
   readonly #cells: Int32Array;
   #requestBytes = 0;
-  /** Count that the other threads see. */
+  /** The thread's count as other threads see it. */
   #toldKib = 0;
   #own: number | undefined;
   #ownBytes = 0;
@@ -32,24 +39,24 @@ class ThreadMemory {
     this.#cells = cells;
   }
 
-  /** The most that threads and requests may hold together, in bytes; infinite until there is a server. */
+  /** Maximum that threads and requests may hold together, in bytes; infinite until there is a server. */
   get limitBytes(): number {
     return (Atomics.load(this.#cells, LIMIT) >>> 0 || Number.POSITIVE_INFINITY) * KIB;
   }
 
-  /** Adds the limit of a server; returns how to take it away. */
+  /** Adds the limit of a server; returns a function that subtracts it. */
   addLimit(bytes: number): () => void {
     const kib = Math.max(1, Math.min(toKib(bytes), MAX_LIMIT_KIB));
     Atomics.add(this.#cells, LIMIT, kib);
     return () => void Atomics.sub(this.#cells, LIMIT, kib);
   }
 
-  /** True where so many bytes more stay within the limit. */
+  /** True where this many more bytes stay within the limit. */
   hasRoom(bytes: number): boolean {
     return this.heldBytes + this.requestBytes + bytes <= this.limitBytes;
   }
 
-  /** Bytes that threads hold. */
+  /** Number of bytes that threads hold. */
   get heldBytes(): number {
     let kib = 0;
     for (let at = FIRST_THREAD; at < CELLS && Atomics.load(this.#cells, at) !== 0; at += CELLS_PER_THREAD) {
@@ -58,12 +65,12 @@ class ThreadMemory {
     return kib * KIB;
   }
 
-  /** Bytes that requests hold in addition. */
+  /** Number of bytes that requests hold in addition. */
   get requestBytes(): number {
     return (Atomics.load(this.#cells, REQUESTS) - this.#toldKib) * KIB + this.#requestBytes;
   }
 
-  /** Counts what requests hold, in or out; for the thread that receives them. */
+  /** Adds bytes of requests, or subtracts negative ones; for the thread that receives them. */
   addRequestBytes(bytes: number): void {
     this.#requestBytes += bytes;
     if (Math.abs(this.#requestBytes - this.#toldKib * KIB) < TELLING_BYTES) return;
@@ -72,17 +79,17 @@ class ThreadMemory {
     this.#toldKib = kib;
   }
 
-  /** Counts bytes of this thread, in or out, without asking whether there is room. */
+  /** Adds bytes of this thread, or subtracts negative ones, without a check if there is room. */
   add(bytes: number): void {
     this.#own ??= this.#claim(threadId);
     this.#ownBytes += bytes;
     Atomics.store(this.#cells, this.#own + 1, toKib(this.#ownBytes));
   }
 
-  /** Gives back what a thread held that has ended. */
+  /** Releases the memory of an ended thread. */
   forget(ended: number): void {
     for (let at = FIRST_THREAD; at < CELLS; at += CELLS_PER_THREAD) {
-      // The place stays taken, so that what lies behind it is still found; the next thread takes it over.
+      // The place stays occupied, so that later ones are still found; the next thread reuses it.
       if (Atomics.load(this.#cells, at) === ended + 1) {
         Atomics.store(this.#cells, at + 1, 0);
         Atomics.store(this.#cells, at, FREE);
@@ -96,21 +103,21 @@ class ThreadMemory {
         if (Atomics.compareExchange(this.#cells, at, free, id + 1) === free) return at;
       }
     }
-    // All threads beyond share the last place, and none of them gives it back for the others.
+    // All further threads share the last place, and none of them releases the memory of the others.
     return CELLS - CELLS_PER_THREAD;
   }
 }
 
-/** A limit of 512 GB: those of eight servers still fit a cell. */
+/** Limits are cut at 512 GB: the sum for eight servers still fits into a cell. */
 const MAX_LIMIT_KIB = 2 ** 29 - 1;
-/** An owner that has ended. */
+/** Mark of an ended owner. */
 const FREE = -1;
 
 function toKib(bytes: number): number {
   return Math.ceil(bytes / KIB);
 }
 
-/** The process's one {@link ThreadMemory}; threads that start later see the same. */
+/** The process's one {@link ThreadMemory}; later threads share it. */
 export const threadMemory = open();
 
 function open(): ThreadMemory {
@@ -120,7 +127,7 @@ function open(): ThreadMemory {
   setEnvironmentData(KEY, shared);
   const memory = new ThreadMemory(new Int32Array(shared));
   process.on("worker", (worker: Worker) => {
-    // Afterwards it is -1.
+    // Afterwards the thread's id is -1.
     const { threadId: id } = worker;
     worker.once("exit", () => memory.forget(id));
   });

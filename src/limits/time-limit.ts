@@ -1,18 +1,18 @@
 import { CancelSource } from "../async/cancel-source.ts";
 import type { CallLimits } from "./call-limits.ts";
 
-/** The longest timer that there is, in milliseconds. */
+/** The longest possible timer, in milliseconds. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The end of a request before it is answered. */
+/** The signal and deadline of a request. */
 type TimeLimit = Pick<CallLimits, "signal" | "deadline">;
 
-/** A limit that may have a timer, which {@link LimitedTime.clear} stops. */
+/** A limit with a timer, if any, which {@link LimitedTime.clear} stops. */
 export interface LimitedTime extends TimeLimit {
   clear(): void;
 }
 
-/** The same limit, but no later than `timeoutMs` from now; 0 = unchanged. The signal's reason then is a `TimeoutError`. */
+/** The same limit, but at most `timeoutMs` from now; 0 = unchanged. The signal's reason is then a `TimeoutError`. */
 export function limitTime(limit: TimeLimit, timeoutMs: number): LimitedTime {
   const until = Date.now() + timeoutMs;
   const isEarlier = (limit.deadline ?? Number.POSITIVE_INFINITY) <= until;

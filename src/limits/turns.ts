@@ -1,27 +1,30 @@
-/** Time in one turn of the event loop for what has just arrived, in milliseconds; beyond it, only little is done for each. */
+/** Time for arriving data in one turn of the event loop, in milliseconds; after it, only small pieces of work begin. */
 const TURN_MS = 2;
-/** Time after which a turn begins nothing more, however little that is. */
+/** Time after which a turn begins no more work at all. */
 const LONGEST_TURN_MS = 8;
-/** Most that is begun for one connection without looking at the others, in milliseconds. */
+/** Maximum time for one connection before the others are considered, in milliseconds. */
 const MOST_MS = 1;
-/** Milliseconds that a turn without time has left for what should take least: for the smallest piece of it, whatever that takes. */
+/** Time that a turn without time left still spends on the smallest waiting piece of work, in milliseconds. */
 const LEAST_MS = 0.1;
-/** Milliseconds that a piece of work is expected to take for a connection of which nothing is known, and at least. */
+/** Expected and minimum time of a connection's piece of work where nothing is known of it, in milliseconds. */
 const EXPECTED_MS = 1;
 const LEAST_EXPECTED_MS = 0.01;
-/** One that takes so many times what was expected was held up, by a collection of garbage or by another process. */
+/**
+ * Factor by which a piece of work must exceed its expected time to count as delayed by a garbage collection or another
+ * process.
+ */
 const HELD_UP = 4;
 
-/** Time of the main thread that the pieces of work of one connection take. */
+/** Main-thread time of the pieces of work of one connection. */
 export class TurnUse {
   #expectedMs = EXPECTED_MS;
 
-  /** Milliseconds that the next piece should take, by those before. */
+  /** Expected time of the next piece, from the previous ones, in milliseconds. */
   get expectedMs(): number {
     return this.#expectedMs;
   }
 
-  /** Notes how long a piece took. */
+  /** Records the time of a piece of work. */
   learn(ms: number): void {
     const likelyMs = Math.min(ms, HELD_UP * this.#expectedMs);
     this.#expectedMs = Math.max(LEAST_EXPECTED_MS, (this.#expectedMs + likelyMs) / 2);
@@ -34,22 +37,22 @@ interface Waiting {
 }
 
 /**
- * The turns of the event loop as connections share them. What arrives is looked at when it arrives, a few milliseconds' worth at
- * most; the rest is continued in later turns, as much of it as takes so long: by turns that which should take least, so that
- * a small request does not wait for all that is large, and that which has waited longest.
+ * Shares the turns of the event loop among connections. Arriving data is handled immediately for a few milliseconds;
+ * the rest continues in later turns for as long again. Those alternate between the shortest piece of work, so that a
+ * small request does not wait for all large ones, and the one that has waited longest.
  */
 export class Turns {
-  /** In the order of arrival. */
+  /** Waiting work, in the order of arrival. */
   readonly #waiting: Waiting[] = [];
-  /** Time at which the first work of this turn began; 0 = none has. */
+  /** Start of this turn's first work; 0 = none has started. */
   #began = 0;
-  /** The connection whose work began last, and the time: what follows from it is done before any other's begins. */
+  /** The connection whose work started last, and the time: work that follows from it is done before any other's. */
   #served: TurnUse | undefined;
   #servedAt = 0;
   #isContinuing = false;
   #isOldestNext = false;
 
-  /** Begins work for a connection; returns for how many milliseconds it may go on, 0 = it has to {@link wait}. */
+  /** Begins work for a connection; returns for how many milliseconds it may run, 0 = it has to {@link wait}. */
   begin(use: TurnUse): number {
     const now = this.#end();
     if (this.#began === 0) this.#start(now);
@@ -64,7 +67,7 @@ export class Turns {
     return MOST_MS;
   }
 
-  /** True once a turn begins nothing more, however little that is. */
+  /** True once a turn begins no more work at all. */
   get isOver(): boolean {
     return this.#began !== 0 && performance.now() - this.#began > LONGEST_TURN_MS;
   }
@@ -77,7 +80,7 @@ export class Turns {
     setImmediate(() => this.#continue());
   }
 
-  /** Resolves in the next turn, or in a later one where work that is begun for a connection would have to wait. */
+  /** Resolves in the next turn, or in a later one where a connection's new work would have to wait. */
   next(use: TurnUse): Promise<void> {
     return new Promise((resolve) => {
       if (this.begin(use) > 0) setImmediate(resolve);
@@ -113,7 +116,7 @@ export class Turns {
 
   #continue(until = performance.now() + TURN_MS): void {
     this.#takeNext().goOn();
-    // A tick after the microtasks, when all is done that this one has begun.
+    // A tick after the microtasks, when all work that this piece started is done.
     queueMicrotask(() => process.nextTick(() => this.#goOn(until)));
   }
 
@@ -139,7 +142,7 @@ export class Turns {
     return smallest;
   }
 
-  /** True where nothing that waits should take less than a piece of work that came now. */
+  /** True where no waiting piece of work should take less time than a new one. */
   #isSmallest({ expectedMs }: TurnUse): boolean {
     return this.#waiting.length === 0 || this.#expectedAt(this.#smallest()) >= expectedMs;
   }

@@ -2,10 +2,10 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 
-/** Bytes that may be allocated before a collection. */
+/** Number of bytes that may be allocated before a collection. */
 const COLLECTED_BYTES = 4 * 1024 * 1024;
 
-/** V8's collector; without options it collects everything. */
+/** V8's collector; without options it collects the whole heap. */
 type Collect = (options?: { readonly type: "minor" }) => void;
 
 let made = 0;
@@ -15,17 +15,17 @@ let collect: Collect | undefined;
 const PERMISSION = "kserving.collects";
 
 /**
- * Lets this thread, and those that it starts from now on, ask V8 to collect: for a process that is the command line's own. V8's
- * flags are the whole process's, and an embedder's are not changed.
+ * Lets this thread, and those that it starts later, ask V8 to collect garbage: only for a process of the command line.
+ * V8's flags apply to the whole process, and an embedder's are not changed.
  */
 export function permitCollections(): void {
   setEnvironmentData(PERMISSION, true);
 }
 
 /**
- * Says that buffers of so many bytes were made that are of no use any more. V8 keeps such memory outside its heap and looks for
- * it only when there are 64 MB of it, by marking everything that lives, which takes tens of milliseconds; collecting the young
- * objects before it comes to that takes less than one, and large bodies cost half the processor time.
+ * Reports unused buffers of this many bytes. V8 keeps such memory outside its heap and collects it only from 64 MB on,
+ * by marking the whole heap, which takes tens of milliseconds. Collecting the young objects before that takes less than
+ * one; large bodies would otherwise take half of the processor time.
  */
 export function countGarbage(bytes: number): void {
   made += bytes;
@@ -34,12 +34,12 @@ export function countGarbage(bytes: number): void {
   collector()?.({ type: "minor" });
 }
 
-/** Bytes that make V8 mark everything soon, where it cannot be asked: they are never touched, and take no memory. */
+/** Bytes that make V8 mark the whole heap soon, where it cannot be asked to: they are never touched, and take no memory. */
 const PRESSURE_BYTES = 128 * 1024 * 1024;
 
 /**
- * Collects everything that is of no use any more, which takes as long as there are living objects to mark; at once where that is
- * permitted, else V8 does so in its own time.
+ * Collects all garbage, which takes as long as marking all living objects; immediately where that is permitted,
+ * otherwise when V8 decides.
  */
 export function collectAll(): void {
   const collectNow = collector();
@@ -47,13 +47,13 @@ export function collectAll(): void {
   else collectNow();
 }
 
-/** Undefined in a process that is an embedder's. */
+/** Undefined in an embedder's process. */
 function collector(): Collect | undefined {
   if (collect === undefined && getEnvironmentData(PERMISSION) === true) collect = findCollector();
   return collect;
 }
 
-/** V8 gives its collector to contexts that are made while this flag is set; threads that start later must not get it. */
+/** V8 exposes its collector to contexts that are created while this flag is set; later threads must not get it. */
 function findCollector(): Collect {
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc");

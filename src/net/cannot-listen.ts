@@ -1,6 +1,6 @@
 import { reasonText, ServingError } from "../errors.ts";
 
-/** Flags that the user can change. */
+/** Names of the flags that the user can change. */
 export interface ListenFlags {
   /** Such as `--http-port`. */
   readonly port: string;
@@ -9,7 +9,8 @@ export interface ListenFlags {
 }
 
 /**
- * The error for an address (`host:port`) at which nothing can listen, with what to do about it; with `flags`, by which
+ * The error for an address (`host:port`) at which nothing can listen, with the remedy; with `flags`, the remedy names
+ * the flag. Code `unavailable`.
  * flag. Code `unavailable`.
  */
 export function cannotListen(address: string, cause: Error, flags?: ListenFlags): ServingError {
@@ -18,7 +19,7 @@ export function cannotListen(address: string, cause: Error, flags?: ListenFlags)
   });
 }
 
-/** By the text, since grpc-js tells the system's code there alone. */
+/** Finds the system's code in the text, since grpc-js gives it only there. */
 function whyNot(reason: string, flags: ListenFlags | undefined): string {
   const withFlag = flags === undefined ? "" : ` with ${flags.port}`;
   const [code] = /\bE[A-Z_]+\b/.exec(reason) ?? [];

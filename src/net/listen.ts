@@ -2,10 +2,10 @@ import type { Server } from "node:net";
 import { toAuthority } from "./authority.ts";
 import { cannotListen } from "./cannot-listen.ts";
 
-/** Resolves once a server listens; throws `unavailable`, saying why, where it cannot. */
+/** Resolves once a server listens; throws `unavailable` with the reason where it cannot. */
 export function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Stays: an error of a later connection must not end the process.
+    // This listener stays: an error of a later connection must not end the process.
     server.on("error", (cause) => reject(cannotListen(toAuthority(host, port), cause)));
     server.listen(port, host, () => resolve());
   });

@@ -12,7 +12,10 @@ const MESSAGE_HEADERS: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Checks if a header, by its name in any case, belongs to one connection or one message: hooks may not set it, and nothing passes it on. */
+/**
+ * Checks if a header, by its name in any case, belongs to one connection or one message. Hooks may not set such
+ * headers, and they are not passed on.
+ */
 export function isMessageHeader(name: string): boolean {
   return name.startsWith(":") || MESSAGE_HEADERS.has(name.toLowerCase());
 }

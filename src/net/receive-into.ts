@@ -5,19 +5,19 @@ import { TLSSocket } from "node:tls";
 /** Takes the bytes that a stream or a socket receives. */
 export interface StreamReceiver {
   /**
-   * Buffer for the next bytes; never empty. That memory may neither be freed nor transferred until this is called
+   * Buffer for the next bytes; never empty. Its memory may neither be freed nor transferred until this is called again.
    * again.
    */
   writeBuffer(): Uint8Array;
-  /** Told of so many bytes that were written there; never throws. */
+  /** Called with the number of bytes written there; never throws. */
   commit(bytes: number): void;
 }
 
 /**
- * Lets Node write what a stream or an accepted socket receives to where the receiver wants it, as `net.connect({ onread })` does
- * for a socket of a client: a buffer for each read of the socket, which is what it is given otherwise, makes V8 collect garbage
- * all the time under large messages. The stream still has to be resumed, and says `end`. Returns false, and changes nothing,
- * where this Node has no place for it, and for encrypted sockets: those bring what they have decrypted even after a pause.
+ * Lets Node write a stream's or an accepted socket's data into the receiver's buffer, as `net.connect({ onread })` does
+ * for a client's socket. Otherwise each read allocates a buffer, and large messages keep V8 collecting garbage. The
+ * stream still has to be resumed, and emits `end`. Returns false, without effect, where this version of Node cannot do
+ * it, and for encrypted sockets: those deliver decrypted data even after a pause.
  */
 export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: StreamReceiver): boolean {
   const handle = handleOf(stream);
@@ -38,10 +38,10 @@ interface Receiving extends ServerHttp2Stream {
   [member: symbol]: unknown;
 }
 
-/** The buffer that Node asks for right after it has told of bytes. */
+/** The buffer for which Node asks right after it has reported bytes. */
 let nextBuffer: Uint8Array | undefined;
 
-/** The same function for all streams: those that held closures of their own were kept alive until V8 collected the whole heap. */
+/** The same function for all streams: closures for each stream stayed alive until V8 collected the whole heap. */
 function passOn(this: Receiving, bytes: number): void {
   const receiver = this[RECEIVER] as StreamReceiver;
   receiver.commit(bytes);
@@ -54,20 +54,24 @@ function takeNextBuffer(): Uint8Array | undefined {
   return next;
 }
 
-/** Of what is below a stream. */
+/** The handle below a stream. */
 interface StreamHandle {
   useUserBuffer(buffer: Uint8Array): void;
 }
 
 /**
- * Reports if streams of this Node have a place for {@link receiveInto}, as far as that can be known before there is a
+ * Checks if streams of this version of Node support {@link receiveInto}, as far as that can be known before there is a
+ * stream.
  * stream.
  */
 export function hasReceivePlace(): boolean {
   return READ_MEMBERS !== undefined;
 }
 
-/** By what names a stream keeps its buffer, whom it tells of bytes and whom it asks for the next buffer: those of a socket. */
+/**
+ * The names of a stream's members for its buffer, its listener for bytes and its source of the next buffer: those of a
+ * socket.
+ */
 const READ_MEMBERS = readMembers();
 
 function readMembers(): Readonly<Record<"buffer" | "filled" | "next", symbol>> | undefined {
@@ -76,7 +80,7 @@ function readMembers(): Readonly<Record<"buffer" | "filled" | "next", symbol>> |
   return buffer && filled && next && { buffer, filled, next };
 }
 
-/** The same for all streams and sockets. */
+/** One object for all streams and sockets. */
 let handleName: symbol | undefined;
 
 function handleOf(stream: ServerHttp2Stream | Socket): StreamHandle | undefined {

@@ -4,31 +4,34 @@ import { openInTurns } from "../limits/open-in-turns.ts";
 import { destroyAfter } from "./destroy-after.ts";
 import { listen } from "./listen.ts";
 
-/** Users of a port, by the protocol that its clients speak. */
+/** Handlers of a port's connections, by their protocol. */
 export interface SharedPortUsers {
   readonly http1: (socket: Socket) => void;
   readonly http2: (socket: Socket) => void;
-  /** Milliseconds until a client must have shown which one it speaks. Default 20 000. */
+  /** Time in which a client must show its protocol, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
 }
 
-/** A port that listens for two protocols, of which one may only be refused. */
+/** A port for two protocols, one of which may only be refused. */
 export interface SharedPort {
   readonly port: number;
   /** Takes no new connections; those that were given away live on, and those that have not said yet what they are have some time for it. */
   close(graceMs?: number): void;
 }
 
-/** The first bytes of every HTTP/2 connection without TLS (RFC 9113 §3.4), by which it is told from HTTP/1. */
+/** The first bytes of every HTTP/2 connection without TLS (RFC 9113 §3.4), which distinguish it from HTTP/1. */
 const PREFACE = "PRI";
 
-/** Listens on one port for HTTP/2 without TLS and for what is not, as platforms with one port per container need it. Throws `unavailable` when it cannot listen. */
+/**
+ * Listens on one port for HTTP/2 without TLS and for other protocols, for platforms with one port per container. Throws
+ * `unavailable` when it cannot listen.
+ */
 export async function listenShared(host: string, port: number, users: SharedPortUsers): Promise<SharedPort> {
   const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = users;
   const unknown = new Set<Socket>();
   const server = createServer((socket) => {
     unknown.add(socket);
-    // What has arrived is read before: this thread may have been busy for long.
+    // After received data has been read: this thread may have been busy for long.
     const closeUnknown = () => setImmediate(() => unknown.has(socket) && socket.destroy());
     const timer = setTimeout(closeUnknown, handshakeTimeoutMs).unref();
     socket.once("close", () => {
@@ -53,7 +56,7 @@ export async function listenShared(host: string, port: number, users: SharedPort
   return { port: bound, close };
 }
 
-/** Calls back once a connection's first bytes tell its protocol, however few of them come at a time. */
+/** Calls back once a connection's first bytes show its protocol, even if they arrive one by one. */
 function tellApart(socket: Socket, told: (isHttp2: boolean) => void): void {
   const giveUp = () => socket.destroy();
   let first = Buffer.alloc(0);

@@ -2,9 +2,9 @@ import { chmodSync, lstatSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { reasonText, ServingError } from "../errors.ts";
 
-/** Bytes of the longest path: `sun_path` of Linux and of macOS, less the zero at its end. */
+/** Maximum length of a path, in bytes: `sun_path` of Linux and of macOS, without the final zero. */
 const MAX_PATH_BYTES = process.platform === "linux" ? 107 : 103;
-/** Read and write for the owner and the group. */
+/** Permission to read and write, for the owner and the group. */
 const MODE = 0o660;
 
 /** A Unix socket that listens. */
@@ -14,8 +14,8 @@ export interface UnixSocket {
 }
 
 /**
- * Listens on a Unix socket; a file that a server has left behind is replaced. Throws `unavailable` for a path that is too
- * long or in use, or where no socket can be made.
+ * Listens on a Unix socket; replaces the file of an ended server. Throws `unavailable` for a path that is too long or
+ * in use, or where no socket can be created.
  */
 export async function listenUnix(path: string, onConnection: (socket: Socket) => void): Promise<UnixSocket> {
   const bytes = Buffer.byteLength(path);
@@ -35,7 +35,7 @@ export async function listenUnix(path: string, onConnection: (socket: Socket) =>
   return { close: () => void server.close() };
 }
 
-/** Removes the socket of a server that is gone. */
+/** Removes the socket of an ended server. */
 async function removeStale(path: string): Promise<void> {
   const file = lstatSync(path, { throwIfNoEntry: false });
   if (file === undefined) return;
