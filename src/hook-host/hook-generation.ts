@@ -24,7 +24,7 @@ const CRASH_BACKOFF = { firstMs: 20, maxMs: 250 };
 /** Settings of hook threads, the same for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
 
-/** What a generation needs to start its threads. */
+/** Settings and services with which a generation starts its threads. */
 export interface HookStart {
   readonly workers: number;
   readonly provider: ModelProvider;

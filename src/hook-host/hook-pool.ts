@@ -14,7 +14,7 @@ import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelProvider } from "./hook-leases.ts";
 import type { HookWorker } from "./hook-worker.ts";
 
-/** What a pool needs in addition to the threads' own options. */
+/** Settings and services of a pool, in addition to the threads' own options. */
 export interface HookPoolParts {
   readonly generation: HookGeneration;
   /** Opens the next generation, from the present file; the signal aborts when the pool closes. */
