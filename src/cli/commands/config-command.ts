@@ -26,11 +26,12 @@ Examples:
   kserving config show --config serving.yaml --http-port 8080
   kserving config schema > kserving.schema.json
 
-Files of TensorFlow Serving (model_config_file, batching_parameters_file), OpenVINO Model Server (config.json) and
-Simple TensorFlow Serving (model_config_file), and a folder of models with Triton's config.pbtxt or without, are read as they are.
+Besides kserving's own files, these are read unchanged: TensorFlow Serving's model_config_file and
+batching_parameters_file, OpenVINO Model Server's config.json, Simple TensorFlow Serving's model_config_file, and
+folders of models, with or without Triton's config.pbtxt.
 `;
 
-/** `kserving config`: says what configuration files mean. */
+/** `kserving config`: checks and explains configuration files. */
 export async function config(argv: readonly string[], env: Environment): Promise<void> {
   if (argv.length === 0) throw invalidArgument("A command is missing; expected check PATH, show or schema.");
   // Its flags are those of a server, which this parser does not know.
@@ -43,10 +44,13 @@ export async function config(argv: readonly string[], env: Environment): Promise
 }
 
 function createConfigCommand(): Command {
-  const command = createParser("config", { description: "Says what configuration files mean.", epilogue: EPILOGUE });
+  const command = createParser("config", {
+    description: "Checks and explains configuration files.",
+    epilogue: EPILOGUE,
+  });
   command
     .command("check <path...>")
-    .description("say what would be served, what changes nothing here, and what is wrong and where")
+    .description("list the models that would be served, settings without effect, and errors with their places")
     .action(check);
   command
     .command("show")
@@ -59,7 +63,7 @@ function createConfigCommand(): Command {
   return command;
 }
 
-/** Looks at every file, so that one run tells all that is wrong. */
+/** Checks every file, so that one run reports all errors. */
 async function check(files: readonly string[]): Promise<void> {
   const read = await Promise.all(files.map(readOne));
   // Stages may name models of another file.
@@ -68,9 +72,9 @@ async function check(files: readonly string[]): Promise<void> {
   const outcomes: Outcome[] = [];
   for (const file of read) outcomes.push(await checkOne(file, problems));
   const failed = outcomes.find((outcome) => outcome !== "good");
-  if (failed === "unreadable") throw invalidArgument("Not every file can be read; what is wrong stands above.");
+  if (failed === "unreadable") throw invalidArgument("Not every file can be read; the errors are listed above.");
   if (failed === "refused")
-    throw new ServingError("failed_precondition", "Not every model can be served; the reasons stand above.");
+    throw new ServingError("failed_precondition", "Not every model can be served; the reasons are listed above.");
 }
 
 type Outcome = "good" | "refused" | "unreadable";

@@ -1,19 +1,20 @@
 import { Command } from "commander";
+import { helpWidth } from "../help-width.ts";
 
-/** Texts around the help of a command's own commands. */
+/** Texts around the list of a command's subcommands. */
 interface ParserHelp {
   readonly description: string;
-  /** Examples, and notes on all of its commands. */
+  /** Examples, and notes on all subcommands. */
   readonly epilogue: string;
 }
 
-/** Creates the parser of a command that has commands of its own, such as `kserving config`; it throws in place of ending the process. */
+/** Creates the parser of a command with subcommands, such as `kserving config`; it throws instead of ending the process. */
 export function createParser(name: string, { description, epilogue }: ParserHelp): Command {
   return new Command(`kserving ${name}`)
     .description(description)
     .helpOption("-h, --help", "print this help")
     .helpCommand(false)
     .addHelpText("after", epilogue)
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
     .exitOverride();
 }

@@ -8,6 +8,7 @@ import { toReplayTable } from "../../replay/replay-table.ts";
 import { runReplay } from "../../replay/run-replay.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
 import { printable } from "../../text/printable.ts";
+import { helpWidth } from "../help-width.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { readSetting } from "../settings/read-setting.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
@@ -36,28 +37,24 @@ export async function replay(argv: readonly string[]): Promise<void> {
   try {
     await createReplayCommand().parseAsync(argv, { from: "user" });
   } catch (reason) {
-    throw toUsageError(reason, "kserving replay --help says what it takes");
+    throw toUsageError(reason, "kserving replay --help lists its arguments");
   }
 }
 
 /** The parser of `kserving replay`. */
 function createReplayCommand(): Command {
   const command = new Command("kserving replay")
-    .description("Sends recorded requests to a server again, and compares the answers with those that were recorded.")
-    .argument("<file...>", "files of --request-log, or of TensorFlow Serving")
-    .option("--against <host:port>", "gRPC address of the server to ask", "127.0.0.1:9000")
-    .option(
-      "--rate <rate>",
-      "recorded: as the requests came; max: as fast as they are answered; or a number per second",
-      "max",
-    )
+    .description("Sends recorded requests to a server again, and compares its answers with the recorded ones.")
+    .argument("<file...>", "files of recorded requests, from --request-log or TensorFlow Serving")
+    .option("--against <host:port>", "gRPC address of the server", "127.0.0.1:9000")
+    .option("--rate <rate>", "speed: recorded, max (as fast as possible), or requests per second", "max")
     .option("--concurrency <count>", "maximum number of requests at a time", "8")
-    .option("--model <name>", "model to ask in place of the recorded ones and their versions")
-    .option("--tolerance <[dtype=]rtol[,atol]>", "difference that counts as equal; repeatable", collect)
-    .option("--timeout <seconds>", "maximum time of one request", "60")
+    .option("--model <name>", "model to use instead of the recorded ones and their versions")
+    .option("--tolerance <[dtype=]rtol[,atol]>", "maximum difference of equal numbers; repeatable", collect)
+    .option("--timeout <seconds>", "maximum time of one request, in seconds", "60")
     .helpOption("-h, --help", "print this help")
     .addHelpText("after", EPILOGUE)
-    .configureOutput({ outputError: () => {} })
+    .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
     .exitOverride()
     .action(run);
   refuseRepeats(command, ({ long }) => long === "--tolerance");

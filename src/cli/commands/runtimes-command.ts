@@ -37,7 +37,7 @@ export async function runtimes(argv: readonly string[]): Promise<void> {
       reason,
       named === undefined
         ? "kserving runtimes --help lists the commands"
-        : `kserving runtimes ${named.name()} --help says what it takes`,
+        : `kserving runtimes ${named.name()} --help lists its arguments`,
     );
   }
 }
@@ -45,19 +45,19 @@ export async function runtimes(argv: readonly string[]): Promise<void> {
 /** The parser of `kserving runtimes`. */
 export function createRuntimesCommand(): Command {
   const command = createParser("runtimes", {
-    description: "Finds, installs and removes the runtimes that drivers use.",
+    description: "Lists, installs and removes the runtimes of drivers.",
     epilogue: EPILOGUE,
   });
   command
     .command("list")
-    .description("what is found where, with versions and devices; a star marks what a driver would use")
+    .description("list installed runtimes and devices; * = used by a driver")
     .option("--json", "print JSON")
     .action(list);
   addInstall(command);
   command
     .command("remove <name> [version]")
     .description("delete an installed runtime")
-    .option("--dir <dir>", "runtimes folder to remove it from")
+    .option("--dir <dir>", "folder of runtimes (default: KSERVING_RUNTIMES_DIR, or in the user's data folder)")
     .action(remove);
   for (const each of command.commands) refuseRepeats(each, () => false);
   return command;
@@ -66,21 +66,17 @@ export function createRuntimesCommand(): Command {
 function addInstall(command: Command): void {
   command
     .command("install <name>")
-    .description(
-      "install onnx, tensorflow or openvino, their libraries alone, or pytorch, in a Python environment of its own",
-    )
-    .option("--version <version>", "version to install; left out, the one that kserving is tested with")
-    .option("--dir <dir>", "runtimes folder to install into")
-    .option("--wheel <file>", "take a wheel that was downloaded")
-    .option("--jar <file>", "take a jar that was downloaded (tensorflow-core-native of Maven)")
-    .option("--path <dir>", "use an installation that is there, for example a Python environment; nothing is copied")
+    .description("install onnx, tensorflow, openvino, or pytorch (with Python)")
+    .option("--version <version>", "version to install (default: the one that kserving is tested with)")
+    .option("--dir <dir>", "folder of runtimes (default: KSERVING_RUNTIMES_DIR, or in the user's data folder)")
+    .option("--wheel <file>", "install from this downloaded wheel")
+    .option("--jar <file>", "install from this downloaded jar (tensorflow-core-native of Maven)")
+    .option("--path <dir>", "use an existing installation, for example a Python environment, without copying it")
     .addOption(
-      new Option("--from <source>", "who downloads: kserving itself, pip, or the installer of the npm package").choices(
-        ["index", "pip", "npm"],
-      ),
+      new Option("--from <source>", "downloader: kserving, pip, or the npm package").choices(["index", "pip", "npm"]),
     )
-    .option("--force", "replace the version that is there")
-    .option("--yes", "pytorch: take a build with CUDA, of several GB, where the index has no CPU build")
+    .option("--force", "replace an installed version")
+    .option("--yes", "pytorch: accept a CUDA build of several GB where there is no CPU build")
     .action(installCommand);
 }
 

@@ -1,6 +1,8 @@
 import { Command, Option } from "commander";
+import { sizeText } from "../../text/size-text.ts";
 import { readVersion } from "../../version.ts";
 import type { SettingsCommand } from "../command-names.ts";
+import { helpWidth } from "../help-width.ts";
 import { refuseRepeats } from "./refuse-repeats.ts";
 import type { Setting } from "./setting.ts";
 import { flagOf, groupsOf, settingsOf } from "./settings.ts";
@@ -19,15 +21,15 @@ Examples:
   kserving --model-repository models --http-enable
 
 Commands:
-  kserving [serve]  all of the above
-  kserving proxy    HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
-  kserving replay   sends recorded requests again and compares the answers (kserving replay --help)
-  kserving config   explains configuration files (kserving config --help)
+  kserving [serve]  serve models, with the flags above
+  kserving proxy    serve HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
+  kserving replay   send recorded requests again, and compare the answers (kserving replay --help)
+  kserving config   check and explain configuration files (kserving config --help)
+  kserving runtimes list and install the runtimes of drivers (kserving runtimes --help)
   kserving hash-password, hash-token
                     write lines for --auth-users and --auth-tokens
-  kserving runtimes finds and installs what drivers need (kserving runtimes --help)
   kserving tensorflow-model-server, ovms, ie_serving
-                    take those servers' command lines (kserving ovms --help)
+                    serve with those servers' flags (kserving ovms --help)
 `,
   proxy: `
 Example:
@@ -35,18 +37,15 @@ Example:
 `,
 };
 
-/** Width of help where standard output is not a terminal, in characters. */
-const HELP_WIDTH = 110;
-
-/** A flag that may be repeated, as it stood on the command line. */
+/** A repeatable flag of the command line. */
 export interface ListedFlag {
   readonly flag: string;
   readonly value: string;
 }
 
 /**
- * A command's parser, made from the table of settings. It prints help and version, and throws CommanderError instead of ending the process.
- * Values are left as text; every repeatable flag is also told to `onListed`, in the order in which they were given.
+ * Creates a command's parser from the table of settings. It prints help and version, and throws CommanderError instead
+ * of ending the process. Values stay texts; `onListed` is called with each repeatable flag, in the given order.
  */
 export function createFlagParser(name: SettingsCommand, onListed: (flag: ListedFlag) => void): Command {
   const command = new Command(name === "serve" ? "kserving" : `kserving ${name}`)
@@ -58,7 +57,7 @@ export function createFlagParser(name: SettingsCommand, onListed: (flag: ListedF
     )
     .configureHelp({ optionDescription: (option) => option.description })
     .allowExcessArguments()
-    .configureOutput({ outputError: () => {}, getOutHelpWidth: () => process.stdout.columns ?? HELP_WIDTH })
+    .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
     .exitOverride();
   for (const group of groupsOf(name)) {
     for (const [key, setting] of settingsOf(name, group))
@@ -93,6 +92,14 @@ function toOption(flag: string, setting: Setting, onListed: (flag: ListedFlag) =
 
 function describe(setting: Setting): string {
   const choices = setting.type === "choice" ? `: ${setting.choices.join(", ")}` : "";
-  const isTold = "default" in setting && setting.type !== "boolean" && setting.default !== undefined;
-  return `${setting.help}${choices}${isTold ? ` (default: ${setting.default})` : ""}`;
+  const value = defaultText(setting);
+  return `${setting.help}${choices}${value === undefined ? "" : ` (default: ${value})`}`;
+}
+
+/** A size has its unit; a flag that is off unless it is given has no default. */
+function defaultText(setting: Setting): string | undefined {
+  if (!("default" in setting) || setting.default === undefined || setting.default === false) return undefined;
+  return setting.type === "bytes" && setting.default > 0
+    ? sizeText(setting.default).replace(" ", "")
+    : `${setting.default}`;
 }

@@ -33,7 +33,7 @@ export const HOOK_SETTINGS = {
     type: "seconds",
     placeholder: "SECONDS",
     default: SERVER_DEFAULTS.hookStallMs / 1000,
-    help: "replace a hook thread that hangs for so long; 0 disables",
+    help: "replace hook threads that hang for so long; 0 disables",
     commands: SERVE,
   },
   hookMemory: {
@@ -41,7 +41,7 @@ export const HOOK_SETTINGS = {
     min: 16,
     placeholder: "MEGABYTES",
     default: SERVER_DEFAULTS.hookMemoryMb,
-    help: "maximum heap of a hook thread",
+    help: "maximum heap of a hook thread, in megabytes",
     details: "Buffers may take as much again. A thread that needs more is replaced.",
     commands: SERVE,
   },

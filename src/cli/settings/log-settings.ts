@@ -11,7 +11,7 @@ export const LOG_SETTINGS = {
     placeholder: "LEVEL",
     default: "info",
     alsoEnv: "LOG_LEVEL",
-    help: "lowest level that is logged",
+    help: "lowest level to log",
     commands: BOTH,
   },
   logFormat: {
@@ -19,7 +19,7 @@ export const LOG_SETTINGS = {
     choices: ["auto", "text", "json"],
     placeholder: "FORMAT",
     default: "auto",
-    help: "form of the log",
+    help: "format of the log",
     details: "`auto` is text at a terminal and JSON elsewhere.",
     commands: BOTH,
   },
@@ -29,7 +29,7 @@ export const LOG_SETTINGS = {
     alsoEnv: "LOG_PATH",
     isPath: true,
     help: "file to append the log to, as JSON lines",
-    details: "Standard output has the log too.",
+    details: "The log is also written to standard output.",
     commands: BOTH,
   },
   accessLog: {
@@ -51,14 +51,14 @@ export const LOG_SETTINGS = {
     placeholder: "PREFIX",
     isPath: true,
     help: "record requests and answers in PREFIX-MODEL-TIME.tfrecord",
-    details: "kserving replay sends them again, and a warm-up may run them. docs/replay.md has more.",
+    details: "kserving replay sends them again, and a warm-up may run them: docs/replay.md.",
     commands: SERVE,
   },
   requestLogRate: {
     type: "share",
     placeholder: "RATE",
     default: REQUEST_LOG_DEFAULTS.rate,
-    help: "part of the requests that is recorded, from 0 to 1",
+    help: "share of the requests to record, from 0 to 1",
     commands: SERVE,
   },
   requestLogMaxSize: {
@@ -66,7 +66,7 @@ export const LOG_SETTINGS = {
     isMemory: true,
     placeholder: "SIZE",
     default: REQUEST_LOG_DEFAULTS.maxBytes,
-    help: "size at which a file of recorded requests ends",
+    help: "maximum size of a file of recorded requests",
     commands: SERVE,
   },
   requestLogFiles: {
@@ -74,7 +74,7 @@ export const LOG_SETTINGS = {
     min: 1,
     placeholder: "COUNT",
     default: REQUEST_LOG_DEFAULTS.files,
-    help: "files of recorded requests that are kept, for each model",
+    help: "number of such files to keep for each model",
     commands: SERVE,
   },
 } as const satisfies Record<string, Setting>;

@@ -17,7 +17,8 @@ export const MODEL_SETTINGS = {
     separator: ",",
     placeholder: "NAME",
     help: `runtime of a model: ${DRIVER_NAMES.join(", ")}, or your own ./FILE.ts; repeatable`,
-    details: "The n-th driver takes the n-th model path; it may be left out where the path's ending names the format.",
+    details:
+      "The n-th driver belongs to the n-th model path; it may be omitted where the path's ending determines the format.",
     commands: SERVE,
   },
   option: {
@@ -26,7 +27,7 @@ export const MODEL_SETTINGS = {
     short: "-o",
     placeholder: "[STAGE:]KEY=VALUE",
     help: "option for all drivers and the hooks; repeatable",
-    details: "With STAGE (from 1), for that one stage's driver alone.",
+    details: "With STAGE (from 1), only for that stage's driver.",
     commands: SERVE,
   },
   name: {
@@ -49,7 +50,7 @@ export const MODEL_SETTINGS = {
     min: 1,
     placeholder: "COUNT",
     help: "threads of each copy's runtime",
-    details: "Left out, the number of cores divided by the instances.",
+    details: "By default the number of cores divided by the instances.",
     commands: SERVE,
   },
   warmup: {
@@ -65,14 +66,14 @@ export const MODEL_SETTINGS = {
     type: "boolean",
     default: SERVER_DEFAULTS.shareThreads,
     help: "let small models share threads",
-    details: "ONNX models up to 1 MB do so, as soon as there are more of them than cores.",
+    details: "ONNX models up to 1 MB do, if there are more of them than cores.",
     commands: SERVE,
   },
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",
     default: SERVER_DEFAULTS.modelStallMs / 1000,
-    help: "replace a model thread that hangs for so long; 0 disables",
+    help: "replace model threads that hang for so long; 0 disables",
     commands: SERVE,
   },
 } as const satisfies Record<string, Setting>;

@@ -8,7 +8,8 @@ export const REPOSITORY_SETTINGS = {
     separator: ",",
     placeholder: "NAME=PATH",
     help: "model: a file, folder or folder of versions; repeatable",
-    details: "Its driver is told by the path. Model paths without names are the stages of one pipeline instead.",
+    details:
+      "The path determines its driver. Paths of --model-path, without names, are the stages of one pipeline instead.",
     commands: SERVE,
   },
   modelRepository: {
@@ -18,7 +19,7 @@ export const REPOSITORY_SETTINGS = {
     isPath: true,
     help: "folder of models, files or folders; repeatable",
     details:
-      "A model's folder holds its versions (`1`, `2`, ...) or the model itself, and perhaps Triton's config.pbtxt.",
+      "A model's folder contains its versions (`1`, `2`, ...) or the model itself, and may contain Triton's config.pbtxt.",
     commands: SERVE,
   },
   config: {
@@ -26,7 +27,7 @@ export const REPOSITORY_SETTINGS = {
     separator: ",",
     placeholder: "FILE",
     help: "models and settings, ours or other servers'; repeatable",
-    details: "Flags and environment variables count before the settings in it. docs/models.md has its keys.",
+    details: "Flags and environment variables override the settings in it. docs/models.md has its keys.",
     commands: SERVE,
   },
   modelControl: {
@@ -34,9 +35,9 @@ export const REPOSITORY_SETTINGS = {
     choices: ["poll", "none", "explicit"],
     placeholder: "MODE",
     default: "poll",
-    help: "what changes while the server runs",
+    help: "changes of the served models",
     details:
-      "`poll` looks for what comes, changes and goes; `none` looks once, at the start; `explicit` serves what --load-model names, and what clients load: those of this machine, unless --allow-control says otherwise.",
+      "`poll` checks for added, changed and removed models at intervals; `none` only at the start; `explicit` serves the models of --load-model, and those that clients load: clients of this machine, unless --allow-control allows others.",
     commands: SERVE,
   },
   loadModel: {
@@ -51,8 +52,8 @@ export const REPOSITORY_SETTINGS = {
     isSigned: true,
     placeholder: "SECONDS",
     default: 1,
-    help: "time between looks for changes",
-    details: "0 looks once, at the start; a negative number not even then, only after SIGHUP.",
+    help: "time between checks for changes",
+    details: "0 checks only at the start; a negative number only after SIGHUP.",
     commands: SERVE,
   },
   loadThreads: {
@@ -60,7 +61,7 @@ export const REPOSITORY_SETTINGS = {
     min: 1,
     placeholder: "COUNT",
     default: SERVER_DEFAULTS.loadThreads,
-    help: "models that are loaded at a time",
+    help: "maximum number of loads at a time",
     commands: SERVE,
   },
   loadTimeout: {
@@ -75,15 +76,15 @@ export const REPOSITORY_SETTINGS = {
     min: 0,
     placeholder: "COUNT",
     default: SERVER_DEFAULTS.loadRetries,
-    help: "further tries of a model that does not load",
-    details: "A model is also tried again at once when its files change.",
+    help: "further attempts to load a model after a failure",
+    details: "A model is also loaded again at once when its files change.",
     commands: SERVE,
   },
   loadRetryInterval: {
     type: "seconds",
     placeholder: "SECONDS",
     default: SERVER_DEFAULTS.loadRetryMs / 1000,
-    help: "maximum time between such tries",
+    help: "maximum time between these attempts",
     commands: SERVE,
   },
   idleUnload: {
@@ -99,9 +100,9 @@ export const REPOSITORY_SETTINGS = {
     isMemory: true,
     placeholder: "SIZE",
     default: SERVER_DEFAULTS.modelMemoryBytes,
-    help: "maximum memory of all loaded models, such as 8GB; 0 disables",
+    help: "maximum memory of the loaded models, as 8GB; 0 disables",
     details:
-      "Idle models are unloaded for others, the least recently used first, and loaded again by the next request. docs/models.md says how their sizes are known.",
+      "Idle models are unloaded for others, the least recently used first, and loaded again by the next request. docs/models.md describes how their sizes are determined.",
     commands: SERVE,
   },
   memoryCheck: {
@@ -119,7 +120,7 @@ export const REPOSITORY_SETTINGS = {
   failFast: {
     type: "boolean",
     default: SERVER_DEFAULTS.failFast,
-    help: "end the start where a model does not load",
+    help: "fail the start if any model does not load",
     commands: SERVE,
   },
   allowPendingLabels: {

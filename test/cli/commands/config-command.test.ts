@@ -55,7 +55,7 @@ test("config check names everything that is wrong in every file, and ends with t
   const { code, stdout, stderr } = await check(join(folder, "a.yaml"), join(folder, "b.yaml"), join(folder, "c.yaml"));
   expect({ code, stderr }).toEqual({
     code: 2,
-    stderr: "kserving: Not every file can be read; what is wrong stands above.\n",
+    stderr: "kserving: Not every file can be read; the errors are listed above.\n",
   });
   expect(stdout.replaceAll(`${folder}/`, "").split("\n")).toEqual([
     expect.stringMatching(/^error: a.yaml:1:1: There is no setting "http-prot"\. Did you mean "http-port"\?/),
