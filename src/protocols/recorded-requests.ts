@@ -13,7 +13,7 @@ import { type KserveRequest, toCheckedRequest } from "./kserve/infer-kserve.ts";
 import { decodePredict, type PredictMessage } from "./tensorflow-serving/http-request.ts";
 import { readPredictionLog } from "./tensorflow-serving/prediction-log.ts";
 
-/** Recorded requests of this server's protocols; `maxBytes` bounds what is made of one. */
+/** Recorded requests of this server's protocols; `maxBytes` limits the memory of a decoded one. */
 export function recordedRequests(maxBytes: number): RecordedRequests {
   return {
     readLog: (bytes, target) => readPredictionLog(bytes, target, maxBytes),
@@ -35,7 +35,7 @@ async function readJson(body: Uint8Array, target: RecordedFor, maxBytes: number)
   return { signature: chooseSignature(name, signatures) ?? { name, spec: undefined }, inputs };
 }
 
-/** Decodes a request's JSON in the form that its content tells. */
+/** Decodes a request's JSON, whose content determines its protocol. */
 function decodeRecorded(body: Uint8Array, signatures: Signatures, maxBytes: number): DecodedJson {
   if (!isKserve(parseKserveObject(body, new DecodeBudget(maxBytes))))
     return { predict: decodePredict(body, signatures, maxBytes) };

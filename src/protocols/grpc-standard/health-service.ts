@@ -46,7 +46,7 @@ class HealthService {
     };
   }
 
-  /** Reports NOT_SERVING from now on, and ends the watchers' streams, which would keep the server from draining. */
+  /** Reports NOT_SERVING from now on, and ends the watchers' streams, which would delay the end of the server. */
   shutDown(): void {
     this.#stopListening();
     this.#isShutDown = true;
@@ -72,7 +72,7 @@ class HealthService {
 
   readonly #list: UnaryMethod = async () => ({ message: frameBytes(encodeHealthList(NAMES, this.#status)) });
 
-  /** Sends the status at once and at each change, until the client leaves or the server shuts down. */
+  /** Sends the status immediately and at each change, until the client leaves or the server shuts down. */
   async #watch(exchange: StreamExchange): Promise<void> {
     const isKnown = NAMES.includes(decodeHealthRequest(await firstOf(exchange.messages)));
     const unsent = [isKnown ? this.#status : HEALTH_STATUS.serviceUnknown];

@@ -17,7 +17,7 @@ type Method = MethodDefinition<unknown, unknown>;
 /** The methods that answer streams of requests, by their path. */
 export type ReflectionHandlers = Readonly<Record<string, StreamMethod>>;
 
-/** Reads what the server offers and makes the handlers of reflection v1 and v1alpha. */
+/** Creates the handlers of reflection v1 and v1alpha from the server's services. */
 export function createReflectionHandlers(): ReflectionHandlers {
   // Reflection reads nothing else of a package, and what proto-loader makes of our files has lost their imports,
   // without which clients cannot link them.
@@ -33,7 +33,7 @@ export function createReflectionHandlers(): ReflectionHandlers {
   return handlers;
 }
 
-/** A method for a handler that was written for grpc-js, which answers each request at once. */
+/** A method for a handler written for grpc-js, which answers each request immediately. */
 function toStreamMethod(
   handle: (call: unknown) => void,
   { requestDeserialize, responseSerialize }: Method,

@@ -6,7 +6,7 @@ const PATHS = ["v1", "v1alpha"].map((version) => `/grpc.reflection.${version}.Se
 
 /**
  * Server reflection, v1 and v1alpha, so that grpcurl, buf curl and Postman need no .proto files.
- * What answers is loaded with the first call: it would cost every start more than our own services.
+ * The handlers are loaded with the first call: loading them at each start would take longer than our own services.
  */
 export const createReflectionGrpc: CreateGrpcProtocol = () => {
   let handlers: Promise<ReflectionHandlers> | undefined;

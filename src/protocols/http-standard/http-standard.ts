@@ -2,7 +2,7 @@ import type { HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Protocol } from "../protocol.ts";
 
-/** `GET /health`, as load balancers ask. */
+/** `GET /health`, for load balancers. */
 export const httpHealth: Protocol = {
   name: "http-health",
   http: ({ service }) => ({ inference: [], routes: [healthRoute(service)] }),

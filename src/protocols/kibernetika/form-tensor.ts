@@ -5,21 +5,21 @@ import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype
 import { integerRange } from "../../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 
-/** A form field that is an input. */
+/** A form field for an input. */
 export interface FormField {
-  /** Its whole name, for errors. */
+  /** Its full name, for errors. */
   readonly field: string;
-  /** The part of it before the input's name. */
+  /** The type, before the input's name. */
   readonly type: string;
   readonly dtype: DType;
 }
 
-/** These take a text, or a file, as one element; of the others a comma divides texts. */
+/** For these types a text or a file is one element; for the others, texts are split at commas. */
 const WHOLE_TEXTS: ReadonlySet<string> = new Set(["string", "byte", "bytes"]);
-/** Files of these are one element without dimensions. */
+/** For these types a file is one element without dimensions. */
 const SCALAR_FILES: ReadonlySet<string> = new Set(["string", "byte"]);
 
-/** Memory of an element, at most, be it a number or a packed text, in a block that may grow. */
+/** Maximum memory of an element, a number or a packed text, in a growing block. */
 const ELEMENT_BYTES = 16;
 
 /** The texts of a field, one for each time it was sent, as a tensor of rank 1. */
@@ -48,7 +48,7 @@ function countElements(texts: readonly string[]): number {
   return count;
 }
 
-/** One after the other: a list of them would take many times their bytes. */
+/** Sequentially: a list of them would take many times their bytes. */
 function* elementsOf(texts: readonly string[]): Generator<string> {
   for (const text of texts) {
     let start = 0;
@@ -60,7 +60,7 @@ function* elementsOf(texts: readonly string[]): Generator<string> {
   }
 }
 
-/** The files of a field as a tensor; each byte is an element where the type is numeric. */
+/** The files of a field as a tensor; for numeric types each byte is an element. */
 export function filesToTensor(files: readonly Buffer[], field: FormField, budget: DecodeBudget): Tensor {
   const [file, ...more] = files;
   if (field.dtype === "bytes" && !SCALAR_FILES.has(field.type)) return createTensor("bytes", [files.length], files);
@@ -95,7 +95,7 @@ const BOOLEANS: ReadonlyMap<string, number> = new Map([
 const INFINITY = /^([+-]?)inf(?:inity)?$/i;
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const INTEGER = /^[+-]?\d{1,20}$/;
-/** Integers of so many characters are numbers exactly. */
+/** Integers with at most this many characters are exact as numbers. */
 const MAX_SAFE_LENGTH = 15;
 
 function parseElement(text: string, { field, dtype }: FormField): number | bigint {

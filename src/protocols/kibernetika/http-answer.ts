@@ -14,10 +14,10 @@ import type { KibernetikaRequest } from "./http-codec.ts";
 const JSON_TYPE = "application/json";
 /** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w.+-]+=(?:[\w.+-]+|"[ -!#-[\]-~]*"))*$/;
-/** Headers of an answer whose type a hook or a client chose: no browser may run it. */
+/** Headers of an answer with a type that a hook or a client chose: browsers must not run it. */
 const RAW_HEADERS = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
 
-/** Refuses an `out_mime_type` that no answer could have. */
+/** Refuses an invalid `out_mime_type`. */
 export function checkMimeType(outMimeType: string): void {
   if (outMimeType === "" || MEDIA_TYPE.test(outMimeType)) return;
   throw invalidArgument(`out_mime_type is "${outMimeType}"; expected a media type such as image/png or text/plain.`);
@@ -45,14 +45,14 @@ export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAn
 /** {@link toKibernetikaAnswer} for a codec thread. */
 export const toKibernetikaAnswerJob = defineJob(import.meta.url, "toKibernetikaAnswerJob", toKibernetikaAnswer);
 
-/** Checks if writing an answer is work for a codec thread; a single value whose type is named is sent as it is. */
+/** Checks if a codec thread should write an answer; a single value with a media type is sent unchanged. */
 export function isLargeAnswer(response: Answered, request: Wanted): boolean {
   const outputs = filterOutputs(answeredTensors(response), request.outFilter);
   const isRaw = onlyBytes(outputs) !== undefined && rawType(response, request) !== undefined;
   return !isRaw && isLargeText(outputs.map(([, tensor]) => tensor));
 }
 
-/** The media type under which the only output's bytes are sent as they are; undefined = the answer is JSON. */
+/** The media type with which the only output's bytes are sent; undefined = the answer is JSON. */
 function rawType({ contentType }: Answered, request: Wanted): string | undefined {
   return contentType ?? (isRawAsked(request) ? request.outMimeType : undefined);
 }
@@ -63,7 +63,7 @@ function isRawAsked({ outMimeType }: Wanted): boolean {
 
 type Entries = readonly (readonly [name: string, tensor: Tensor])[];
 
-/** The outputs that were asked for: a server behind the proxy may answer with more. */
+/** The requested outputs: a server behind the proxy may answer with more. */
 function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
   const entries = Object.entries(outputs);
   if (names.length === 0) return entries;
@@ -71,7 +71,7 @@ function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
   return entries.filter(([name]) => wanted.has(name));
 }
 
-/** The bytes of an answer that is one output of one `bytes` element, whatever its rank. */
+/** The bytes of an answer with one output of one `bytes` element, of any rank. */
 function onlyBytes(outputs: Entries): Uint8Array | undefined {
   const [first, ...others] = outputs;
   if (first === undefined || others.length > 0) return undefined;
@@ -104,7 +104,7 @@ function writeOutputs(outputs: Entries): Buffer {
   return writer.finish();
 }
 
-/** Largest finite values, which stand in for infinities. */
+/** Largest finite values, which replace infinities. */
 const MAXIMA: Partial<Record<DType, string>> = {
   float16: "65504.0",
   bfloat16: "3.3895314e+38",

@@ -16,16 +16,19 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import { dtypeOfName, dtypeOfNumber } from "./dtype.ts";
 import { createKibernetikaRules } from "./json-tensor-rules.ts";
 
-/** A predict request of the original proxy, whether it came as JSON or as a form. */
+/** A predict request of the original proxy, from JSON or a form. */
 export interface KibernetikaRequest {
   readonly inputs: Tensors;
   /** Names of the outputs wanted; empty = all. */
   readonly outFilter: readonly string[];
-  /** The media type that the only output is to be sent as; empty = JSON. */
+  /** The media type for the only output; empty = JSON. */
   readonly outMimeType: string;
 }
 
-/** Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. `maxBytes` bounds what is made of it. */
+/**
+ * Parses `{"inputs": {NAME: {"dtype", "data"}}, "out_filter": [NAME …], "out_mime_type": TYPE}`. `maxBytes` limits the
+ * memory of the result.
+ */
 export function parseKibernetikaJson(body: Uint8Array, maxBytes: number): KibernetikaRequest {
   const budget = new DecodeBudget(maxBytes);
   return toRequest(parseJson(body, budget), budget);

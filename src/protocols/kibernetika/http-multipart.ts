@@ -69,7 +69,7 @@ interface Target {
   readonly name: string;
 }
 
-/** Meaning of TYPE_NAME; undefined for a field of another kind, such as `raw_input`. */
+/** The meaning of TYPE_NAME; undefined for a field of another kind, such as `raw_input`. */
 function targetOf(field: string): Target | undefined {
   const [prefix = "", ...rest] = field.split("_");
   const type = FORM_TYPES.find((known) => known === prefix);
@@ -93,7 +93,7 @@ function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
     try {
       const limits = { fieldNameSize: body.length, fieldSize: body.length, parts: MAX_INPUTS + 1 };
       const parser = busboy({ headers: { "content-type": contentType }, limits, defParamCharset: "utf8" });
-      // A part without a name comes with undefined, whatever the types say.
+      // The name of a part may be undefined, although its type is string.
       parser.on("field", (name: string | undefined, value) => append(texts, name ?? "", value));
       parser.on("file", (name: string | undefined, stream) => {
         const chunks: Buffer[] = [];

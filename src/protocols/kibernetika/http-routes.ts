@@ -14,7 +14,7 @@ import { inferJson } from "./infer-json.ts";
 
 const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
 const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
-/** Beside JSON's own: what clients send that do not name the type of their JSON, such as `curl -d`. */
+/** In addition to JSON's own type: the types of clients that do not set one for JSON, such as `curl -d`. */
 const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain", "application/x-www-form-urlencoded"]);
 const INT64_MAX = 2n ** 63n - 1n;
 
@@ -113,7 +113,7 @@ function parsePath(url: string): PathChoice {
   if (version !== "" && (number === undefined || number > INT64_MAX))
     throw new ServingError("not_found", "Bad version value");
   const names = { model: decodeSegment(model), signature: decodeSegment(signature) };
-  // 0 says that no version was chosen: the original's messages have no other way.
+  // 0 means that no version was chosen: the original's messages cannot express it otherwise.
   return number === undefined || number === 0n ? names : { ...names, version: number };
 }
 

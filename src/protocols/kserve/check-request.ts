@@ -11,7 +11,7 @@ import { givesOutputs, takesInputs } from "./takes-inputs.ts";
 /** The parts of a request that are checked against its model's signature. */
 export interface CheckedRequest {
   readonly model: string;
-  /** The client's own, empty if it gave none. */
+  /** The client's own; empty if there is none. */
   readonly id: string;
   readonly inputs: Tensors;
   /** Names, in the client's order. */

@@ -5,7 +5,7 @@ import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { greatest, valueAt } from "./greatest.ts";
 
-/** An output to classify, with the number of classes that a client wants, and their names. */
+/** An output to classify, the requested number of classes, and their names. */
 export interface ClassifiedOutput {
   readonly name: string;
   readonly count: number;
@@ -13,7 +13,7 @@ export interface ClassifiedOutput {
   readonly labels?: readonly string[] | undefined;
 }
 
-/** Memory of one class while its text is made, in bytes. */
+/** Memory of one class while its text is built, in bytes. */
 export const CLASS_BYTES = 128;
 
 /**
@@ -60,7 +60,7 @@ function describe(tensor: Tensor, at: number, { index, labels }: ClassName): str
   return label === undefined ? `${number}:${index}` : `${number}:${index}:${label}`;
 }
 
-/** toFixed() gives up its form beyond 1e21, and writes infinities its own way. */
+/** toFixed() uses another form beyond 1e21, and its own texts for infinities. */
 function toFixed(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value < 0 ? "-inf" : "inf";

@@ -3,7 +3,7 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import type { LoadParameters } from "./load-request.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
 
-/** Loads a model anew (the model_repository extension), with a configuration and files of the client's where it gives them. */
+/** Loads a model again (the model_repository extension), with the client's configuration and files if there are any. */
 export async function reloadModel(
   service: InferenceService,
   model: string,
@@ -14,25 +14,28 @@ export async function reloadModel(
   await rename("load", model, service.load(model, config === undefined ? undefined : { config, files }));
 }
 
-/** Unloads a model once its requests are answered, and with `unload_dependents` those that need it, or came along with it; other parameters are ignored, as Triton does. */
+/**
+ * Unloads a model once its requests are answered. With `unload_dependents`, also the models that need it, or were
+ * loaded only for it; other parameters are ignored, as in Triton.
+ */
 export async function unloadModel(service: InferenceService, model: string, parameters: Parameters): Promise<void> {
   const dependents = readBoolean(parameters, "unload_dependents");
   await rename("unload", model, service.unload(model, { dependents }));
 }
 
-/** With the words by which Triton's clients know a failure. */
+/** With the text by which Triton's clients recognise a failure. */
 async function rename(action: "load" | "unload", model: string, change: Promise<void>): Promise<void> {
   await change.catch((reason: unknown) => {
     const { code, message } = ServingError.from(reason);
     const isUnknown = code === "not_found" && action === "load";
     if (isUnknown) assertName(model);
-    // The only way in which Triton fails to find what it is to load.
+    // The only case in which Triton does not find the model to load.
     const known = isUnknown ? "failed to poll from model repository. " : "";
     throw new ServingError(code, `failed to ${action} '${model}', ${known}${message}`, { cause: reason });
   });
 }
 
-/** Throws, with Triton's texts, for a name that no model there may have. */
+/** Throws, with Triton's texts, for an invalid name. */
 function assertName(model: string): void {
   const name = model.trim();
   if (name === "") throw invalidArgument("Model name cannot be empty. Please enter a valid name to deploy.");

@@ -45,7 +45,7 @@ export function datatypeOf(dtype: DType): Datatype | undefined {
   return byDType.get(dtype);
 }
 
-/** The name of the datatypes whose values a typed field holds, for errors: the widest of them. */
+/** The name of the datatypes whose values a typed field can contain, for errors: the widest of them. */
 export function datatypeOfContents(field: number): string {
   return DATATYPES.findLast(({ contents }) => contents?.field === field)?.name ?? "unknown";
 }

@@ -1,21 +1,24 @@
 import { fromBfloat16, fromFloat16 } from "../../tensor/float16.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** A row of a tensor's values, and how many of them are wanted. */
+/** A row of a tensor's values, and the number of wanted ones. */
 interface Row {
   readonly start: number;
   readonly width: number;
   readonly kept: number;
 }
 
-/** A number of a tensor; half floats as what they stand for. */
+/** A number of a tensor; half floats are converted. */
 export function valueAt({ dtype, data }: Tensor, index: number): number | bigint {
   const value = data[index] as number | bigint;
   if (dtype === "float16") return fromFloat16(value as number);
   return dtype === "bfloat16" ? fromBfloat16(value as number) : value;
 }
 
-/** The indices within a row of its greatest values, greatest first; equal ones in their order, NaN last. Takes memory for those that are kept only. */
+/**
+ * The indices of a row's greatest values, in descending order; equal ones in their own order, NaN last. Uses memory
+ * only for the wanted ones.
+ */
 export function greatest(tensor: Tensor, { start, width, kept }: Row): Uint32Array {
   const isBefore = (a: number, b: number) => {
     const [first, second] = [valueAt(tensor, start + a), valueAt(tensor, start + b)];
@@ -28,7 +31,7 @@ export function greatest(tensor: Tensor, { start, width, kept }: Row): Uint32Arr
   return heap.inOrder();
 }
 
-/** A binary heap of the best indices so far, the last of them on top, where a better one replaces it. */
+/** A binary heap of the best indices so far, the worst of them on top, where a better one replaces it. */
 class LastOnTop {
   readonly #heap: Uint32Array;
   readonly #isBefore: (a: number, b: number) => boolean;
@@ -83,7 +86,7 @@ class LastOnTop {
     }
   }
 
-  /** Exchanges two places where the lower one came later; tells if it did. */
+  /** Swaps two places where the lower one belongs higher; returns true if it did. */
   #swapIfLater(higher: number, lower: number): boolean {
     const heap = this.#heap;
     const [above, below] = [heap[higher] as number, heap[lower] as number];

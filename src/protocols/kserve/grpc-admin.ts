@@ -18,7 +18,7 @@ import { serverMetadata } from "./server-metadata.ts";
 import { assertAllRegions, noSharedMemory, type SharedMemoryKind } from "./shared-memory.ts";
 import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
 
-/** Parts that calls need. */
+/** Services for the calls. */
 export interface AdminContext {
   readonly service: InferenceService;
   readonly log: Pick<Logger, "level" | "filter" | "info">;
@@ -30,7 +30,7 @@ export interface AdminContext {
  */
 type AdminCall = (request: JsonObject, context: AdminContext, assertMay: (kind: CallKind) => void) => Promise<unknown>;
 
-/** Every call beside inference, by name; the messages of a call are named after it. */
+/** Every call other than inference, by name; the messages of a call are named after it. */
 const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   ServerLive: async () => ({ live: true }),
   ServerReady: async (_request, { service }) => ({ ready: service.isReady() }),
@@ -68,23 +68,23 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   CudaSharedMemoryUnregister: async () => ({}),
 };
 
-/** The call whose message may hold whole models, which are never made JSON. */
+/** The call whose message may contain whole models, which are never converted to JSON. */
 export const LOAD_CALL = "RepositoryModelLoad";
 
-/** Calls that change the server whatever they say. */
+/** Calls that always change the server. */
 const CONTROL_CALLS: ReadonlySet<string> = new Set([LOAD_CALL, "RepositoryModelUnload"]);
 const HEALTH_CALLS: ReadonlySet<string> = new Set(["ServerLive", "ServerReady", "ModelReady"]);
 
-/** The kind of a call beside inference. */
+/** The kind of a call other than inference. */
 export function adminKind(name: string): CallKind {
   if (HEALTH_CALLS.has(name)) return "health";
   return CONTROL_CALLS.has(name) ? "control" : "read";
 }
 
-/** Their names. */
+/** The names of these calls. */
 export const ADMIN_CALL_NAMES: readonly string[] = [...Object.keys(ADMIN_CALLS), LOAD_CALL];
 
-/** A call beside inference as a method over bytes; what reads its messages is loaded with the first one. */
+/** A call other than inference, as a method over bytes; its message types are loaded with the first call. */
 export function adminMethod(name: string, context: AdminContext): UnaryMethod {
   if (name === LOAD_CALL) return loadMethod(context);
   const call = ADMIN_CALLS[name] as AdminCall;
@@ -99,7 +99,7 @@ function loadMethod({ service }: AdminContext): UnaryMethod {
   return async (message) => {
     const { model, parameters } = decodeGrpcLoad(message);
     await reloadModel(service, model, parameters);
-    // Its answer has no fields.
+    // The answer is an empty message.
     return { message: frameBytes(new Uint8Array(0)) };
   };
 }
@@ -136,7 +136,7 @@ function toSettingValue(value: boolean | number | string): object {
   return typeof value === "number" ? { uint32_param: value } : { string_param: value };
 }
 
-/** Triton's clients take an error here for a failure of the call, not for the answer that the model is not there. */
+/** Triton's clients interpret an error as a failure of the call, not as the answer that the model is missing. */
 async function isReady(ref: ModelRef, service: InferenceService): Promise<boolean> {
   try {
     return isModelReady(service, await describeModel(service, ref));

@@ -29,17 +29,17 @@ const VALUE_WIRE: ReadonlyMap<number, number> = new Map([
 ]);
 const BYTES_CONTENTS = 8;
 const NOTHING = new Uint8Array(0);
-/** The fields with values that need not be decoded one by one. */
+/** The fields whose values need not be decoded one by one. */
 export const VIEWED_CONTENTS: ReadonlySet<number> = new Set([
   BYTES_CONTENTS,
   ...[...VALUE_WIRE].filter(([, wire]) => wire !== WIRE.varint).map(([field]) => field),
 ]);
 
-/** An InferTensorContents as it lies on the wire; nothing is interpreted before its datatype is known. */
+/** An InferTensorContents in its wire form, which is interpreted once the datatype is known. */
 export class KserveContents {
   readonly #blocks = new Map<number, ByteList>();
   readonly #strings = new ByteRanges();
-  /** The whole message that brought the values. */
+  /** The whole message with the values. */
   #source: Uint8Array = NOTHING;
   readonly #budget: DecodeBudget;
 
@@ -61,7 +61,7 @@ export class KserveContents {
     }
   }
 
-  /** The tensor; throws `invalid_argument` unless all values are in the field of its datatype and as many as its shape claims. */
+  /** The tensor; throws `invalid_argument` unless all values are in the field of its datatype and match its shape in number. */
   toTensor(head: InputHead, model: string): Tensor {
     const dtype = dtypeOfInput(head, model);
     const count = elementsOf(head, model);
@@ -96,7 +96,7 @@ export class KserveContents {
     this.#blocks.set(field, list);
   }
 
-  /** A field with values that is not the datatype's own. */
+  /** A field with values that belongs to another datatype. */
   #strayField(own: number | undefined): number | undefined {
     if (this.#strings.count > 0 && own !== BYTES_CONTENTS) return BYTES_CONTENTS;
     for (const field of this.#blocks.keys()) if (field !== own) return field;
@@ -115,7 +115,7 @@ export class KserveContents {
   }
 }
 
-/** As many values as the block has, or one more than `allocate` gives room for. */
+/** As many values as the block has, or one more than `allocate` allows. */
 function decodeBlock(dtype: NumericDType, block: Uint8Array, allocate: () => TensorData): { readonly length: number } {
   if (dtype === "float32" || dtype === "float64") return viewBytes(dtype, block);
   const values = countVarints(block);

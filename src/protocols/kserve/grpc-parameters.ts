@@ -8,7 +8,7 @@ const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as cons
 /** Memory of an entry while it is read. */
 const ENTRY_BYTES = 256;
 
-/** Reads one entry of a `map<string, InferParameter>` into `parameters`; one without a value is left out. */
+/** Reads one entry of a `map<string, InferParameter>` into `parameters`; an entry without a value is skipped. */
 export function readParameter(entry: WireReader, parameters: Map<string, Parameter>, budget: DecodeBudget): void {
   budget.spend(ENTRY_BYTES, () => "one more parameter");
   let key = "";
@@ -48,7 +48,7 @@ function readChoice(reader: WireReader, tag: number): Parameter | undefined {
   }
 }
 
-/** The entry of a `map<string, InferParameter>` that says true. */
+/** The entry of a `map<string, InferParameter>` with the value true. */
 export function trueParameter(name: string): WirePart[] {
   return [textField(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [integerField(PARAMETER.bool, 1)])];
 }

@@ -19,7 +19,7 @@ const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs
 const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
 const OUTPUT = { name: 1, parameters: 2 } as const;
 
-/** The way to the values of a ModelInferRequest: raw ones lie at its top, typed ones in `contents` of an input. */
+/** The paths to the values of a ModelInferRequest: raw ones are at the top level, typed ones in `contents` of an input. */
 export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
 
 /** Places of a ModelInferRequest's values that may be viewed. */
@@ -31,10 +31,10 @@ const TENSOR_BYTES = 512;
 /** Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, where the datatype has one. */
 export type KserveEncoding = "raw" | "typed";
 
-/** A ModelInferRequest, and how its client wants the answer: raw, unless it asked for typed fields as it writes them itself. */
+/** A ModelInferRequest, and the form of its answer: raw, unless the client asked for typed fields or uses them itself. */
 export interface DecodedInferRequest extends KserveRequest {
   readonly encoding: KserveEncoding;
-  /** True where its answer in a stream has to say that it is the last one to this request. */
+  /** True where each answer in a stream has to be marked as the last one to its request. */
   readonly tellsFinal: boolean;
 }
 
@@ -61,10 +61,10 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferReque
   return fields.toRequest();
 }
 
-/** Fields that are looked at for an id, which clients write among the first. */
+/** Number of fields that are searched for an id, which clients write among the first. */
 const ID_FIELDS = 64;
 
-/** The id of a ModelInferRequest that was not or cannot be read; empty where it has none among its first fields before what is wrong. */
+/** The id of a ModelInferRequest that was not or cannot be read; empty where none of its first valid fields has it. */
 export function requestIdOf(bytes: Uint8Array): string {
   const reader = new WireReader(bytes, "ModelInferRequest");
   let id = "";
@@ -80,7 +80,7 @@ export function requestIdOf(bytes: Uint8Array): string {
   }
 }
 
-/** The fields of a ModelInferRequest in whatever order they come; values are interpreted after all were seen. */
+/** The fields of a ModelInferRequest, in any order; values are interpreted after the last field. */
 class InferRequestFields {
   #model = "";
   #version = "";

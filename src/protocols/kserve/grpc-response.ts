@@ -22,30 +22,30 @@ const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 
 const OUTPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
 const STREAM = { error: 1, response: 2 } as const;
 
-/** Form in which a client of a stream wants its answer. */
+/** The form of the answers in a stream. */
 export type StreamForm = Pick<DecodedInferRequest, "encoding" | "tellsFinal">;
 
-/** Checks if the values of an answer are too many bytes to be copied in the main thread. */
+/** Checks if the values of an answer are too large to be copied in the main thread. */
 export function isLargeCopy({ outputs }: KserveAnswer): boolean {
   return outputs.some(({ tensor }) => byteSize(tensor) > LARGE_COPY_BYTES);
 }
 
-/** Writes a ModelStreamInferResponse that carries an answer. */
+/** Writes a ModelStreamInferResponse with an answer. */
 export function encodeStreamResponse(answer: KserveAnswer, { encoding, tellsFinal }: StreamForm): Buffer {
   const parts = inferResponseParts(answer, encoding);
   return encodeMessage([messageField(STREAM.response, tellsFinal ? [...parts, FINAL] : parts)]);
 }
 
-/** The parameter by which clients of decoupled models know the end; every answer here is the only one. */
+/** The parameter by which clients of decoupled models recognise the last answer; here each answer is the last. */
 const FINAL = messageField(RESPONSE.parameters, trueParameter("triton_final_response"));
 
-/** Writes a ModelStreamInferResponse that says why a request failed; its id tells which. */
+/** Writes a ModelStreamInferResponse with an error, and the id of the failed request. */
 export function encodeStreamError(message: string, id: string): Buffer {
   const response = id === "" ? [] : [messageField(STREAM.response, [textField(RESPONSE.id, id)])];
   return encodeMessage([textField(STREAM.error, message), ...response]);
 }
 
-/** A ModelInferResponse as it is sent; with `borrows`, large values stay where they are. */
+/** A ModelInferResponse in its wire form; with `borrows`, large values are not copied. */
 export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncoding, borrows: boolean): FramedMessage {
   return frameParts(inferResponseParts(answer, encoding), borrows);
 }
@@ -70,7 +70,7 @@ export function inferResponseParts(
   { model, version, id, outputs }: KserveAnswer,
   encoding: KserveEncoding,
 ): WirePart[] {
-  // Values are all in one place: a client looks at raw_output_contents by position, or not at all.
+  // All values are in the same field: clients read raw_output_contents by position, or not at all.
   const typed = encoding === "typed" ? outputs.map(({ tensor, datatype }) => contentsParts(tensor, datatype)) : [];
   const isTyped = encoding === "typed" && typed.every((parts) => parts !== undefined);
   const heads = outputs.map(({ name, datatype, tensor }, index) => {

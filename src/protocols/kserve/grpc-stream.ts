@@ -21,12 +21,12 @@ import {
 } from "./grpc-response.ts";
 import { inferKserve, type KserveAnswer } from "./infer-kserve.ts";
 
-/** Requests of one stream at once, until their answers have left; the next ones wait in the client. */
+/** Maximum number of open requests of one stream, until their answers have been sent; further ones wait at the client. */
 const MAX_IN_FLIGHT = 32;
 /** Metadata by which a client asks for a gRPC status instead of error messages in the stream. */
 const REAL_STATUS = "triton_grpc_error";
 
-/** Answers the requests of a stream as they become ready; a failed one gets a message of its own and the stream goes on. */
+/** Answers the requests of a stream as they become ready; a failed one gets an error message, and the stream continues. */
 export function inferStreamMethod(service: InferenceService, options: GrpcProtocolOptions): StreamMethod {
   return (exchange) => new InferStream(exchange, service, options).run();
 }
@@ -65,7 +65,7 @@ class InferStream {
     await Promise.all(this.#inFlight);
   }
 
-  /** The client may send ahead meanwhile, which waits in our memory. */
+  /** Meanwhile the client may send ahead into the server's memory. */
   async #oneAnswered(): Promise<void> {
     this.#exchange.memory.grow(STREAM_WINDOW_BYTES);
     await Promise.race(this.#inFlight);
@@ -77,7 +77,10 @@ class InferStream {
     this.#inFlight.add(answering);
   }
 
-  /** Resolves once the answer has left: a client that does not read its answers gets no more of them made. Never rejects. */
+  /**
+   * Resolves once the answer has been sent, so that a client that does not read its answers causes no further ones.
+   * Never rejects.
+   */
   async #take(message: Uint8Array): Promise<void> {
     const memory = this.#exchange.memory.split(message.length);
     const record = this.#openRecord(message);
@@ -93,7 +96,7 @@ class InferStream {
     }
   }
 
-  /** The record of one message, in addition to that of the stream. */
+  /** The record of one message, separate from the stream's. */
   #openRecord(message: Uint8Array): RequestRecord {
     const { metadata, record: stream } = this.#exchange;
     const record = new RequestRecord(metadata);
@@ -114,14 +117,14 @@ class InferStream {
     this.#options.observer.over(record, { protocol: "grpc", path, status, code: failedWith ?? "ok" });
   }
 
-  /** The message that answers; throws the error that ends the stream for a client that asked for real statuses. */
+  /** The answering message; throws the error that ends the stream for a client that asked for gRPC statuses. */
   async #answer(message: Uint8Array, memory: MemoryShare, record: RequestRecord): Promise<Uint8Array> {
     const { metadata, deadline, path } = this.#exchange;
     let id: string | undefined;
     try {
       const { maxMessageBytes: maxBytes } = this.#options;
       let request = decodeInferRequestQuickly(message, maxBytes);
-      // What goes to a thread is gone from here, and so is its id.
+      // Data that is transferred to a thread is no longer readable here, including the id.
       if (request === undefined) id = requestIdOf(message);
       const limits = { message, maxBytes, signal: this.#source, memory };
       request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], limits);

@@ -6,7 +6,7 @@ import { type JsonInput, type KserveBody, parseKserveBody } from "./http-request
 import { type AnswerForm, readForm } from "./http-response.ts";
 import type { KserveRequest } from "./infer-kserve.ts";
 
-/** An infer request, and how its client wants the answer. */
+/** An infer request, and the form of its answer. */
 export interface DecodedInfer {
   readonly request: KserveRequest;
   readonly form: AnswerForm;
@@ -16,17 +16,17 @@ export interface DecodedInfer {
 export interface DecodeInferOptions {
   readonly model: string;
   readonly version: string;
-  /** Bytes of JSON at the start of the body. */
+  /** Length of the JSON at the start of the body, in bytes. */
   readonly headerLength: number;
-  /** Bounds what is made of the body. */
+  /** Limits the memory of the decoded values. */
   readonly maxBytes: number;
-  /** True in the main thread, which leaves long work to others. */
+  /** True in the main thread, which leaves long work to codec threads. */
   readonly isInline?: boolean;
 }
 
 const NOTHING = new Uint8Array(0);
 
-/** Decodes the body of an infer request: JSON, followed by a binary part or not; undefined where that is not for the main thread. */
+/** Decodes the body of an infer request: JSON, with or without a binary part; undefined where a codec thread should do it. */
 export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer | undefined {
   const { model, version, headerLength, maxBytes, isInline = false } = options;
   const budget = new DecodeBudget(maxBytes);
@@ -34,22 +34,22 @@ export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): Deco
   const { id, parameters, outputs } = parsed;
   const binary = body.subarray(headerLength);
   if (isInline && isHeavy(parsed, binary)) return undefined;
-  // Where there is no binary part, no input may be a view of the JSON's buffer, be it an empty one.
+  // Without a binary part, no input may view the JSON's buffer, not even an empty input.
   const inputs = toInputs(parsed.inputs, binary.length > 0 ? binary : NOTHING, { model, id, budget });
   return { request: { model, version, id, parameters, inputs, outputs }, form: readForm(parameters, outputs) };
 }
 
-/** {@link decodeInfer} for a codec thread, whatever it takes. */
+/** {@link decodeInfer} for a codec thread, without a limit on time. */
 export const decodeInferJob = defineJob(import.meta.url, "decodeInferJob", decodeLargeInfer);
 
 function decodeLargeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer {
   return decodeInfer(body, { ...options, isInline: false }) as DecodedInfer;
 }
 
-/** A copy of so many bytes takes a few milliseconds. */
+/** Copying this many bytes takes a few milliseconds. */
 const LARGE_COPY_BYTES = 16 * 1024 * 1024;
 
-/** Checks if a binary part has many elements to be found, or numbers that cannot be viewed in place. */
+/** Checks if a binary part has many elements to find, or numbers that cannot be viewed in place. */
 function isHeavy({ inputs }: KserveBody, binary: Uint8Array): boolean {
   if (binary.length <= LARGE_MESSAGE_BYTES) return false;
   const isBinary = ({ data }: JsonInput) => data === undefined;

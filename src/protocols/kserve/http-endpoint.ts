@@ -7,7 +7,7 @@ import type { EndpointSchemas } from "./openapi-schemas.ts";
 export interface KserveCall extends HttpDependencies {
   readonly model: string;
   readonly version: string;
-  /** The region of shared memory that the path names. */
+  /** The region of shared memory in the path. */
   readonly region: string;
   readonly exchange: HttpExchange;
 }
@@ -15,15 +15,15 @@ export interface KserveCall extends HttpDependencies {
 /** One endpoint of the protocol. */
 export interface KserveEndpoint {
   readonly method: "GET" | "POST";
-  /** Decides who may send it. */
+  /** The kind of its requests, by which permissions are checked. */
   readonly kind: CallKind;
   /** With `{name}`, `{version}` and `{region}`. */
   readonly path: string;
-  /** Purpose, for the OpenAPI document. */
+  /** Its purpose, for the OpenAPI document. */
   readonly summary: string;
-  /** True where the status alone is the answer; default false. */
+  /** True where the answer is only a status; default false. */
   readonly isEmpty?: true;
-  /** Schemas of body and answer, for the OpenAPI document. */
+  /** Schemas of its body and answer, for the OpenAPI document. */
   readonly schemas?: EndpointSchemas;
   readonly answer: (call: KserveCall) => Promise<HttpAnswer>;
 }

@@ -10,7 +10,7 @@ import { openApiDocument } from "./openapi.ts";
 import { LIVE_SCHEMAS, MODELS_SCHEMAS, READY_SCHEMAS, SERVER_SCHEMAS } from "./openapi-schemas.ts";
 import { serverMetadata } from "./server-metadata.ts";
 
-/** Everything under `/v2`, in the order in which paths are tried. */
+/** All endpoints under `/v2`, in the order in which paths are matched. */
 export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   {
     method: "GET",

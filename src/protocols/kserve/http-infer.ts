@@ -12,14 +12,14 @@ import { defaultSignature } from "./model-metadata.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { NO_PARAMETERS } from "./parameters.ts";
 
-/** The model and version that a URL names. */
+/** The model and version in a URL. */
 export interface ModelPath {
   readonly model: string;
   /** Empty = the highest. */
   readonly version: string;
 }
 
-/** Bytes of JSON at the start of a body, in requests and answers that have a binary part. */
+/** Length of the JSON at the start of a body, in requests and answers with a binary part. */
 const HEADER_LENGTH = "inference-header-content-length";
 
 /** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
@@ -44,7 +44,7 @@ export async function answerInfer(
 
 interface ReceivedInfer {
   readonly body: Uint8Array;
-  /** Value of the header that says where JSON ends. */
+  /** Value of the header with the length of the JSON. */
   readonly header: string | string[] | undefined;
   readonly path: ModelPath;
 }
@@ -71,7 +71,7 @@ interface JsonBody {
   readonly path: ModelPath;
 }
 
-/** A small JSON part is parsed here: the large rest is seldom more than numbers to be viewed. */
+/** A small JSON part is parsed here: the large rest is usually numbers to be viewed. */
 function decode({ body, headerLength, path }: JsonBody, exchange: HttpExchange): DecodedInfer | Promise<DecodedInfer> {
   const { model, version } = path;
   const options = { model, version, headerLength, maxBytes: exchange.maxMessageBytes };
@@ -85,10 +85,10 @@ function alignmentOf(header: string | string[] | undefined): number {
   return /^\d{1,9}$/.test(String(header)) ? Number(header) : 0;
 }
 
-/** Triton's raw request says nothing of outputs, and gets all as bytes. */
+/** Triton's raw request does not choose outputs, and gets all of them as bytes. */
 const RAW_FORM: AnswerForm = { isBinary: true, isStrict: false, outputs: [] };
 
-/** The whole body is JSON where no header says otherwise. */
+/** Without the header, the whole body is JSON. */
 function readHeaderLength(text: string | string[] | undefined, bodyLength: number): number {
   if (text === undefined) return bodyLength;
   if (typeof text !== "string" || !/^-?\d+$/.test(text.trim())) {

@@ -36,7 +36,7 @@ function lastBinaryInput(inputs: readonly JsonInput[]): JsonInput | undefined {
   return inputs.findLast(({ data }) => data === undefined);
 }
 
-/** Lists may be nested like the shape, otherwise, or not at all: the row-major order counts. */
+/** Lists may be nested like the shape, differently, or not at all: only the row-major order matters. */
 function fromJson(input: JsonInput, context: InputContext): Tensor {
   const { name, shape, data = null, parameters } = input;
   if (parameters.has(SIZE)) {
@@ -57,7 +57,7 @@ function isPrefixed(bytes: Uint8Array): boolean {
   return length >= LENGTH_BYTES && new DataView(buffer, byteOffset).getUint32(0, true) === length - LENGTH_BYTES;
 }
 
-/** Sizes written as text: OpenVINO's documents write even one so. */
+/** Sizes written as text: OpenVINO's documentation does so even for a single one. */
 function parseSizes(text: string): readonly number[] {
   if (/^\s*\d{1,15}(\s*,\s*\d{1,15})*\s*$/.test(text)) return text.split(",").map(Number);
   throw invalidArgument(
@@ -65,7 +65,7 @@ function parseSizes(text: string): readonly number[] {
   );
 }
 
-/** The bytes behind the JSON, from which inputs take theirs one after another. */
+/** The bytes after the JSON, from which the inputs take theirs in order. */
 class BinaryPart {
   readonly #bytes: Uint8Array;
   readonly #context: InputContext;
@@ -79,7 +79,7 @@ class BinaryPart {
   take(input: JsonInput, isLast: boolean): Tensor {
     const size = input.parameters.get(SIZE);
     const sizes = typeof size === "string" ? parseSizes(size) : undefined;
-    // Several sizes are how OpenVINO Model Server 2022 took images, which then stood without a length of their own.
+    // OpenVINO Model Server 2022 took images in the form of several sizes, each image without a length of its own.
     if (sizes !== undefined && sizes.length > 1) return this.#takeImages(input, sizes);
     const bytes = this.#takeBytes(sizes?.[0] ?? this.#sizeOf(input, isLast), input.name);
     return this.#isBare(input, bytes) ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);
@@ -96,7 +96,7 @@ class BinaryPart {
     return imageFormat(bytes) !== undefined || (typeof size === "string" && isOne);
   }
 
-  /** Refuses bytes that no input took. */
+  /** Refuses bytes that belong to no input. */
   end(): void {
     if (this.#position === this.#bytes.length) return;
     throw invalidArgument(`unexpected additional input data for model '${this.#context.model}'`);

@@ -4,7 +4,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { parseKserveObject } from "./http-request.ts";
 
-/** Reads a body of JSON that may be left out. */
+/** Reads an optional JSON body. */
 export async function readObject(exchange: HttpExchange): Promise<JsonObject> {
   const body = await exchange.readSmallBody();
   return body.length === 0 ? {} : parseKserveObject(body, new DecodeBudget(exchange.maxMessageBytes));

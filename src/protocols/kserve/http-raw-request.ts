@@ -41,7 +41,7 @@ function oneElement({ name, shape = [-1] }: TensorSpec): readonly number[] {
   throw requestError("", `For BYTE datatype raw input '${name}', the model must have input shape [1]`);
 }
 
-/** The shape with its open dimension filled in; where two are open the first is taken for the batch, which is 1. */
+/** The shape with its open dimension computed; of two open dimensions the first is the batch, which is 1. */
 function deduceShape({ name, shape = [-1] }: TensorSpec, elements: number): readonly number[] {
   const sizes = shape.map(toSize);
   const isBatched = sizes[0] === -1 && sizes.indexOf(-1, 1) !== -1;

@@ -60,5 +60,5 @@ async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswe
   throw invalidArgument("Invalid value for 'ready': expected a boolean");
 }
 
-/** Answer of calls that change the server: the status alone. */
+/** Answer of calls that change the server: only a status. */
 const EMPTY: HttpAnswer = { contentType: "application/json", body: new Uint8Array(0) };

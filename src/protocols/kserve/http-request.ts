@@ -54,10 +54,10 @@ function toList(member: string, value: JsonValue | undefined): readonly JsonValu
   throw unable(member, isList ? "it is a list of numbers; expected one of objects" : "it is missing or is not a list");
 }
 
-/** Words of the JSON reader before its own message. */
+/** Prefix of the JSON reader's messages. */
 const READER_PREFIX = /^JSON Parse error: (.*) at offset: (\d+)$/s;
 
-/** Parses a body that is one JSON object, with the numbers that Triton takes; throws `invalid_argument` with its texts. */
+/** Parses a body that is one JSON object, with numbers as in Triton; throws `invalid_argument` with Triton's texts. */
 export function parseKserveObject(text: Uint8Array, budget: DecodeBudget): JsonObject {
   try {
     return toRoot(parseJson(text, budget));
@@ -99,7 +99,7 @@ function toShape(shape: JsonValue | undefined, name: string): readonly number[] 
   }
   return Array.from({ length: shape.size }, (_, index) => {
     const size = shape.at(index);
-    // Beyond what a number holds exactly, which no tensor has: what is made of it refuses it.
+    // Integers that a number cannot hold exactly; later checks refuse them, since no tensor is that large.
     if (shape.isInteger(index) && size >= 0) return Number(size);
     throw unable("shape", "attempt to access JSON non-unsigned-integer as unsigned-integer");
   });
@@ -112,7 +112,7 @@ function toOutput(value: JsonValue): RequestedOutput {
   return { name, parameters: toParameters(parameters) };
 }
 
-/** Parameters as JSON has them. */
+/** Parameters in JSON. */
 export function toParameters(value: JsonValue | undefined): Parameters {
   if (value === undefined || value === null) return NO_PARAMETERS;
   if (!isJsonObject(value)) throw unable("parameters", `it is ${dumpJson(value)}; expected an object`);

@@ -11,20 +11,20 @@ import { rawSize, toRaw } from "./raw-tensor.ts";
 
 /** Form in which a client wants its answer. */
 export interface AnswerForm {
-  /** `binary_data_output`: where outputs go that say nothing themselves. */
+  /** `binary_data_output`: the form of outputs without their own setting. */
   readonly isBinary: boolean;
   readonly outputs: readonly RequestedOutput[];
-  /** True to write NaN and infinities as null, since strict JSON has no word for them. */
+  /** True to write NaN and infinities as null, since strict JSON cannot express them. */
   readonly isStrict: boolean;
 }
 
-/** A body: JSON, followed by the outputs that were wanted as bytes. */
+/** A body: JSON, followed by the binary outputs. */
 export interface KserveBodyParts {
   readonly json: Uint8Array;
   readonly binary: readonly Uint8Array[];
 }
 
-/** Reads how a client wants its answer. */
+/** Reads the form of the answer from a request. */
 export function readForm(parameters: Parameters, outputs: readonly RequestedOutput[]): AnswerForm {
   return {
     isBinary: readBoolean(parameters, "binary_data_output") ?? false,
@@ -33,7 +33,7 @@ export function readForm(parameters: Parameters, outputs: readonly RequestedOutp
   };
 }
 
-/** Text that one element takes, roughly; spares the writer some growing. */
+/** Approximate length of an element's text, for the writer's first buffer. */
 const BYTES_PER_ELEMENT = 8;
 
 /** Writes an answer; an empty output is never binary, as in Triton. */
@@ -98,7 +98,7 @@ function writeOutput(writer: JsonWriter, { name, datatype, tensor }: AnsweredOut
   writer.ascii("}");
 }
 
-/** Values are one list whatever the shape, as Triton writes them. */
+/** Values are one list for any shape, as in Triton. */
 function flat(tensor: Tensor): Tensor {
   return reshape(tensor, [elementCount(tensor.shape)]);
 }
@@ -106,7 +106,7 @@ function flat(tensor: Tensor): Tensor {
 const LENIENT: TensorStyle = { separator: ",", bytes: writeBytes };
 const STRICT: TensorStyle = { ...LENIENT, nonFinite: (writer) => writer.ascii("null") };
 
-/** Bytes that are no text have no form in the protocol; a broken string would be worse than ours. */
+/** Bytes that are not UTF-8 cannot be expressed in the protocol; a broken string would be worse than an error. */
 function writeBytes(writer: JsonWriter, element: Uint8Array): void {
   if (isUtf8(element)) {
     writer.text(element);

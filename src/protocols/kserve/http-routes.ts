@@ -55,7 +55,7 @@ function toHandler(
   return (exchange) => answer({ ...dependencies, model, version, region, exchange });
 }
 
-/** `{name}` as Express has it. */
+/** `{name}` in Express' form. */
 function toExpressPath(path: string): string {
   return path.replaceAll(/\{([a-z]+)\}/g, ":$1");
 }
@@ -79,7 +79,7 @@ function noVersion(version: string): HttpError {
   return new HttpError(404, `Not Found: "${version}" is not a version; expected a number, such as 1.`);
 }
 
-/** Names are percent-encoded by clients; one that is not stays as it is. */
+/** Clients percent-encode names; a name without encoding stays unchanged. */
 function decode(name = ""): string {
   try {
     return decodeURIComponent(name);

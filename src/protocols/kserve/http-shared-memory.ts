@@ -1,7 +1,10 @@
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { assertAllRegions, SHARED_MEMORY_KINDS, type SharedMemoryKind } from "./shared-memory.ts";
 
-/** Calls about regions of shared memory, of which there are none: Triton's clients ask for them, and unregister, before anything else. Registering is no endpoint. */
+/**
+ * Calls about regions of shared memory, of which there are none. Triton's clients list and unregister regions before
+ * any other call. There is no endpoint for registering.
+ */
 export const SHARED_MEMORY_ENDPOINTS: readonly KserveEndpoint[] = SHARED_MEMORY_KINDS.flatMap((kind) =>
   [`/v2/${kind}sharedmemory`, `/v2/${kind}sharedmemory/region/{region}`].flatMap((path) => endpointsOf(kind, path)),
 );

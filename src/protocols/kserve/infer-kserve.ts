@@ -14,12 +14,12 @@ import { datatypeOf } from "./datatype.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { type Parameters, readScheduling, readUnsigned, refuseSharedMemory, type Scheduling } from "./parameters.ts";
 
-/** A ModelInferRequest of either wire, its inputs as tensors. */
+/** A ModelInferRequest of either transport, its inputs as tensors. */
 export interface KserveRequest {
   readonly model: string;
   /** As the client wrote it; empty = the highest. */
   readonly version: string;
-  /** Empty = the client gave none. */
+  /** Empty = the client set none. */
   readonly id: string;
   readonly parameters: Parameters;
   /** In the client's order. */
@@ -28,7 +28,7 @@ export interface KserveRequest {
   readonly outputs: readonly RequestedOutput[];
 }
 
-/** An output that a client asks for by name. */
+/** A requested output. */
 export interface RequestedOutput {
   readonly name: string;
   readonly parameters: Parameters;
@@ -44,7 +44,7 @@ export interface KserveAnswer {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** One output and how the protocol names its dtype. */
+/** An output, and the protocol's name of its dtype. */
 export interface AnsweredOutput {
   readonly name: string;
   readonly datatype: string;
@@ -62,7 +62,7 @@ export async function inferKserve(
   return inferLeased(await acquireModel(service, ref, call), request, call);
 }
 
-/** Notes for the log what a request calls itself and its model. */
+/** Records the request's id and model name for the log. */
 function noteRequest({ model, id }: KserveRequest, { record }: CallOptions): void {
   if (record === undefined) return;
   record.model = model;
@@ -86,12 +86,12 @@ export async function inferLeased(lease: Lease, request: KserveRequest, call: Ca
   }
 }
 
-/** A request that fits the model that is to run it. */
+/** A request that fits its model. */
 interface CheckedKserveRequest extends RecordedRequest {
   readonly scheduling: Scheduling;
 }
 
-/** Checks a request against the model that is to run it; throws {@link ServingError} with Triton's texts. */
+/** Checks a request against its model; throws {@link ServingError} with Triton's texts. */
 export function toCheckedRequest(request: KserveRequest, description: ServableDescription): CheckedKserveRequest {
   const scheduling = readScheduling(request.parameters);
   const { model } = description;
@@ -115,13 +115,13 @@ function toRecord({ inputs }: KserveRequest, model: string): Tensors {
   return record;
 }
 
-/** The call with what the request's own fields say; the same object where they say nothing. */
+/** The call with the request's own parameters; the same object where there are none. */
 function withScheduling(call: CallOptions, id: string, { priority, queueTimeoutMs }: Scheduling): CallOptions {
   if (id === "" && priority === undefined && queueTimeoutMs === undefined) return call;
   return { ...call, id: id || call.id, priority, queueTimeoutMs };
 }
 
-/** In the order that the client asked for, else the signature's, else as they came. */
+/** In the client's order, else the signature's, else that of the answer. */
 async function answered(
   tensors: Tensors,
   requested: readonly RequestedOutput[],

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../codecs/json/json-value.ts";
 import { ServingError } from "../../errors.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 
-/** KServe V2's rules for the `data` of one input; beside strings a BYTES element may be `{"b64": …}`. */
+/** KServe V2's rules for the `data` of one input; a BYTES element may be a string or `{"b64": …}`. */
 export function createKserveRules(input: string): JsonTensorRules {
   return {
     integers: "values",

@@ -14,7 +14,7 @@ export interface LoadParameters {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-/** The name of a parameter that is a file begins so. */
+/** Prefix of the names of parameters with files. */
 const FILE = "file:";
 
 /** Reads the body of a load over HTTP, which may be empty, and whose files are in base64. Throws `invalid_argument`. */
@@ -59,14 +59,14 @@ export function decodeGrpcLoad(message: Uint8Array): { readonly model: string; r
   return { model, parameters: collected.plain() };
 }
 
-/** One parameter; the reader stands before its text. */
+/** One parameter; the reader is at its text. */
 interface Parameter {
   readonly type: (typeof VALUE_TYPES)[number];
   readonly content: Uint8Array;
   readonly reader: WireReader;
 }
 
-/** Of equal names the last one counts. */
+/** Of equal names the last one is used. */
 function readEntry(entry: WireReader, entries: Map<string, Parameter>): void {
   let key = "";
   let parameter: Parameter | undefined;

@@ -10,7 +10,7 @@ export interface LogSettings {
   readonly log_error: boolean;
   readonly log_warning: boolean;
   readonly log_info: boolean;
-  /** 0 = none beside the above, 1 = debug, 2 = trace as well. */
+  /** 0 = no levels in addition to those above, 1 = debug, 2 = trace as well. */
   readonly log_verbose_level: number;
   readonly log_format: "default";
 }
@@ -58,7 +58,7 @@ const SETTINGS: Readonly<Record<string, ReadValue>> = {
   },
 };
 
-/** Changes what is logged from now on, all or nothing; throws with the texts of Triton for what cannot be changed. */
+/** Changes the levels to log, all or none; throws with Triton's texts for settings that cannot be changed. */
 export function changeLogging(log: Pick<Logger, "filter" | "info">, changes: ReadonlyMap<string, unknown>): void {
   if (changes.size === 0) return;
   currentScope()?.assertControlsAll();

@@ -9,9 +9,9 @@ export interface ModelConfig {
   readonly platform: string;
   readonly backend: string;
   readonly version_policy: { readonly latest: { readonly num_versions: number } };
-  /** 0: dims hold every dimension. Else dims leave out the first one, the batch. */
+  /** 0: dims have every dimension. Otherwise dims do not include the first one, the batch. */
   readonly max_batch_size: number;
-  /** There where requests are put together. */
+  /** Present where requests are batched. */
   readonly dynamic_batching?: object;
   readonly input: readonly ConfigInput[];
   readonly output: readonly ConfigOutput[];

@@ -24,13 +24,13 @@ interface TensorMetadata {
   readonly shape: readonly number[];
 }
 
-/** Platforms by driver, as clients of other servers know them; any other driver goes by its own name. */
+/** Platforms by driver, as clients of other servers know them; any other driver has its own name. */
 const PLATFORMS: Readonly<Record<string, string>> = {
   onnx: "onnxruntime_onnx",
   tensorflow: "tensorflow_savedmodel",
   pytorch: "pytorch_libtorch",
   openvino: "OpenVINO",
-  // The one step of an ensemble.
+  // The only step of an ensemble.
   served: "ensemble",
 };
 
@@ -50,7 +50,7 @@ export function modelMetadata(service: InferenceService, description: ServableDe
   };
 }
 
-/** The protocol has no form for an input of any type. */
+/** The protocol cannot express an input of any type. */
 function hasType(spec: LooseSpec): spec is TensorSpec {
   return spec.dtype !== undefined;
 }
@@ -66,7 +66,7 @@ export function platformOf({ drivers }: ServableDescription): string {
   return others.length > 0 ? "ensemble" : (PLATFORMS[driver] ?? driver);
 }
 
-/** A dimension as the protocol writes it: ranges have no form there. */
+/** A dimension in the protocol, which has no form for ranges. */
 export function toSize(dimension: Dimension): number {
   return typeof dimension === "number" ? dimension : -1;
 }

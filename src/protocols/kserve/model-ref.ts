@@ -44,26 +44,26 @@ export async function describeModel(service: InferenceService, ref: ModelRef): P
   return lease.description;
 }
 
-/** Checks that a version of a model can answer now; where a remote server does not tell, that the server can. */
+/** Checks that a version of a model can answer now; without states from a remote server, that the server can. */
 export function isModelReady(service: InferenceService, { model, version }: ServableDescription): boolean {
   const known = service.index();
   if (known.length === 0) return service.isReady();
   return known.some((one) => one.model === model && one.version === version && one.isReady);
 }
 
-/** The error for a model or version that does not answer, with the text of Triton, and with what there is instead. */
+/** The error for a model or version that does not answer, with Triton's text, and with alternatives. */
 export function modelNotFound({ model, version }: ModelRef, service: InferenceService): ServingError {
   const known = service.index().filter((one) => one.model === model);
   const which = version === undefined || known.length === 0 ? `'${model}'` : `'${model}' version ${version}`;
   const isThere = known.some((one) => version === undefined || one.version === version);
   const text = `Request for unknown model: ${which}`;
   if (!isThere) return new ServingError("not_found", `${text} is not found${whatIsThere(model, known, service)}`);
-  // What is there, and was yet not resolved, is not loaded.
+  // A listed version that was not resolved is not loaded.
   if (version === undefined) return new ServingError("not_found", `${text} has no available versions`);
   return new ServingError("unavailable", `${text} is not at ready state`);
 }
 
-/** Models that a client may ask for instead. */
+/** Models that a client may use instead. */
 function whatIsThere(model: string, known: readonly ServableState[], service: InferenceService): string {
   if (known.length > 0) return `. It has version ${known.map(({ version }) => version).join(", ")}.`;
   const served = servedNames(

@@ -1,4 +1,4 @@
-/** JSON schemas of what an endpoint beside inference takes and answers; what is absent is not told. */
+/** JSON schemas of the bodies and answers of endpoints other than inference; absent members have no schema. */
 export interface EndpointSchemas {
   readonly body?: object;
   readonly answer?: object;
@@ -34,11 +34,11 @@ const NONE = { enum: [[], null] };
 
 /** Schemas of the server's own facts. */
 export const SERVER_SCHEMAS: EndpointSchemas = { answer: object({ name: TEXT, version: TEXT, extensions: TEXTS }) };
-/** That the server lives. */
+/** Answer about the server's liveness. */
 export const LIVE_SCHEMAS: EndpointSchemas = { answer: object({ live: { const: true } }) };
-/** That the server is ready. */
+/** Answer about the server's readiness. */
 export const READY_SCHEMAS: EndpointSchemas = { answer: object({ ready: { const: true } }) };
-/** That a model is ready. */
+/** Answer about a model's readiness. */
 export const MODEL_READY_SCHEMAS: EndpointSchemas = { answer: object({ name: TEXT, ready: { const: true } }) };
 /** The names of the models. */
 export const MODELS_SCHEMAS: EndpointSchemas = { answer: object({ models: TEXTS }) };
@@ -46,7 +46,7 @@ export const MODELS_SCHEMAS: EndpointSchemas = { answer: object({ models: TEXTS 
 export const MODEL_SCHEMAS: EndpointSchemas = {
   answer: object({ name: TEXT, versions: TEXTS, platform: TEXT, inputs: TENSORS, outputs: TENSORS }),
 };
-/** The versions that there are. */
+/** The existing versions. */
 export const INDEX_SCHEMAS: EndpointSchemas = {
   body: { type: "object", properties: { ready: { type: "boolean" } } },
   answer: {

@@ -7,17 +7,17 @@ import { defaultSignature, toSize } from "./model-metadata.ts";
 import { describeModel } from "./model-ref.ts";
 import type { EndpointSchemas } from "./openapi-schemas.ts";
 
-/** An endpoint as the document tells of it. */
+/** An endpoint in the document. */
 interface Endpoint {
   readonly method: string;
   readonly path: string;
   readonly summary: string;
-  /** True where the status alone is the answer. */
+  /** True where the answer is only a status. */
   readonly isEmpty?: boolean;
   readonly schemas?: EndpointSchemas;
 }
 
-/** Statuses that any endpoint may refuse with. */
+/** Statuses of errors of any endpoint. */
 const REFUSALS: Readonly<Record<string, string>> = {
   400: "The request is wrong; the error says where, and what is expected.",
   401: "The caller is not known, and has to be.",

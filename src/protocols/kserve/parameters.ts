@@ -37,10 +37,10 @@ export function readScheduling(parameters: Parameters): Scheduling {
   };
 }
 
-/** The parameter of an input or output whose values lie in memory that client and server share. */
+/** The parameter of an input or output whose values are in shared memory. */
 const SHARED_MEMORY = "shared_memory_region";
 
-/** Throws `invalid_argument` for an input or output (`what`, with its name) that is said to lie in shared memory. */
+/** Throws `invalid_argument` for an input or output (`what`, with its name) in shared memory. */
 export function refuseSharedMemory(parameters: Parameters, what: string): void {
   if (!parameters.has(SHARED_MEMORY)) return;
   throw new ServingError(
@@ -65,7 +65,7 @@ export function readBoolean(parameters: Parameters, name: string): boolean | und
   throw wrongType(name, "true or false", value);
 }
 
-/** Answering this one parameter costs nothing: an answer here is always final. */
+/** This parameter is accepted, since each answer here is the final one. */
 const HARMLESS = "triton_enable_empty_final_response";
 
 function refuseReserved(name: string): void {

@@ -14,17 +14,17 @@ export interface InputHead {
   readonly shape: readonly number[];
 }
 
-/** The request and the budget for which an input is read. */
+/** The request and the memory limit for reading an input. */
 export interface InputContext {
   /** The model's name, for errors. */
   readonly model: string;
   /** The request's id, for errors; absent or empty where its client gave none. */
   readonly id?: string;
-  /** Bounds what is made of the input beside views of its bytes. */
+  /** Limits the memory of the input besides views of its bytes. */
   readonly budget: DecodeBudget;
 }
 
-/** Bytes that stand before each element of a raw BYTES tensor: its length, little-endian. */
+/** Bytes before each element of a raw BYTES tensor: its length, little-endian. */
 export const LENGTH_BYTES = 4;
 
 /**
@@ -36,7 +36,7 @@ export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budg
   const dtype = dtypeOfInput(head, model);
   const count = elementsOf(head, model);
   if (dtype === "bytes") {
-    // No more elements are made than there are lengths.
+    // There are at most as many elements as lengths.
     budget.spend(ELEMENT_BYTES * Math.min(count, raw.length / LENGTH_BYTES), () => `${count} elements of '${name}'`);
     return readElements(raw, shape, { name, count, model, id });
   }
@@ -72,7 +72,7 @@ export function elementsOf(head: InputHead, model: string): number {
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** Throws, with Triton's texts, where elements or their bytes are more than 64 bits count. */
+/** Throws, with Triton's texts, where the number of elements or bytes exceeds 64 bits. */
 function assertNoOverflow({ name, shape, datatype }: InputHead): void {
   if (shape.reduce((product, size) => product * size, 1) <= Number.MAX_SAFE_INTEGER) return;
   const count = shape.reduce((product, size) => product * BigInt(size), 1n);
@@ -149,7 +149,7 @@ export function toRaw(tensor: Tensor): Uint8Array {
   return raw;
 }
 
-/** The elements one after the other; those that are packed stay so. */
+/** The elements in order; packed ones stay packed. */
 function* elementsOfTensor(tensor: Tensor<"bytes">): Generator<Uint8Array> {
   const packed = packedOf(tensor);
   if (packed === undefined) yield* tensor.data;
@@ -158,7 +158,7 @@ function* elementsOfTensor(tensor: Tensor<"bytes">): Generator<Uint8Array> {
       yield packed.content.subarray(packed.ranges[at], packed.ranges[at + 1]);
 }
 
-/** Bytes that {@link toRaw} gives. */
+/** Size of the result of {@link toRaw}, in bytes. */
 export function rawSize(tensor: Tensor): number {
   if (tensor.dtype !== "bytes") return tensor.data.byteLength;
   return LENGTH_BYTES * elementCount(tensor.shape) + byteSize(tensor);

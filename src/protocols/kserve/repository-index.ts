@@ -8,7 +8,7 @@ export interface ModelIndex {
   readonly reason: string;
 }
 
-/** Every version of every model, loaded or not; with `onlyReady` those that can answer now. */
+/** Every version of every model, loaded or not; with `onlyReady`, those that can answer now. */
 export function repositoryIndex(service: InferenceService, onlyReady: boolean): ModelIndex[] {
   return service
     .index({ loadable: true })
@@ -21,7 +21,7 @@ export function repositoryIndex(service: InferenceService, onlyReady: boolean): 
     }));
 }
 
-/** A version that failed is unavailable while it waits to be tried again. */
+/** A failed version is unavailable while it waits for the next attempt. */
 function stateOf({ isReady, state, error }: ServableState): ModelIndex["state"] {
   if (isReady) return "READY";
   if (error !== undefined || state === "AVAILABLE" || state === "END") return "UNAVAILABLE";

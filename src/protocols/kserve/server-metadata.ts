@@ -7,7 +7,7 @@ export interface ServerMetadata {
   readonly extensions: readonly string[];
 }
 
-/** Extensions of the protocol that are served, by the names that Triton gave them. */
+/** The supported extensions of the protocol, by Triton's names. */
 const EXTENSIONS: readonly string[] = [
   "classification",
   "model_repository",

@@ -42,7 +42,7 @@ const COUNTERS: Readonly<Record<string, { readonly help: string; readonly read: 
   },
 };
 
-/** Triton's metrics of inference, as far as they can be told. */
+/** Triton's metrics of inference, as far as this server has them. */
 export async function tritonMetrics(service: InferenceService): Promise<readonly MetricFamily[]> {
   const statistics = await service.statistics();
   return Object.entries(COUNTERS).map(([name, { help, read }]) => ({

@@ -140,7 +140,7 @@ export function encodePredictResponse(response: PredictResponse, encoding: Tenso
   return encodeMessage(predictResponseParts(response, encoding));
 }
 
-/** A PredictResponse as it is sent; with `borrows`, large values stay where they are. */
+/** A PredictResponse in its wire form; with `borrows`, large values are not copied. */
 export function framePredictResponse(
   response: PredictResponse,
   encoding: TensorEncoding,

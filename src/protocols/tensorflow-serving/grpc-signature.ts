@@ -52,7 +52,7 @@ function missing(
   );
 }
 
-/** Throws `invalid_argument`, with TensorFlow Serving's text, for names that are no outputs, and for one that is asked for twice. */
+/** Throws `invalid_argument`, with TensorFlow Serving's text, for names that are not outputs, and for repeated ones. */
 export function checkOutputFilter(filter: readonly string[], specs: readonly TensorSpec[] | undefined): void {
   const names = specs?.map((spec) => spec.name);
   const seen = new Set<string>();

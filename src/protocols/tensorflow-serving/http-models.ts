@@ -11,7 +11,7 @@ import { toModelRef } from "./url-model-ref.ts";
 const MODEL = /^\/v1\/models\/([^/:?]+)(?:\/versions\/(\d+)|\/labels\/([^/:?]+))?(?:\/metadata)?\/?(?:\?|$)/i;
 const PATHS = ["/v1/models/:name", "/v1/models/:name/versions/:version", "/v1/models/:name/labels/:label"];
 
-/** The routes that list the models and tell the states of a model's versions, and its inputs and outputs. */
+/** The routes that list the models, the states of a model's versions, and its inputs and outputs. */
 export function modelRoutes(service: InferenceService): readonly HttpRoute[] {
   const status = telling((ref) => modelStatus(service, ref));
   const metadata = telling((ref) => modelMetadata(service, ref));

@@ -64,7 +64,7 @@ export function findSignature(name: string, { signatures }: Described): ChosenSi
 /** `row` = a list of instances in, a list of predictions out; `column` = whole tensors in and out. */
 export type PredictFormat = "row" | "column";
 
-/** A request's tensors, and the form that they came in, in which the answer goes back. */
+/** A request's tensors, and their form, which the answer has too. */
 export interface PredictInputs {
   readonly format: PredictFormat;
   readonly inputs: Tensors;
@@ -72,12 +72,12 @@ export interface PredictInputs {
 
 /** A predict request. */
 export interface PredictMessage extends PredictInputs {
-  /** Resolved, unless the servable does not tell its signatures. */
+  /** Resolved, unless the servable's signatures are unknown. */
   readonly signature: string;
   readonly outputFilter: readonly string[];
 }
 
-/** Decodes the body of a predict request for a servable with these signatures. `maxBytes` bounds what is made of it. */
+/** Decodes the body of a predict request for a servable with these signatures. `maxBytes` limits the memory of the result. */
 export function decodePredict(body: Uint8Array, signatures: Described["signatures"], maxBytes: number): PredictMessage {
   const parsed = parsePredictBody(body, new DecodeBudget(maxBytes));
   const { name, spec } = findSignature(parsed.signature, { signatures });
@@ -87,7 +87,7 @@ export function decodePredict(body: Uint8Array, signatures: Described["signature
 /** {@link decodePredict} for a codec thread. */
 export const decodePredictJob = defineJob(import.meta.url, "decodePredictJob", decodePredict);
 
-/** Reads the tensors; of inputs that the signature does not tell, names and dtypes are what the JSON says. */
+/** Reads the tensors; for inputs that the signature does not describe, the JSON determines names and dtypes. */
 export function readInputs(body: PredictBody, known: Signature = {}): PredictInputs {
   const { inputs: specs } = known;
   const { root, signature, budget } = body;

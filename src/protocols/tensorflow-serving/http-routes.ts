@@ -70,7 +70,8 @@ async function predict(service: InferenceService, ref: ModelRef, exchange: HttpE
   exchange.record.model = ref.model;
   const body = await exchange.readBody();
   const call = exchange.callInfo();
-  // JSON that is faulty is told before a model that is not there, as in the original; a large body is parsed when all is known.
+  // As in the original, invalid JSON is reported before a missing model; a large body is parsed once the model is
+  // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
   const { signature, format, answer } = await infer(await service.acquire(ref, call), { body, parsed, call }, exchange);

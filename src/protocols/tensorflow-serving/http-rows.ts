@@ -91,7 +91,7 @@ function readNamed(instances: JsonList, specs: readonly NamedDType[]): Tensors {
   return createTensors([...columns].map(([name, column]) => [name, column.finish()]));
 }
 
-/** An input with a default may be left out, by all instances as by the first. */
+/** An input with a default may be absent, if it is absent in all instances. */
 function toColumns(specs: readonly NamedDType[], first: JsonObject): ReadonlyMap<string, Column> {
   const sent = specs.filter((spec) => spec.default === undefined || Object.hasOwn(first, spec.name));
   return new Map(sent.map(({ name, dtype }) => [name, new Column(dtype)]));

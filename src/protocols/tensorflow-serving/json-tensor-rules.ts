@@ -12,7 +12,7 @@ import { ServingError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 
-/** The only key of an object that stands for encoded bytes. */
+/** The only key of an object with encoded bytes. */
 const BASE64_KEY = "b64";
 /** Names of TensorFlow that are not ours. */
 const TYPE_NAMES: Partial<Record<DType, string>> = {

@@ -15,7 +15,7 @@ export interface LogMetadata {
   readonly spec: ModelSpec;
   /** The part of the requests that is recorded. */
   readonly rate: number;
-  /** Arrival, in milliseconds since 1970 with decimals; undefined where it is not told. */
+  /** Arrival, in milliseconds since 1970 with decimals; undefined where it is unknown. */
   readonly timeMs?: number | undefined;
 }
 
@@ -29,7 +29,7 @@ export function logMetadataParts({ spec, rate, timeMs = 0 }: LogMetadata): WireP
   ];
 }
 
-/** Reads what a LogMetadata says of the model and the time. */
+/** Reads the model and the time from a LogMetadata. */
 export function readLogMetadata(reader: WireReader): Pick<LogMetadata, "spec" | "timeMs"> {
   let spec = NO_MODEL_SPEC;
   let seconds = 0;

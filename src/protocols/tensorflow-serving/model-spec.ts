@@ -31,7 +31,7 @@ export interface ModelSpec {
 /** Meaning of a message without a model_spec. */
 export const NO_MODEL_SPEC: ModelSpec = { model: "", signature: "", versionEncoding: "int64" };
 
-/** Reads a ModelSpec over what an earlier one of the same message said, as protobuf merges them. */
+/** Reads a ModelSpec over an earlier one of the same message, as protobuf merges them. */
 export function readModelSpec(reader: WireReader, earlier: ModelSpec): ModelSpec {
   let spec = earlier;
   while (reader.hasMore()) spec = readField(reader, spec);
@@ -64,7 +64,7 @@ function withChoice({ model, signature, versionEncoding }: ModelSpec, choice: Ch
   return { model, signature, versionEncoding, ...choice };
 }
 
-/** A plain integer has no presence: its 0 says that no version was chosen. */
+/** A plain integer has no presence: its 0 means that no version was chosen. */
 function plainVersion(version: bigint): Choice {
   return version === 0n ? { versionEncoding: "int32" } : { version, versionEncoding: "int32" };
 }
@@ -79,7 +79,7 @@ function readValue(reader: WireReader): bigint {
   return value;
 }
 
-/** Throws `invalid_argument` for a message that names no model, in TensorFlow Serving's words. */
+/** Throws `invalid_argument`, with TensorFlow Serving's text, for a message that names no model. */
 export function assertNamesModel(spec: ModelSpec): void {
   if (spec === NO_MODEL_SPEC) throw invalidArgument("Missing ModelSpec");
   if (spec.model === "") throw invalidArgument("ModelSpec has no name specified.");

@@ -40,9 +40,9 @@ export function encodePredictionLog({ kind, request, response }: PredictionLog, 
   ]);
 }
 
-/** A PredictionLog as it is read; its messages are views. */
+/** A PredictionLog; its messages are views. */
 export interface ReadPredictionLog extends PredictionLog {
-  /** Arrival, in milliseconds since 1970; undefined where it is not told. */
+  /** Arrival, in milliseconds since 1970; undefined where it is unknown. */
   readonly timeMs?: number | undefined;
 }
 

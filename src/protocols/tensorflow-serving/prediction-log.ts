@@ -15,7 +15,7 @@ import { decodePredictRequestJob, decodePredictRequestQuickly } from "./grpc-cod
 import { checkSignature } from "./grpc-signature.ts";
 import { type PredictionLog, readPredictionLogMessage } from "./prediction-log-message.ts";
 
-/** Limits of what is made of a log. */
+/** Limits on the memory of a log's values. */
 interface LogOptions {
   readonly target: RecordedFor;
   readonly maxBytes: number;

@@ -132,7 +132,7 @@ export function recordedSessionResponse({ spec, tensors }: SessionRunResponse): 
   return { bytes: bytesOf(tensors), encode };
 }
 
-/** A SessionRunResponse as it is sent; with `borrows`, large values stay where they are. */
+/** A SessionRunResponse in its wire form; with `borrows`, large values are not copied. */
 export function frameSessionRun(
   { spec, tensors }: SessionRunResponse,
   encoding: TensorEncoding,

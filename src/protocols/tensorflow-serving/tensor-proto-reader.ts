@@ -38,7 +38,7 @@ interface Claim {
   readonly shape: readonly number[];
   /** Elements of the shape. */
   readonly count: number;
-  /** Memory for values that do not lie in the message as they are. */
+  /** Memory for values that cannot be viewed in the message. */
   readonly budget: DecodeBudget;
 }
 

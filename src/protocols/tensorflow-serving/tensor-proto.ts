@@ -61,7 +61,7 @@ export function typeOfDType(dtype: DType): TensorProtoType {
   return byDType.get(dtype) as TensorProtoType;
 }
 
-/** A DataType number as people know it: `DT_FLOAT_REF`, `DT_RESOURCE`, or the bare number. */
+/** A DataType's known name, or its number: `DT_FLOAT_REF`, `DT_RESOURCE`. */
 export function dataTypeName(number: number): string {
   const { above, below } = REFERENCES;
   if (number > above && number < below) return `${dataTypeName(number - above)}_REF`;

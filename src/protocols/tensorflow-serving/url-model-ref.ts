@@ -12,7 +12,7 @@ export function toModelRef([, name = "", version, label]: RegExpExecArray): Mode
   throw invalidArgument(`Failed to convert version: ${version} to numeric.`);
 }
 
-/** Leaves alone what is no encoding, where decodeURIComponent would throw. */
+/** Keeps invalid encodings unchanged, for which decodeURIComponent would throw. */
 function percentDecode(text: string): string {
   if (!text.includes("%")) return text;
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8"));

@@ -11,7 +11,7 @@ import { type Feature, type Features, readFeatures } from "./features.ts";
 /** Names by which TensorFlow's exporters call the one input that takes serialised tf.Examples. */
 const SERIALIZED_INPUTS = ["inputs", "examples"];
 
-/** The input that takes serialised tf.Examples as they are; undefined for a signature whose inputs are features. */
+/** The input that takes serialised tf.Examples; undefined for a signature whose inputs are features. */
 export function serializedInput({ inputs }: Signature): string | undefined {
   const [only, second] = inputs ?? [];
   const isOne = only !== undefined && second === undefined && only.dtype === "bytes";
@@ -65,7 +65,7 @@ function valuesOf(row: Features, spec: TensorSpec, index: number): Values {
   return feature.values;
 }
 
-/** JSON cannot tell 1 from 1.0, so that floats take whole numbers too. */
+/** JSON does not distinguish 1 from 1.0, so float features accept integers. */
 function takes(dtype: DType, kind: Feature["kind"]): boolean {
   if (dtype === "bytes") return kind === "bytes";
   if (kind === "bytes" || dtype.startsWith("complex")) return false;

@@ -17,7 +17,7 @@ import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "..
 /** One thing that a request asks for of its examples. */
 export interface ExampleTask {
   readonly spec: ModelSpec;
-  /** The signature's method, for example `tensorflow/serving/classify`; empty where the RPC says it. */
+  /** The signature's method, for example `tensorflow/serving/classify`; empty where the RPC determines it. */
   readonly method: string;
 }
 
@@ -39,7 +39,7 @@ const MAX_TASKS = 64;
 
 type Bytes = Uint8Array;
 
-/** Reads a ClassificationRequest or a RegressionRequest. `maxBytes` bounds what is made of it. */
+/** Reads a ClassificationRequest or a RegressionRequest. `maxBytes` limits the memory of the result. */
 function readSingle(bytes: Bytes, maxBytes: number): ExampleRequest {
   const reader = new WireReader(bytes, "ClassificationRequest or RegressionRequest");
   const input = new InputReader(new DecodeBudget(maxBytes));
@@ -77,7 +77,7 @@ export function isLargeRequest(bytes: Bytes): boolean {
   return bytes.length > LARGE_MESSAGE_BYTES;
 }
 
-/** The same examples in memory of their own: a run is given its inputs for good. */
+/** A copy of the examples in their own memory, since a run transfers its inputs. */
 export function copyExamples({ shape, data }: Tensor<"bytes">): Tensor<"bytes"> {
   return createTensor(
     "bytes",

@@ -24,7 +24,10 @@ export interface ExamplesBody {
   readonly examples: Tensor<"bytes">;
 }
 
-/** Reads the JSON of a classify or regress request. `maxBytes` bounds what is made of it. Throws `invalid_argument` with the original's texts. */
+/**
+ * Reads the JSON of a classify or regress request. `maxBytes` limits the memory of the result. Throws
+ * `invalid_argument` with the original's texts.
+ */
 export function readExamplesJson(body: Uint8Array, maxBytes: number): ExamplesBody {
   const budget = new DecodeBudget(maxBytes);
   const { root, signature } = parsePredictBody(body, budget);

@@ -124,7 +124,7 @@ function readIntegers(reader: WireReader, budget: DecodeBudget): Feature {
 /** Serialises a tf.Example. */
 export function writeFeatures(features: Features): Buffer {
   const entries = Array.from(features, ([name, feature]) => {
-    // Without values it has no kind either, which TensorFlow takes for one that is not there.
+    // A feature without values has no kind, and TensorFlow treats it as missing.
     const lists = feature.values.length === 0 ? [] : [messageField(KINDS[feature.kind], valueParts(feature))];
     return messageField(FEATURE, [textElement(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, lists)]);
   });

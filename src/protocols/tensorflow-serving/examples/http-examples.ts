@@ -23,7 +23,7 @@ export async function answerExamples(
   const body = await exchange.readBody();
   const call = exchange.callInfo();
   const { maxMessageBytes: maxBytes } = exchange;
-  // JSON that is faulty is told before a model that is not there, as in the original.
+  // As in the original, invalid JSON is reported before a missing model.
   const { signature, examples } =
     body.length > LARGE_MESSAGE_BYTES
       ? await exchange.decode(readExamplesJsonJob, [body, maxBytes], body)

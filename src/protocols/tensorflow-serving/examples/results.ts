@@ -26,10 +26,10 @@ export type ExampleResult = Classifications | Regressions;
 /** The method of a task. */
 export type ExampleMethod = ExampleResult["kind"];
 
-/** Names of the outputs that the exporters of TensorFlow give to what they mean for these APIs. */
+/** Names of the outputs for these APIs, as TensorFlow's exporters write them. */
 const OUTPUTS = { classes: "classes", scores: "scores", values: "outputs" } as const;
 
-/** Names of the outputs that a method takes from a signature by their names; undefined where it has none of them, or tells none. */
+/** Names of the signature's outputs that a method uses; undefined where it has none of them, or lists none. */
 export function namedOutputs(method: ExampleMethod, { outputs = [] }: Signature): readonly string[] | undefined {
   const wanted: readonly string[] = method === "classify" ? [OUTPUTS.classes, OUTPUTS.scores] : [OUTPUTS.values];
   const found = outputs.map(({ name }) => name).filter((name) => wanted.includes(name));
@@ -123,7 +123,7 @@ function isColumn([, columns = 1, ...more]: readonly number[]): boolean {
   return more.length === 0 && columns === 1;
 }
 
-/** The only output of floats with so many dimensions; one of a single column has one or two. */
+/** The only float output with this many dimensions; one with a single column has one or two. */
 function onlyFloats(outputs: Tensors, rank: 1 | 2): [name?: string, tensor?: Tensor] {
   const fits = ({ dtype, shape }: Tensor) =>
     dtype === "float32" && (rank === 2 ? shape.length === 2 : shape.length > 0 && isColumn(shape));

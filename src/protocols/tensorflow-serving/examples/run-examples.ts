@@ -14,7 +14,7 @@ interface ExampleInputs {
   /** Serialised tf.Examples: [count]. */
   readonly examples: Tensor<"bytes">;
   readonly call: Pick<CallOptions, "signal" | "memory">;
-  /** Bytes that may be made of the examples. */
+  /** Memory limit of the examples' tensors, in bytes. */
   readonly maxBytes: number;
 }
 
@@ -58,7 +58,7 @@ export function findSignature({ signatures }: Pick<ServableDescription, "signatu
   throw invalidArgument(`No signature was found with the name: ${name}. The model has ${known}.`);
 }
 
-/** The inputs that a signature gets of examples, as {@link runExamples} says. */
+/** The inputs of a signature for examples, as {@link runExamples} describes. */
 export async function toInputs({ spec = {} }: ChosenSignature, from: ExampleInputs): Promise<Tensors> {
   const { examples, call, maxBytes } = from;
   const serialized = serializedInput(spec);
