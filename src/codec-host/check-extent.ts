@@ -1,10 +1,13 @@
 import { ServingError } from "../errors.ts";
 
-/** Values that a result may have beside its tensors and bytes, and characters of its texts: reading more would keep the main thread. */
+/**
+ * Maximum number of a result's values besides its tensors and bytes, and of their characters: reading more would block
+ * the main thread.
+ */
 const MAX_VALUES = 32 * 1024;
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** Throws `invalid_argument` unless the plain part of a message that goes to the main thread is small. */
+/** Throws `invalid_argument` unless the plain part of a message to the main thread is small. */
 export function checkExtent(tree: unknown): void {
   let values = 0;
   let characters = 0;

@@ -10,11 +10,11 @@ interface JobCall {
   readonly memory?: MemoryShare | undefined;
 }
 
-/** A message to decode, and the most that may be made of it. */
+/** A message to decode, and the memory limit of the result. */
 interface DecodeOptions extends JobCall {
   readonly message: Uint8Array;
   readonly maxBytes: number;
-  /** Memory of what is made of it, at most, as a multiple of its bytes. Default: that of protobuf. */
+  /** Maximum memory of the result, as a multiple of the message's bytes. Default: that of protobuf. */
   readonly growth?: number;
 }
 

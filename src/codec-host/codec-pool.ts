@@ -8,7 +8,7 @@ import type { MayTransfer } from "./move-views.ts";
 
 /** Memory and time that a job may use. */
 export interface JobOptions {
-  /** Buffers of the arguments that the caller has no further use for. Default: none. */
+  /** Buffers of the arguments that the caller no longer uses. Default: none. */
   readonly transfer?: MayTransfer | undefined;
   /** Ends the job when it aborts: it leaves the queue, or its thread is terminated. */
   readonly signal?: CancelSignal | undefined;

@@ -7,7 +7,7 @@ export interface Place {
   readonly column: number;
 }
 
-/** One value of a configuration file, whatever its format, with its place. */
+/** One value of a configuration file of any format, and its place. */
 export type ConfigNode = ConfigMap | ConfigList | ConfigScalar;
 
 /** Named values in the order of the file. Protobuf's text format repeats a name for each value of a list. */
@@ -36,9 +36,9 @@ export interface ConfigScalar {
   readonly kind: "scalar";
   readonly place: Place;
   readonly value: string | number | bigint | boolean | null;
-  /** As it was written, without quotes: `1.0` and `007` stay that. */
+  /** The unquoted source text: `1.0` and `007` are kept. */
   readonly text: string;
-  /** True for a word without quotes of protobuf's text format, such as the name of an enum's value. */
+  /** True for an unquoted word of protobuf's text format, such as the name of an enum's value. */
   readonly isWord?: true;
 }
 

@@ -115,7 +115,7 @@ function wordOf({ text, place }: TextToken, sign: 1 | -1): ConfigScalar {
   return { kind: "scalar", place, value: text, text, isWord: true };
 }
 
-/** An integer as bigint, in the base that its beginning says: 0x for 16, another 0 for 8. */
+/** An integer as bigint, in the base of its prefix: 0x for 16, otherwise 0 for 8. */
 function numberOf(text: string, sign: 1 | -1): number | bigint {
   if (/^0[0-7]+$/.test(text)) return BigInt(`0o${text.slice(1)}`) * BigInt(sign);
   if (/^(?:0[xX][\dA-Fa-f]+|\d+)$/.test(text)) return BigInt(text) * BigInt(sign);

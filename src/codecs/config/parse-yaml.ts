@@ -17,7 +17,10 @@ import { type ConfigEntry, type ConfigNode, configError, MAX_CONFIG_DEPTH, type 
 /** Nodes that a file may have, those that aliases repeat counted each time. */
 const MAX_NODES = 100_000;
 
-/** Parses YAML 1.2, which JSON is part of; undefined for a file without content. Throws `invalid_argument` with the place of what it cannot read. */
+/**
+ * Parses YAML 1.2, which includes JSON; undefined for a file without content. Throws `invalid_argument` with the place
+ * of an error.
+ */
 export function parseYaml(text: string, file: string): ConfigNode | undefined {
   const lineCounter = new LineCounter();
   const start = { file, line: 1, column: 1 };
@@ -40,7 +43,7 @@ function parseDocuments(text: string, lineCounter: LineCounter, start: Place): r
     const options = { lineCounter, intAsBigInt: true, prettyErrors: false, logLevel: "silent" } as const;
     return parseAllDocuments(text, options) as readonly Document.Parsed[];
   } catch (cause) {
-    // What is nested too deep for the parser's own recursion.
+    // Nested too deeply for the parser's own recursion.
     throw configError(start, `The file cannot be parsed: ${firstLine(reasonText(cause))}.`);
   }
 }

@@ -13,7 +13,7 @@ const SPACE = /(?:[ \t\r\n\v\f]+|#[^\n]*)*/y;
 const TOKEN =
   /(?<word>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)|(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<mark>[{}<>[\]:;,\-/.])/y;
 
-/** Splits protobuf's text format into tokens, comments left out; throws `invalid_argument` for what is none. */
+/** Splits protobuf's text format into tokens, without comments; throws `invalid_argument` for an invalid one. */
 export class TextTokens {
   readonly #text: string;
   readonly #file: string;

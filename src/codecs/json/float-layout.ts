@@ -85,7 +85,7 @@ function significantText(value: number, digits: number): string {
   return `${trimmed}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** toExponential with so many digits, but a tie goes to the even digit, as in C, where JavaScript rounds up. */
+/** toExponential with this many digits, but a tie goes to the even digit, as in C, where JavaScript rounds up. */
 function exponential(value: number, digits: number): string {
   const rounded = value.toExponential(digits - 1);
   const [longer, exponent] = value.toExponential(digits).split("e") as [string, string];

@@ -2,12 +2,12 @@ import { POWERS, productError, roundHalfEven } from "./exact-product.ts";
 import { layoutDigits, setDigits, slowFloatText } from "./float-layout.ts";
 import type { JsonWriter } from "./json-writer.ts";
 
-/** Digits that are tried first: C's `%g`. */
+/** Number of digits of the first attempt: that of C's `%g`. */
 const SHORT_DIGITS = 6;
-/** Digits that always bring a float32 back, and a float64. */
+/** Number of digits that always preserve a float32, and a float64. */
 const FLOAT32_DIGITS = 9;
 const FLOAT64_DIGITS = 17;
-/** 10^-n as the nearest double: no double lies between it and the true value. */
+/** 10^-n as the nearest double. */
 const INVERSE_POWERS = POWERS.map((_, exponent) => Number(`1e-${exponent}`));
 /** A float32 times a power up to this one is exact: 24 bits and the 28 of its odd part. */
 const MAX_EXACT_POWER = 12;

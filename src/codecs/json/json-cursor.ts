@@ -35,7 +35,7 @@ export class JsonCursor {
     this.pos = pos;
   }
 
-  /** The error for a text that is not JSON, with the words and the offset that TensorFlow Serving's parser gives. */
+  /** The error for invalid JSON, with the text and the offset of TensorFlow Serving's parser. */
   error(what: string, offset = this.pos): ServingError {
     return invalidArgument(`JSON Parse error: ${what} at offset: ${Math.min(offset, this.end)}`);
   }

@@ -3,9 +3,9 @@ import { POWERS, productError } from "./exact-product.ts";
 /** Far above the rounding errors of a correction, far below what decides a rounding in practice. */
 const SLACK = 2 ** -48;
 
-/** Digits in the head of a decimal, the first ones: so many fit 32-bit arithmetic. The tail has as many. */
+/** Number of digits in the head of a decimal, so that they fit 32-bit arithmetic. The tail has as many. */
 export const HEAD_DIGITS = 9;
-/** Digits after the decimal point that {@link decimalToDouble} takes: so many have an exact power. */
+/** Maximum number of digits after the decimal point for {@link decimalToDouble}: their power of ten is exact. */
 export const MAX_FRACTION = POWERS.length - 1;
 
 /**
@@ -28,7 +28,7 @@ export function decimalToDouble(head: number, tail: number, tailDigits: number, 
   return rounded(quotient, (remainder + digitsError) / power);
 }
 
-/** `value + correction`, or NaN where it lies so near to the middle between two doubles that the correction's error decides. */
+/** `value + correction`, or NaN where it is so near to the middle between two doubles that the correction's error decides. */
 function rounded(value: number, correction: number): number {
   const slack = Math.abs(correction) * SLACK;
   const low = value + (correction - slack);

@@ -9,12 +9,12 @@ import {
   VALUE_BYTES,
 } from "./json-value.ts";
 
-/** A block of numbers has at most so many dimensions; deeper lists are arrays of blocks. */
+/** Maximum number of dimensions of a block of numbers; deeper lists are arrays of blocks. */
 const MAX_BLOCK_RANK = 64;
 /** The shape of a single number. */
 export const SCALAR: readonly number[] = [];
 
-/** A list that is being read. While all its elements are numbers of one shape they only lie in the store, one after another. */
+/** A list that is being read. While all its elements are numbers of one shape, they are only in the store, in order. */
 export class ArrayFrame {
   readonly #store: NumberStore;
   #start: number;

@@ -35,7 +35,7 @@ function skipSpaceToNumber(cursor: JsonCursor): boolean {
   return false;
 }
 
-/** Checks that a byte is the first of a number; words such as NaN aside. */
+/** Checks that a byte is the first of a number, except for words such as NaN. */
 export function isNumberStart(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= ZERO && byte <= NINE) || byte === MINUS);
 }

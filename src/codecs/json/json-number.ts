@@ -75,7 +75,7 @@ function digitAt(bytes: Buffer, pos: number): number {
   return (bytes[pos]! - ZERO) >>> 0;
 }
 
-/** The same without haste: long numbers, exponents, words, errors. */
+/** The slow path: long numbers, exponents, words, errors. */
 function readOther(cursor: JsonCursor, store: NumberStore): void {
   const { bytes, pos: start } = cursor;
   const first = bytes[start] === MINUS ? start + 1 : start;

@@ -36,7 +36,7 @@ const BYTES_PER_NUMBER = 16;
 
 /** Deviations from JSON that a text may have. */
 interface JsonReaderOptions {
-  /** Ignores whatever follows the value, as TensorFlow Serving does. */
+  /** Ignores text after the value, as TensorFlow Serving does. */
   readonly ignoreTrailing?: boolean;
 }
 
@@ -175,7 +175,7 @@ class JsonReader {
     cursor.skipSpace();
   }
 
-  /** Reads a literal; where there is none, what may still be a word for a number. */
+  /** Reads a literal; otherwise tries the words for numbers. */
   #readWord(literal: readonly [string, JsonValue] | undefined): void {
     if (literal === undefined) {
       this.#readScalarNumber();

@@ -4,7 +4,7 @@ import type { JsonCursor } from "./json-cursor.ts";
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
-/** 1 for ASCII that stands for itself in a string. */
+/** 1 for ASCII characters without an escape in a string. */
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   Number(byte >= 0x20 && byte < 0x80 && byte !== QUOTE && byte !== BACKSLASH),
 );
@@ -27,11 +27,11 @@ export function readString(cursor: JsonCursor): string {
   assertReadable(cursor, end - start);
   if (!isUtf8(bytes.subarray(plainEnd, end))) throw cursor.error("Invalid encoding in string.", plainEnd);
   cursor.pos = end + 1;
-  // Checked above for all that JSON.parse would refuse, and for what it would let through.
+  // Checked above for all errors that JSON.parse finds, and for those that it does not.
   return JSON.parse(bytes.toString("utf8", start - 1, end + 1)) as string;
 }
 
-/** JavaScript has no longer strings. */
+/** Maximum length of JavaScript's strings. */
 function assertReadable(cursor: JsonCursor, bytes: number): void {
   if (bytes + 2 <= constants.MAX_STRING_LENGTH) return;
   throw cursor.error(

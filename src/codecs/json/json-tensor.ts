@@ -7,11 +7,11 @@ import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue
 /** Rules for tensors in JSON, which differ between protocols. */
 export interface JsonTensorRules {
   readonly integers: IntegerRule;
-  /** True where null stands for NaN in a float tensor. */
+  /** True where null means NaN in a float tensor. */
   readonly nullIsNaN: boolean;
-  /** The bytes that a string element means; a text stands for its UTF-8. */
+  /** The bytes of a string element; the UTF-8 of a text. */
   readonly text: (text: string) => string | Uint8Array;
-  /** The bytes that an object element means; throws for what is not an encoded element. */
+  /** The bytes of an object element; throws for an object that is not an encoded element. */
   readonly object: (object: JsonObject) => Uint8Array;
   /** The error for a value that does not fit. */
   readonly refuse: (mismatch: Mismatch) => Error;
@@ -29,7 +29,7 @@ export type Mismatch = { readonly path: readonly number[]; readonly shape: reado
   | { readonly kind: "rank" }
 );
 
-/** Numbers as a tensor of a dtype, or undefined where it does not take all of them: {@link toJsonTensor} says why. */
+/** Numbers as a tensor of a dtype, or undefined where it does not take all of them: {@link toJsonTensor} gives the reason. */
 export function toNumericTensor(numbers: JsonNumbers, dtype: DType, integers: IntegerRule): Tensor | undefined {
   const elements = new ElementBuffer(dtype, integers, numbers.size);
   return elements.appendNumbers(numbers) === numbers.size ? elements.finish(numbers.shape) : undefined;

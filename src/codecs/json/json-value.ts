@@ -10,7 +10,7 @@ export type JsonList = readonly JsonValue[];
 /** A null-prototype record: a key such as `__proto__` is data. Of equal keys the last one holds. */
 export type JsonObject = { readonly [key: string]: JsonValue };
 
-/** Bytes of a value that is an object of its own in memory: all but the numbers in regular lists. */
+/** Memory of a value that is an object, in bytes: all values but the numbers in regular lists. */
 export const VALUE_BYTES = 64;
 /**
  * Further bytes of an object, and of a list that is not all numbers: V8 makes room for a few members or elements at
@@ -22,14 +22,14 @@ export const SHAPE_BYTES = 48;
 /** Bytes of a number in a {@link NumberStore}. */
 const NUMBER_BYTES = 9;
 
-/** Small documents take their memory from a common block: an ArrayBuffer of its own costs more than their numbers. */
+/** Small documents use a common block of memory: their own ArrayBuffer would cost more than their numbers. */
 const BLOCK_BYTES = 64 * 1024;
 const SMALL_BYTES = 2 * 1024;
 
 let block = new ArrayBuffer(BLOCK_BYTES);
 let blockUsed = 0;
 
-/** Zeroed memory that nothing else uses, from `start` on, where a double may lie. */
+/** Zeroed, unused memory, aligned for doubles from `start` on. */
 function takeMemory(bytes: number): { readonly memory: ArrayBuffer; readonly start: number } {
   if (bytes > SMALL_BYTES) return { memory: new ArrayBuffer(bytes), start: 0 };
   if (blockUsed + bytes > BLOCK_BYTES) {
@@ -52,7 +52,7 @@ export class NumberStore {
   /** Limit on the memory of the document's values. */
   readonly budget: DecodeBudget;
 
-  /** `budget` pays for what is beyond `capacity`. */
+  /** `budget` counts the memory beyond `capacity`. */
   constructor(capacity: number, budget: DecodeBudget) {
     this.budget = budget;
     const { memory, start } = takeMemory(capacity * NUMBER_BYTES);
@@ -109,7 +109,7 @@ export class JsonNumbers {
     return this.store.fractions[this.start + index] === 0;
   }
 
-  /** One number as a value of its own. */
+  /** One number as a separate value. */
   scalar(index: number): JsonNumbers {
     return new JsonNumbers(this.store, this.start + index, []);
   }

@@ -20,7 +20,7 @@ export class JsonWriter {
     this.#buffer = Buffer.allocUnsafe(Math.max(expectedBytes, INITIAL_BYTES));
   }
 
-  /** Room for `bytes` more; what is written there counts once {@link advance} says so. Start writing at {@link length}. */
+  /** Reserves `bytes` more; written bytes count after {@link advance}. Write from {@link length} on. */
   reserve(bytes: number): Buffer {
     if (this.#length + bytes > this.#buffer.length) this.#grow(bytes);
     return this.#buffer;
@@ -30,12 +30,12 @@ export class JsonWriter {
     return this.#length;
   }
 
-  /** Counts what was written up to `end`. */
+  /** Counts the bytes written up to `end`. */
   advance(end: number): void {
     this.#length = end;
   }
 
-  /** ASCII text as it is: brackets, commas, numbers. */
+  /** Appends ASCII text without escapes: brackets, commas, numbers. */
   ascii(text: string): void {
     const buffer = this.reserve(text.length);
     let at = this.#length;

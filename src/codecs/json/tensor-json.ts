@@ -9,7 +9,7 @@ import type { JsonWriter } from "./json-writer.ts";
 export interface TensorStyle {
   /** Between the elements of a list. */
   readonly separator: ", " | ",";
-  /** Stands in for NaN and infinities; absent = the bare words, which only lenient readers take. */
+  /** Replacement of NaN and infinities; absent = the bare words, which only lenient readers accept. */
   readonly nonFinite?: (writer: JsonWriter, value: number, tensor: Tensor) => void;
   /** Writes one element of a `bytes` tensor. */
   readonly bytes: (writer: JsonWriter, element: Uint8Array) => void;
@@ -49,7 +49,7 @@ class TensorWriter {
     return product;
   }
 
-  /** Writes what lies at `start`: one value, or the lists of this level and those below. */
+  /** Writes the values from `start` on: one value, or the lists of this level and those below. */
   write(level: number, start: number): void {
     if (level === this.#shape.length) {
       this.#writeElements(start, 1);

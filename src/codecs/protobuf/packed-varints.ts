@@ -97,12 +97,12 @@ export function varintSize(value: number): number {
   return value < 0x10000000 ? 4 : 5;
 }
 
-/** Bytes of one 64-bit integer, given as two unsigned words, as a varint. */
+/** Number of bytes of a 64-bit integer, given as two unsigned words, as a varint. */
 export function wideVarintSize(low: number, high: number): number {
   return high === 0 ? varintSize(low) : Math.ceil((64 - Math.clz32(high)) / 7);
 }
 
-/** Writes one 64-bit varint given as two words and returns where it ends. */
+/** Writes a 64-bit varint, given as two words, and returns its end. */
 export function writeVarint(low: number, high: number, target: Uint8Array, position: number): number {
   let at = position;
   let rest = low >>> 0;
@@ -120,7 +120,7 @@ export function writeVarint(low: number, high: number, target: Uint8Array, posit
   return at;
 }
 
-/** Refuses a block that ends inside a varint. In any other no varint reaches past the end, so decoding need not look. */
+/** Refuses a block that ends inside a varint. In other blocks no varint exceeds the end, so decoding need not check it. */
 export function assertWholeVarints(block: Uint8Array): void {
   if (block.length > 0 && block[block.length - 1]! >= 0x80) {
     throw invalidArgument("Malformed packed field: it ends inside a varint.");

@@ -15,7 +15,7 @@ import { invalidArgument, ServingError } from "../../errors.ts";
 /** Built by `npm run gen`. */
 const DESCRIPTORS = new URL("../../../proto/descriptors.binpb", import.meta.url);
 
-/** Messages of proto/ by type name, for calls that are too rare to have a codec of their own. */
+/** Messages of proto/ by type name, for calls that are too rare for their own codec. */
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(DESCRIPTORS)));
 
 /** Reads a message into protobuf's JSON form, field names as in the .proto file, all fields there; throws `invalid_argument` for malformed bytes. */

@@ -5,7 +5,7 @@ import { WIRE } from "./wire-reader.ts";
 export interface ValuePlaces {
   /** The number of the field that holds a message, at each depth from the whole message down to the one with the values. */
   readonly nesting: readonly number[];
-  /** Fields of the innermost message that hold values as they are viewed: no packed varints, and no messages such as a shape. */
+  /** Fields of the innermost message with values that are viewed: not packed varints, and not messages such as a shape. */
   readonly viewedFields: ReadonlySet<number>;
   /** The field of the outermost message that holds raw values; absent = none. */
   readonly rawField?: number;
@@ -13,9 +13,9 @@ export interface ValuePlaces {
 
 /** Fields that are looked at. */
 const MAX_FIELDS = 512;
-/** A value of so many bytes is large: there may be one in each innermost message. */
+/** Size of a large value, in bytes; there may be one in each innermost message. */
 const LARGE_BYTES = 64 * 1024;
-/** A value of so many bytes that is not aligned takes long to copy. */
+/** Size from which an unaligned value takes long to copy, in bytes. */
 const LARGE_COPY_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */
 const ALIGNMENT = 8;
@@ -32,7 +32,7 @@ class QuickLook {
   readonly #message: Uint8Array;
   readonly #places: ValuePlaces;
   #fieldsLeft = MAX_FIELDS;
-  /** Bytes that are left for what is no value. */
+  /** Maximum number of bytes outside values. */
   #otherLeft = LARGE_BYTES;
 
   constructor(message: Uint8Array, places: ValuePlaces) {

@@ -119,7 +119,7 @@ export class WireReader {
     return this.#bytes.subarray(start, this.#position);
   }
 
-  /** A length-delimited field as text; refuses what is not UTF-8. */
+  /** A length-delimited field as text; refuses invalid UTF-8. */
   text(): string {
     const bytes = this.bytes();
     if (bytes.length <= SHORT_TEXT_BYTES && isAscii(bytes)) return String.fromCharCode.apply(null, bytes as never);
@@ -152,7 +152,7 @@ export class WireReader {
     this.#skip(tag, 0);
   }
 
-  /** The error for this message, saying what is wrong with it. */
+  /** The error for this message, with the reason. */
   malformed(what: string, cause?: unknown): ServingError {
     const place = `byte ${this.#position - this.#start} of ${this.#end - this.#start}`;
     return invalidArgument(`Malformed ${this.#message}: ${what} (${place}).`, cause);

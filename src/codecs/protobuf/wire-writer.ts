@@ -1,12 +1,12 @@
 import { varintSize, wideVarintSize, writeVarint } from "./packed-varints.ts";
 import { WIRE } from "./wire-reader.ts";
 
-/** A piece of a message that knows its exact size and how to write itself; returns where it ended. */
+/** A part of a message with its exact size, which writes itself and returns its end. */
 export interface WirePart {
   readonly size: number;
   /** Number of these bytes that it borrows if it may, instead of copying them; absent = none. */
   readonly borrowedBytes?: number;
-  /** Adds what it borrows to `borrowed` and leaves it out, where that is given. */
+  /** Adds borrowed bytes to `borrowed` instead of writing them, if that is given. */
   write(target: Buffer, position: number, borrowed?: Borrowed[]): number;
 }
 
@@ -17,7 +17,7 @@ interface Borrowed {
   readonly position: number;
 }
 
-/** Values of so many bytes are borrowed: a copy of fewer costs less than one more buffer to send. */
+/** Size from which values are borrowed, in bytes: copying fewer costs less than sending one more buffer. */
 const MIN_BORROWED_BYTES = 16 * 1024;
 
 /** Writes a message into one buffer of exactly its size. */
@@ -53,7 +53,7 @@ function interleave(written: Buffer, borrowed: readonly Borrowed[]): [Buffer, ..
   return pieces;
 }
 
-/** A nested message; present even if it has no parts. */
+/** A nested message; present even without parts. */
 export function messageField(field: number, parts: readonly WirePart[]): WirePart {
   return new DelimitedField(field, parts, PARTS);
 }

@@ -48,7 +48,7 @@ export async function inBatches<From, To>(
   return results;
 }
 
-/** Adds the name of the input to what the work throws. */
+/** Adds the name of the input to errors of the work. */
 export async function namingInput<Result>({ name }: TensorSpec, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -59,7 +59,7 @@ export async function namingInput<Result>({ name }: TensorSpec, work: () => Prom
 }
 
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
-/** Enough of a text to tell that it is base64. */
+/** Number of a text's characters that suffice to recognise base64. */
 const PROBE_BYTES = 64;
 
 /** The image in a text of base64, as JSON clients write it; undefined for anything else. */

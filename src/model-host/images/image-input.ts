@@ -84,7 +84,7 @@ async function decodeInput(tensor: Images, spec: TensorSpec, { choices, signal }
   });
 }
 
-/** A client sends a list of images; what a hook returns as a Buffer has rank 0. */
+/** A client sends a list of images; a Buffer from a hook has rank 0. */
 function checkElements(
   { shape, data }: Tensor<"bytes">,
   spec: TensorSpec,
@@ -129,7 +129,7 @@ async function whileReserved<Result>(
   try {
     return await work();
   } finally {
-    // Else the pixels would still be there while the next images take the room that is given back.
+    // Otherwise the pixels would still be in memory while the next images use the released room.
     if (bytes > LARGE_BYTES) collectAll();
     reserved.release();
   }
@@ -145,7 +145,7 @@ function decodedBytes(images: readonly EncodedImage[], preprocessing: Preprocess
   return pixels + Math.min(AT_ONCE, images.length) * most + preprocessedBytes(headers, preprocessing);
 }
 
-/** Values are computed as floats, and then become what the input takes. */
+/** Values are computed as floats, and then converted to the input's dtype. */
 function preprocessedBytes(
   images: readonly (TargetSize & { readonly channels: number })[],
   { spec, layout }: Preprocessing,

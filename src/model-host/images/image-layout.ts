@@ -4,7 +4,7 @@ import type { Dimension, Signature, TensorSpec } from "../../signature/signature
 import { takesImages } from "../../signature/takes-images.ts";
 import type { ImageChoices } from "./image-options.ts";
 
-/** The dimensions of an image input by what they mean. */
+/** The dimensions of an image input by their meaning. */
 export interface ImageLayout {
   readonly order: "NHWC" | "NCHW";
   readonly batch: Dimension;
@@ -13,7 +13,7 @@ export interface ImageLayout {
   readonly channels: Dimension;
 }
 
-/** Width and height of what a model gets. */
+/** Width and height of the model's input. */
 export interface TargetSize {
   readonly width: number;
   readonly height: number;

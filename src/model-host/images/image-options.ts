@@ -1,7 +1,7 @@
 import type { OptionTable } from "../../drivers/option-table.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 
-/** The `-o` keys that say how images become a model's input. */
+/** The `-o` keys for the conversion of images to a model's input. */
 export interface RawImageOptions {
   layout?: "NHWC" | "NCHW";
   color_format: "BGR" | "RGB" | "GRAY";
@@ -45,7 +45,7 @@ export const IMAGE_OPTIONS: OptionTable<RawImageOptions> = {
   },
 };
 
-/** Options that say how images become a model's input. */
+/** Options for the conversion of images to a model's input. */
 export interface ImageChoices {
   /** Absent = guessed from the input's shape. */
   readonly layout?: "NHWC" | "NCHW";
@@ -56,11 +56,11 @@ export interface ImageChoices {
   readonly mean: readonly number[];
   /** Likewise; empty = 1. */
   readonly scale: readonly number[];
-  /** Takes pixels and a single encoded image too, as hooks pass them: see isImage. Default false. */
+  /** True to also accept pixels and a single encoded image, as hooks pass them: see isImage. Default false. */
   readonly fromHook?: boolean;
 }
 
-/** Reads the texts among the options; throws `invalid_argument` for what is no list of numbers, and for a scale of 0. */
+/** Reads the options' texts; throws `invalid_argument` for an invalid list of numbers, and for a scale of 0. */
 export function parseImageOptions(options: RawImageOptions): ImageChoices {
   const { layout, color_format: colorFormat, resize: fit, exif } = options;
   const mean = parseNumbers("mean", options.mean);

@@ -12,7 +12,8 @@ import { type ImageThreadData, PREPROCESS, type PreprocessMeta } from "./image-t
 
 /**
  * Preprocesses the images of a model that runs inline, in a thread: the resampling would keep the main thread from its clients.
- * The thread is started with the first image, and anew after it has ended; it runs JavaScript and sharp only, which may be terminated.
+ * The thread is started with the first image, and again after it has ended; it runs only JavaScript and sharp, which
+ * may be terminated.
  */
 export class ImagePreprocessor {
   readonly #log: Logger;

@@ -21,7 +21,7 @@ export interface ImageThreadData {
   readonly port: MessagePort;
 }
 
-/** Preprocesses what is asked for on the port, until that is closed. */
+/** Preprocesses images on request, until the port is closed. */
 export function runImageThread({ port }: ImageThreadData): void {
   new Responder(toHostPort(port), {
     transfer: true,

@@ -83,7 +83,7 @@ function channelOrder(channels: number, { colorFormat }: ImageChoices): readonly
   return colorFormat === "RGB" ? [0, 1, 2, 3].slice(0, channels) : [2, 1, 0, 3].slice(0, channels);
 }
 
-/** Values beyond what the dtype holds become its nearest; before resizing, as OpenCV's convertTo. */
+/** Clips values to the dtype's range; before resizing, as OpenCV's convertTo does. */
 function saturate(data: Pixels["data"], dtype: DType): ArrayLike<number> {
   const [, end] = integerRange(dtype) ?? [];
   const largest = data instanceof Uint16Array ? 65535 : 255;

@@ -12,7 +12,7 @@ import type { QueuedRun } from "./waiting-run.ts";
 export interface Batching {
   /** Rows of a batch at most. */
   readonly maxRows: number;
-  /** Milliseconds that a batch that is not full waits for more; 0 = waiting requests go together at once. */
+  /** Time that an incomplete batch waits for more requests, in milliseconds; 0 = waiting requests are batched at once. */
   readonly lingerMs: number;
   /** Rows that a batch may have, ascending, the last one equal to `maxRows`; smaller batches are padded with copies of a row. Empty = any. */
   readonly allowedRows: readonly number[];
@@ -89,7 +89,7 @@ export class BatchPolicy implements RunPolicy {
     }
   }
 
-  /** Splits what is larger than a batch, pads what is smaller than an allowed size. */
+  /** Splits inputs that are larger than a batch, pads those that are smaller than an allowed size. */
   async #predictRows(inputs: Tensors, rows: number, call: ModelCall): Promise<Tensors> {
     const { maxRows, allowedRows } = this.#batching;
     if (rows > maxRows) {
@@ -159,7 +159,7 @@ function checkedRows(outputs: Tensors, rows: number): Tensors {
   return outputs;
 }
 
-/** Nobody's cancellation may end the others' run; it may take as long as the most patient of them waits. */
+/** A cancellation must not end the other requests' run; the longest deadline of them all applies. */
 function jointCall(taken: readonly QueuedRun[]): ModelCall {
   const [{ call: first }] = taken as readonly [QueuedRun];
   if (taken.length === 1) return first;

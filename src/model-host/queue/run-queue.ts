@@ -15,9 +15,9 @@ export interface RunPolicy {
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a run counts for; 1 without batching. */
   rowsOf(run: QueuedRun): number;
-  /** Runs what was taken, and settles each. */
+  /** Runs the taken requests, and settles each. */
   run(taken: readonly QueuedRun[]): Promise<void>;
-  /** Runs one predict that goes with no others; absent where that makes no difference. */
+  /** Runs one predict that is not batched with others; absent where that makes no difference. */
   readonly runAlone?: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
 }
 
@@ -81,7 +81,7 @@ export class RunQueue {
     this.#tellIdle();
   }
 
-  /** True where a run starts at once: nothing is before it, and it does not wait to be batched. */
+  /** True where a run starts at once: none is before it, and it does not wait to be batched. */
   get #isFree(): boolean {
     return this.#waiting.length === 0 && this.#running < this.#concurrency && !this.#policy.gathers;
   }

@@ -21,7 +21,7 @@ interface RunEnd {
 /** One predict that waits for its turn. */
 export interface QueuedRun extends RunFacts, RunEnd {}
 
-/** A run in a queue, which its signal or a time limit takes out again as long as it is there. */
+/** A run in a queue, which its signal or a time limit removes while it waits. */
 export class WaitingRun implements QueuedRun {
   readonly inputs: Tensors;
   readonly call: ModelCall;
