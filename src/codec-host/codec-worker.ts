@@ -12,7 +12,7 @@ import type { JobMessage } from "./job-message.ts";
  */
 const LIMITS = { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 64 };
 
-/** One codec thread as the main thread sees it. Idle, it does not keep the process alive. */
+/** One codec thread as seen by the main thread. An idle one does not keep the process alive. */
 export class CodecWorker {
   readonly #worker = new Worker(threadEntry("codec-host/codec-thread-entry"), {
     resourceLimits: LIMITS,
@@ -37,7 +37,7 @@ export class CodecWorker {
     return this.#isOver;
   }
 
-  /** Does a job; one at a time. Rejects with what it throws, or with why the thread ended. */
+  /** Does a job; one at a time. Rejects with the job's error, or with the reason for the thread's end. */
   async run(command: CodecCommand, transfer: ArrayBuffer[]): Promise<JobMessage> {
     const job = createDeferred<JobMessage>();
     this.#job = job;
@@ -51,7 +51,7 @@ export class CodecWorker {
     }
   }
 
-  /** Ends the thread at once, whatever it does: it runs our JavaScript and nothing else. */
+  /** Terminates the thread at any time: it runs only our own JavaScript. */
   end(): void {
     this.#isOver = true;
     void this.#worker.terminate();

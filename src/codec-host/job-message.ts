@@ -32,7 +32,7 @@ export function fromJobMessage({ tree, views }: JobMessage): unknown {
   return decode(tree, views);
 }
 
-/** A list in the tree begins with what it stands for; all else in the tree is a value as it is. */
+/** A list in the tree begins with its kind; all other values are stored as they are. */
 type Node = readonly ["view" | "tensor" | "packed" | "list" | "map" | "record" | "object", ...unknown[]];
 
 function encode(value: unknown, views: ArrayBufferView[]): unknown {

@@ -1,4 +1,4 @@
-/** Work on one large message that a codec thread can do: a pure function of what can cross threads (see {@link toJobMessage}). */
+/** Work on one large message for a codec thread: a pure function of values that can cross threads (see {@link toJobMessage}). */
 export interface Job<Args extends readonly unknown[], Result> {
   /** The built module that exports the job, relative to the program's files: `proxy/tensorflow-request`. */
   readonly module: string;

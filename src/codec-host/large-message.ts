@@ -8,7 +8,7 @@ export const LARGE_MESSAGE_BYTES = 64 * 1024;
 /** The same for values that cost more than their bytes: elements of `bytes` tensors, numbers that become text. */
 export const MANY_ELEMENTS = 8 * 1024;
 
-/** Values of so many bytes are not copied in the main thread. */
+/** Size from which values are not copied in the main thread, in bytes. */
 export const LARGE_COPY_BYTES = 1024 * 1024;
 
 /** Checks if the elements of a `bytes` tensor are too many, or too large, to be written in the main thread. */

@@ -4,7 +4,7 @@
  */
 export type MayTransfer = ReadonlySet<ArrayBufferLike> | "owned";
 
-/** Views as they are posted, and the buffers that are transferred with them. */
+/** Views to post, and the buffers that are transferred with them. */
 interface MovedViews {
   readonly views: readonly ArrayBufferView[];
   readonly transfer: ArrayBuffer[];

@@ -12,7 +12,7 @@ export interface CropBox extends Size {
 }
 
 /**
- * Cuts a box out of an image, and resizes it if asked to. What lies beyond the image's edges is left away.
+ * Cuts a box out of an image, and optionally resizes it. The part beyond the image's edges is dropped.
  * Throws `invalid_argument` for a box that misses the image altogether.
  */
 export async function cropImage(image: Tensor, box: CropBox, options: ResizeOptions = {}): Promise<ImageTensor> {

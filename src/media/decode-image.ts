@@ -25,7 +25,8 @@ export interface DecodeOptions extends ResizeOptions {
 /**
  * Decodes JPEG, PNG, WebP, GIF (first frame), TIFF or AVIF into pixels, RGB unless other channels are asked for.
  * Takes the bytes, or a `bytes` tensor of one element, which is how clients send an image.
- * Throws `invalid_argument` saying what came for anything that is missing, not an image, damaged or too large.
+ * Throws `invalid_argument`, with the kind of the value, for a value that is missing, not an image, damaged or too
+ * large.
  */
 export async function decodeImage(
   source: Uint8Array | Tensor | undefined,
@@ -87,7 +88,10 @@ async function readMetadata(bytes: Uint8Array, format: ImageFormat): Promise<Met
 /** Bytes that a refusal shows. */
 const SHOWN_BYTES = 8;
 
-/** The refusal before, and the bytes that it is about: a hook may ask for a million alike at once, each of which would keep an error. */
+/**
+ * The last error, and the bytes that it is about: a hook may decode a million equal ones at once, each of which would
+ * keep an error.
+ */
 let lastRefusal: { readonly length: number; readonly start: Buffer; readonly error: ServingError } | undefined;
 
 function notAnImage(bytes: Uint8Array): ServingError {

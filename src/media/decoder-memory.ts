@@ -1,7 +1,7 @@
 import type { Metadata } from "sharp";
 import { type ImageFormat, imageFormat } from "./image-format.ts";
 
-/** Facts that decide how much memory a decoder takes in addition to its output. */
+/** Facts that determine a decoder's memory in addition to its output. */
 export interface DecodedForm {
   readonly width: number;
   readonly height: number;
@@ -43,7 +43,7 @@ function bytesPerPixel(format: ImageFormat, { channels, sampleBytes, isProgressi
   }
 }
 
-/** The form that a library's metadata tells. */
+/** The form in a library's metadata. */
 export function formOfMetadata({ width, height, channels, depth, isProgressive, hasAlpha }: Metadata): DecodedForm {
   const isDeep = depth !== "uchar" && depth !== "char";
   return {

@@ -5,11 +5,14 @@ import { openImage } from "./image-tensor.ts";
 /** Options of {@link encodeImage}. */
 export interface EncodeOptions {
   readonly format: "jpeg" | "png" | "webp";
-  /** 1 to 100, for JPEG and WebP; default 80. PNG loses nothing and has no quality. */
+  /** 1 to 100, for JPEG and WebP; default 80. PNG is lossless and has no quality. */
   readonly quality?: number;
 }
 
-/** Encodes an image into a file's bytes. JPEG drops alpha. Throws `invalid_argument` for what is no image and for an impossible quality. */
+/**
+ * Encodes an image into a file's bytes. JPEG drops alpha. Throws `invalid_argument` for a value that is not an image,
+ * and for an invalid quality.
+ */
 export async function encodeImage(image: Tensor, { format, quality = 80 }: EncodeOptions): Promise<Buffer> {
   if (!Number.isInteger(quality) || quality < 1 || quality > 100) {
     throw invalidArgument(`The image quality is ${quality}; expected an integer of 1 to 100.`);

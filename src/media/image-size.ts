@@ -1,6 +1,6 @@
 import { invalidArgument } from "../errors.ts";
 
-/** Pixels that an image may have before decoding and after resizing, unless told otherwise: 300 MB as RGB. */
+/** Default limit of an image's pixels before decoding and after resizing: 300 MB as RGB. */
 export const DEFAULT_MAX_PIXELS = 100_000_000;
 
 /** Width and height in pixels. */
@@ -17,7 +17,7 @@ export function checkPixels(what: string, { width, height }: Size, maxPixels: nu
 
 /**
  * The size an image gets: both sides wanted = exactly these; one = the other follows the aspect ratio; none = unchanged.
- * Throws `invalid_argument` for a side that is no positive integer, and for more than `maxPixels`.
+ * Throws `invalid_argument` for a side that is not a positive integer, and for more than `maxPixels`.
  */
 export function targetSize(source: Size, wanted: Partial<Size>, maxPixels = DEFAULT_MAX_PIXELS): Size {
   const width = checkSide("width", wanted.width);

@@ -8,10 +8,10 @@ export interface JpegHeader {
 }
 
 const MARKER = 0xff;
-/** Baseline, extended and progressive frames; others are read by nobody but their makers. */
+/** Baseline, extended and progressive frames; other kinds are supported only by the programs that write them. */
 const FRAMES: readonly number[] = [0xc0, 0xc1, 0xc2];
 const PROGRESSIVE = 0xc2;
-/** The scan begins, after which there are no headers. */
+/** Start of the scan, after which there are no headers. */
 const SCAN = 0xda;
 /** Bytes of a marker and of the length behind it. */
 const HEAD_BYTES = 4;
@@ -24,7 +24,7 @@ export function readJpegHeader(bytes: Uint8Array): JpegHeader | undefined {
     if (bytes[at] !== MARKER) return undefined;
     const marker = bytes[at + 1]!;
     if (FRAMES.includes(marker)) return readFrame(view, at + HEAD_BYTES, marker === PROGRESSIVE);
-    // Restart markers and fill bytes have no length; where they come before the frame, something is unusual.
+    // Restart markers and fill bytes have no length; before the frame they are unusual.
     if (marker < 0xc0 || marker === SCAN || marker === MARKER || (marker >= 0xd0 && marker <= 0xd9)) return undefined;
     at += 2 + view.getUint16(at + 2);
   }

@@ -7,7 +7,7 @@ const DEFLATE_RATIO = 1032;
 const LZW_PIXELS_PER_BYTE = 2731;
 /** A block of 64 grey pixels takes at least a bit in baseline and progressive files that are Huffman coded. */
 const JPEG_PIXELS_PER_BYTE = 512;
-/** Files that claim no more are cheap, whatever they hold. */
+/** Files that claim fewer bytes are cheap, whatever their content. */
 const FREE_PIXELS = 65_536;
 /** Bytes of a PNG's samples for each colour type, by its number. */
 const PNG_CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };

@@ -21,11 +21,14 @@ export interface PixelHeader {
   readonly depth: "uchar" | "ushort";
   /** Bytes of the pixels. */
   readonly pixelBytes: number;
-  /** Bytes that the decoder takes in addition, until it is done. */
+  /** Further memory of the decoder while it runs, in bytes. */
   readonly decoderBytes: number;
 }
 
-/** Reads an image's header. Throws `invalid_argument` for what is no image, and for one that claims more than it can hold. */
+/**
+ * Reads an image's header. Throws `invalid_argument` for bytes that are not an image, and for an image that claims more
+ * pixels than its bytes can contain.
+ */
 export async function readPixelHeader(bytes: Uint8Array): Promise<PixelHeader> {
   try {
     return await readHeader(bytes);
@@ -34,10 +37,10 @@ export async function readPixelHeader(bytes: Uint8Array): Promise<PixelHeader> {
   }
 }
 
-/** The error for an image that cannot be read, in OpenVINO Model Server's words. */
+/** The error for an unreadable image, with OpenVINO Model Server's text. */
 export function parsingFailed(cause: unknown): ServingError {
   if (cause instanceof ServingError) return cause;
-  // libvips says the same for each time it tried, in lines.
+  // libvips repeats the message on a line for each attempt.
   const [line = ""] = reasonText(cause).split("\n", 1);
   const message = `Image parsing failed: ${line.replace(/:\s*$/, "")}; ${EXPECTED_FORMATS}`;
   return invalidArgument(message, cause);

@@ -25,7 +25,10 @@ export interface ResizeOptions {
   readonly channels?: Channels;
 }
 
-/** The image in another size, or with other channels. Throws `invalid_argument` for what is no image and for an impossible size. */
+/**
+ * The image in another size, or with other channels. Throws `invalid_argument` for a value that is not an image, and
+ * for an invalid size.
+ */
 export async function resizeImage(image: Tensor, options: ResizeOptions = {}): Promise<ImageTensor> {
   const shape = imageShape(image);
   const size = targetSize(shape, options);

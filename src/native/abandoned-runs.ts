@@ -1,6 +1,6 @@
 /** Number and time of abandoned runs from which on they count as stuck. */
 interface AbandonedLimits {
-  /** Runs that may be under way at once. */
+  /** Maximum number of runs at once. */
   readonly limit: number;
   /** Milliseconds for which all of them may be abandoned ones. */
   readonly graceMs: number;
@@ -9,7 +9,10 @@ interface AbandonedLimits {
   readonly onFreed?: () => void;
 }
 
-/** Runs that go on although no client waits for their answers, since their runtime cannot end a single run, or not at once. Reports when they leave no room for others. */
+/**
+ * Runs that continue although no client waits for them, since their runtime cannot abort a run, or not immediately.
+ * Reports when they leave no room for others.
+ */
 export class AbandonedRuns {
   readonly #limits: AbandonedLimits;
   #count = 0;

@@ -28,9 +28,9 @@ interface ResultTypes {
   readonly "void *": Pointer | null;
 }
 
-/** A C struct that is passed by value, and the object that stands for it. */
+/** A C struct that is passed by value, and the object for it. */
 export type StructType<Value> = TypeObject & { readonly value?: Value };
-/** Fixed parameters; `...` at the end stands for any number of further arguments, each as its C type's name and its value. */
+/** Fixed parameters; a final `...` means any number of further arguments, each as its C type's name and its value. */
 type ParameterType = keyof ArgumentTypes | StructType<unknown> | "...";
 
 /** Functions of a C library by name: the result's type, then the parameters'. */
@@ -62,7 +62,7 @@ export function defineStruct<Value>(members: Readonly<Record<keyof Value & strin
   return koffi.struct(members) as StructType<Value>;
 }
 
-/** A parameter that points to the first of several structs, given as an array of the objects that stand for them. */
+/** A parameter that points to the first of several structs, given as an array of objects. */
 export function pointerTo<Value>(struct: StructType<Value>): StructType<readonly Value[]> {
   return koffi.pointer(struct) as StructType<readonly Value[]>;
 }

@@ -8,7 +8,7 @@ export class NativeObject {
   readonly pointer: Pointer;
   #free: (() => void) | undefined;
 
-  /** Takes over what a C function gave. */
+  /** Takes ownership of a C function's result. */
   constructor(pointer: Pointer, free: (pointer: Pointer) => unknown) {
     this.pointer = pointer;
     this.#free = () => void free(pointer);

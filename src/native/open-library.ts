@@ -3,7 +3,7 @@ import koffi, { type LibraryHandle } from "koffi";
 import { failedPrecondition, reasonText } from "../errors.ts";
 import { processLibrary } from "./process-library.ts";
 
-/** dlopen's flags: bind what is needed later, only if it is loaded already, never unload. */
+/** dlopen's flags: bind symbols lazily, only if it is loaded already, never unload. */
 const PINNING_FLAGS: Partial<Record<NodeJS.Platform, number>> = {
   linux: 0x1 | 0x4 | 0x1000,
   darwin: 0x1 | 0x10 | 0x80,

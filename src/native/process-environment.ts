@@ -10,7 +10,7 @@ export function setEnvironmentDefault(name: string, value: string): void {
 
 /** Settles something that the process has once: gives the value that the first caller of any thread came with. */
 export function claimForProcess(name: string, value: string): string {
-  // A child process inherits the variable, but not what it is about.
+  // A child process inherits the variable, but not its effect.
   const owner = `${process.pid}: `;
   const claimed = getenv(name);
   if (claimed?.startsWith(owner)) return claimed.slice(owner.length);

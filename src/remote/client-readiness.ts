@@ -1,11 +1,11 @@
 import { type Client, connectivityState } from "@grpc/grpc-js";
 
-/** Checks that a client is connected now; makes one that is not try. */
+/** Checks that a client is connected; a disconnected one starts to connect. */
 export function isConnected(client: Client): boolean {
   return client.getChannel().getConnectivityState(true) === connectivityState.READY;
 }
 
-/** Tells at once whether a client is connected, and then each change, until it is closed or the returned function is called. */
+/** Reports immediately if a client is connected, and then each change, until it is closed or the returned function is called. */
 export function watchConnection(client: Client, listener: (connected: boolean) => void): () => void {
   const channel = client.getChannel();
   let known: boolean | undefined;

@@ -10,12 +10,12 @@ import {
 import type { CallOptions } from "../serving/inference-service.ts";
 import { byteSize, type Tensors } from "../tensor/tensor.ts";
 
-/** Values of so many bytes, where their memory can be transferred, are copied into a message by a codec thread. */
+/** Size from which a codec thread copies values into a message, if their memory can be transferred. */
 const LONG_COPY_BYTES = 8 * 1024 * 1024;
 
 type Call = Pick<CallOptions, "signal" | "memory">;
 
-/** Writes a PredictRequest; in the main thread what takes long is done by a codec thread, in a hook's thread it delays nobody else. */
+/** Writes a PredictRequest. In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
 export function encodeRequest(request: PredictRequest, call: Call): Buffer | Promise<Buffer> {
   if (!isMainThread || !isLong(request.inputs, call)) return encodePredictRequest(request, "content");
   return encodeInThread(encodePredictRequestJob, [request, "content"], { ...call, form: "content" }).then(toBuffer);

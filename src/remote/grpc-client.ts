@@ -6,10 +6,10 @@ import type { CallOptions } from "../serving/inference-service.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
 import { fromServiceError } from "./service-error.ts";
 
-/** Longer than any pause: a channel that idles would say that the server is not ready. */
+/** Longer than any pause: a channel that becomes idle would report that the server is not ready. */
 const NEVER_IDLE_MS = 2 ** 31 - 1;
 
-/** A client that keeps one connection to the server at `host:port`, and takes answers of so many bytes. */
+/** A client with one connection to the server at `host:port`, and a size limit for answers. */
 export function createGrpcClient(address: string, maxMessageBytes: number): Client {
   return new Client(address, credentials.createInsecure(), {
     "grpc.max_receive_message_length": maxMessageBytes,
@@ -52,7 +52,7 @@ function send(client: Client, path: string, { message, call: given }: OutgoingCa
   const { signal, deadline } = given;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(ServingError.from(signal.reason));
-    // One request may lead to any number of calls at once, as a hook's loop over the faces of a photo does.
+    // One request may cause any number of calls at once, for example a hook's loop over the faces in a photo.
     if (signal instanceof AbortSignal) setMaxListeners(0, signal);
     let metadata: Record<string, string> | undefined;
     const cancel = () => call.cancel();

@@ -2,7 +2,7 @@ import { type Client, connectivityState } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
 import { callUnary, createGrpcClient } from "./grpc-client.ts";
 
-/** A client of another server that sends serialised messages as they are. */
+/** A client of another server that sends serialised messages. */
 export interface MessageClient {
   /** Waits for the connection; throws `unavailable` where it cannot be had. */
   connect(): Promise<void>;
@@ -11,7 +11,7 @@ export interface MessageClient {
   close(): void;
 }
 
-/** The largest answer that gRPC's signed 32-bit lengths can tell. */
+/** The largest size that gRPC's signed 32-bit lengths can express. */
 const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 /** Milliseconds that a connection may take. */
 const CONNECT_MS = 10_000;
@@ -30,7 +30,7 @@ export function createMessageClient(address: string): MessageClient {
   };
 }
 
-/** Rejects with the first failure: what is started later is for the next call. */
+/** Rejects with the first failure; later messages belong to the next call. */
 function connect(client: Client, address: string): Promise<void> {
   const channel = client.getChannel();
   return new Promise((resolve, reject) => {

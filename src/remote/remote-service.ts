@@ -32,9 +32,9 @@ import { callUnary, createGrpcClient } from "./grpc-client.ts";
 
 /** Form and limits of the calls to another server. */
 export interface RemoteServiceOptions {
-  /** `int32` for the original kserving's server, which takes no other. Default `int64`, TensorFlow Serving's. */
+  /** `int32` for a server of the original tool, which supports no other. Default `int64`, TensorFlow Serving's. */
   readonly versionEncoding?: VersionEncoding;
-  /** The largest answer taken, and what its tensors may take in memory. Default 256 MB. */
+  /** Maximum size of an answer, and of its tensors in memory, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
 }
 
@@ -49,7 +49,8 @@ export interface RemoteService extends InferenceService {
 
 /**
  * A client of the server at `address` (`host:port`), one of ours, the original's or TensorFlow Serving.
- * It connects at once, keeps one connection, and reconnects by itself. Its errors are the server's, with the server's texts.
+ * It connects immediately, keeps one connection, and reconnects automatically. Its errors are the server's, with the
+ * server's texts.
  */
 export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
   const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
@@ -151,7 +152,7 @@ function resolved({ ref, request }: Asked, told: Partial<Resolved>): Resolved {
   };
 }
 
-/** In the main thread what takes long is done by a codec thread; in a hook's thread it delays nobody else. */
+/** In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
 function decodeAnswer(
   message: Buffer,
   { signal, memory }: CallOptions,

@@ -19,7 +19,7 @@ const TRANSPORT_TEXTS: Partial<Record<ErrorCode, string>> = {
   deadline_exceeded: "The request's deadline passed.",
 };
 
-/** Checks if a server sent the status and nothing else: a server's first message says what it carries. */
+/** Checks if a server sent only a status. */
 function isTrailersOnly({ metadata }: ServiceError): boolean {
   return metadata.get("content-type").length > 0;
 }

@@ -17,7 +17,7 @@ import { splitField } from "./message-fields.ts";
 
 /** Field of SessionRunResponse's metadata; its tensors are written as those of a PredictResponse. */
 const RUN_METADATA = 2;
-/** Memory of what is made of an answer. */
+/** Memory limit of an answer's tensors, in bytes. */
 const MAX_BYTES = 2 ** 40;
 
 /** The values of a serialised response by name, to be compared; throws `invalid_argument` for malformed bytes. */

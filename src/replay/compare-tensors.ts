@@ -7,7 +7,7 @@ export interface Difference {
   readonly output: string;
   /** Distance of the element that differs most; infinite where the outputs cannot be compared by elements. */
   readonly distance: number;
-  /** In words: `0.5 at [3]: 2 was recorded, 2.5 came`. */
+  /** As text: `0.5 at [3]: 2 was recorded, 2.5 came`. */
   readonly text: string;
 }
 
@@ -46,7 +46,7 @@ interface Pair {
   texts(index: number): readonly string[];
 }
 
-/** Parts of complex numbers are elements of their own. */
+/** Real and imaginary parts count as separate elements. */
 function numberPair(recorded: Tensor, came: Tensor): Pair {
   const [a, b] = [recorded, came].map(toNumbers) as [ArrayLike<number>, ArrayLike<number>];
   return {

@@ -8,7 +8,7 @@ const KINDS: readonly (readonly [string, string])[] = [
   ["894844460d0a1a0a", "is an HDF5 file, as Keras writes models. Serve it with --model-path."],
 ];
 
-/** The reason why a file is not one of recorded requests, with what to do, told by its first bytes. */
+/** The reason why a file does not have recorded requests, and the remedy, derived from its first bytes. */
 export function foreignFile(path: string): Promise<string> {
   return withRegularFile(path, path, async ({ file, size }) => {
     if (size === 0) return `${path} is empty. A request log has its first records a moment after the first requests.`;

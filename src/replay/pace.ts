@@ -1,9 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-/** Times at which requests are sent: as they were recorded, as soon as others are done, or so many in a second. */
+/** Times at which requests are sent: as recorded, as fast as possible, or a number per second. */
 export type ReplayRate = "recorded" | "max" | number;
 
-/** Decides when requests are sent, and lets so many be under way. */
+/** Decides when requests are sent, and limits the number of open ones. */
 export class Pace {
   readonly #rate: ReplayRate;
   readonly #concurrency: number;
@@ -20,7 +20,7 @@ export class Pace {
     this.#signal = signal;
   }
 
-  /** Waits until the next request is due, which was recorded at that time; undefined = no time is known, at once. */
+  /** Waits until the request recorded at that time is due; undefined = the time is unknown, and it is due immediately. */
   async next(timeMs: number | undefined): Promise<void> {
     if (this.#sent++ === 0) this.#started = performance.now();
     const dueMs = this.#dueAfter(timeMs) - (performance.now() - this.#started);
@@ -34,7 +34,7 @@ export class Pace {
     this.#underWay.add(running);
   }
 
-  /** Waits for all requests that are under way. */
+  /** Waits for all open requests. */
   async finished(): Promise<void> {
     await Promise.all(this.#underWay);
   }

@@ -29,7 +29,7 @@ export interface RecordedCall extends ReadPredictionLog {
 export interface ReadingNotes {
   /** A damaged record or file, as a sentence. */
   onDamage(text: string): void;
-  /** A record of this kind that is left out. */
+  /** The kind of a skipped record. */
   onLeftOut(kind: string): void;
 }
 

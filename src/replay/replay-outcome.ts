@@ -1,6 +1,6 @@
 import type { Difference } from "./compare-tensors.ts";
 
-/** Texts of failures that are told apart. */
+/** Maximum number of distinct texts of failures. */
 const MAX_FAILURES = 20;
 
 /** An output that came otherwise than it was recorded. */
@@ -11,7 +11,7 @@ export interface WorstDifference extends Difference {
   place: string;
 }
 
-/** Requests that failed alike. */
+/** Requests that failed with the same text. */
 export interface Failure {
   readonly text: string;
   /** The first of them. */
@@ -19,7 +19,7 @@ export interface Failure {
   count: number;
 }
 
-/** Counts what comes of a replay. */
+/** Counts the results of a replay. */
 export class ReplayOutcome {
   equal = 0;
   different = 0;

@@ -1,7 +1,7 @@
 import { toColumns } from "../text/columns.ts";
 import type { ReplayOutcome } from "./replay-outcome.ts";
 
-/** Lines that tell what came of a replay: counts and latencies, outputs that differ, failures, and what was not sent. */
+/** The results of a replay as lines: counts and latencies, differing outputs, failures, and skipped records. */
 export function toReplayTable(outcome: ReplayOutcome): string[] {
   return [...countLines(outcome), ...differenceLines(outcome), ...failureLines(outcome), ...unsentLines(outcome)];
 }

@@ -12,9 +12,9 @@ import type { Tolerances } from "./tolerances.ts";
 export interface ReplayOptions {
   readonly files: readonly string[];
   readonly rate: ReplayRate;
-  /** Requests under way at a time, at most. */
+  /** Maximum number of requests at a time. */
   readonly concurrency: number;
-  /** Model to ask in place of the recorded one. */
+  /** Model to use instead of the recorded one. */
   readonly model?: string | undefined;
   readonly tolerances: Tolerances;
   /** Milliseconds after which a request fails. */

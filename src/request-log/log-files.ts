@@ -5,13 +5,13 @@ import { setTimeout as wait } from "node:timers/promises";
 
 /** Limits of the files of one model. */
 export interface FileLimits {
-  /** Size at which a file ends, in bytes; a larger record has one of its own. */
+  /** Maximum size of a file, in bytes; a larger record gets its own file. */
   readonly maxBytes: number;
   /** Files that are kept. */
   readonly files: number;
 }
 
-/** Owner and group alone: requests may hold what is private. */
+/** Only for the owner and the group: requests may contain private data. */
 const MODE = 0o640;
 const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
 const ENDING = ".tfrecord";
@@ -99,7 +99,7 @@ export class LogFiles {
     }
   }
 
-  /** Their names tell their age. */
+  /** Sorted by their names, which begin with their times. */
   async #removeOld(kept: number): Promise<void> {
     const names = (await readdir(this.#folder)).filter((name) => this.#isOwn(name)).toSorted();
     await Promise.all(names.slice(0, -kept).map((name) => rm(join(this.#folder, name), { force: true })));

@@ -16,7 +16,7 @@ const GATHER_MS = 100;
 const BATCH_BYTES = 1024 * 1024;
 /** Bytes that wait, at most. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** Milliseconds after a failure during which nothing is tried. */
+/** Time after a failure before the next attempt, in milliseconds. */
 const PAUSE_MS = 10_000;
 
 /** Code and text of the reason why a request is not recorded. */
@@ -41,7 +41,7 @@ interface Waiting {
   readonly shares: readonly MemoryShare[];
 }
 
-/** Writes the records of one model in the order of their answers, in turns of its own. */
+/** Writes the records of one model in the order of their answers, asynchronously. */
 export class LogWriter {
   readonly model: string;
   /** Limits of the files from the next write on. */
@@ -112,7 +112,7 @@ export class LogWriter {
     await this.#writing;
   }
 
-  /** Writes all that waits, and tells of what is lost. */
+  /** Writes all waiting records, and reports the lost ones. */
   async close(): Promise<void> {
     await this.flush();
     this.#losses.close();

@@ -25,7 +25,7 @@ interface LoggedPredict {
   readonly outputs: LoggedPayload;
 }
 
-/** A payload, and the dtypes of the tensors that are made of JSON. */
+/** A payload, and the dtypes for tensors from JSON. */
 export interface LoggedPayload {
   readonly payload: Payload;
   readonly wanted: readonly WantedInput[];

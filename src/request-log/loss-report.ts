@@ -3,7 +3,7 @@ import type { Logger } from "../observability/logger.ts";
 /** Milliseconds between two lines of the log. */
 const INTERVAL_MS = 60_000;
 
-/** Tells the log of requests that are not recorded: at once, and then what came since, once a minute. */
+/** Logs requests that are not recorded: the first immediately, further ones once a minute. */
 export class LossReport {
   readonly #model: string;
   readonly #log: Logger;
@@ -15,13 +15,13 @@ export class LossReport {
     this.#log = log;
   }
 
-  /** Counts requests that are lost for a reason, a sentence that says what to do. */
+  /** Counts lost requests with a reason, which is a sentence with the remedy. */
   add(reason: string, count = 1): void {
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + count);
     if (this.#timer === undefined) this.tell();
   }
 
-  /** Tells what has come since the last time. */
+  /** Logs the losses since the last time. */
   tell(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -34,7 +34,7 @@ export class LossReport {
     this.#timer = setTimeout(() => this.tell(), INTERVAL_MS).unref();
   }
 
-  /** Tells the rest, and no more afterwards. */
+  /** Logs the remaining losses, and stops. */
   close(): void {
     this.tell();
     clearTimeout(this.#timer);

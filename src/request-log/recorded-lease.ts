@@ -25,7 +25,7 @@ export class RecordedLease implements Lease {
   readonly #lease: Lease;
   readonly #options: RecordedLeaseOptions;
   #hasOwnForm = false;
-  /** Memory of a request in its own form that has no response yet. */
+  /** Memory of a recorded request that has no response yet. */
   #unanswered: MemoryShare | undefined;
 
   constructor(lease: Lease, options: RecordedLeaseOptions) {

@@ -19,7 +19,7 @@ const FUNCTIONS = {
 
 /** TensorFlow's version and devices; what it allocates lives as long as the process. */
 export function askTensorflow(library: string): RuntimeFacts {
-  // It tells every device it looks for in vain.
+  // Its log has every device that it does not find.
   process.env.TF_CPP_MIN_LOG_LEVEL ??= "2";
   const tf = bindFunctions(openLibrary(library), FUNCTIONS, "TensorFlow");
   const status = tf.TF_NewStatus();

@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { megabytes } from "./reporter.ts";
 
-/** Throws `resource_exhausted` when the disk of a folder has no room for so many bytes. */
+/** Throws `resource_exhausted` when the disk of a folder has too little room. */
 export async function checkSpace(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < bytes) throw diskFull(`${megabytes(bytes)} are needed, ${megabytes(bavail * bsize)} are free`);
@@ -17,7 +17,10 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ENOTDIR: "a part of the path is a file",
 };
 
-/** A failure to write in a folder as `resource_exhausted` or `failed_precondition` with what to do; anything else as it is. */
+/**
+ * Converts a failure to write in a folder to `resource_exhausted` or `failed_precondition` with the remedy; returns
+ * other errors unchanged.
+ */
 export function toDiskError(reason: unknown, folder: string): unknown {
   const { code = "" } = (reason ?? {}) as NodeJS.ErrnoException;
   if (reason instanceof ServingError) return reason;

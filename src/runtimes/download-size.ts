@@ -4,14 +4,14 @@ import { fileURLToPath } from "node:url";
 /** Milliseconds that a request for the size may take; it is worth no more waiting. */
 const HEAD_MS = 10_000;
 
-/** Number of bytes to fetch, as far as their servers tell. */
+/** Number of bytes to download, as far as the servers report it. */
 export interface DownloadSize {
   readonly bytes: number;
-  /** False where some of them do not tell. */
+  /** False where some servers do not report it. */
   readonly isComplete: boolean;
 }
 
-/** Asks for the sizes of files, and never fails for want of an answer. */
+/** Requests the sizes of files; never fails without an answer. */
 export async function findDownloadSize(urls: readonly string[], signal: AbortSignal): Promise<DownloadSize> {
   const sizes = await Promise.all(urls.map((url) => sizeOf(url, signal).catch(() => undefined)));
   return { bytes: sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0), isComplete: !sizes.includes(undefined) };

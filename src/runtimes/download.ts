@@ -12,7 +12,7 @@ export interface Download {
   readonly url: string;
   /** The file to write; must not exist. */
   readonly target: string;
-  /** Hexadecimal; undefined where nobody told it. */
+  /** Hexadecimal; undefined where it is unknown. */
   readonly sha256: string | undefined;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;

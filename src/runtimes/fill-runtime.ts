@@ -19,7 +19,7 @@ export type InstallSource =
 /** Options for filling a folder with a runtime. */
 export interface FillOptions {
   readonly source: InstallSource;
-  /** Of the wheel to fetch; left out, the tested one. */
+  /** Version of the wheel; default: the tested one. */
   readonly version?: string | undefined;
   /** Gets the libraries, unless they stay where they are. */
   readonly folder: string;
@@ -32,11 +32,14 @@ export interface FillOptions {
 /** Content that a folder was filled with. */
 export interface Filled {
   readonly manifest: RuntimeManifest;
-  /** Undefined where the source does not tell. */
+  /** Undefined where the source does not state it. */
   readonly version?: string | undefined;
 }
 
-/** Gets a runtime's libraries from their source. Throws `failed_precondition` for a source that does not have them, and whatever fetching and unpacking throw. */
+/**
+ * Copies a runtime's libraries from their source. Throws `failed_precondition` for a source without them, and the
+ * errors of downloading and unpacking.
+ */
 export async function fillRuntime(runtime: NativeRuntime, options: FillOptions): Promise<Filled> {
   const { source } = options;
   if (source.kind === "folder") return registerFolder(runtime, source.path);

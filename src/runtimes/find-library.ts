@@ -12,7 +12,8 @@ export interface FoundLibrary {
 }
 
 /**
- * The library of a runtime to take: what the driver's option or the environment name, else the first that is anywhere; undefined where there is none.
+ * The library of a runtime to use: the one in the driver's option or the environment, else the first one found;
+ * undefined where there is none.
  * Throws `failed_precondition` where the option or the environment name a place that lacks it.
  */
 export function findLibrary(runtime: NativeRuntime, option?: string): FoundLibrary | undefined {

@@ -18,14 +18,14 @@ export function hostPlatform(): HostPlatform {
 }
 
 function glibcMinor(): number | undefined {
-  // Without this the report looks up the names of all open connections first.
+  // Without this the report would first resolve the names of all open connections.
   Object.assign(process.report, { excludeNetwork: true });
   const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   const [, minor] = /^2\.(\d+)/.exec(header?.glibcVersionRuntime ?? "") ?? [];
   return minor === undefined ? undefined : Number(minor);
 }
 
-/** The platform in words, for messages: `Linux x64 with glibc 2.36`. */
+/** The platform in messages: `Linux x64 with glibc 2.36`. */
 export function describePlatform({ os, arch, glibcMinor }: HostPlatform): string {
   const names: Partial<Record<NodeJS.Platform, string>> = { linux: "Linux", darwin: "macOS", win32: "Windows" };
   const libc = glibcMinor === undefined ? " without glibc (musl, as on Alpine)" : ` with glibc 2.${glibcMinor}`;

@@ -5,7 +5,10 @@ import { invalidArgument } from "../errors.ts";
 
 const DEFAULT_INDEX = "https://pypi.org/simple";
 
-/** The package index that pip would use: `PIP_INDEX_URL`, else `index-url` of pip's configuration files, else PyPI. Throws `invalid_argument` for what is no http address. */
+/**
+ * pip's package index: `PIP_INDEX_URL`, else `index-url` of pip's configuration files, else PyPI. Throws
+ * `invalid_argument` for a value that is not an http address.
+ */
 export function findIndexUrl(env: NodeJS.ProcessEnv = process.env): string {
   const url = env.PIP_INDEX_URL || fromConfigFiles(env) || DEFAULT_INDEX;
   if (/^https?:\/\/./.test(url) && URL.canParse(url)) return url;

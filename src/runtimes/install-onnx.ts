@@ -12,7 +12,7 @@ import { unpackNpmArchive } from "./unpack-npm-archive.ts";
 
 /** Options for installing ONNX Runtime. */
 export interface InstallOnnxOptions {
-  /** Left out: the tested one. */
+  /** Default: the tested one. */
   readonly version?: string | undefined;
   /** A folder with an npm installation of it, which is only remembered. */
   readonly path?: string | undefined;
@@ -24,10 +24,13 @@ export interface InstallOnnxOptions {
   readonly reporter: Reporter;
 }
 
-/** Archives of all platforms, what is kept of them, and room to spare, in bytes. */
+/** Size of the archives of all platforms, of the kept files, and of a reserve, in bytes. */
 const NEEDED_BYTES = 250e6;
 
-/** Puts ONNX Runtime's CPU build into the runtimes folder, all of it or nothing: npm's archives, checked, without running their scripts. */
+/**
+ * Installs ONNX Runtime's CPU build in the runtimes folder, completely or not at all, from npm's archives with checked
+ * hashes, without running scripts.
+ */
 export async function installOnnx(options: InstallOnnxOptions): Promise<Installation> {
   const { root, force, path } = options;
   const wanted = path === undefined ? (options.version ?? onnx.testedVersion) : undefined;

@@ -21,7 +21,7 @@ import { type Installation, stageRuntime } from "./stage-runtime.ts";
 
 /** Options for installing PyTorch. */
 export interface InstallPytorchOptions {
-  /** Left out: the newest CPU build that the index has, else its newest version. */
+  /** Default: the newest CPU build in the index, else its newest version. */
   readonly version?: string | undefined;
   /** An environment that is there, which is only remembered. */
   readonly path?: string | undefined;
@@ -35,7 +35,10 @@ export interface InstallPytorchOptions {
   readonly reporter: Reporter;
 }
 
-/** Makes a Python environment with torch and numpy in the runtimes folder, complete or not at all. Who has one already keeps it, unless `force` or a version says otherwise. */
+/**
+ * Creates a Python environment with torch and numpy in the runtimes folder, completely or not at all. An existing one
+ * is kept, unless `force` or a version is given.
+ */
 export async function installPytorch(options: InstallPytorchOptions): Promise<Installation> {
   const { root, force, version, path } = options;
   const present = force || path !== undefined ? undefined : findInstalled(root, version);
@@ -71,7 +74,7 @@ async function fillEnvironment(options: InstallPytorchOptions, { folder, scratch
   await updatePip(interpreter, pip);
   const requirements = await choosePackages(interpreter, options, pip);
   const onLine = (line: string) => {
-    // The names of all packages that it installs are no news.
+    // The names of the installed packages need not be logged.
     if (TELLING.test(line)) reporter.step(line.trim().replace(/: .*/, ""));
   };
   await runPip(interpreter, ["install", "--progress-bar", "off", ...requirements], { ...pip, onLine });
@@ -109,7 +112,7 @@ async function choosePackages(
   return requirements;
 }
 
-/** Wheels and what is in them lie on the disk side by side; torch doubles. */
+/** The disk has the wheels and their contents at the same time, so torch needs twice its size. */
 const UNPACKED = 3;
 
 function describe(packages: readonly PlannedPackage[], { bytes, isComplete }: DownloadSize): string {
@@ -139,7 +142,7 @@ function writeManifest(folder: string, manifest: RuntimeManifest): Promise<void>
   return writeFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Imports what the driver imports; throws `failed_precondition` where that fails. */
+/** Imports the modules that the driver needs; throws `failed_precondition` where that fails. */
 async function askTorch(interpreter: string, signal: AbortSignal): Promise<string> {
   const program = "import numpy, torch; print(torch.__version__)";
   const { code, stdout, stderr } = await runProgram([interpreter, "-I", "-c", program], { signal }).catch((cause) => {

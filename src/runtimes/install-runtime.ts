@@ -13,7 +13,7 @@ import { toWheelName } from "./wheel-name.ts";
 /** Options for installing a runtime. */
 export interface InstallOptions {
   readonly source: InstallSource;
-  /** Left out: the tested one for a download, else what the source says. */
+  /** Default: the tested one for a download, else the source's. */
   readonly version?: string | undefined;
   /** The runtimes folder. */
   readonly root: string;
@@ -73,7 +73,7 @@ function checkSame(wanted: string | undefined, actual: string | undefined): void
   throw invalidArgument(`The wheel has version ${actual}, not ${wanted}; leave out --version.`);
 }
 
-/** Jars and folders do not say which version they have; the library does. */
+/** Jars and folders do not state their version; the library does. */
 async function askVersion(runtime: NativeRuntime, folder: string): Promise<string> {
   const library = libraryIn(runtime, folder) ?? "";
   const probe = await probeRuntime({ runtime: runtime.name, library });

@@ -2,7 +2,10 @@ import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { NativeRuntime } from "./native-runtime.ts";
 
-/** The library that a path means: the file itself, whatever its name, or that of a folder or of the subfolders that installations have. */
+/**
+ * The library that a path means: the file itself, with any name, or the one in that folder or in the usual subfolders
+ * of installations.
+ */
 export function libraryAt(runtime: NativeRuntime, path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat?.isFile() ? resolve(path) : libraryBelow(runtime, path);
@@ -21,7 +24,7 @@ export function libraryIn({ required }: NativeRuntime, folder: string): string |
   return found.includes(undefined) ? undefined : resolve(folder, found[0]!);
 }
 
-/** Folders below a folder: `*` in a part of the pattern stands for anything but a separator. */
+/** Folders in a folder: `*` in a part of the pattern matches anything but a separator. */
 function expand(folder: string, pattern: string): string[] {
   const parts = pattern.split("/").filter((part) => part !== "");
   return parts.reduce<string[]>(

@@ -14,7 +14,7 @@ export interface LibraryPlace {
   readonly isFlat?: boolean;
 }
 
-/** The places where a runtime is looked for, in order; the environment variables that name it come first. */
+/** The places that are searched for a runtime, in order; those in environment variables come first. */
 export function libraryPlaces({ name, npm }: NativeRuntime): readonly LibraryPlace[] {
   return [
     ...libraryVariables(name).map((variable) => ({ name: variable, folders: () => environmentFolders(variable) })),

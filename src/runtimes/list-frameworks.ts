@@ -25,7 +25,10 @@ const FRAMEWORKS: Readonly<Record<string, Framework>> = {
   lightgbm: { title: "LightGBM", project: "lightgbm", install: "pip install lightgbm" },
 };
 
-/** Prints the interpreter, its version and those of the projects; looks at their metadata only, since importing torch takes seconds. */
+/**
+ * Prints the interpreter, its version and those of the projects; reads only their metadata, since importing torch takes
+ * seconds.
+ */
 const PRINT_PROJECTS = `
 import json, sys
 from importlib import metadata
@@ -37,7 +40,7 @@ print(json.dumps([sys.executable, sys.version.split()[0], {name: version(name) f
 
 type Printed = readonly [path: string, python: string, versions: Readonly<Record<string, string | null>>];
 
-/** Finds each framework, by asking each interpreter that a driver would try. */
+/** Finds each framework by running each interpreter that a driver would use. */
 export async function listFrameworks(): Promise<RuntimeReport[]> {
   const printed = await Promise.all(frameworkPythons().map((command) => runPython(command, PRINT_PROJECTS)));
   const lines = [...new Set(printed.filter((text) => text !== undefined))];

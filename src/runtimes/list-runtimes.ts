@@ -7,7 +7,7 @@ import { type Probe, probeRuntime } from "./probe.ts";
 import { NATIVE_RUNTIMES } from "./registry.ts";
 import type { FoundRuntime, RuntimeReport } from "./runtime-report.ts";
 
-/** Looks for every runtime everywhere, and loads what it finds, each in a process of its own. */
+/** Searches all places for every runtime, and loads those it finds in separate processes. */
 export async function listRuntimes(): Promise<RuntimeReport[]> {
   const libraries = Promise.all([...NATIVE_RUNTIMES.map(reportNative), reportOnnx()]);
   const [ofLibraries, ofFrameworks] = await Promise.all([libraries, listFrameworks()]);

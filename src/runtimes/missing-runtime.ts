@@ -12,7 +12,7 @@ export interface MissingRuntime {
   readonly cause?: unknown;
 }
 
-/** The one message for a native runtime that is not there: what is missing, where it was looked for, how to get it. */
+/** The error for a missing native runtime: its name, the searched places, and how to install it. */
 export function missingRuntime({ name, title, looked, cause }: MissingRuntime): ServingError {
   const places = looked.length === 0 ? "" : ` Looked for it in: ${looked.join(", ")}.`;
   const message = `${title} is not installed, or not where it is looked for.${places} Run: kserving runtimes install ${name} (kserving runtimes list shows what is found where).`;

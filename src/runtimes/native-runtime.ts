@@ -1,6 +1,6 @@
 import type { HostPlatform } from "./host-platform.ts";
 
-/** A runtime whose libraries kserving calls directly: what it consists of and where it can be had. */
+/** A runtime whose libraries kserving calls directly: its parts and its sources. */
 export interface NativeRuntime {
   /** As in `kserving runtimes install NAME` and `--driver NAME`. */
   readonly name: string;
@@ -21,7 +21,7 @@ export interface NativeRuntime {
    * one name.
    */
   readonly subfolders: readonly string[];
-  /** The npm package that downloads the libraries with an installer of its own, and the folder in it. */
+  /** The npm package whose own installer downloads the libraries, and the folder in it. */
   readonly npm?: NpmCarrier;
 }
 

@@ -26,7 +26,7 @@ export async function npmPack(spec: string, { folder, signal }: NpmPackOptions):
   throw npmFailed(spec, stderr);
 }
 
-/** On Windows npm is a script of the shell, beside which its program lies. */
+/** On Windows npm is a shell script with its program next to it. */
 function npmCommand(): readonly string[] {
   if (process.platform !== "win32") return ["npm"];
   return [process.execPath, join(dirname(process.execPath), "node_modules", "npm", "bin", "npm-cli.js")];
@@ -42,7 +42,7 @@ function npmFailed(spec: string, stderr: string): ServingError {
   return new ServingError("unavailable", message, { cause: new Error(stderr) });
 }
 
-/** npm's error: its code and first sentence, without the words before each line, and its full stop. */
+/** npm's error: its code and first sentence, without the prefix of each line. */
 function npmErrorText(stderr: string): string {
   const lines = stderr.split(/\r?\n/).flatMap((line) => /^npm (?:error|ERR!) (.*)$/.exec(line)?.[1]?.trim() ?? []);
   const [, code] = /^code (\S+)$/m.exec(lines.join("\n")) ?? [];

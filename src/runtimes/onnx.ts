@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { npmFolders } from "./library-places.ts";
 import { installedRuntimes } from "./runtimes-folder.ts";
 
-/** A package of npm that is downloaded as it is, without running its scripts. */
+/** An npm package that is downloaded without running its scripts. */
 export interface NpmArchive {
   readonly name: string;
   /** Of the tested version's archive, as npm's registry states it. */
@@ -44,7 +44,10 @@ export interface FoundOnnx {
   readonly source: string;
 }
 
-/** Every copy of ONNX Runtime in the order in which they are tried: beside this package, beside the working directory's, in the runtimes folder. */
+/**
+ * Every copy of ONNX Runtime in the order of preference: next to this package, next to the working directory's
+ * packages, in the runtimes folder.
+ */
 export function findOnnx(): FoundOnnx[] {
   const packages = npmFolders(onnx.package, "").map((path) => ({ path, source: NPM_SOURCE }));
   const installed = installedRuntimes(onnx.name).map(({ folder }) => ({

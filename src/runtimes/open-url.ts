@@ -43,7 +43,7 @@ function badStatus(status: number, host: string, what: string): ServingError {
   return new ServingError("unavailable", `The ${what} ${host} answers ${status}. Try again later. ${OTHERWISE}`);
 }
 
-/** fetch says only that it failed; why is in the cause. */
+/** fetch reports only the failure; the reason is in the cause. */
 function unreachable(host: string, what: string, cause: unknown): ServingError {
   const { code, message } = ((cause as Error).cause ?? cause) as NodeJS.ErrnoException;
   const why = code ?? message;

@@ -3,7 +3,7 @@ import type { NativeRuntime } from "./native-runtime.ts";
 
 const C_API = /^(libopenvino_c\.so\.\d+|libopenvino_c\.\d+\.dylib|openvino_c\.dll)$/;
 const LIBRARY = /(\.so(\.\d+)*|\.dylib|\.dll)$/;
-/** Of no use to a server on its own: front ends of models that live in a Python process, the NPU's plugin and compiler. */
+/** Useless for a server: front ends for models in a Python process, the NPU's plugin and compiler. */
 const NOT_NEEDED = /(jax|pytorch|gguf)_frontend|_npu_|_debug/;
 
 /** OpenVINO: the C library, the core, the front ends of file formats and the plugins of CPU and GPU. */

@@ -15,7 +15,10 @@ const JSON_TYPE = "application/vnd.pypi.simple.v1+json";
 /** An index may answer with HTML alone: https://packaging.python.org/specifications/simple-repository-api. */
 const ACCEPT = `${JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1`;
 
-/** The files that an index has of a project. Throws `not_found` when it has no such project, `unavailable` when it cannot be reached. */
+/**
+ * The files of a project in an index. Throws `not_found` for an unknown project, `unavailable` when the index cannot be
+ * reached.
+ */
 export async function listIndexFiles(indexUrl: string, project: string, signal: AbortSignal): Promise<IndexFile[]> {
   const url = `${indexUrl.replace(/\/*$/, "/")}${project}/`;
   const response = await openUrl(url, { signal, accept: ACCEPT, what: "package index" }).catch((reason) => {
@@ -27,7 +30,7 @@ export async function listIndexFiles(indexUrl: string, project: string, signal: 
   return files.map((file) => ({ ...file, url: withCredentials(file.url, url) }));
 }
 
-/** An index that wants a password wants it for its files too; another host must not see it. */
+/** The files of an index with a password need it too; other hosts must not receive it. */
 function withCredentials(file: string, index: string): string {
   const [fileUrl, { origin, username, password }] = [new URL(file), new URL(index)];
   if (fileUrl.origin === origin) Object.assign(fileUrl, { username, password });

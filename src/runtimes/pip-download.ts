@@ -46,7 +46,7 @@ export async function pipDownload(
   return join(folder, wheel);
 }
 
-/** pip does not know that a wheel for an older glibc runs on a newer one where the platform is given by name. */
+/** For a platform given by name, pip does not accept wheels for an older glibc, although they run on a newer one. */
 function pipPlatforms({ os, arch, glibcMinor = 0, kernelMajor }: HostPlatform): string[] {
   const machine = arch === "x64" ? "x86_64" : "aarch64";
   if (os === "linux") {

@@ -1,4 +1,4 @@
-/** The line of pip's standard error that says what went wrong, without its full stop. */
+/** The line of pip's standard error with the error, without its full stop. */
 export function pipErrorText(stderr: string): string {
   const lines = stderr.trim().split(/\r?\n/);
   const errors = lines.filter((line) => line.startsWith("ERROR:"));

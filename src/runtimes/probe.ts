@@ -23,7 +23,7 @@ export interface ProbeTarget {
 /** A cold disk takes its time to give 850 MB. */
 const TIMEOUT_MS = 60_000;
 
-/** Loads a runtime in a process of its own, so that a broken library takes nothing down; never rejects. */
+/** Loads a runtime in a separate process, so that a broken library cannot crash this one; never rejects. */
 export async function probeRuntime({ runtime, library }: ProbeTarget): Promise<Probe> {
   const child = fork(ENTRY, [runtime, library], {
     execArgv: [],

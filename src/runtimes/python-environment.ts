@@ -66,7 +66,7 @@ export interface PipOptions {
   readonly onLine?: (line: string) => void;
 }
 
-/** Runs pip in an environment, with the user's own configuration; returns what it printed. Throws `unavailable` with what pip says was wrong. */
+/** Runs pip in an environment, with the user's own configuration; returns its output. Throws `unavailable` with pip's error. */
 export async function runPip(interpreter: string, args: readonly string[], options: PipOptions): Promise<string> {
   const { scratch, ...rest } = options;
   const env = { TMPDIR: scratch, TEMP: scratch, PIP_USER: "0", PIP_DISABLE_PIP_VERSION_CHECK: "1", PIP_NO_INPUT: "1" };
@@ -77,10 +77,10 @@ export async function runPip(interpreter: string, args: readonly string[], optio
   });
 }
 
-/** The first pip that tells what it would install. */
+/** The first version of pip that can report what it would install. */
 const OLDEST_PIP = "22.2";
 
-/** Brings a pip up to date that is too old to tell what it would install. */
+/** Updates a pip that is too old to report what it would install. */
 export async function updatePip(interpreter: string, options: PipOptions): Promise<void> {
   const [, version = "0"] = /^pip (\S+)/.exec(await runPip(interpreter, ["--version"], options)) ?? [];
   if (compareVersions(version, OLDEST_PIP) >= 0) return;

@@ -13,7 +13,10 @@ export function pythonCommands(env: NodeJS.ProcessEnv = process.env): string[] {
   ];
 }
 
-/** Interpreters in which a driver looks for its framework, in this order: {@link pythonCommands}, then those of `kserving runtimes install pytorch`. */
+/**
+ * Interpreters in which a driver searches for its framework, in this order: {@link pythonCommands}, then those of
+ * `kserving runtimes install pytorch`.
+ */
 export function frameworkPythons(): string[] {
   return [...pythonCommands(), ...installedRuntimes(pytorch.name).map(({ folder }) => interpreterIn(folder))];
 }

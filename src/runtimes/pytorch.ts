@@ -1,4 +1,4 @@
-/** PyTorch has a C++ interface alone, so that its models run in a Python of their own: what is installed is an environment with an interpreter. */
+/** PyTorch has only a C++ interface, so its models run in Python: the installation is an environment with an interpreter. */
 export const pytorch = {
   name: "pytorch",
   title: "PyTorch",

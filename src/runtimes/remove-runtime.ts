@@ -8,13 +8,16 @@ import { stagingName } from "./staging.ts";
 /** An installation to be removed. */
 export interface Removal {
   readonly name: string;
-  /** Left out: the only one there is. */
+  /** Default: the only installed one. */
   readonly version?: string | undefined;
   /** The runtimes folder. */
   readonly root: string;
 }
 
-/** Removes an installed runtime, all of it or nothing; what was registered with --path stays where it is. Throws `not_found` and `invalid_argument` that say what is there. */
+/**
+ * Removes an installed runtime, completely or not at all; a folder registered with --path is kept. Throws `not_found`
+ * and `invalid_argument` with the installed ones.
+ */
 export async function removeRuntime({ name, version, root }: Removal): Promise<InstalledRuntime> {
   const chosen = choose(installedRuntimes(name, root), { name, version, root });
   const parent = dirname(chosen.home);

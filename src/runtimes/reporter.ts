@@ -1,4 +1,4 @@
-/** Tells a person how a long command fares. */
+/** Reports the progress of a long command. */
 export interface Reporter {
   /** A step has begun; one line. */
   step(text: string): void;
@@ -55,7 +55,7 @@ function toBar(doneBytes: number, totalBytes: number | undefined): string {
   return `  ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${megabytes(doneBytes)} of ${megabytes(totalBytes)}`;
 }
 
-/** `12.3 MB`, in powers of ten as downloads are told. */
+/** `12.3 MB`, in powers of ten, as usual for downloads. */
 export function megabytes(bytes: number): string {
   const value = bytes / 1e6;
   return `${value >= 100 ? Math.round(value) : value.toFixed(1)} MB`;

@@ -7,11 +7,11 @@ export interface RunProgramOptions {
   readonly signal: AbortSignal;
   /** Added to this process's environment. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Told of each line of standard output as it comes. */
+  /** Called with each line of standard output. */
   readonly onLine?: (line: string) => void;
 }
 
-/** A program that has ended, and what it printed. */
+/** A program that has ended, and its output. */
 export interface RanProgram {
   /** Null where a signal ended it. */
   readonly code: number | null;

@@ -20,7 +20,7 @@ export interface InstalledRuntime {
 /** Content of {@link MANIFEST}, in JSON. */
 export interface RuntimeManifest {
   readonly source: string;
-  /** Absolute; only where the libraries are not beside the manifest. */
+  /** Absolute; only where the libraries are not next to the manifest. */
   readonly folder?: string;
   /** Bytes and hexadecimal SHA-256 by file name; empty where the libraries are elsewhere. */
   readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
@@ -47,7 +47,7 @@ function userDataFolder(env: Environment, platform: NodeJS.Platform, home: strin
   return posix.isAbsolute(xdg) ? xdg : posix.join(home, ".local", "share");
 }
 
-/** The complete installations of one runtime, newest version first; none where there is no such folder. */
+/** The complete installations of one runtime, newest version first; none where the folder is missing. */
 export function installedRuntimes(name: string, root = runtimesFolder()): InstalledRuntime[] {
   const versions = foldersIn(join(root, name)).sort((a, b) => compareVersions(b, a));
   return versions.flatMap((version) => {
@@ -68,7 +68,7 @@ export function compareVersions(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Order of a version's words around its end, which counts 0: https://peps.python.org/pep-0440. */
+/** Order of a version's words relative to its end, which is 0: https://peps.python.org/pep-0440. */
 const WORDS: Readonly<Record<string, number>> = { dev: -4, a: -3, b: -2, rc: -1, post: 0.5 };
 
 /** 2.21.0rc1 is 2, 21, 0, -1, 1. */
@@ -77,7 +77,7 @@ function versionParts(version: string): number[] {
   return parts.map((part) => (/^\d/.test(part) ? Number(part) : (WORDS[part.toLowerCase()] ?? -1)));
 }
 
-/** Names with a dot before them are installations under way. */
+/** Names that begin with a dot are incomplete installations. */
 function foldersIn(path: string): string[] {
   try {
     return readdirSync(path).filter((name) => !name.startsWith("."));

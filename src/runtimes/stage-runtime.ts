@@ -22,7 +22,10 @@ interface StagedRuntime {
   find(version: string): InstalledRuntime | undefined;
 }
 
-/** Puts a runtime into its folder, complete or not at all. Throws `failed_precondition` where an incomplete one is in the way. */
+/**
+ * Installs a runtime in its folder, completely or not at all. Throws `failed_precondition` where an incomplete one is
+ * in the way.
+ */
 export async function stageRuntime(name: string, { root, force, fill, find }: StagedRuntime): Promise<Installation> {
   const parent = join(root, name);
   let version = "";

@@ -7,7 +7,7 @@ import { toDiskError } from "./disk.ts";
 export interface StagedFolder {
   /** The parent of the folder to make; made where it is not there. */
   readonly parent: string;
-  /** Fills a folder that nobody else sees, and says what it is to be called. What it puts into the scratch folder is deleted. */
+  /** Fills a private folder, and returns its final name. Files in the scratch folder are deleted. */
   fill(folder: string, scratch: string): Promise<string>;
   /** Replaces a folder of that name; else it stays. */
   readonly replace: boolean;
@@ -28,7 +28,7 @@ export async function stageFolder({ parent, fill, replace }: StagedFolder): Prom
   } catch (reason) {
     throw toDiskError(reason, parent);
   } finally {
-    // What hinders this, hindered the rest too, and is told already.
+    // The same reason caused the earlier error, which has been reported.
     await rm(staging, { recursive: true, force: true }).catch(() => {});
   }
 }
@@ -41,12 +41,12 @@ async function makeFolders(parent: string, names: readonly [string, string]): Pr
 
 let count = 0;
 
-/** A new name for a folder under way; it tells who is at work there, so that what a killed process left can be told from it. */
+/** A name for a temporary folder with the id of its process, so that the remains of a killed process can be recognised. */
 export function stagingName(): string {
   return `.${encodeURIComponent(hostname())}+${process.pid}+${count++}`;
 }
 
-/** Deletes what processes of this machine left that are no more. */
+/** Deletes the temporary folders of ended processes of this machine. */
 async function sweep(parent: string): Promise<void> {
   const [ownHost] = stagingName().split("+");
   for (const name of await readdir(parent)) {

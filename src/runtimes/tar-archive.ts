@@ -23,7 +23,7 @@ const MAX_EXTENDED_BYTES = 1 << 20;
 
 /** The regular files of a gzipped tar archive, in its order; links and folders are passed over. Throws `data_loss` for one that is damaged or cut. */
 export async function* readTarball(path: string): AsyncGenerator<TarEntry> {
-  // The callback takes errors, which reach whoever reads as well.
+  // The reader of the stream receives errors too.
   const reader = new BlockReader(pipeline(createReadStream(path), createGunzip(), () => {}));
   let longName: string | undefined;
   for (;;) {
@@ -91,7 +91,7 @@ class BlockReader {
     this.#chunks = stream[Symbol.asyncIterator]();
   }
 
-  /** So many bytes together. */
+  /** The next bytes in one buffer. */
   async take(count: number): Promise<Buffer> {
     const parts: Buffer[] = [];
     for await (const part of this.open(count).chunks()) parts.push(part);
@@ -102,7 +102,7 @@ class BlockReader {
     await this.open(count).skip();
   }
 
-  /** The next so many bytes, to be read once. */
+  /** The next bytes as a stream, to be read once. */
   open(count: number): { chunks(): AsyncGenerator<Buffer>; skip(): Promise<void> } {
     let left = count;
     const next = async () => {

@@ -23,7 +23,7 @@ export interface UnpackOptions {
 /** Files that came out of an archive. */
 export interface Unpacked {
   readonly files: RuntimeManifest["files"];
-  /** As the wheel says; undefined for a jar, whose version is that of its Java side. */
+  /** The wheel's version; undefined for a jar, whose version is that of its Java part. */
   readonly version: string | undefined;
 }
 
@@ -117,7 +117,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: "it is damaged. Download it again.",
 };
 
-/** Names the archive; disk errors are told by whoever knows the folder, an abort by whoever asked for it. */
+/** Names the archive in errors; the callers name the disk or the abort. */
 function toArchiveError(reason: unknown, path: string): unknown {
   const { code = "", message } = reason as NodeJS.ErrnoException;
   const own = reason instanceof ServingError ? reason.code : undefined;

@@ -8,7 +8,10 @@ export interface WheelRecord {
   readonly sha256: ReadonlyMap<string, string>;
 }
 
-/** Reads RECORD (https://packaging.python.org/specifications/recording-installed-packages); undefined in an archive that is no wheel. */
+/**
+ * Reads RECORD (https://packaging.python.org/specifications/recording-installed-packages); undefined in an archive that
+ * is not a wheel.
+ */
 export async function readWheelRecord(archive: ZipArchive): Promise<WheelRecord | undefined> {
   for (const entry of archive.entries) {
     const [, version] = /^[^/]+?-([^/-]+)\.dist-info\/RECORD$/.exec(entry.name) ?? [];

@@ -33,7 +33,10 @@ export class ZipArchive {
     this.entries = entries;
   }
 
-  /** Throws `data_loss` for a file that is no complete zip, and `unimplemented` for ZIP64, encryption and other methods than deflate. */
+  /**
+   * Throws `data_loss` for a file that is not a complete zip, and `unimplemented` for ZIP64, encryption and methods
+   * other than deflate.
+   */
   static async open(path: string): Promise<ZipArchive> {
     const file = await open(path);
     try {

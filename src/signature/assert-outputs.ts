@@ -1,6 +1,9 @@
 import { ServingError } from "../errors.ts";
 
-/** Throws `invalid_argument`, in TensorFlow Serving's words, for a wanted output that is not among the known ones; absent ones can be any. */
+/**
+ * Throws `invalid_argument`, with TensorFlow Serving's text, for a wanted output that is not among the known ones;
+ * without known ones, any is accepted.
+ */
 export function assertOutputs(
   wanted: readonly string[] | undefined,
   known: readonly { readonly name: string }[] | undefined,

@@ -3,7 +3,7 @@ import { defaultSignatureName, type Signature } from "./signature.ts";
 /** The signature that a request runs, found once. */
 export interface ChosenSignature {
   readonly name: string;
-  /** Undefined where a remote server does not tell its signatures. */
+  /** Undefined where a remote server does not list its signatures. */
   readonly spec: Signature | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface ExampleInputs {
   readonly guessed: readonly string[];
 }
 
-/** One input of an example: every element is alike. */
+/** One input of an example: all elements are equal. */
 export interface ExampleInput {
   readonly name: string;
   readonly dtype: DType;

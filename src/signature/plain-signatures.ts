@@ -1,7 +1,7 @@
 import { createTensor } from "../tensor/tensor.ts";
 import type { Signature, TensorSpec } from "./signature.ts";
 
-/** Stands for a default, whose values may be many. */
+/** Placeholder of a default, which may have many values. */
 const SOME_DEFAULT = createTensor("uint8", [0], new Uint8Array(0));
 
 /** The parts of signatures that decode a message, as plain data for another thread: no values, no labels. */

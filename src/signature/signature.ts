@@ -14,7 +14,7 @@ export function defaultSignatureName(signatures: Readonly<Record<string, unknown
 export interface Signature {
   /** Absent = any names and dtypes. */
   readonly inputs?: readonly TensorSpec[];
-  /** The inputs' names, where their dtypes are not known; absent where `inputs` tells them, or nothing does. */
+  /** The inputs' names, where their dtypes are not known; absent where `inputs` has them, or they are unknown too. */
   readonly inputNames?: readonly string[];
   /**
    * Inputs that clients may send where any names and dtypes are taken; information for people and metadata, which
@@ -37,9 +37,9 @@ export interface TensorSpec {
   readonly default?: Tensor;
   /** The runtime's own name, where that is another: `serving_default_x:0` of a TensorFlow graph. */
   readonly nativeName?: string;
-  /** The dtype that the model's file declares, where its graph takes another; told to clients that ask for the declaration. */
+  /** The dtype in the model's file, where its graph takes another one; for clients that ask for the declaration. */
   readonly declaredDType?: DType;
-  /** Layout of the images that an input takes; a driver sets it only where one of its own options decides. */
+  /** Layout of an input's images; set by a driver only where one of its own options determines it. */
   readonly imageLayout?: "NHWC" | "NCHW";
   /** True where numbers of other dtypes are converted to the input's; the server sets it. */
   readonly convertsNumbers?: true;
@@ -47,7 +47,7 @@ export interface TensorSpec {
   readonly labels?: readonly string[];
 }
 
-/** An input or output as far as it is known. */
+/** The known facts about an input or output. */
 export interface LooseSpec extends Pick<TensorSpec, "name" | "shape"> {
   readonly dtype?: DType;
 }

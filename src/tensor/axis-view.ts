@@ -30,7 +30,10 @@ export function axisView(shape: readonly number[], axis: number, caller: string)
   };
 }
 
-/** Calls back with the place of the first element of each line along the axis, and the number of the line; the next element lies `innerCount` further. */
+/**
+ * Calls back with the position of the first element of each line along the axis, and the number of the line; the next
+ * element is `innerCount` further.
+ */
 export function forEachLine(view: AxisView, onLine: (start: number, line: number) => void): void {
   const { outerCount, innerCount, size } = view;
   for (let outer = 0; outer < outerCount; outer++) {

@@ -27,7 +27,10 @@ export class ByteRanges {
     this.#byteLength += end - start;
   }
 
-  /** Makes `count` elements of these: leaves out what is too much, repeats the last one (an empty one, without any) where some are missing. */
+  /**
+   * Adjusts the number of elements to `count`: drops surplus ones, repeats the last one (or adds empty ones, if there
+   * is none).
+   */
   fit(count: number): void {
     const missing = count - this.count;
     if (missing <= 0) {
@@ -42,7 +45,7 @@ export class ByteRanges {
     while (this.count < count) this.push(start, end);
   }
 
-  /** The tensor whose elements lie in `content`; views it. Throws `invalid_argument` unless there are as many as `shape` claims. */
+  /** A tensor that views its elements in `content`. Throws `invalid_argument` unless their number matches `shape`. */
   toTensor(shape: readonly number[], content: Uint8Array): Tensor<"bytes"> {
     const ranges = this.#ranges.subarray(0, this.#length);
     if (this.#length === 0) return createTensor("bytes", shape, []);

@@ -2,7 +2,7 @@ import { ByteRanges } from "./byte-ranges.ts";
 import type { Tensor } from "./tensor.ts";
 
 const FIRST_BYTES = 256;
-/** UTF-8 of one UTF-16 code unit is no longer. */
+/** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3;
 
 /** The elements of a `bytes` tensor while they are made, one behind the other in one block. */
@@ -44,7 +44,7 @@ export class BytesBuilder {
   #reserve(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed <= this.#content.length) return;
-    // Not from the pool: what large elements lie in may be handed to another thread.
+    // Not from the pool: the memory of large elements may be transferred to another thread.
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#content.length));
     grown.set(this.#content.subarray(0, this.#length));
     this.#content = grown;

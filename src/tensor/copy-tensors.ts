@@ -2,7 +2,7 @@ import { packBytes, packedOf } from "./packed-bytes.ts";
 import { createPackedTensor } from "./packed-tensor.ts";
 import { createTensors, type Tensor, type Tensors } from "./tensor.ts";
 
-/** The same tensors in memory of their own, which stay when these are handed over. */
+/** Copies of tensors in their own memory, which stay valid when the originals are transferred. */
 export function copyTensors(tensors: Tensors): Tensors {
   return createTensors(Object.entries(tensors).map(([name, tensor]) => [name, copyTensor(tensor)]));
 }

@@ -5,7 +5,7 @@ import type { Tensor } from "./tensor.ts";
 
 /** Layout of the scores. */
 export interface CtcOptions {
-  /** The class that stands for "nothing here"; negative ones count from the end. Default 0. */
+  /** The class that means no symbol; negative ones count from the end. Default 0. */
   readonly blank?: number;
   /** The axis of the time steps. Default -2. */
   readonly timeAxis?: number;

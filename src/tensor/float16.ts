@@ -1,7 +1,7 @@
 const float32 = new Float32Array(1);
 const bits32 = new Uint32Array(float32.buffer);
 
-/** The number that a half-precision bit pattern stands for; exact. */
+/** The exact number of a half-precision bit pattern. */
 export function fromFloat16(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;
@@ -24,7 +24,7 @@ export function toFloat16(value: number): number {
   return sign | (((exponent + 15) << 10) + (scaled - 1024));
 }
 
-/** The number that a bfloat16 bit pattern stands for; exact. */
+/** The exact number of a bfloat16 bit pattern. */
 export function fromBfloat16(bits: number): number {
   bits32[0] = bits << 16;
   return float32[0]!;

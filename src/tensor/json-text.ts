@@ -25,7 +25,7 @@ export function toJsonText(value: unknown): string {
   }
 }
 
-/** V8 says so of strings that it joins, Node of bytes that become one. */
+/** Messages of V8 for joined strings, and of Node for bytes that become a string. */
 function isTooLong(reason: unknown): boolean {
   if (!(reason instanceof Error)) return false;
   return reason.message === "Invalid string length" || (reason as NodeJS.ErrnoException).code === "ERR_STRING_TOO_LONG";

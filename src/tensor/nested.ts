@@ -3,7 +3,7 @@ import type { DType } from "./dtype.ts";
 import { fromBfloat16, fromFloat16 } from "./float16.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** A shape without elements, such as [60000, 60000, 0], costs its sender nothing; more empty lists than this are nobody's data. */
+/** Maximum number of empty lists: a shape without elements, such as [60000, 60000, 0], costs its sender nothing. */
 const MAX_EMPTY_LISTS = 2 ** 16;
 
 /** One element of a tensor as a JavaScript value; complex numbers are pairs of real and imaginary part. */

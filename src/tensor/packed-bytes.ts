@@ -10,7 +10,7 @@ export interface PackedBytes {
 
 const PACKED = Symbol("packed");
 
-/** Packed elements from where they lie. */
+/** Packed elements, without a copy. */
 export function packBytes(content: Uint8Array, ranges: Uint32Array): PackedBytes {
   let byteLength = 0;
   for (let at = 0; at < ranges.length; at += 2) byteLength += ranges[at + 1]! - ranges[at]!;

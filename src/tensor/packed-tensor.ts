@@ -2,7 +2,7 @@ import { invalidArgument } from "../errors.ts";
 import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
 import { createTensor, elementCount, type Tensor } from "./tensor.ts";
 
-/** So few elements are unpacked at once: a getter costs more than they do. */
+/** Maximum number of elements that are unpacked immediately: a getter takes longer than they do. */
 const FEW_ELEMENTS = 16;
 
 /**
@@ -21,7 +21,7 @@ export function createPackedTensor(shape: readonly number[], packed: PackedBytes
   const get = () => {
     const data = unpack(packed);
     Object.defineProperty(tensor, "data", { value: data, enumerable: true, writable: true });
-    // A hook may change what it got.
+    // A hook may change the tensors that it received.
     setPacked(tensor, undefined);
     return data;
   };

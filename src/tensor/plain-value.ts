@@ -21,14 +21,17 @@ import { assertCarriable, createTensor, createTensors, looksLikeTensor, type Ten
 export type PlainValue = Scalar | ArrayBufferView | PlainObject | readonly PlainValue[];
 /** JSON data; becomes one `bytes` element of JSON text. */
 type PlainObject = { readonly [key: string]: unknown };
-/** Tensors and plain values by name: what a hook returns. */
+/** Tensors and plain values by name: the result of a hook. */
 export type Values = { readonly [name: string]: Tensor | PlainValue };
 
 type Scalar = number | bigint | boolean | string;
 
 const encoder = new TextEncoder();
 
-/** Turns named values into tensors; `dtypeOf` tells the dtype that a name's numbers should take, where one is known. Throws `invalid_argument` as {@link toTensor} does. */
+/**
+ * Converts named values to tensors; `dtypeOf` returns the dtype for a name's numbers, where it is known. Throws
+ * `invalid_argument` as {@link toTensor} does.
+ */
 export function toTensors(values: Values, dtypeOf: (name: string) => DType | undefined = () => undefined): Tensors {
   if (typeof values !== "object" || values === null) {
     throw invalidArgument(`The values are ${nameOf(values)}; expected an object of values by name.`);
@@ -46,7 +49,7 @@ export function toTensor(value: Tensor | PlainValue, place: string, wanted?: DTy
   return fromLeaves(leaves, shape, place, wanted);
 }
 
-/** A hook may have written it by hand, with any shape and data. */
+/** A hook may have built it with any shape and data. */
 function checkedTensor({ dtype, shape, data }: Tensor, place: string): Tensor {
   assertCarriable(shape, place);
   return createTensor(dtype, shape, data);

@@ -14,7 +14,7 @@ export function sliceRows(tensor: Tensor, start: number, end: number): Tensor {
   return createTensor(tensor.dtype, [end - start, ...tensor.shape.slice(1)], data as never);
 }
 
-/** The same rows in memory of their own, so that they may be handed over while their neighbours stay. */
+/** Copies of the rows in their own memory, which can be transferred while their neighbours stay. */
 export function copyRows(tensor: Tensor, start: number, end: number): Tensor {
   const { dtype, shape, data } = sliceRows(tensor, start, end);
   return createTensor(dtype, shape, data.slice() as never);

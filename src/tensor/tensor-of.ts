@@ -6,7 +6,7 @@ import type { Tensor } from "./tensor.ts";
 
 /** Choices for {@link tensorOf}. */
 export interface TensorOfOptions {
-  /** The error's code: `invalid_argument` (default) blames the client; say `internal` for what a model gave. */
+  /** The error's code: `invalid_argument` (default) blames the client; use `internal` for a model's output. */
   readonly code?: ErrorCode;
 }
 

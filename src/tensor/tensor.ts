@@ -14,7 +14,7 @@ export type Tensor<D extends DType = DType> = {
 /** Tensors by name. A null-prototype record: names such as `__proto__` are data. */
 export type Tensors = Record<string, Tensor>;
 
-/** Builds a tensor; throws `invalid_argument` unless `data` is what the dtype is carried in, with exactly the elements that `shape` claims. */
+/** Builds a tensor; throws `invalid_argument` unless `data` has the dtype's type, and as many elements as `shape` claims. */
 export function createTensor<D extends DType>(dtype: D, shape: readonly number[], data: TensorData<D>): Tensor<D> {
   checkCarrier(dtype, data);
   const expected = elementCount(shape) * slotsOf(dtype);

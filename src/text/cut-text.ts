@@ -1,4 +1,4 @@
-/** TensorFlow Serving cuts messages at this many bytes; headers of 8 KB, where some clients give up, stay far away. */
+/** TensorFlow Serving's maximum length of messages, in bytes; far below headers of 8 KB, which some clients do not accept. */
 const MAX_BYTES = 1024;
 const CUT_MARK = "...TRUNCATED";
 

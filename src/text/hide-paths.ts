@@ -12,14 +12,17 @@ const ABSOLUTE = String.raw`(?:file:\/{1,3}|[A-Za-z]:[/\\]|\\\\|\/)[^\s/\\'"\`]`
 /** A character of a path without quotes; brackets and commas end it. */
 const LETTER = String.raw`[^\s'"\`<>|,;()[\]{}]`;
 const WORD = String.raw`[^\s'"\`<>|,;()[\]{}/\\]+`;
-/** A path goes on behind a space where the next word has a separator itself (and is no URL), or a few words lead to a file's name with an ending. */
+/**
+ * A path continues after a space where the next word has a separator (and is not a URL), or where a few words lead to a
+ * file name with an ending.
+ */
 const BEHIND_SPACE = String.raw` (?:(?!\w+:\/\/)${WORD}[/\\]${LETTER}*|(?:${WORD} ){1,3}${WORD}[/\\]${LETTER}*\.\w{1,6}(?!\w))`;
-/** Begins neither within a word, a URL nor a relative path: `float32/int64` is none. */
+/** Does not begin within a word, a URL or a relative path: `float32/int64` is not a path. */
 const CANDIDATE = new RegExp(
   String.raw`(?<=['"\`])${ABSOLUTE}[^'"\`]*(?=['"\`])|(?<![\w/\\.\])}~%<-])${ABSOLUTE}${LETTER}*(?:${BEHIND_SPACE})*`,
   "g",
 );
-/** A path in quotes whatever it begins with: such words before it say that it is none of a model's own names. */
+/** A path in quotes with any beginning: these words before it show that it is not one of a model's own names. */
 const NAMED = /\b((?:model|folder|file|request|driver) ")\/[^"]*"/g;
 const TRAILING_POINTS = /[.:!?]*$/;
 const NAMED_ROOT = /^(?:file:|[A-Za-z]:|\\)/;
@@ -52,7 +55,7 @@ function isFilePath(path: string): boolean {
 
 let roots: ReadonlySet<string> | undefined;
 
-/** A path of this machine begins with what lies in its root folder, whatever a container's maker called it. */
+/** A path of this machine begins with a folder of its root, which may have any name in a container. */
 function ownRoots(): string[] {
   try {
     return readdirSync("/");

@@ -1,6 +1,6 @@
-/** Text in place of a secret. */
+/** Replacement of a secret. */
 const MASK = "***";
-/** Words at whose end a name is that of a secret, and words that make a key one. */
+/** Words that mark a name that ends with them as a secret's, and words that make a key one. */
 const SECRET_WORDS =
   "passw(?:or)?d|passwd|pwd|passphrase|secret|token|signature|credentials?|authorization|(?:api|access|secret|private|account|signing|encryption|auth|license)[_-]?key(?:[_-]?id)?";
 /** The beginning of a name, of bounded length so that a long text takes time in proportion. */
@@ -38,7 +38,7 @@ export function maskSecrets(text: string): string {
 
 const SECRET_NAME = new RegExp(`(?:${SECRET_WORDS}|(?:^|[_.-])key)$`, "i");
 
-/** The value of an option as people may see it: `***` where the option's name says that it is a secret. */
+/** The value of an option for output: `***` where the option's name is a secret's. */
 export function maskOption(name: string, value: string): string {
   return SECRET_NAME.test(name) ? MASK : maskSecrets(value);
 }

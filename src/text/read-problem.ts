@@ -1,4 +1,4 @@
-/** The system's reasons why a file cannot be read, in words that follow the file's name. */
+/** The system's reasons why a file cannot be read, as texts that follow the file's name. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
   ENOTDIR: "does not exist, since a part of its path is not a folder",

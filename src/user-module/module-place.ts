@@ -13,7 +13,7 @@ export const PLACE_NAMES = {
   __filename: "__kservingFile",
 };
 
-/** A file's first line, where it names an interpreter; nothing may stand before it. */
+/** A file's first line, if it names an interpreter; it must be the very first. */
 const HASHBANG = /^(?:#!.*\r?\n)?/;
 
 /** Gives a file its own `import.meta.url`, `__filename` and `__dirname`, which bundling would lose. */

@@ -29,7 +29,7 @@ async function resolvePackage(build: PluginBuild, args: OnResolveArgs): Promise<
   return found.path.includes("node_modules") ? outside(found.path, kind) : { path: found.path };
 }
 
-/** A file that stays out of the compiled one; `require` knows no URLs. */
+/** A file that is not compiled in; `require` does not support URLs. */
 function outside(file: string, kind: ImportKind): OnResolveResult {
   return { path: kind === "require-call" ? file : pathToFileURL(file).href, external: true };
 }
@@ -40,7 +40,10 @@ const OWN_MODULES: Readonly<Record<string, string>> = {
   "kserving/drivers": "drivers/driver.js",
 };
 
-/** The file of the running server that an import of its package means, installed beside the importing file or not. */
+/**
+ * The file of the running server for an import of its package, even if the package is also installed next to the
+ * importing file.
+ */
 function ownModule(path: string): string | undefined {
   const file = Object.hasOwn(OWN_MODULES, path) ? OWN_MODULES[path] : undefined;
   if (file === undefined) return undefined;

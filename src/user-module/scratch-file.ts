@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { failedPrecondition, reasonText } from "../errors.ts";
 
-/** A temporary file of this process, in a folder of its own, or such a folder. */
+/** A temporary file of this process in its own folder, or such a folder. */
 export interface ScratchFile {
   readonly path: string;
   remove(): void;
@@ -12,7 +12,8 @@ export interface ScratchFile {
 const folders = new Set<string>();
 
 /**
- * Writes a file that is removed when the process exits, at the latest. It is written and noted in one step, so that a signal finds none that nobody knows of.
+ * Writes a file that is removed when the process exits, at the latest. Writing and registering are one step, so that a
+ * signal leaves no unregistered file.
  * Throws `failed_precondition` where the place for temporary files cannot be written.
  */
 export function createScratchFile(name: string, content: Uint8Array): ScratchFile {
@@ -23,7 +24,7 @@ export function createScratchFile(name: string, content: Uint8Array): ScratchFil
   });
 }
 
-/** Makes an empty folder that nobody else may read, and that is removed as a {@link createScratchFile} is. */
+/** Creates an empty private folder that is removed as a {@link createScratchFile} is. */
 export function createScratchFolder(): ScratchFile {
   return inScratchFolder((folder) => folder);
 }
@@ -41,7 +42,7 @@ function inScratchFolder(fill: (folder: string) => string): ScratchFile {
   }
 }
 
-/** Removes all of them at once: for those who end the process without its exit handlers. */
+/** Removes all of them: for callers that end the process without its exit handlers. */
 export function removeScratchFiles(): void {
   for (const folder of folders) removeFolder(folder);
 }

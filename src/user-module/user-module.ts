@@ -13,9 +13,9 @@ import { createScratchFile } from "./scratch-file.ts";
 export interface CompiledModule {
   /** URL for `import()`. */
   readonly url: string;
-  /** The source files it was made of: what to watch for a reload. */
+  /** Its source files, to watch for a reload. */
   readonly sources: readonly string[];
-  /** Deletes the compiled file; what was imported from it stays usable. */
+  /** Deletes the compiled file; imported modules stay usable. */
   dispose(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ async function build(path: string, entry: string): Promise<BuildResult<Build>> {
   }
 }
 
-/** Compilations under way: stopping esbuild's service would fail them. */
+/** Running compilations: stopping esbuild's service would fail them. */
 let compiling = 0;
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -95,7 +95,7 @@ function languageProblem(file: string): string | undefined {
   return ending === "" ? "has no ending that tells its language" : `ends in ${ending}`;
 }
 
-/** Only opening a file tells whether it may be read. */
+/** Only opening a file shows if it may be read. */
 async function problemOf(file: string): Promise<string | undefined> {
   try {
     const found = await stat(file);
@@ -121,7 +121,7 @@ function buildOptions(entry: string): Build {
     target: `node${process.versions.node}`,
     metafile: true,
     sourcemap: "inline",
-    // The compiled file lies elsewhere: stacks and debuggers are to show the user's own files.
+    // The compiled file is elsewhere: stacks and debuggers should show the user's own files.
     sourceRoot: pathToFileURL(`${process.cwd()}/`).href,
     logLevel: "silent",
     absWorkingDir: process.cwd(),
