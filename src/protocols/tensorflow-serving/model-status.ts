@@ -14,14 +14,16 @@ interface ModelVersionStatus {
 }
 
 /**
- * States of the version that is asked for, else of all versions of a model; a label is ignored, as in the original. Throws
- * `not_found` with the original's texts.
+ * States of the version that is asked for, else of all versions of a model; a label is ignored, as in the original. Version 0
+ * means none unless it exists: OpenVINO's client sends it for every version. Throws `not_found` with the original's texts.
  */
 export function modelStatus(service: InferenceService, { model, version }: ModelRef): ModelStatus {
   const known = service.index().filter((one) => one.model === model);
-  const found = known.filter((one) => version === undefined || one.version === version);
+  const ofVersion = known.filter((one) => one.version === version);
+  const isAll = version === undefined || (version === 0n && ofVersion.length === 0);
+  const found = isAll ? known : ofVersion;
   if (found.length > 0) return { model_version_status: found.map(toVersionStatus) };
-  const which = version === undefined ? "any versions" : `version ${version}`;
+  const which = isAll ? "any versions" : `version ${version}`;
   throw new ServingError("not_found", `Could not find ${which} of model ${model}`);
 }
 

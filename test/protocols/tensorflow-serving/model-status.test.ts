@@ -55,6 +55,16 @@ describe("the status of a model", () => {
     expect(JSON.parse((await get("m/labels/stable"))[1]).model_version_status).toHaveLength(3);
   });
 
+  it("is that of all where version 0 is asked for, which OpenVINO's client sends for none, unless there is one", async () => {
+    const { server, get, call } = await start();
+    expect((await call({ name: "m", version: { value: "0" } })).model_version_status).toHaveLength(3);
+    expect(JSON.parse((await get("m/versions/0"))[1]).model_version_status).toHaveLength(3);
+    const path = tempFolder({ "0/hooks.ts": HOOKS, "1/hooks.ts": HOOKS });
+    await server.load("zero", { path, driver: "null", versions: "all" });
+    const one = { model_version_status: [{ version: "0", state: "AVAILABLE", status: OK }] };
+    expect(await call({ name: "zero", version: { value: "0" } })).toEqual(one);
+  });
+
   it("follows what becomes of the model", async () => {
     const { server, get } = await start();
     const states = async () =>
