@@ -21,16 +21,19 @@ export interface Driver<Options = unknown> {
    * leave nothing behind in their runs: those may be begun again in another thread. Default false.
    */
   readonly sharesThread?: boolean;
-  /** Environment variables that its runtime reads when its library is loaded; set in the process before, where they have no value. */
+  /**
+   * Environment variables that its runtime reads when its library is loaded; set in the process before that, unless
+   * they have a value.
+   */
   readonly environment?: Readonly<Record<string, string>>;
-  /** True where `--model-path` may be left out. Default false. */
+  /** True where `--model-path` is optional. Default false. */
   readonly pathless?: boolean;
   /**
    * Converts numbers of other dtypes to those of its models' inputs where `-o convert_inputs=` does not say. Default
    * false.
    */
   readonly convertsInputs?: boolean;
-  /** Checks that it would load this path; lets `--driver` be left out. Looks at names only, never reads the model. */
+  /** Checks if it would load this path, so that `--driver` can be omitted. Checks only names, never reads the model. */
   detect?(path: string): boolean;
   /** Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve. */
   load(path: string, options: Options, host: DriverHost): Promise<Model>;
@@ -39,7 +42,7 @@ export interface Driver<Options = unknown> {
 /** Parts of the server that a driver may use while it loads. */
 export interface DriverHost {
   readonly log: Logger;
-  /** Threads that the runtime may use for one run, where an option does not say otherwise. */
+  /** Threads that the runtime may use for one run, unless an option overrides it. */
   readonly threads: number;
   /**
    * Folder of the pipeline's hook file, which may have code for the model; absent without one. Given to `inline`
@@ -94,7 +97,7 @@ export interface Model {
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** Memory that it takes, in bytes, for `--model-memory`; absent = not known: the size of its files counts. */
   readonly memoryBytes?: number;
-  /** True where it returns its inputs whatever they are. Plain JSON values then pass it unchanged. Default false. */
+  /** True where it returns its inputs unchanged. Plain JSON values are then not converted. Default false. */
   readonly echoes?: boolean;
   /**
    * Reports if it can answer now, for one that can lose the process that it runs on; absent = always. Called for
@@ -119,7 +122,7 @@ export interface PredictCall {
 
 /** One run of a part of a model's graph. */
 export interface GraphRun extends Pick<PredictCall, "signal" | "deadlineMs"> {
-  /** Names of tensors, each once; what is returned has these names. */
+  /** Names of tensors, without repetition; the results have these names. */
   readonly fetches: readonly string[];
   /** Names of operations that run although nothing of them is returned. */
   readonly targets: readonly string[];

@@ -10,7 +10,7 @@ import { didYouMean } from "../text/nearest.ts";
 export type OptionSpec = { readonly help: string; readonly aliasOf?: string; readonly replacesHost?: true } & (
   | { readonly type: "string" | "boolean"; readonly default?: string | boolean }
   | { readonly type: "integer" | "number"; readonly default?: number; readonly min?: number }
-  /** Upper and lower case are alike; the value is the choice as it is written here. */
+  /** Case is ignored; the value is the choice as written here. */
   | { readonly type: "choice"; readonly choices: readonly string[]; readonly default?: string }
   /** A family of keys `PREFIX.KEY` with free text values; the option's value is a record by KEY. */
   | { readonly type: "prefix" }
@@ -19,7 +19,7 @@ export type OptionSpec = { readonly help: string; readonly aliasOf?: string; rea
 /** The `-o` keys that a driver or a hook file takes. */
 export type OptionTable<Options = unknown> = { readonly [Key in keyof Options & string]: OptionSpec };
 
-/** Options as they come from the command line: key and text. */
+/** Options of the command line: key and text. */
 export type RawOptions = Readonly<Record<string, string>>;
 
 /** Checks that a table takes a key. */
@@ -27,7 +27,10 @@ export function takesOption(table: OptionTable, key: string): boolean {
   return specFor(table, key) !== undefined;
 }
 
-/** Reads the keys that a table knows, and leaves the others alone; throws `invalid_argument` naming the key, what came and what is expected. */
+/**
+ * Reads the keys in a table and ignores the others; throws `invalid_argument` with the key, the given value and the
+ * expected one.
+ */
 export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptions): Options {
   const parsed: Record<string, unknown> = {};
   for (const [name, spec] of Object.entries<OptionSpec>(table)) {
@@ -38,7 +41,10 @@ export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptio
   return parsed as Options;
 }
 
-/** Options with the values of a table's aliases under the names that they stand for. Throws `invalid_argument` for a value that is none, and where both names are given. */
+/**
+ * Options with the table's aliases replaced by their keys. Throws `invalid_argument` for an invalid value, and where
+ * both names are given.
+ */
 export function expandAliases(table: OptionTable, raw: RawOptions): RawOptions {
   const expanded: Record<string, string> = { ...raw };
   for (const [key, spec] of Object.entries<OptionSpec>(table)) {

@@ -18,7 +18,7 @@ const DRIVERS: Readonly<Record<string, () => Promise<{ default: Driver }>>> = {
   xgboost: () => import("./xgboost.ts"),
 };
 
-/** The names that `--driver` takes, beside a path to a user's own driver file. */
+/** The names for `--driver`, in addition to the path of a user's own driver file. */
 export const DRIVER_NAMES: readonly string[] = Object.keys(DRIVERS);
 
 /** Place of a driver's code, as plain data: any thread can import it from there. */
@@ -28,7 +28,7 @@ export type DriverLocation = { readonly name: string } | { readonly url: string;
 export interface FoundDriver {
   readonly driver: Driver;
   readonly location: DriverLocation;
-  /** Deletes what was compiled for it; the location is of no use then. */
+  /** Deletes the compiled file; the location is unusable afterwards. */
   dispose(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export async function findDriver(name: string): Promise<FoundDriver> {
   );
 }
 
-/** Finds the driver that says it loads a path; throws `failed_precondition` when none does. */
+/** Finds the driver for a path; throws `failed_precondition` when there is none. */
 export async function detectDriver(path: string): Promise<FoundDriver> {
   for (const name of DRIVER_NAMES) {
     const found = await builtIn(name);

@@ -1,6 +1,6 @@
 import type { TensorSpec } from "../signature/signature.ts";
 
-/** Words of runtimes for sizes that do not fit each other, or the model's constants. */
+/** Texts of runtimes for sizes that do not match each other, or the model's constants. */
 const SIZES =
   /shape|dimension|\bdims?\b|\brank\b|broadcast|incompatible|size mismatch|same size|channels|not equal to the model input|must (have|be) at least|input size/i;
 

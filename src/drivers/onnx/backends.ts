@@ -3,9 +3,9 @@ import { failedPrecondition, invalidArgument, type ServingError } from "../../er
 import { didYouMean } from "../../text/nearest.ts";
 import { type OptionTable, parseOptions, takesOption } from "../option-table.ts";
 
-/** Values of `runtime_backend`: GPU for whatever this build has for one, or an execution provider. */
+/** Values of `runtime_backend`: GPU for any GPU provider of this build, or an execution provider. */
 export const BACKENDS = ["CPU", "GPU", "CUDA", "TENSORRT", "DML", "COREML", "WEBGPU"] as const;
-/** Backends of nGraph, which ran ONNX models in the original kserving; named so that the error can say so. */
+/** Backends of nGraph, which ran ONNX models in the original tool; known only for the error. */
 export const OTHER_BACKENDS = ["INTERPRETER", "ARGON", "NNP"] as const;
 
 /** A value of `runtime_backend`. */

@@ -1,4 +1,4 @@
-/** Files that people pass in place of an ONNX model: the place of their signature, the signature, and advice. */
+/** Files that users pass instead of an ONNX model: the offset of their signature, the signature, and advice. */
 const SIGNATURES: readonly (readonly [offset: number, signature: string, meaning: string])[] = [
   [0, "version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
   [0, "PK\x03\x04", "a zip archive, as PyTorch (.pt) and Keras (.keras) write; unpack it, or export the model to ONNX"],
@@ -19,7 +19,7 @@ const TEXTS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
   [/^[\s\x20-\x7e]+$/, "plain text; expected the binary file that an export to ONNX writes"],
 ];
 
-/** Says what a file is by its first bytes, in words that can follow "it looks like"; undefined when it does not know. */
+/** The kind of a file by its first bytes, as a text that follows "it looks like"; undefined for an unknown kind. */
 export function describeFileKind(head: Uint8Array): string | undefined {
   const text = Buffer.from(head).toString("latin1");
   const signature = SIGNATURES.find(([offset, expected]) => text.startsWith(expected, offset));

@@ -9,7 +9,7 @@ import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file
 export interface ModelFile {
   readonly inputs: readonly DeclaredValue[];
   readonly outputs: readonly DeclaredValue[];
-  /** Names of the constants; an input of such a name has a value of its own. */
+  /** Names of the constants; an input with such a name has a value in the model. */
   readonly initializers: ReadonlySet<string>;
   /** The exporter's notes about the model, such as its labels. */
   readonly metadata: Readonly<Record<string, string>>;
@@ -22,11 +22,11 @@ export interface DeclaredValue {
   readonly kind: "tensor" | "sequence" | "map" | "optional" | "sparse tensor" | "opaque value" | "unknown";
   /** Number of `TensorProto.DataType` for a tensor of a declared type, else 0. */
   readonly elementType: number;
-  /** True where the rank is declared; ONNX Runtime reports a scalar and an unknown rank alike. */
+  /** True where the rank is declared; ONNX Runtime does not distinguish a scalar from an unknown rank. */
   readonly hasShape: boolean;
 }
 
-/** Bytes enough to tell one kind of file from another. */
+/** Number of bytes that suffice to recognise a kind of file. */
 const HEAD_BYTES = 512;
 
 // Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
@@ -46,8 +46,8 @@ const KINDS: Readonly<Record<number, DeclaredValue["kind"]>> = {
 };
 
 /**
- * Reads what a `.onnx` file declares; undefined for ONNX Runtime's own `.ort` format.
- * Throws `failed_precondition` for a path that has no model, saying what is there instead.
+ * Reads the declarations of a `.onnx` file; undefined for ONNX Runtime's own `.ort` format.
+ * Throws `failed_precondition` for a path without a model, with the kind of file that was found.
  */
 export function readModelFile(path: string): ModelFile | undefined {
   const descriptor = openFile(path);

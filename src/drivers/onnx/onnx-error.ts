@@ -32,7 +32,10 @@ function hint(text: string): string {
   return ". Its CUDA libraries come with the package's install script: npm install onnxruntime-node, without --onnxruntime-node-install=skip; CUDA and cuDNN must be there too.";
 }
 
-/** The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly what is wrong, `resource_exhausted` where memory is missing, else `internal`. */
+/**
+ * The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly wrong, `resource_exhausted`
+ * for lack of memory, else `internal`.
+ */
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
   const specs = Array.from(symbols, ([name, shape]) => toOpenSpec(name, shape));
   const text = withoutNoise(shortText(reason));
@@ -50,7 +53,10 @@ export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicSh
   });
 }
 
-/** A scalar and an unknown rank are alike to ONNX Runtime; what a scalar's run says of sizes is no fault of its client, but seldom. */
+/**
+ * ONNX Runtime does not distinguish a scalar from an unknown rank; a size error in a scalar's run is rarely the
+ * client's fault.
+ */
 function toOpenSpec(name: string, shape: readonly (number | string)[]): TensorSpec {
   if (shape.length === 0) return { name, dtype: "float32" };
   return { name, dtype: "float32", shape: shape.map((size) => (typeof size === "number" ? size : -1)) };

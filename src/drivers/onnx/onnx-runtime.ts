@@ -11,7 +11,10 @@ export interface LoadedOnnx extends FoundOnnx {
   readonly api: OnnxRuntime;
 }
 
-/** Imports the first copy of ONNX Runtime that loads; throws `failed_precondition` that says how to get it where there is none, and what is wrong with the first where none loads. */
+/**
+ * Imports the first copy of ONNX Runtime that loads. Throws `failed_precondition` with the way to install it where
+ * there is none, and with the first copy's error where none loads.
+ */
 export async function importOnnxRuntime(copies: readonly FoundOnnx[] = findOnnx()): Promise<LoadedOnnx> {
   const failures: unknown[] = [];
   for (const copy of copies) {

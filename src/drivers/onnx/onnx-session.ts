@@ -56,7 +56,7 @@ export class OnnxSession {
   }
 }
 
-/** Loads a model; by its path, so that data files beside it are found. Throws `failed_precondition` with the runtime's reason. */
+/** Loads a model by its path, so that data files next to it are found. Throws `failed_precondition` with the runtime's reason. */
 export async function loadOnnxSession(runtime: OnnxRuntime, path: string, options: OnnxOptions): Promise<OnnxSession> {
   const offered = runtime.listSupportedBackends().map(({ name }) => name);
   const sessionOptions = toSessionOptions(offered, options);

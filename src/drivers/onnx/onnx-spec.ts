@@ -4,7 +4,7 @@ import type { TensorSpec } from "../../signature/signature.ts";
 import type { DeclaredValue, ModelFile } from "./model-file.ts";
 import { toDType } from "./onnx-tensor.ts";
 
-/** `TensorProto.DataType` by number, as far as it is known; the runtime's JavaScript API carries those marked true. */
+/** Known values of `TensorProto.DataType`; the runtime's JavaScript API supports those marked true. */
 const ELEMENT_TYPES: readonly (readonly [name: string, carried: boolean])[] = [
   ["inferred", true],
   ["float32", true],
@@ -47,7 +47,7 @@ function checkDeclared(role: string, { name, kind, elementType }: DeclaredValue)
   if (!carried) throw notCarried(role, name, typeName);
 }
 
-/** The spec of an input or output, by the runtime's own words; the file tells a scalar from an unknown rank. */
+/** The spec of an input or output from the runtime's metadata; the file distinguishes a scalar from an unknown rank. */
 export function toTensorSpec(
   role: string,
   value: InferenceSession.ValueMetadata,

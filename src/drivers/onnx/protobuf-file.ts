@@ -1,9 +1,9 @@
 import { readSync } from "node:fs";
 
-/** Bytes read at a time; most models' inputs and outputs lie within a few of these. */
+/** Number of bytes to read at a time; most models' inputs and outputs are within a few of these. */
 const WINDOW_BYTES = 64 * 1024;
 
-/** One field of a protobuf message: its number, and where its content lies. */
+/** One field of a protobuf message: its number, and the place of its content. */
 export interface ProtobufField {
   readonly number: number;
   /** Beginning and end of the content; for a varint and fixed widths the bytes of the value itself. */
@@ -18,7 +18,7 @@ export interface ProtobufField {
 /** Error for bytes of the file that cannot be protobuf, or that end beyond their message. */
 export class ProtobufError extends Error {
   override readonly name = "ProtobufError";
-  /** The field that is longer than its message, where that is what is wrong. */
+  /** The field that is longer than its message, if there is one. */
   readonly overlong: ProtobufField | undefined;
 
   constructor(message: string, overlong?: ProtobufField) {
@@ -27,7 +27,7 @@ export class ProtobufError extends Error {
   }
 }
 
-/** Walks protobuf messages in a file and reads only what is asked for, so that gigabytes of weights cost nothing. */
+/** Walks protobuf messages in a file and reads only the requested fields, so that gigabytes of weights cost nothing. */
 export class ProtobufFile {
   readonly #descriptor: number;
   #window: Buffer = Buffer.alloc(0);

@@ -44,7 +44,7 @@ export function createSessionHandle(session: OnnxSession, { inputs, outputs, met
   };
 }
 
-/** The runtime would ignore an input that it does not know. */
+/** The runtime would ignore an unknown input. */
 function checkName(role: string, name: string, known: readonly string[]): void {
   if (known.includes(name)) return;
   throw invalidArgument(`The model has no ${role} "${name}".${didYouMean(name, known)} It has ${known.join(", ")}.`);

@@ -1,7 +1,7 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { failureText } from "./openvino-failure.ts";
 
-/** The error for an option that OpenVINO refuses for the model; what is an error for people already stays as it is. */
+/** The error for an option that OpenVINO refuses for the model; a ServingError is returned unchanged. */
 export function cannotTake(
   { option, text }: { readonly option: string; readonly text: string | undefined },
   cause: unknown,

@@ -22,7 +22,10 @@ const GONE: Readonly<Record<string, string>> = {
   GNA: "2023.2",
 };
 
-/** Reads `-o device=`; throws `invalid_argument` for what is no device's name, `failed_precondition` for a device that is not among those of this machine. */
+/**
+ * Reads `-o device=`; throws `invalid_argument` for an invalid name, `failed_precondition` for a device that this
+ * machine does not have.
+ */
 export function parseDevice(text: string, available: readonly string[]): DeviceChoice {
   if (available.length === 0)
     throw failedPrecondition(

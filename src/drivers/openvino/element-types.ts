@@ -27,7 +27,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(["f8e4m3", "f8e5m2", "f8e8m0"].map((name) => [name, "no protocol has a name for"])),
 };
 
-/** All names of element types that a runtime may know. */
+/** All names of element types that runtimes may support. */
 export const ELEMENT_TYPES: readonly string[] = [...Object.keys(DTYPES), ...Object.keys(OTHERS)];
 
 /** Our dtype for OpenVINO's; throws `failed_precondition`, naming the input or output, for one that no request can carry. */

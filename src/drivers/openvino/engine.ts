@@ -3,7 +3,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { DriverHost } from "../driver.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 
-/** One way to call OpenVINO. Every function throws OpenvinoFailure for what OpenVINO refuses, unless it says otherwise. */
+/** One way to call OpenVINO. Every function throws OpenvinoFailure for OpenVINO's errors, unless its comment differs. */
 export interface OpenvinoEngine {
   /** Loads the runtime; throws `failed_precondition` where it is missing or does not load. */
   open(options: OpenvinoOptions, host: DriverHost): Promise<OpenvinoCore>;
@@ -39,7 +39,7 @@ export interface Network {
   readonly outputs: readonly Port[];
   /** The place among inputs or outputs of a tensor by any of its names; undefined for a name that it does not have. */
   find(role: PortRole, name: string): number | undefined;
-  /** Gives inputs other shapes, by their places, all at once; the network is as before where that fails. */
+  /** Changes the shapes of inputs, by their indices, all together; the network is unchanged if that fails. */
   reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void;
   /** Lets inputs, by their places, come in other layouts, which are transposed; their ports are those of the clients from here on. */
   changeLayouts(changes: ReadonlyMap<number, LayoutChange>): void;
@@ -61,7 +61,7 @@ export type PortRole = "inputs" | "outputs";
 export interface Port {
   /** One of the names of its tensor; undefined where it has none. */
   readonly name: string | undefined;
-  /** OpenVINO's own word, such as f32. */
+  /** OpenVINO's own name, such as f32. */
   readonly elementType: string;
   /** -1 = any size; absent = any rank. */
   readonly shape?: readonly Dimension[];
@@ -77,9 +77,12 @@ export interface CompiledNetwork {
 
 /** Memory for one run at a time; a stateful model's state is in here. */
 export interface InferRequest {
-  /** Runs on all inputs, in their order, and gives the outputs at the places that are asked for, in memory of their own. Until it settles the inputs are kept by the caller, where they are. */
+  /**
+   * Runs on all inputs, in order, and returns the outputs with the requested indices in their own memory. The caller
+   * must not change or free the inputs until it settles.
+   */
   infer(inputs: readonly Tensor[], outputs: readonly number[]): Promise<Tensor[]>;
-  /** Makes the run under way fail soon; of no effect when there is none. */
+  /** Aborts the running inference; without effect when there is none. */
   cancel(): void;
   release(): void;
 }

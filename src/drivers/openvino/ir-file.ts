@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
-/** Facts about a model that its .xml file tells before OpenVINO reads it. */
+/** Facts about a model from its .xml file, before OpenVINO reads it. */
 export interface IrFile {
   /** True where it has variables, which live from run to run. */
   readonly isStateful: boolean;

@@ -12,7 +12,7 @@ export function applyLayouts(network: Network, { layout }: OpenvinoOptions): Rea
   if (layout === undefined) return new Map();
   const text = layout.trim();
   const texts = parseByInput(network, { name: "layout", text, example: "NHWC:NCHW" }) ?? forWholeModel(network, text);
-  // One layout alone says what the axes are, and changes nothing.
+  // A single layout only names the axes, and changes nothing.
   const changed = [...texts].filter(([, each]) => each.includes(":"));
   const changes = new Map(changed.map(([place, each]) => [place, parseChange(each)]));
   if (changes.size > 0) change(network, changes, text);
@@ -27,7 +27,7 @@ function change(network: Network, changes: ReadonlyMap<number, LayoutChange>, te
   }
 }
 
-/** One layout alone holds for each input of so many axes; a change has to say which input it is for. */
+/** A single layout applies to each input with this number of axes; a change must name its input. */
 function forWholeModel({ inputs }: Network, text: string): Map<number, string> {
   if (inputs.length === 1) return new Map([[0, text]]);
   if (!text.includes(":")) {

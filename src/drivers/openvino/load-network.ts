@@ -76,7 +76,7 @@ function createPool(
   { ir, path }: ModelSource,
   { options: { state }, log, reportStuck }: PoolFacts,
 ): RequestPool {
-  // Whether a model of another format has state is not known; to reset what is not there costs a little time alone.
+  // The state of models in other formats is unknown; an unnecessary reset takes little time.
   const isStateful = ir?.isStateful ?? state === "reset";
   let onFreed = () => {};
   const onStuck = () => {
@@ -91,7 +91,7 @@ function createPool(
   }
 }
 
-/** Logs facts that users need and the signature does not tell. */
+/** Logs facts that users need and that are not in the signature. */
 function tellOf({ inputs, outputs }: Network, { path, ir, weights }: ModelSource, log: Logger): void {
   const is64Bits = ({ elementType }: Port) => /^[iu]64$/.test(elementType);
   if ([...inputs, ...outputs].some(is64Bits) && ir?.computes !== false)

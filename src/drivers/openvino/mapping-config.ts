@@ -8,7 +8,7 @@ export type MappingConfig = Readonly<Record<PortRole, Readonly<Record<string, st
 
 const FILE = "mapping_config.json";
 
-/** Reads the file of aliases that OpenVINO Model Server takes beside a model; throws `failed_precondition` for one that cannot be read. */
+/** Reads OpenVINO Model Server's file of aliases next to a model; throws `failed_precondition` for an unreadable one. */
 export function readMappingConfig(folder: string): MappingConfig {
   const path = join(folder, FILE);
   const text = readIfThere(path);

@@ -5,7 +5,7 @@ import { readProblem } from "../../text/read-problem.ts";
 import { readTflite } from "../tflite-format/read-tflite.ts";
 import { findWeights, type IrFile, type IrWeights, readIrFile } from "./ir-file.ts";
 
-/** A model as it lies on disk. */
+/** A model on disk. */
 export interface ModelSource {
   /** The folder of a SavedModel, else the file. */
   readonly path: string;
@@ -21,7 +21,7 @@ const FORMATS = [".xml", ".onnx", ".pdmodel", ".tflite", ".pb"];
 const SAVED_MODEL = "saved_model.pb";
 const EXPECTED = "OpenVINO's .xml, an .onnx, .tflite, .pdmodel or .pb file, or a SavedModel's folder";
 
-/** Finds out what lies at a path, and an IR's weights; throws `failed_precondition` saying what was found and what is expected. */
+/** Determines the kind of a path, and an IR's weights; throws `failed_precondition` with the found and the expected kind. */
 export function findModelSource(path: string, weights?: string): ModelSource {
   const stat = statOf(path);
   if (stat.isDirectory()) return inFolder(path, weights);

@@ -1,6 +1,6 @@
 import { publicText } from "../../errors.ts";
 
-/** Kind of a failure, where that decides what is to be done. */
+/** Kind of a failure, where the kind determines the handling. */
 export type OpenvinoFailureKind = "failed" | "cancelled";
 
 /** OpenVINO refused or failed. Its whole text is for the log; {@link failureText} is for people. */
@@ -14,12 +14,12 @@ export class OpenvinoFailure extends Error {
   }
 }
 
-/** Places in OpenVINO's sources where an error was thrown or checked, and sentences that say nothing. */
+/** Places in OpenVINO's sources where an error was thrown or checked, and sentences without information. */
 const NOISE =
   /^(Exception from \S+:\d+:?|Check '.*' failed at \S+:\d+:?|Failed to create plugin .*|Please, check your environment.*|)$/;
-/** A node with the whole of its types, before what it is called. */
+/** A node with its full types, before its name. */
 const NODE = /While validating node '.*?' with friendly_name '(.*?)':/g;
-/** Words of the front ends before and after what they have to say. */
+/** Texts of the front ends before and after their messages. */
 const FRAME =
   /FrontEnd API failed with \w+: |Model wasn't fully converted\. Summary: (-- )?| To facilitate the conversion of unsupported operations, .*/g;
 const MAX_LENGTH = 600;

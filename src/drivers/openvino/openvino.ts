@@ -23,7 +23,7 @@ export default defineDriver<OpenvinoOptions>({
   convertsInputs: true,
   detect: (path) => /\.xml$/i.test(path),
   load: async (path, options, host) => {
-    // Before the runtime, so that a wrong path is told as such where neither is there.
+    // Before the runtime, so that a wrong path is reported even where the runtime is missing too.
     findModelSource(path, options.model_weights);
     const core = await (await importEngine(chooseEngine(options))).open(options, host);
     try {

@@ -3,7 +3,7 @@ import type { Signature } from "../../signature/signature.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { ServedNetwork } from "./served-network.ts";
 
-/** Models that hooks have loaded beside the stage's own, by the names that they gave them. */
+/** Models that hooks have loaded in addition to the stage's own, by the names that the hooks chose. */
 export class PluginNetworks {
   readonly #networks = new Map<string, ServedNetwork>();
   readonly #load: (path: string, weights: string | undefined) => Promise<ServedNetwork>;

@@ -12,11 +12,11 @@ interface Property {
   readonly value: string;
   /** The one device to set it for; absent = all that are used. */
   readonly device?: string;
-  /** True where it is left out in silence when the device does not have it. */
+  /** True where it is silently skipped if the device does not support it. */
   readonly isDefault?: boolean;
 }
 
-/** Sets what the options ask for; throws `invalid_argument` with the option's name and the plugin's own words for what it refuses. */
+/** Sets the options' properties; throws `invalid_argument`, with the option's name and the plugin's text, for a refused one. */
 export function setProperties(
   core: OpenvinoCore,
   device: DeviceChoice,
@@ -28,7 +28,7 @@ export function setProperties(
     const wanted = property.device === undefined ? [...supported.keys()] : [property.device];
     const takers = wanted.filter((name) => supported.get(name)?.includes(property.key) ?? false);
     if (takers.length === 0 && property.isDefault) continue;
-    // A plugin that does not take it says so in its own words.
+    // A plugin that does not support it has its own message.
     for (const taker of takers.length > 0 ? takers : wanted.slice(-1)) set(core, taker, { property, supported });
   }
 }
@@ -37,7 +37,7 @@ function familyOf(device: string): string {
   return device.split(".")[0]!;
 }
 
-/** Some properties belong to OpenVINO itself, whatever the plugin says. */
+/** Some properties belong to OpenVINO itself, not to the plugin. */
 function supportedBy(core: OpenvinoCore, device: string): readonly string[] {
   return [...core.supportedProperties(familyOf(device)), "CACHE_DIR"];
 }

@@ -27,11 +27,11 @@ export class RequestPool implements Runner {
   readonly #network: CompiledNetwork;
   readonly #state: PoolChoice["state"];
   readonly #free: InferRequest[] = [];
-  /** With what they run on: its memory is read until the run ends, though whoever asked may have gone. */
+  /** The runs and their memory, which is read until they end, even after their callers have left. */
   readonly #running = new Map<InferRequest, readonly Tensor[]>();
   readonly #turns: Turns;
   readonly #abandoned: AbandonedRuns;
-  /** Of runs that somebody waits for. */
+  /** The runs whose callers still wait. */
   readonly #answers = new Set<Promise<unknown>>();
   #closed = false;
 
@@ -88,7 +88,10 @@ export class RequestPool implements Runner {
   }
 }
 
-/** The CPU plugin skips operators without elements, and some then leave what the run before gave, perhaps to another client, in the output. */
+/**
+ * The CPU plugin skips operators without elements, and some then leave an earlier run's output, perhaps another
+ * client's, in the output.
+ */
 function isEmpty({ data }: Tensor): boolean {
   return data.length === 0;
 }

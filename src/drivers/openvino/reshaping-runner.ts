@@ -16,7 +16,10 @@ export class ReshapingRunner implements Runner {
   readonly #closing = new Set<Promise<void>>();
   #compiling: Promise<unknown> = Promise.resolve();
 
-  /** `first` is the network as it is; `compile` makes another of the shapes that it has by then. Takes over the network and `first`. */
+  /**
+   * `first` is the present network; `compile` compiles it with its present shapes. Takes ownership of the network and
+   * `first`.
+   */
   constructor(network: Network, compile: () => Promise<Runner>, first: Runner) {
     this.#network = network;
     this.#compile = compile;
@@ -54,7 +57,7 @@ export class ReshapingRunner implements Runner {
     return runner;
   }
 
-  /** One after the other, since all are made of one network. */
+  /** Sequentially, since all are compiled from one network. */
   #compileFor(shapes: readonly (readonly number[])[]): Promise<Runner> {
     const compiled = this.#compiling.then(() => {
       this.#network.reshape(new Map(shapes.entries()));

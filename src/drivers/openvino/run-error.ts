@@ -3,10 +3,10 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tellsOfMemory } from "../out-of-memory.ts";
 import { failureText, OpenvinoFailure } from "./openvino-failure.ts";
 
-/** Words in OpenVINO's messages about wrong sizes. */
+/** Texts in OpenVINO's messages about wrong sizes. */
 const SIZES = /shape|dimension|\brank\b|incompatible|not equal to the model input/i;
 
-/** The error for a failed run: the client's fault where sizes do not fit, else `internal`; the inputs are told by name. */
+/** The error for a failed run: the client's fault where sizes do not match, else `internal`; it names the inputs. */
 export function toRunError(reason: unknown, inputs: Iterable<readonly [name: string, tensor: Tensor]>): ServingError {
   if (!(reason instanceof OpenvinoFailure)) return ServingError.from(reason);
   if (reason.kind === "cancelled") return new ServingError("cancelled", "The run was cancelled.", { cause: reason });

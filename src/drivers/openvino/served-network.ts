@@ -61,7 +61,7 @@ export class ServedNetwork {
     }
   }
 
-  /** The same on plain values, whose names nobody has checked. */
+  /** The same on plain values, whose names have not been checked. */
   async runValues(values: Values, outputs?: readonly string[]): Promise<Tensors> {
     const { inputs, outputs: known } = this.signature;
     for (const name of Object.keys(values)) checkName("input", name, inputs);
@@ -87,7 +87,10 @@ function tensorFor({ spec: { name, dtype } }: ServedPort, inputs: Tensors): Tens
   throw invalidArgument(`Input "${name}" ${came}; the model takes ${dtype}.`);
 }
 
-/** The CPU plugin skips an operator that has nothing to do, and those that make strings then read what an earlier run left, or memory of anyone's. */
+/**
+ * The CPU plugin skips operators without work; those that create strings then read an earlier run's output, or
+ * arbitrary memory.
+ */
 function refuseEmptyTexts({ dtype, data }: Tensor): void {
   if (dtype !== "bytes" || data.length > 0) return;
   throw invalidArgument("OpenVINO does not compute on tensors of strings without elements.");

@@ -15,7 +15,7 @@ export interface ServedPort {
 /** Options that decide which inputs and outputs are served, and under which names. */
 export interface PortChoice {
   readonly mapping: MappingConfig;
-  /** The orders of axes in which clients send inputs, by their places, where an option says. */
+  /** The orders of axes in which clients send inputs, by index, where an option sets them. */
   readonly layouts?: ReadonlyMap<number, string>;
   /** Names separated by commas. */
   readonly inputs?: string | undefined;

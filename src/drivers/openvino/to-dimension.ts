@@ -3,7 +3,7 @@ import type { Dimension } from "../../signature/signature.ts";
 /** Bounds from here on are those of a type, where a model has none. */
 const UNBOUNDED = 2 ** 31 - 1;
 
-/** A dimension between two bounds, -1 = none. One without an upper bound takes any size, as far as requests are told. */
+/** A dimension between two bounds, -1 = none. Without an upper bound, requests may have any size. */
 export function toDimension(min: number, max: number): Dimension {
   if (max === -1 || max >= UNBOUNDED) return -1;
   return min === max ? min : { min, max };

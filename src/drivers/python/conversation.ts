@@ -41,19 +41,22 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
-/** Requests to a Python process and its answers. Large tensors go through files in memory, one for each request that has them under way. */
+/**
+ * Sends requests to a Python process and receives its answers. Large tensors are passed in memory files, one for each
+ * open request with large tensors.
+ */
 export class Conversation {
   readonly #stream: Duplex;
   readonly #slots: readonly SlotFile[];
   readonly #free: number[];
   readonly #waiting = new Map<number, Waiting>();
   readonly #onProgress: () => void;
-  /** The last answer's header that had tensors alone, and what it said: the next one's is often the same. */
+  /** The last answer's header that had only tensors, and its content: the next one's is often the same. */
   #lastHeader = { bytes: Buffer.alloc(0), entries: [] as readonly TensorEntry[] };
   #asked = 0;
   #lost: ServingError | undefined;
 
-  /** `onProgress` is told whenever the oldest request is another one, or none. */
+  /** `onProgress` is called whenever the oldest request has changed. */
   constructor(stream: Duplex, slots: readonly SlotFile[], onProgress: () => void) {
     this.#stream = stream;
     this.#slots = slots;
@@ -61,7 +64,7 @@ export class Conversation {
     this.#onProgress = onProgress;
     const reader = new FrameReader((id, header, body) => this.#onFrame(id, header, body));
     stream.on("data", (chunk: Buffer) => reader.push(chunk));
-    // Whoever watches the process tells what has happened to it.
+    // The process's supervisor reports its end.
     stream.on("error", () => {});
   }
 
@@ -88,7 +91,7 @@ export class Conversation {
     });
   }
 
-  /** Fails what waits, the oldest request with a reason of its own: it is the one that was being answered. */
+  /** Rejects all open requests; the oldest one, which was being answered, with its own reason. */
   fail(oldest: ServingError, others: ServingError): void {
     this.#lost = others;
     const [first, ...rest] = this.#waiting.values();
@@ -98,7 +101,7 @@ export class Conversation {
     for (const { reject } of rest) reject(others);
   }
 
-  /** Most requests are small, and go out at once. */
+  /** Most requests are small, and are sent at once. */
   #start(sending: Sending, abandon: (reason: unknown) => void): void {
     const isLarge = sending.parts.some(({ byteLength }) => byteLength >= SLOT_BYTES);
     if (isLarge) {
@@ -214,10 +217,10 @@ function readBody(entries: readonly TensorEntry[], body: Buffer): Tensors {
   return tensors;
 }
 
-/** Longer texts are of no use to a client, and looking for paths takes time. */
+/** Longer texts are useless for a client, and searching for paths takes time. */
 const MAX_MESSAGE = 4096;
 
-/** Whoever loads a model may know where it lies; whoever asks it may not. */
+/** The user who loads a model may see its path; a client must not. */
 function toError({ code, message, detail }: NonNullable<AnswerHeader["error"]>, op: PythonRequest["op"]): ServingError {
   const short = message.slice(0, MAX_MESSAGE);
   const text = op === "load" ? short : hidePaths(short);

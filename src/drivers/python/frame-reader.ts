@@ -8,7 +8,7 @@ export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 2
 /** Of the body's size as many bytes are used as Node reads into a number. */
 export const SIZE_BYTES = 6;
 
-/** Told of a whole frame; header and body may be views of what arrived. */
+/** Called with a whole frame; header and body may be views of the received data. */
 export type FrameListener = (id: number, header: Buffer, body: Buffer) => void;
 
 /** Cuts what arrives on a stream into frames. */
@@ -16,7 +16,7 @@ export class FrameReader {
   readonly #onFrame: FrameListener;
   readonly #chunks: Buffer[] = [];
   #have = 0;
-  /** Bytes of the frame under way; its prefix alone as long as that is not known. */
+  /** Length of the present frame; only of its prefix until that is complete. */
   #need = PREFIX_BYTES;
 
   constructor(onFrame: FrameListener) {

@@ -11,7 +11,7 @@ export interface PythonHostOptions {
   readonly outputs?: string;
 }
 
-/** Options that the host of Python models takes, whatever the framework. */
+/** Options of the host of Python models, for any framework. */
 export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
   python: {
     type: "string",

@@ -37,7 +37,10 @@ interface Started {
   readonly loaded: LoadedFacts;
 }
 
-/** Loads a model in processes of the first interpreter that has the framework. Throws `failed_precondition` where none has, and what Python says of the model. */
+/**
+ * Loads a model in processes of the first interpreter with the framework. Throws `failed_precondition` where there is
+ * none, and with Python's error for the model.
+ */
 export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model> {
   assertIsThere(source);
   const request = toRequest(source, host);
@@ -68,7 +71,7 @@ function toRequest(
   const file = resolve(path);
   return {
     framework: framework.name,
-    // As the user gave it: it stands in messages.
+    // The path as the user gave it, for messages.
     path,
     options: own,
     threads: options.threads || threads,
@@ -104,7 +107,7 @@ async function startFirst(
   );
 }
 
-/** The interpreter did not start or lacks numpy; it has no such module. */
+/** The interpreter did not start, lacks numpy, or lacks the module. */
 const UNUSABLE: ReadonlySet<string> = new Set(["unavailable", "unimplemented"]);
 
 async function startProcess(
@@ -124,7 +127,7 @@ async function startProcess(
   }
 }
 
-/** A process that ended before it answered says why by its last lines. */
+/** The last log lines of a process that ended before its answer give the reason. */
 async function toLoadError(reason: unknown, process: PythonProcess): Promise<unknown> {
   if (!(reason instanceof ServingError) || reason.code !== "unavailable") return reason;
   const words = process.lastWords === "" ? "" : ` (${process.lastWords})`;

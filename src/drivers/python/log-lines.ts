@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 /** Longer lines are cut into several, in characters. */
 const MAX_LINE = 8192;
 
-/** Calls back with each line of a text stream, also with the last one if it has no end. */
+/** Calls back with each line of a text stream, including an incomplete last one. */
 export function onLines(stream: Readable, listener: (line: string) => void): void {
   let rest = "";
   stream.setEncoding("utf8").on("data", (text: string) => {

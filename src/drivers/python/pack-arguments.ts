@@ -8,7 +8,10 @@ interface Marker {
   readonly $tensor: string;
 }
 
-/** Arguments of a Python method as JSON, with tensors and typed arrays taken out; throws `invalid_argument` for what Python has no like of. */
+/**
+ * Arguments of a Python method as JSON, and the tensors and typed arrays apart from it; throws `invalid_argument` for
+ * values without a Python equivalent.
+ */
 export function packArguments(args: readonly unknown[]): { readonly json: unknown; readonly tensors: Tensors } {
   const tensors = createTensors();
   let count = 0;

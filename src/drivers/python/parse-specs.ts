@@ -6,7 +6,7 @@ import { didYouMean } from "../../text/nearest.ts";
 const EXPECTED = "expected name, name:dtype, name[2,-1] or name:dtype[2,-1], separated by commas";
 const ONE = /^(?<name>[^\s:,[\]]+)(?::(?<dtype>\w+))?(?:\[(?<shape>[^\]]*)\])?$/;
 
-/** Reads the option `inputs`, such as `x:float32[-1,4],mask`; throws `invalid_argument` naming what is wrong. */
+/** Reads the option `inputs`, such as `x:float32[-1,4],mask`; throws `invalid_argument` with the error. */
 export function parseSpecs(text: string): LooseSpec[] {
   // Commas within brackets belong to a shape.
   const specs = text.split(/,(?![^[]*\])/).map((part) => parseSpec(part.trim()));

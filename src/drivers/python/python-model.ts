@@ -24,11 +24,11 @@ export interface LoadedFacts {
 
 /** The handle of hooks for an object of Python: its methods by name, `encoder.forward` included. */
 interface ObjectHandle {
-  /** Calls a method with tensors and plain data; gives what it returns, likewise. */
+  /** Calls a method with tensors and plain data; returns its result in the same form. */
   call(method: string, args?: readonly unknown[]): Promise<unknown>;
 }
 
-/** A model in one Python process or several; a request goes to the one with the least to do. */
+/** A model in one or several Python processes; a request is sent to the least busy one. */
 export function createPythonModel(driver: string, processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
   const { inputs, outputs, likely, isPure } = loaded.signature;
   const names = (specs: readonly LooseSpec[] | null) => specs?.map(({ name }) => name) ?? [];
@@ -77,7 +77,7 @@ function leastLoaded(processes: readonly SupervisedProcess[]): SupervisedProcess
   return processes.reduce((best, each) => (each.load < best.load ? each : best));
 }
 
-/** The process goes on: Python cannot be interrupted within a model. Nobody waits for it. */
+/** The process continues without a caller: Python cannot be interrupted within a model. */
 function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(ServingError.from(signal.reason));
@@ -87,7 +87,7 @@ function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promi
   });
 }
 
-/** Of inputs of which a dtype is not known the server knows the names alone, which Python checks. */
+/** Without the dtypes of the inputs, the server knows only their names, which Python checks. */
 function toSignature({ signature: { inputs, outputs, suggested } }: LoadedFacts): Signature {
   const isKnown = (specs: readonly LooseSpec[] | null): specs is readonly (LooseSpec & TensorSpec)[] =>
     specs?.every(({ dtype }) => dtype !== undefined) ?? false;

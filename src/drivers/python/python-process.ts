@@ -10,7 +10,7 @@ import { SlotFile } from "./slot-file.ts";
 
 /** The same from src/ and from dist/. */
 const PROGRAM = fileURLToPath(new URL("../../../python", import.meta.url));
-/** Requests that may be under way with large tensors: one is answered while the next one comes. */
+/** Maximum number of open requests with large tensors: one is answered while the next one is sent. */
 export const SLOTS = 2;
 const FRAMES_FD = 3;
 /**
@@ -22,22 +22,22 @@ const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRE
 const CLOSE_MS = 5000;
 /** Milliseconds within which the rest of its output is read once the process has ended. */
 const DRAIN_MS = 200;
-/** Last lines of its errors that are told of a process that ended. */
+/** Number of the last lines of its errors that are reported when a process ends. */
 const KEPT_LINES = 3;
 
 /** Options of a process. */
 export interface ProcessOptions {
   readonly python: string;
-  /** Threads of numerical libraries that read OMP_NUM_THREADS, where the environment does not say otherwise. */
+  /** Environment variables for the threads of numerical libraries; set unless they have a value. */
   readonly threads: number;
   /** Milliseconds that one request may take; 0 = no limit. Loading is not limited. */
   readonly timeoutMs: number;
   readonly log: Logger;
 }
 
-/** One Python process, which ends with this one whatever ends that. Its output becomes log lines. */
+/** One Python process, which ends with this one, for any reason. Its output becomes log lines. */
 export class PythonProcess {
-  /** Resolves when it has ended, with why, in words that can follow "the process". */
+  /** Resolves when it has ended, with the reason as a text that can follow "the process". */
   readonly ended: Promise<string>;
   readonly #child: ChildProcess;
   readonly #slots: readonly SlotFile[];
@@ -120,7 +120,7 @@ export class PythonProcess {
     this.#child.kill("SIGKILL");
   }
 
-  /** The time begins anew with each request that comes to be answered; a timer for each of them would cost more than the request. */
+  /** The time restarts with each request that is next to be answered; a timer for each would cost more than the request. */
   #restartTimer(): void {
     this.#since = performance.now();
     if (!this.#isLimited || this.#timeoutMs === 0 || this.#conversation.pending === 0) return;

@@ -38,7 +38,7 @@ export class SlotFile {
     return this.#file.fd;
   }
 
-  /** Writes bytes; false where there is no room for them, as in a container whose memory file system is small. */
+  /** Writes bytes; false where there is no room for them, for example in a container with a small memory file system. */
   async write(bytes: Uint8Array, position: number): Promise<boolean> {
     this.#size = Math.max(this.#size, position + bytes.byteLength);
     try {
@@ -52,7 +52,7 @@ export class SlotFile {
     }
   }
 
-  /** Fills an array with what lies at a position; rejects if there is less. */
+  /** Fills an array from a position; rejects if there are fewer bytes. */
   read(target: Uint8Array, position: number): Promise<void> {
     this.#size = Math.max(this.#size, position + target.byteLength);
     return move(target.byteLength, (done, size) => {
@@ -61,14 +61,14 @@ export class SlotFile {
     });
   }
 
-  /** Gives back what was needed for once; undefined where there is nothing to wait for. */
+  /** Frees memory that was needed once; undefined where there is no need to wait. */
   trim(): Promise<void> | undefined {
     if (this.#size <= KEPT_BYTES) return undefined;
     this.#size = 0;
     return this.#file.truncate(0);
   }
 
-  /** Waits for what is being written or read. */
+  /** Waits for running writes and reads. */
   close(): Promise<void> {
     return this.#file.close();
   }

@@ -23,7 +23,7 @@ export class SupervisedProcess {
   readonly #backoff = new Backoff(BACKOFF);
   readonly #waiting: Waiter[] = [];
   #alive: PythonProcess | undefined;
-  /** The error of the last try to start it again. */
+  /** The error of the last attempt to restart it. */
   #failure: ServingError | undefined;
   #retry: NodeJS.Timeout | undefined;
   #starting: Promise<void> | undefined;
@@ -41,7 +41,7 @@ export class SupervisedProcess {
     return this.#alive?.isRunning ?? false;
   }
 
-  /** Requests under way; where there is no process, more than any process has. */
+  /** Number of open requests; without a process, more than any process has. */
   get load(): number {
     return this.#alive?.isRunning ? this.#alive.pending : Number.MAX_SAFE_INTEGER;
   }

@@ -5,7 +5,10 @@ import { byteSize, createTensor, elementCount, type Tensor, toBytes, viewBytes }
 /** Bytes of the length before each element of a `bytes` tensor. */
 const LENGTH_BYTES = 4;
 
-/** A tensor's data as the other process reads it: numbers as they are, `bytes` as u32 lengths and then the elements. May view the tensor. */
+/**
+ * A tensor's data for the other process: numbers unchanged, `bytes` as u32 lengths followed by the elements. May view
+ * the tensor.
+ */
 export function encodeTensor(tensor: Tensor): Uint8Array {
   if (tensor.dtype !== "bytes") return toBytes(tensor.data);
   const { data } = tensor;
@@ -19,7 +22,7 @@ export function encodeTensor(tensor: Tensor): Uint8Array {
   return bytes;
 }
 
-/** The tensor of bytes that belong to nobody else; throws `internal` for what is none. */
+/** A tensor from bytes without other users; throws `internal` for an invalid one. */
 export function decodeTensor(dtype: string, shape: readonly number[], bytes: Uint8Array): Tensor {
   if (!isDType(dtype)) throw new ServingError("internal", `Python gave a tensor of the type ${dtype}.`);
   return createTensor(

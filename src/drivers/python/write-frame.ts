@@ -1,6 +1,6 @@
 import { PREFIX, PREFIX_BYTES, SIZE_BYTES } from "./frame-reader.ts";
 
-/** A request as it goes to Python. */
+/** A request for the Python process. */
 export interface RequestFrame {
   readonly id: number;
   /** Milliseconds since 1970; absent = none. */
@@ -12,7 +12,7 @@ export interface RequestFrame {
   readonly body: readonly Uint8Array[];
 }
 
-/** A frame in one buffer of its own: the stream may hold it longer than the caller waits. */
+/** A frame in its own buffer: the stream may hold it longer than the caller waits. */
 export function writeFrame({ id, deadline = 0, slot, header, body }: RequestFrame): Buffer {
   const headerSize = Buffer.byteLength(header);
   const bodySize = body.reduce((sum, part) => sum + alignTo(8, part.byteLength), 0);

@@ -5,7 +5,7 @@ import { failedPrecondition } from "../../errors.ts";
 /** Formats of TensorFlow's models. */
 export type ModelFormat = "saved-model" | "frozen-graph" | "tfjs-graph" | "tfjs-layers" | "tflite" | "h5" | "keras";
 
-/** A model as it lies on disk. */
+/** A model on disk. */
 export interface ModelSource {
   readonly format: ModelFormat;
   /** The folder of a SavedModel, else the file. */
@@ -15,7 +15,7 @@ export interface ModelSource {
 /** Files by which a folder is a model. */
 export const SAVED_MODEL_FILES = ["saved_model.pb", "saved_model.pbtxt"];
 const TFJS_FILE = "model.json";
-/** Bytes enough to tell one kind of file from another. */
+/** Number of bytes that suffice to recognise a kind of file. */
 const HEAD_BYTES = 512;
 
 /** Checks that a path's name is one of a model; a SavedModel's folder is known by a file within. */
@@ -24,7 +24,7 @@ export function looksLikeModel(path: string): boolean {
   return [...SAVED_MODEL_FILES, TFJS_FILE].some((file) => existsSync(join(path, file)));
 }
 
-/** Finds out what lies at a path; throws `failed_precondition` saying what was found and what is expected. */
+/** Determines the kind of a path; throws `failed_precondition` with the found and the expected kind. */
 export function findModelSource(path: string): ModelSource {
   const stat = statOf(path);
   if (stat === undefined) throw failedPrecondition(`No model at "${path}"; expected ${EXPECTED}.`);
@@ -73,7 +73,7 @@ const SIGNATURES: readonly (readonly [offset: number, signature: string, format:
   [0, "\x0a", "frozen-graph"],
 ];
 
-/** Files that people pass in place of a model: their first bytes, and their kind. */
+/** Files that users pass instead of a model: their first bytes, and their kind. */
 const OTHERS: readonly (readonly [start: string, meaning: string])[] = [
   ["version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
   ["\x1f\x8b", "gzip; unpack it"],
@@ -95,7 +95,7 @@ function formatOfFile(path: string): ModelFormat {
   );
 }
 
-/** A zip archive and a protobuf message are many things; only their names say that they are models. */
+/** Zip archives and protobuf messages have many uses; only their names show that they are models. */
 function fitsName(format: ModelFormat, path: string): boolean {
   if (format === "keras") return path.endsWith(".keras");
   return format !== "frozen-graph" || /\.pb$/i.test(path);

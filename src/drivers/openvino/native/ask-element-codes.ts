@@ -15,7 +15,7 @@ export function askElementCodes(api: OpenvinoApi, core: Pointer): ElementCodes {
   return codes;
 }
 
-/** Releases that do not know all types are asked for one after the other. */
+/** Releases that do not know all types are queried for each type. */
 function askAll(api: OpenvinoApi, core: Pointer): ElementCodes {
   try {
     return new ElementCodes(ask(api, core, ELEMENT_TYPES));

@@ -3,7 +3,10 @@ import type { LayoutChange } from "../engine.ts";
 import type { OpenvinoApi } from "./c-api.ts";
 import { check, takePointer } from "./status.ts";
 
-/** A model that takes inputs in other layouts and transposes them; made of the model given, which is not to be used any more. */
+/**
+ * A model that takes inputs in other layouts and transposes them; built from the given model, which must not be used
+ * any more.
+ */
 export function changeLayouts(api: OpenvinoApi, model: Pointer, changes: ReadonlyMap<number, LayoutChange>): Pointer {
   const steps: Made = {
     make: (at) => api.ov_preprocess_prepostprocessor_create(model, at),

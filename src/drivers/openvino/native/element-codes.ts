@@ -8,7 +8,7 @@ export class ElementCodes {
     this.#names = new Map([...codes].map(([name, code]) => [code, name]));
   }
 
-  /** OpenVINO's word for a number. */
+  /** OpenVINO's name for a number. */
   name(code: number): string {
     return this.#names.get(code) ?? `number ${code}`;
   }

@@ -13,7 +13,7 @@ export class NativeCompiled implements CompiledNetwork {
   readonly #outputs: readonly Port[];
   readonly #pace: Pace | undefined;
 
-  /** Takes over the compiled model, whose outputs are those of the network that it was made of. */
+  /** Takes ownership of the compiled model, whose outputs are those of its network. */
   constructor(
     context: NativeContext,
     compiled: Pointer,

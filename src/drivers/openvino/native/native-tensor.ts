@@ -12,7 +12,7 @@ import { readStrings, writeStrings } from "./strings.ts";
 
 /** Status of ov_tensor_get_shape for rank 0. */
 const NO_DIMENSIONS = -14;
-/** Memory for a tensor without elements, which has none of its own. */
+/** Memory for a tensor without elements. */
 const NOTHING = new Uint8Array(64);
 
 /** An ov_tensor_t that views a tensor's memory, for {@link OpenvinoApi.ov_tensor_free}: the tensor has to stay where it is for as long. Strings are copied. */
@@ -34,7 +34,7 @@ export function toNativeTensor({ api, codes }: NativeContext, tensor: Tensor): P
   }
 }
 
-/** A copy of an output's ov_tensor_t, in memory of its own. */
+/** A copy of an output's ov_tensor_t, in its own memory. */
 export function fromNativeTensor({ api }: NativeContext, pointer: Pointer, { elementType, shape }: Port): Tensor {
   const dtype = toDType(elementType, "The output");
   const dims = isStatic(shape) ? [...shape] : readShape(api, pointer);

@@ -1,14 +1,14 @@
-/** A run that takes no longer than this may hold up the model thread: handing it to another one takes some 25 µs itself. */
+/** Duration of a run that may block the model thread: running it in another thread takes about 25 µs itself. */
 const QUICK_MS = 0.3;
 /** Runs in a row that have to be quick before the next one is trusted to be. */
 const ENOUGH = 3;
 
-/** Tells from a model's earlier runs whether the next one will be quick. */
+/** Predicts from a model's earlier runs if the next one will be quick. */
 export class Pace {
   #inARow = 0;
   #bytes = 0;
 
-  /** Predicts a quick run on so many bytes of inputs: not more than the quick ones before had. */
+  /** Predicts a quick run on this many bytes of inputs: at most as many as earlier quick runs had. */
   isQuick(bytes: number): boolean {
     return this.#inARow >= ENOUGH && bytes <= this.#bytes;
   }

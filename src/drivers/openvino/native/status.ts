@@ -4,10 +4,10 @@ import { readText } from "../../../native/read-text.ts";
 import { OpenvinoFailure, type OpenvinoFailureKind } from "../openvino-failure.ts";
 import type { OpenvinoApi } from "./c-api.ts";
 
-/** ov_status_e, as far as a number says more than the text beside it. */
+/** Values of ov_status_e that add something to OpenVINO's text. */
 const KINDS: Readonly<Record<number, OpenvinoFailureKind>> = { [-13]: "cancelled" };
 
-/** Throws {@link OpenvinoFailure} for a status other than success, with what OpenVINO says about it. */
+/** Throws {@link OpenvinoFailure}, with OpenVINO's text, for a status other than success. */
 export function check(api: OpenvinoApi, status: number): void {
   if (status === 0) return;
   throw new OpenvinoFailure(KINDS[status] ?? "failed", `${lastMessage(api) || api.ov_get_error_info(status)}`);
@@ -37,7 +37,7 @@ export function takeText(api: OpenvinoApi, call: (at: BigUint64Array) => number)
   return text;
 }
 
-/** Of the whole process: when two calls fail at once it may be the other's. */
+/** The last error of the whole process: if two calls fail at once, it may be the other call's. */
 function lastMessage(api: OpenvinoApi): string {
   const pointer = api.ov_get_last_err_msg();
   if (pointer === null) return "";

@@ -12,13 +12,13 @@ export interface OpenvinoAddon {
   getOpenvinoVersion?(): { readonly buildNumber: string };
 }
 
-/** ov::Core. Its asynchronous compileModel is not called: that takes a core of its own, which knows neither properties nor extensions of this one. */
+/** ov::Core. Its asynchronous compileModel is not used: it creates another core without this one's properties and extensions. */
 export interface AddonCore {
   getAvailableDevices(): string[];
   getProperty(device: string, key: string): AddonValue;
   setProperty(device: string, properties: Readonly<Record<string, string>>): void;
   addExtension(path: string): void;
-  /** Names the tensors that have no name. */
+  /** Gives names to unnamed tensors. */
   readModelSync(path: string, weights?: string): AddonModel;
   compileModelSync(model: AddonModel, device: string): AddonCompiledModel;
 }
@@ -48,7 +48,7 @@ export interface AddonCompiledModel {
 export interface AddonInferRequest {
   getInputTensor(place: number): AddonTensor;
   setOutputTensor(place: number, tensor: AddonTensor): void;
-  /** Runs in a thread of its own, after every other run of the process. The tensors' memory is the caller's. */
+  /** Runs in another thread, after all earlier runs of the process. The caller owns the tensors' memory. */
   inferAsync(inputs: readonly AddonTensor[]): Promise<unknown>;
 }
 

@@ -8,7 +8,7 @@ import type { AddonTensor, OpenvinoAddon } from "./addon-api.ts";
 const CARRIED = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"];
 const TITLES = { inputs: "Input", outputs: "Output" } as const;
 
-/** Throws `failed_precondition` for an input or output of a type that the addon has no tensors of. */
+/** Throws `failed_precondition` for an input or output type that the addon's tensors do not support. */
 export function assertCarried(role: PortRole, { name, elementType }: Port): void {
   if (CARRIED.includes(elementType)) return;
   throw failedPrecondition(
@@ -16,7 +16,7 @@ export function assertCarried(role: PortRole, { name, elementType }: Port): void
   );
 }
 
-/** A tensor that views memory which has to live as long as it is used. */
+/** A tensor that views memory, which has to stay valid as long as it is used. */
 export interface GivenTensor {
   readonly tensor: AddonTensor;
   readonly data: NodeJS.TypedArray;
@@ -26,7 +26,7 @@ export interface GivenTensor {
 export function toAddonTensor(addon: OpenvinoAddon, { dtype, shape, data }: Tensor): GivenTensor {
   const elementType = fromDType(dtype) as string;
   const numbers = data as NodeJS.TypedArray;
-  // Memory without a byte has no address, which the addon takes for none.
+  // Memory of length 0 has no address, which the addon treats as missing.
   if (numbers.length === 0) return { tensor: new addon.Tensor(elementType, shape), data: numbers };
   const isWhole = numbers.byteLength === numbers.buffer.byteLength && numbers.buffer instanceof ArrayBuffer;
   const whole = isWhole ? numbers : numbers.slice();

@@ -1,7 +1,7 @@
 import { ServingError } from "../../../errors.ts";
 import { OpenvinoFailure } from "../openvino-failure.ts";
 
-/** Calls the addon; throws {@link OpenvinoFailure} with its words for what it throws. */
+/** Calls the addon; throws {@link OpenvinoFailure} with the text of its error. */
 export function attempt<Value>(call: () => Value): Value {
   try {
     return call();

@@ -6,7 +6,7 @@ import { npmInstall } from "../../../npm-install.ts";
 import { npmFolders } from "../../../runtimes/library-places.ts";
 import type { OpenvinoAddon } from "./addon-api.ts";
 
-/** openvino-node, as it is installed. */
+/** The installed openvino-node. */
 export interface AddonPackage {
   readonly folder: string;
   readonly version: string;

@@ -11,7 +11,7 @@ export class NodeCompiled implements CompiledNetwork {
   readonly #compiled: AddonCompiledModel;
   readonly #outputs: readonly Port[];
 
-  /** The outputs are those of the network that it was made of. */
+  /** The outputs are those of its network. */
   constructor(context: NodeContext, compiled: AddonCompiledModel, outputs: readonly Port[]) {
     this.#context = context;
     this.#compiled = compiled;

@@ -11,7 +11,7 @@ export class NodeCore implements OpenvinoCore {
   readonly devices: readonly string[];
   readonly #context: NodeContext;
 
-  /** Packages that cannot tell the runtime's version have one of their own. */
+  /** Packages that cannot report the runtime's version have their own version. */
   constructor(addon: OpenvinoAddon, packageVersion: string) {
     const core = new addon.Core();
     this.#context = { addon, core };

@@ -13,7 +13,7 @@ export class NodeNetwork implements Network {
   readonly #context: NodeContext;
   readonly #device: string;
   #model: AddonModel;
-  /** The model as it is now, where somebody has needed that. */
+  /** The present model, created at the first use. */
   #compiled: AddonCompiledModel | undefined;
   #inputTypes: readonly string[] | undefined;
 
@@ -31,7 +31,7 @@ export class NodeNetwork implements Network {
     return this.#ports("outputs", (place) => this.#model.getOutputElementType(place));
   }
 
-  /** By one name of each tensor: the addon does not tell the others. */
+  /** By one name of each tensor: the addon does not report the others. */
   find(role: PortRole, name: string): number | undefined {
     const place = this.#model[role].findIndex(({ anyName }) => anyName === name);
     return place === -1 ? undefined : place;
@@ -68,7 +68,7 @@ export class NodeNetwork implements Network {
     return this.#compiled;
   }
 
-  /** The addon tells it by the tensors of a request alone. */
+  /** The addon reports it only by the tensors of a request. */
   #typeOfInput(place: number): string {
     if (this.#inputTypes === undefined) {
       const request = this.#compile().createInferRequest();

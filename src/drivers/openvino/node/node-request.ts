@@ -35,7 +35,7 @@ export class NodeRequest implements InferRequest {
     return attempt(() => outputs.map((place) => fromAddonTensor(this.#outputs[place]!)));
   }
 
-  /** The addon has no way to end a run: it goes on without anybody waiting for it. */
+  /** The addon cannot abort a run: it continues without a caller. */
   cancel(): void {}
 
   release(): void {}

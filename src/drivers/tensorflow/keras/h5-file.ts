@@ -5,7 +5,7 @@ import { npmInstall } from "../../../npm-install.ts";
 
 type H5wasm = typeof import("h5wasm");
 
-/** A numeric array as it is stored. */
+/** A stored numeric array. */
 export interface StoredArray {
   readonly name: string;
   readonly shape: readonly number[];
@@ -16,7 +16,7 @@ export interface StoredArray {
 export interface H5File {
   /** An attribute of a group; undefined where either is missing. */
   attribute(group: string, name: string): unknown;
-  /** Names of what a group holds; none where it is missing. */
+  /** Names of a group's members; none where it is missing. */
   names(group: string): readonly string[];
   /** An array of float32; throws `failed_precondition` for one of another type. */
   array(path: string): StoredArray;
@@ -29,7 +29,7 @@ export interface H5File {
 export async function withH5<T>(bytes: Uint8Array, label: string, read: (file: H5File) => T | Promise<T>): Promise<T> {
   const h5wasm = await importH5wasm();
   const module = await h5wasm.ready;
-  // Else it writes to standard error and goes on.
+  // Otherwise it writes to standard error and continues.
   module.activate_throwing_error_handler();
   const path = `/${randomUUID()}.h5`;
   module.FS.writeFile(path, bytes);
@@ -52,7 +52,7 @@ async function using<T>(file: H5wasmFile, use: () => T | Promise<T>): Promise<T>
   }
 }
 
-/** Imports h5wasm on first use; throws `failed_precondition` that says how to get it. */
+/** Imports h5wasm at the first use; throws `failed_precondition` with the way to install it. */
 export async function importH5wasm(load: () => Promise<unknown> = () => import("h5wasm")): Promise<H5wasm> {
   try {
     return (await load()) as H5wasm;

@@ -48,7 +48,7 @@ async function loadKerasModel(file: KerasFile, path: string): Promise<KerasModel
 }
 
 const EXPORT = 'Export it in Python with model.export("DIR") and serve that folder, which holds the graph itself.';
-/** More reasons than these help nobody. */
+/** Maximum number of reasons in a message. */
 const MAX_REASONS = 8;
 
 function refuse(path: string, obstacles: Obstacles): void {

@@ -17,7 +17,7 @@ export interface KerasFile {
   readonly weights: H5File;
 }
 
-/** Opens a .keras or .h5 file for as long as `read` runs; throws `failed_precondition` saying what is wrong with the file. */
+/** Opens a .keras or .h5 file while `read` runs; throws `failed_precondition` with the file's error. */
 export async function withKerasFile<T>(
   { format, path }: ModelSource,
   read: (file: KerasFile) => T | Promise<T>,

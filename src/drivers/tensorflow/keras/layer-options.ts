@@ -1,7 +1,7 @@
 import { type LayerConfig, nameOf } from "./keras-config.ts";
 import { ACTIVATIONS, IDLE_OPTIONS, type LayerRule, REFUSED_OPTIONS } from "./layer-rules.ts";
 
-/** Takes what stands in the way of serving a model. */
+/** Collects the obstacles to serving a model. */
 export type Complain = (obstacle: string) => void;
 
 /** Version of the options' writer, and the receiver of complaints. */
@@ -20,7 +20,7 @@ const NOTHING_YET = { class_name: "Zeros", config: {} };
  */
 const INPUT_DTYPES = ["float32", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16"];
 
-/** The options of one layer as tfjs-layers takes them; what it would read differently is complained of. */
+/** The options of one layer for tfjs-layers; those that it would interpret differently become obstacles. */
 export function toLayerOptions(layer: LayerConfig, rule: LayerRule, context: OptionContext): Record<string, unknown> {
   const options: Record<string, unknown> = { name: nameOf(layer) };
   const complain = (what: string) => context.complain(`layer "${nameOf(layer)}" (${layer.class_name}) ${what}`);

@@ -6,12 +6,12 @@ import { LAYER_RULES } from "./layer-rules.ts";
 /** Modules from which Keras 3 takes layers; operators of `keras.ops` have the same class names and mean something else. */
 const LAYER_MODULES = /^(keras(\.src)?(\.layers|\.models|$)|builtins$)/;
 
-/** Obstacles between a model of Keras and tfjs-layers, in words; none where it can be served. */
+/** Obstacles between a Keras model and tfjs-layers, as texts; none where it can be served. */
 export type Obstacles = readonly string[];
 
 /**
  * Rewrites a model's architecture into what tfjs-layers reads, which is that of Keras 2.
- * Initializers, regularizers and constraints are left out: every weight is set from the file.
+ * Initializers, regularizers and constraints are omitted: every weight is read from the file.
  * What would not give the same numbers is among the obstacles.
  */
 export function toLayersConfig({ root, major }: KerasConfig): { config: LayerConfig; obstacles: Obstacles } {

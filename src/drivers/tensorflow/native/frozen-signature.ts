@@ -11,7 +11,10 @@ import type { GraphTensor, TensorflowGraph } from "./graph.ts";
 const SWITCHES = ["Switch", "RefSwitch"];
 const CONDITIONAL = [...SWITCHES, "Enter", "RefEnter", "Restore", "RestoreV2", "SaveV2", "Save"];
 
-/** The signature of a graph without one: what the options `inputs` and `outputs` name, else its placeholders and what nothing else takes. Throws `failed_precondition`. */
+/**
+ * The signature of a graph without one: the options `inputs` and `outputs`, else its placeholders and unused tensors.
+ * Throws `failed_precondition`.
+ */
 export function createFrozenSignature(
   graph: TensorflowGraph,
   { inputs, outputs, path }: Pick<TensorflowOptions, "inputs" | "outputs"> & { readonly path: string },

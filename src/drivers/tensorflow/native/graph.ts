@@ -9,7 +9,7 @@ import { withStatus } from "./status.ts";
 /** Bytes of a TF_Output: an address and an int, padded. */
 export const OUTPUT_BYTES = 16;
 
-/** One output of an operation: what is fed and fetched. */
+/** One output of an operation, which can be fed and fetched. */
 export interface GraphTensor {
   /** The operation's name and, unless it was left out, `:` and the output's number. */
   readonly name: string;
@@ -17,14 +17,14 @@ export interface GraphTensor {
   readonly index: number;
 }
 
-/** An operation, as hooks see it. */
+/** An operation as seen by hooks. */
 export interface GraphOperation {
   readonly name: string;
   readonly type: string;
   readonly outputs: readonly { readonly name: string; readonly dtype: string; readonly shape?: readonly number[] }[];
 }
 
-/** A graph's operations and tensors; of no use once the graph is deleted. */
+/** A graph's operations and tensors; unusable once the graph is deleted. */
 export class TensorflowGraph {
   readonly #api: TensorflowApi;
   readonly #pointer: Pointer;
@@ -105,7 +105,7 @@ export class TensorflowGraph {
     return [...this.#pointers()].some((pointer) => types.includes(this.#typeOf(pointer)));
   }
 
-  /** Placeholders without a value of their own: what a run needs. */
+  /** Placeholders without a default, which a run needs. */
   placeholders(): GraphTensor[] {
     const found = [...this.#pointers()].filter((pointer) => this.#typeOf(pointer) === "Placeholder");
     return found.map((operation) => ({ name: this.#nameOf(operation), operation, index: 0 }));

@@ -6,7 +6,7 @@ import { loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
 import { failedNode, failureText } from "./failure-text.ts";
 import { TensorflowFailure } from "./status.ts";
 
-/** The error for a model that TensorFlow does not load: `failed_precondition` with what is wrong and what to do. */
+/** The error for a model that TensorFlow does not load: `failed_precondition` with the reason and the remedy. */
 export function toLoadError(
   reason: unknown,
   source: ModelSource,
@@ -25,7 +25,7 @@ export function toLoadError(
   return failedPrecondition(`TensorFlow ${version} cannot load "${source.path}": ${what}${text}.`, reason);
 }
 
-/** Our own error for a graph that is damaged or has other tags, which says more than TensorFlow's. */
+/** A clearer error than TensorFlow's for a graph that is damaged or has other tags. */
 function ownLoadError(folder: string, tags: string): ServingError | undefined {
   if (!existsSync(join(folder, "saved_model.pb"))) return undefined;
   try {

@@ -23,7 +23,7 @@ interface Bound {
 
 /** Further facts about a model. */
 interface NativeModelFacts {
-  /** The signature that hooks are told of. */
+  /** The signature for hooks. */
   readonly shown: ModelSignature | undefined;
   readonly concurrency: number;
   /** True where a run leaves nothing behind. */

@@ -28,7 +28,7 @@ export interface OpenedModel {
   readonly signatures: Readonly<Record<string, ModelSignature>>;
 }
 
-/** Loads a SavedModel or a frozen graph; throws `failed_precondition` with what is wrong with it. */
+/** Loads a SavedModel or a frozen graph; throws `failed_precondition` with the reason. */
 export async function openModel(api: TensorflowApi, source: ModelSource, settings: OpenSettings): Promise<OpenedModel> {
   try {
     const open = source.format === "saved-model" ? openSavedModel : openFrozenGraph;

@@ -3,7 +3,7 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 import { failedNode, failureText } from "./failure-text.ts";
 import { TensorflowFailure } from "./status.ts";
 
-/** Codes that mean to a client what they mean to TensorFlow; `not_found`, for one, would say that there is no such model. */
+/** Codes with the same meaning for clients as for TensorFlow; `not_found`, for example, would mean a missing model. */
 const CODES_FOR_CLIENTS: readonly ErrorCode[] = [
   "invalid_argument",
   "deadline_exceeded",
@@ -14,7 +14,7 @@ const CODES_FOR_CLIENTS: readonly ErrorCode[] = [
   "data_loss",
 ];
 
-/** The error for a failed run, with the node that failed and, where the inputs may be the reason, what they were. */
+/** The error for a failed run, with the failed node and, where they may be the reason, the inputs. */
 export function toRunError(reason: unknown, inputs: Iterable<readonly [name: string, tensor: Tensor]>): ServingError {
   if (!(reason instanceof TensorflowFailure)) return ServingError.from(reason);
   const code = fromGrpcStatus(reason.code);

@@ -5,7 +5,7 @@ import { encodeOutputs, type GraphTensor } from "./graph.ts";
 import { withStatusAsync } from "./status.ts";
 import { fromNativeTensor, toNativeTensor } from "./tensor-memory.ts";
 
-/** A tensor of the graph, and the value that a run gives it. */
+/** A tensor of the graph, and its value for a run. */
 export interface Feed {
   readonly target: GraphTensor;
   readonly tensor: Tensor;
@@ -21,7 +21,10 @@ export interface SessionRun {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Runs what the fetched tensors need, in a thread of the pool, and gives them in the order of the fetches. Throws TensorflowFailure. */
+/**
+ * Runs the operations that the fetched tensors need, in a thread of the pool; returns the tensors in order. Throws
+ * TensorflowFailure.
+ */
 export async function runSession(api: TensorflowApi, session: Pointer, run: SessionRun): Promise<Tensor[]> {
   const { feeds, fetches, timeoutMs } = run;
   const options = timeoutMs === undefined ? null : createRunOptions(api, timeoutMs);
@@ -77,7 +80,7 @@ function createRunOptions(api: TensorflowApi, timeoutMs: number): Pointer {
   return api.TF_NewBufferFromString(message, message.length) as Pointer;
 }
 
-/** Copies of the tensors, which are deleted, whatever happens. */
+/** Copies of the tensors, which are deleted in any case. */
 function takeTensors(api: TensorflowApi, pointers: BigUint64Array, fetches: readonly GraphTensor[]): Tensor[] {
   try {
     return fetches.map(({ name }, index) => fromNativeTensor(api, pointers[index]!, name));

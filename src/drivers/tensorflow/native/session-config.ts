@@ -4,7 +4,7 @@ import { invalidArgument, reasonText } from "../../../errors.ts";
 import { messageSchema } from "../saved-model/tensorflow-messages.ts";
 import type { TensorflowOptions } from "../tensorflow-options.ts";
 
-/** TensorFlow's ConfigProto, as far as it is read here. */
+/** The parts of TensorFlow's ConfigProto that are read here. */
 export interface SessionConfig extends Message {
   intraOpParallelismThreads: number;
   interOpParallelismThreads: number;
@@ -15,7 +15,7 @@ type ConfigOptions = Pick<
   "session_config" | "intra_op_threads" | "inter_op_threads" | "gpu_memory_fraction" | "allow_soft_placement" | "xla"
 >;
 
-/** GPU options that Simple TensorFlow Serving takes beside the others. */
+/** Simple TensorFlow Serving's further GPU options. */
 const GPU_SHORTHANDS = ["allow_growth", "per_process_gpu_memory_fraction", "visible_device_list"];
 
 const schema = () => messageSchema("ConfigProto");

@@ -10,9 +10,9 @@ import { type GraphTensor, TensorflowGraph } from "./graph.ts";
 import { type Feed, runSession } from "./run-session.ts";
 import { withStatus, withStatusAsync } from "./status.ts";
 
-/** Limits after which a run is of no use any more. */
+/** Limits of the usefulness of a run. */
 interface RunLimits {
-  /** The answer is not waited for once it aborts; the run itself goes on until its deadline. */
+  /** Ends the wait for the answer when it aborts; the run itself continues until its deadline. */
   readonly signal?: AbortSignal;
   readonly deadlineMs?: number | undefined;
 }
@@ -28,14 +28,14 @@ export interface SessionParts {
   readonly graph: NativeObject;
   /** Runs that may overlap. */
   readonly limit: number;
-  /** Called when runs that nobody waits for leave no room for others. */
+  /** Called when abandoned runs leave no room for others. */
   readonly onStuck: () => void;
 }
 
 /** Milliseconds that such runs may leave no room. */
 const STUCK_MS = 30_000;
 
-/** A loaded graph with its variables. Runs overlap, as many as the limit says; the others wait. */
+/** A loaded graph with its variables. A limited number of runs overlap; the others wait. */
 export class TensorflowSession {
   readonly #tensors: TensorflowGraph;
   readonly #api: TensorflowApi;
@@ -43,7 +43,7 @@ export class TensorflowSession {
   readonly #graph: NativeObject;
   readonly #turns: Turns;
   readonly #abandoned: AbandonedRuns;
-  /** Of runs that somebody waits for. */
+  /** The runs whose callers wait. */
   readonly #answers = new Set<Promise<unknown>>();
   #closed = false;
   #ended: Promise<void> | undefined;
@@ -66,10 +66,13 @@ export class TensorflowSession {
     return this.#tensors;
   }
 
-  /** Runs what the fetched tensors need and gives them in the order of the fetches; a tensor that is fed as well is what was fed. */
+  /**
+   * Runs the operations that the fetched tensors need, and returns the tensors in order; a tensor that is also fed is
+   * returned unchanged.
+   */
   async run(feeds: readonly Feed[], fetches: readonly GraphTensor[], limits: RunExtras = {}): Promise<Tensor[]> {
     this.#checkOpen();
-    // TensorFlow refuses to give what it was given.
+    // TensorFlow refuses to return fed tensors.
     const fed = fetches.map((fetch) => feeds.find(({ target }) => isSame(target, fetch))?.tensor);
     const unknown = fetches.filter((_, index) => fed[index] === undefined);
     const isIdle = unknown.length === 0 && !limits.targets?.length;
@@ -77,14 +80,14 @@ export class TensorflowSession {
     return fed.map((tensor) => (tensor === undefined ? computed.shift()! : copyOf(tensor)));
   }
 
-  /** Waits for the runs that somebody waits for, ends the others, and frees graph, session and variables. */
+  /** Waits for the runs with waiting callers, ends the others, and frees graph, session and variables. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#answers);
     await this.abandon();
   }
 
-  /** Ends all runs, also those that somebody waits for, and frees everything. */
+  /** Ends all runs, including those with waiting callers, and frees everything. */
   abandon(): Promise<void> {
     this.#closed = true;
     this.#ended ??= this.#end();
@@ -109,13 +112,13 @@ export class TensorflowSession {
     });
   }
 
-  /** Remembers that somebody waits for an answer. */
+  /** Counts a caller that waits for an answer. */
   #keep<Answer>(answer: Promise<Answer>): Promise<Answer> {
     this.#answers.add(answer);
     return answer.finally(() => this.#answers.delete(answer));
   }
 
-  /** TensorFlow ends all of a session's runs at once or none. */
+  /** TensorFlow ends either all of a session's runs or none. */
   async #end(): Promise<void> {
     const { TF_CloseSession } = this.#api;
     if (!this.#turns.isIdle) {

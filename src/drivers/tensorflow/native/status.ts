@@ -13,7 +13,7 @@ export class TensorflowFailure extends Error {
   }
 }
 
-/** Makes a call that reports to a status; throws {@link TensorflowFailure} for what it reports. */
+/** Makes a call with a status; throws {@link TensorflowFailure} for an error in it. */
 export function withStatus<Returned>(api: TensorflowApi, call: (status: Pointer) => Returned): Returned {
   const status = api.TF_NewStatus() as Pointer;
   try {

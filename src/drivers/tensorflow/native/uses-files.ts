@@ -10,7 +10,7 @@ const FILE_OPERATIONS = [
   ...["FixedLengthRecordDatasetV2", "CSVDataset", "CSVDatasetV2", "SqlDataset"],
 ];
 
-/** Checks if runs of a model may use files whose names are tensors. Looks for names of operations in its file. */
+/** Checks if runs of a model may read files that tensors name, by the names of operations in its file. */
 export function usesFiles(source: ModelSource): boolean {
   return graphFiles(source).some((file) => {
     const bytes = readFileSync(file);

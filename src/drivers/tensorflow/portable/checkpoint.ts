@@ -10,7 +10,7 @@ import { readTable } from "./checkpoint-table.ts";
 import { maskedCrc32c } from "./crc32c.ts";
 import { sliceKey, type VariableSlice } from "./slice-key.ts";
 
-/** The tensors of a checkpoint, read from disk as they are asked for. */
+/** The tensors of a checkpoint, read from disk on demand. */
 export class Checkpoint {
   readonly #prefix: string;
   readonly #entries: ReadonlyMap<string, Uint8Array>;

@@ -4,7 +4,7 @@ const POLYNOMIAL = 0x82f63b78;
 const MASK_DELTA = 0xa282ead8;
 
 const TABLE_SIZE = 256;
-/** Bytes that are taken at a time, each with a table of its own. */
+/** Number of bytes per step, each with its own table. */
 const STEP = 8;
 
 /** The tables, one after the other: that of the last byte of a step is the first. */

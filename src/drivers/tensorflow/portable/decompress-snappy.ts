@@ -8,7 +8,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * The content of a block in Snappy's raw format (https://github.com/google/snappy/blob/main/format_description.txt).
- * Throws an Error saying what is wrong with the bytes.
+ * Throws an Error with the reason for invalid bytes.
  */
 export function decompressSnappy(bytes: Uint8Array): Uint8Array {
   return new Decompressor(bytes).run();
