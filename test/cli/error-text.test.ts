@@ -22,13 +22,13 @@ test("a failure is followed by its causes where they are wanted", () => {
   expect(lines.at(-2)).toBe("  caused by: 'gone'");
 });
 
-test("a cause that leads to itself is told once", () => {
+test("a cause that leads to itself is printed once", () => {
   const loop = new Error("loop");
   loop.cause = loop;
   expect(toErrorText(loop, { causes: true, excerpt: false }).match(/caused by/g)).toHaveLength(1);
 });
 
-test("an error that nobody foresaw shows its own stack where causes are wanted", () => {
+test("an unexpected error shows its own stack where causes are wanted", () => {
   expect(toErrorText(new TypeError("x is not a function"), { causes: true, excerpt: false })).toMatch(
     /^kserving: x is not a function \(at \S+\)\n {2}caused by: TypeError: x is not a function\n +at /,
   );

@@ -98,7 +98,7 @@ describe("under constant load", () => {
     expect(await stop()).toEqual(["1", "edited", "mended"]);
   });
 
-  test("a configuration that is written anew moves labels, adds and removes models, and is kept while it is broken", async () => {
+  test("a rewritten configuration moves labels, adds and removes models, and is kept while it is broken", async () => {
     const path = versionsOf(1, 2);
     const model = { name: "m", path, driver: "null", versions: "all" };
     const config = configFile({ ...model, labels: { stable: 1 } });
@@ -183,7 +183,7 @@ describe("looks on request", () => {
     await says("1");
   });
 
-  test("--model-control explicit loads what it is told, and what clients ask for", async () => {
+  test("--model-control explicit loads the models of --load-model, and those that clients ask for", async () => {
     const [a, b] = [versionsOf(1), versionsOf(2)];
     const driver = "null";
     const { path: config } = configFile({ name: "a", path: a, driver }, { name: "b", path: b, driver });
@@ -208,7 +208,7 @@ describe("a model that is a stage of another", () => {
   const detectorOf = (hooks: string) => ({ name: "detector", driver: "null", hooks });
   const hooksFile = () => join(tempFolder({ "hooks.ts": answering("found") }), "hooks.ts");
 
-  test("is told of where it is removed, comes back, and both go without a failed request", async () => {
+  test("is reported when it is removed, returns, and both are unloaded without a failed request", async () => {
     const detector = detectorOf(hooksFile());
     const config = configFile(chain, detector);
     const { program, post, ask, says, http } = await start("--config", config.path, ...FAST);

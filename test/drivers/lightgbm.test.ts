@@ -23,7 +23,7 @@ describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
     expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
   });
 
-  it("tells the client of a wrong number of features in LightGBM's words", async () => {
+  it("reports a wrong number of features with LightGBM's text", async () => {
     const model = await loadModel("lightgbm", pathOf("booster.lgb"), { options });
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({

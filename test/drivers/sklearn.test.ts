@@ -30,7 +30,7 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     expect(expected?.dtype).toBe("bytes");
   });
 
-  it("refuses a pickle that nobody has called trustworthy, and what is none", async () => {
+  it("refuses a pickle that was not declared trustworthy, and a file that is not a pickle", async () => {
     const untrusted = loadModel("sklearn", pathOf("scaler.pkl"), { options: { python: python ?? "" } });
     await expect(untrusted).rejects.toThrow(/runs whatever code is in it.*-o allow_pickle=true/);
     const broken = join(tempFolder(), "broken.pkl");
@@ -43,7 +43,7 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(/^The pickle cannot be loaded: /);
   });
 
-  it("tells the client of a wrong number of features in scikit-learn's words", async () => {
+  it("reports a wrong number of features with scikit-learn's text", async () => {
     const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options });
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({

@@ -32,7 +32,7 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
     expectTensors(await predict(model, { features: rows }), answersOf("booster.ubj"), 1e-7);
   });
 
-  it("tells the client of a wrong number of features, which XGBoost would take for missing values", async () => {
+  it("reports a wrong number of features, which XGBoost would take for missing values", async () => {
     const model = await loadModel("xgboost", pathOf("booster.ubj"), { options });
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({

@@ -142,7 +142,7 @@ describe.each(WIRES)("over %s", (_, { predict, predictJson }) => {
     expect(await predictJson(server, { text: "Hi" })).toEqual({ characters: [2], words: [1], longest: ["Hi"] });
   });
 
-  it("no-model.ts tells the client what it expects", async () => {
+  it("no-model.ts answers the client with the expected inputs", async () => {
     const server = await start("no-model");
     const message = 'Expected one text or a list of texts as input "text".';
     await expect(predict(server, { text: [1, 2] })).rejects.toThrow(message);

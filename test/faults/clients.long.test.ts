@@ -33,7 +33,7 @@ function postHead(length: number): string {
 }
 
 describe("a client that disconnects", () => {
-  test("in the middle of its body disturbs nobody", async () => {
+  test("in the middle of its body affects no other client", async () => {
     for (let time = 0; time < 20; time++) {
       const session = openGrpc(server.grpcPort);
       const call = startCall(session);
@@ -45,7 +45,7 @@ describe("a client that disconnects", () => {
     await server.answersNext();
   });
 
-  test("in the middle of its answer disturbs nobody", async () => {
+  test("in the middle of its answer affects no other client", async () => {
     for (let time = 0; time < 5; time++) {
       const session = openGrpc(server.grpcPort);
       const call = startCall(session);
@@ -61,7 +61,7 @@ describe("a client that disconnects", () => {
   });
 });
 
-test("clients that connect and send nothing, or half of what they began, hold nobody up", async () => {
+test("clients that connect and send nothing, or half a request, delay no others", async () => {
   await openHttp("", server.grpcPort);
   await openHttp("PRI * HTTP/2.0\r\n", server.grpcPort);
   await openHttp("");

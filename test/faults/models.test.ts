@@ -39,7 +39,7 @@ test("a model that blocks is replaced, what waited for it fails, and the next re
   await expect.poll(() => server.answersNext().then(() => true)).toBe(true);
 });
 
-test("a server that is told to end while its model predicts answers first", async () => {
+test("a server that receives SIGTERM while its model predicts answers first", async () => {
   const server = await start();
   // What throws came after the slow one on its way, and is refused at once.
   const [slow, failed] = ask(server, FAULTS["is slow"], FAULTS.throws);

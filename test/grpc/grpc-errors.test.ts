@@ -9,7 +9,7 @@ describe("a status", () => {
     expect(toGrpcStatus(new ServingError(code, "why"))).toEqual({ code: number, details: "why" });
   });
 
-  it("tells nothing of what was not meant for clients", () => {
+  it("contain nothing that is not meant for clients", () => {
     const cause = new Error("/secret/path");
     expect(toGrpcStatus(cause)).toEqual({
       code: status.INTERNAL,

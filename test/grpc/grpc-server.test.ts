@@ -178,7 +178,7 @@ describe("a failure", () => {
     expect(events).toEqual(["debug request refused "]);
   });
 
-  it("that nobody foresaw tells the client nothing and the log everything", async () => {
+  it("that was not expected shows the client nothing, and is logged completely", async () => {
     const { failure, events } = await failWith(new TypeError("secret"));
     expect(failure).toMatchObject({
       code: status.INTERNAL,

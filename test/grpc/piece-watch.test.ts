@@ -12,7 +12,7 @@ it("takes any number of pieces of 16 bytes and more, and 2000 smaller ones", () 
   expect([16, 15, 1, 0].map(takenBefore)).toEqual([undefined, 2000, 2000, 2000]);
 });
 
-it("counts anew for the next message", () => {
+it("counts again from zero for the next message", () => {
   const watch = new PieceWatch();
   for (let message = 0; message < 10; message++) {
     for (let piece = 0; piece < 2000; piece++) expect(watch.isFlood(1)).toBe(false);

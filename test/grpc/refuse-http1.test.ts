@@ -5,7 +5,7 @@ import { createServer } from "../../src/server/server.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
-it("tells a client of HTTP/1 the port that is meant for it", async () => {
+it("answers an HTTP/1 client with the port of HTTP", async () => {
   const server = await createServer({ stages: [{ driver: "null" }], port: 0, http: { port: 0 } });
   onTestFinished(() => server.close());
   const { port } = new URL(server.httpUrl as string);
@@ -15,7 +15,7 @@ it("tells a client of HTTP/1 the port that is meant for it", async () => {
   });
 });
 
-it("tells it that HTTP is not served, and how it would be", async () => {
+it("answers that HTTP is not served, and how to enable it", async () => {
   const { address } = await serve(new ScriptedService());
   const { body } = await ask(`http://${address}/`);
   expect(body).toEqual({ error: expect.stringMatching(/HTTP is not served; --http-enable/) });

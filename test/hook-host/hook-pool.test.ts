@@ -57,7 +57,7 @@ describe("a hook that", () => {
     expect([error, next]).toEqual([{ x: 1 }, { x: 0 }]);
   });
 
-  test("changes its inputs, or returns one tensor under two names, disturbs nobody", async () => {
+  test("changes its inputs, or returns one tensor under two names, affects no other request", async () => {
     const servable = await startHookThreads(`
       export const preprocess = (inputs: any) => { inputs.x.data[0] = 5; return { x: inputs.x, y: inputs.x }; };`);
     expect(await ask(servable, { x: [1, 2] })).toEqual({ x: [5, 2], y: [5, 2] });

@@ -39,7 +39,7 @@ describe("a step of the hooks' start", () => {
     expect(performance.now() - started).toBeGreaterThan(45);
   });
 
-  test("that takes long is told in the log meanwhile, with its limit", async () => {
+  test("that takes long is logged meanwhile, with its limit", async () => {
     const { limit, lines, first } = limited(50, 1);
     const waiting = withinStartLimit(first, "a.ts has not been loaded", limit);
     await waiting;

@@ -87,7 +87,7 @@ describe("reserveImages", () => {
     });
   });
 
-  it("begins nothing for a client that has left, and goes on with the next", async () => {
+  it("starts no work for a client that has left, and continues with the next", async () => {
     const first = await reserveImages(90 * MB);
     const controller = new AbortController();
     const left = reserveImages(90 * MB, controller.signal);
@@ -115,7 +115,7 @@ describe("reserveImages", () => {
     (await waiting).release();
   });
 
-  it("gives back what belongs to a buffer once that is of no use any more, when somebody waits for it", async () => {
+  it("releases the memory of an unused buffer when a reservation waits for it", async () => {
     const reservation = new ImageReservation(90 * MB);
     reservation.releaseWith(new ArrayBuffer(8));
     (await reserveImages(90 * MB)).release();

@@ -29,7 +29,7 @@ test("a request alone may hold any number of bytes, and then keeps all others ou
   late.grow(1000);
 });
 
-test("small requests get in beside large ones that fill the budget, up to an eighth of it", () => {
+test("small requests are admitted while large ones fill the budget, up to an eighth of it", () => {
   const budget = new MemoryBudget(2 ** 20);
   const [first, large] = [budget.open(), budget.open()];
   first.grow(1);

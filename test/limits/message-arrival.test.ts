@@ -12,7 +12,7 @@ function arrive(memory: MemoryBudget, announced: number) {
 }
 
 describe("a message that arrives", () => {
-  it("holds what came, until a part is there that nobody sends in vain", () => {
+  it("holds the received bytes, until enough have arrived to trust the announced length", () => {
     const memory = new MemoryBudget(LENGTH + MAX_PREALLOCATED_BYTES);
     const first = arrive(memory, LENGTH);
     first.add(MAX_PREALLOCATED_BYTES - 1);

@@ -25,7 +25,7 @@ function serve(turns: Turns, use: TurnUse, ms: number): Promise<void> {
   });
 }
 
-it("gives time to whoever comes first in a turn, and none to those who used much when it is spent", () => {
+it("gives time to the first connections of a turn, and none to busy ones once it is spent", () => {
   const turns = new Turns();
   const greedy = new TurnUse();
   expect(turns.begin(greedy)).toBeGreaterThan(0);
@@ -45,14 +45,14 @@ it("always has a little for those who used little", () => {
   expect(little).toBeLessThan(most);
 });
 
-it("has nothing left, for nobody, in a turn that has taken long", () => {
+it("has no time left for any connection in a turn that has taken long", () => {
   const turns = new Turns();
   turns.begin(new TurnUse());
   work(10);
   expect(turns.begin(new TurnUse())).toBe(0);
 });
 
-it("begins anew with the next turn", async () => {
+it("begins again with the next turn", async () => {
   const turns = new Turns();
   const greedy = new TurnUse();
   const most = turns.begin(greedy);

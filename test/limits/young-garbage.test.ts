@@ -51,7 +51,7 @@ test("some megabytes of garbage are a reason to collect the young objects, and o
   expect(await kind).toBe(constants.NODE_PERFORMANCE_GC_MINOR);
 });
 
-test("nobody else gets at the collector", () => {
+test("no other code can reach the collector", () => {
   permitCollections();
   countGarbage(8 * MB);
   expect(runInNewContext("typeof gc")).toBe("undefined");

@@ -37,7 +37,7 @@ describe("a letterbox", () => {
     }
   });
 
-  test("is black around the image unless it is told a colour", async () => {
+  test("is black around the image unless a colour is given", async () => {
     const size = { width: 4, height: 8, fit: "letterbox" } as const;
     expect([...(await resizeImage(plain(2, 2), size)).data.subarray(0, 3)]).toEqual([0, 0, 0]);
     expect([...(await resizeImage(plain(2, 2), { ...size, background: [114, 115, 116] })).data.subarray(0, 3)]).toEqual(

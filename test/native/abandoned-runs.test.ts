@@ -6,7 +6,7 @@ afterEach(() => void vi.useRealTimers());
 
 const endless = () => new Promise(() => {});
 
-test("abandoned runs that hold every turn for the time of grace are told of", () => {
+test("abandoned runs that hold every turn for the grace period are reported", () => {
   const onStuck = vi.fn();
   const runs = new AbandonedRuns({ limit: 2, graceMs: 1000, onStuck });
   runs.add(endless());

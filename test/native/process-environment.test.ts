@@ -7,7 +7,7 @@ test("sets variables for native code, those that a user has set excepted", () =>
   expect(process.env.KSERVING_TEST_DEFAULT).toBe("1");
 });
 
-test("what the process has once is settled by whoever comes first", () => {
+test("the first caller sets what the process has once", () => {
   expect(claimForProcess("KSERVING_TEST_CLAIM", "mine")).toBe("mine");
   expect(claimForProcess("KSERVING_TEST_CLAIM", "yours")).toBe("mine");
 });

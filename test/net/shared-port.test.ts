@@ -84,7 +84,7 @@ test.each([
   expect(await client.received(answer)).toMatch(answer);
 });
 
-test("a connection that says nothing, or garbage, disturbs nobody", async () => {
+test("a connection without data, or with garbage, affects no other one", async () => {
   const { server, port } = await startShared();
   const silent = connect(port, "127.0.0.1");
   const garbage = connect(port, "127.0.0.1").end("\0\0\0");

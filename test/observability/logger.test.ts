@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== "linux")("a full disk (Linux's /dev/full) c
   });
 });
 
-test("a standard output that nobody reads any more costs the log, not the server", async () => {
+test("a standard output without a reader costs the log, not the server", async () => {
   const { flags, url } = await failingServer();
   const program = startKserving(flags);
   await program.event("loading");
@@ -63,7 +63,7 @@ test("a standard output that nobody reads any more costs the log, not the server
   expect(await program.ended()).toMatchObject({ code: 0, stderr: toldOnce("standard output", "write EPIPE") });
 });
 
-test("an error is logged with its own message, and its cause beside it", () => {
+test("an error is logged with its own message, and with its cause", () => {
   const path = join(tempFolder(), "log");
   createLogger({ path }).error("failed", { err: new Error("no answer: no disk", { cause: new Error("no disk") }) });
   expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({

@@ -90,7 +90,7 @@ describe("skipping", () => {
     expect(await runPipeline(hooks, { x: 1 })).toEqual({ seen: "x" });
   });
 
-  test("goes on with later stages", async () => {
+  test("continues with later stages", async () => {
     const hooks = {
       preprocess: [() => ({ x: 1, "ml-serving-ignore": true }), note("pre2")],
       postprocess: [note("post1"), note("post2")],
@@ -209,7 +209,7 @@ describe("hooks that fail", () => {
     });
   });
 
-  test("by rejecting or throwing what is no Error are told apart from success", async () => {
+  test("by rejecting or throwing a value that is not an Error differ from success", async () => {
     expect((await failing(() => Promise.reject(new Error("late")))).message).toBe("The hook preprocess failed: late");
     expect((await failing(() => Promise.reject("just text"))).message).toBe("The hook preprocess failed: just text");
     expect((await failing(() => Promise.reject(undefined))).message).toBe("The hook preprocess failed: undefined");

@@ -27,7 +27,7 @@ const toy: Protocol = {
   },
 };
 
-it("is added by one object in the list of protocols, on both transports, beside the others", async () => {
+it("is added by one object in the list of protocols, on both transports, next to the others", async () => {
   const service = new ScriptedService();
   const protocols = [...PROTOCOLS, toy];
   const client = connect((await serve(service, { protocols })).address);

@@ -201,7 +201,7 @@ test.each(NAMES)("a client that cancels over %s stops its request, and the log s
   expect(status).toBe(STATUS.cancelled[WIRES[name].transport]);
 });
 
-test("every gRPC method that infers is held to this contract", () => {
+test("every gRPC method that infers is checked against this contract", () => {
   const options = { maxMessageBytes: 1000, tensorContent: false, log: createSilentLogger() } as never;
   const routes = PROTOCOLS.flatMap(({ grpc }) => Object.entries(grpc?.(new ScriptedService(), options).routes ?? {}));
   // Classify goes the way of Regress, but answers rows; SessionRun runs TensorFlow graphs alone, without hooks.
@@ -211,7 +211,7 @@ test("every gRPC method that infers is held to this contract", () => {
   expect(wires.map(({ path }) => path).toSorted()).toEqual(methods.toSorted());
 });
 
-test("every protocol that infers over HTTP is held to this contract", () => {
+test("every protocol that infers over HTTP is checked against this contract", () => {
   const infer = ({ http }: Protocol) =>
     (http?.({ service: new ScriptedService() } as never).inference ?? []).length > 0;
   const wires = Object.values(WIRES).filter(({ transport }) => transport === "http");

@@ -53,7 +53,7 @@ describe("infer", () => {
     for (const dtype of DTYPES) expect(comparable(answer.outputs.tensors[dtype]!)).toEqual(comparable(tensors[dtype]!));
   });
 
-  it("sends what was asked for, and tells what ran", async () => {
+  it("sends the requested outputs, and returns the version that ran", async () => {
     const { service, remote } = await connectTo((incoming) => ({ ...echo(incoming), metadata: { "x-answer": "yes" } }));
     const asked = { model: "m", version: 7n, signature: "s", outputs: ["x"], metadata: { "x-tag": "a", host: "h" } };
     const answer = await remote.infer(request({ ...asked, deadline: Date.now() + 60_000 }));
@@ -104,7 +104,7 @@ describe("infer", () => {
     );
   });
 
-  it("fails as unavailable where nobody listens, with the address in the cause and not in the text", async () => {
+  it("fails as unavailable where no server listens, with the address in the cause and not in the text", async () => {
     const server = await serve(new ScriptedService());
     await server.close(0);
     await expect(connect(server.address).infer(request())).rejects.toMatchObject({
@@ -169,7 +169,7 @@ it("is ready while it is connected", async () => {
   await readiness(remote, true);
 });
 
-it("tells its listeners that it is closed", async () => {
+it("notifies its listeners that it is closed", async () => {
   const server = await serve(new ScriptedService());
   const remote = createRemoteService(server.address, {});
   await readiness(remote, true);

@@ -89,7 +89,7 @@ describe("kserving replay", () => {
     expect(stderr).toContain("5 of 5 requests failed; the table above says which.");
   });
 
-  it("tells what differs, the most at each output, and ends with 1", async () => {
+  it("reports the largest difference of each output, and ends with 1", async () => {
     const file = await recorded([[1], [2, 3], [4]]);
     const negative = { half: { path: HALF, hooks: { postprocess: ({ y }: never) => ({ y: negated(y) }) } } };
     const { code, stdout, stderr, counts } = await replay(file, [], negative);
@@ -100,7 +100,7 @@ describe("kserving replay", () => {
     expect(stderr).toContain("5 of 5 answers differ from the recorded ones");
   });
 
-  it("takes small differences for none, as far as it is told to", async () => {
+  it("ignores differences within the given tolerance", async () => {
     const file = `${tempFolder()}/log`;
     writeFileSync(file, Buffer.concat([answered(Float32Array.of(2.00001)), answered(Float32Array.of(2.01, 2))]));
     expect(await replay(file)).toMatchObject({ code: 1, counts: [2, 1, 1, 0, 0] });
@@ -116,7 +116,7 @@ describe("kserving replay", () => {
     expect(stdout).toMatch(/^1 +record 2 of .* +unimplemented: /m);
   });
 
-  it("tells what it has sent when it is interrupted", async () => {
+  it("reports what it has sent when it is interrupted", async () => {
     const file = `${tempFolder()}/log`;
     const y = Float32Array.of(2);
     writeFileSync(file, Buffer.concat([answered(y, 1e12), answered(y, 1e12 + 300), answered(y, 1e12 + 9e6)]));

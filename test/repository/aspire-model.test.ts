@@ -117,7 +117,7 @@ describe("a model that cannot be served", () => {
     expect(await find({ msg })).toMatchObject({ level: "warn" });
   });
 
-  test("tells a tensor that is not as its configuration has it", async () => {
+  test("reports a tensor that differs from its configuration", async () => {
     const x = { name: "x", dtype: "float32", shape: [-1] } as const;
     const y = { name: "y", dtype: "float32", shape: [-1] } as const;
     const path = versionsOf("1");

@@ -78,7 +78,7 @@ describe.each([
     expect(Object.fromEntries(counts)).toEqual({ half: 1, caller: 2 });
   });
 
-  test("a name that nobody has is told, and found once it is there", async () => {
+  test("an unknown name is an error, and is found once the model exists", async () => {
     const { predict } = await serve({ caller: calling("nobody") }, workers);
     await expect(predict("caller")).rejects.toThrow(/nobody/);
   });

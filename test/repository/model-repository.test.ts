@@ -215,7 +215,7 @@ describe("a configuration file", () => {
     await expect(look()).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("nam") });
   });
 
-  test("tells settings that count from the next start on", async () => {
+  test("reports settings that take effect at the next start", async () => {
     const file = join(tempFolder({ "s.yaml": "http-port: 1\nmodels: []" }), "s.yaml");
     const { look, told } = openRepository({ files: [file], settingNames: ["http-port"] });
     await look();

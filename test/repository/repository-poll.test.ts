@@ -22,7 +22,7 @@ function poll(folder: string, pollMs: number) {
   return { polling, changes, until };
 }
 
-test("a new version is found, one whose folder is gone too, and nothing is told of looks that find nothing", async () => {
+test("new and removed versions are found, and checks without changes report nothing", async () => {
   const folder = tempFolder({ "a/1/m.onnx": "1" });
   const { polling, changes, until } = poll(folder, 30);
   await polling.look();

@@ -36,13 +36,13 @@ describe("a key", () => {
     expect(check({ device: "CPU", labels: "a" }, { options: declared })).toEqual([]);
   });
 
-  test("that nobody knows goes to hooks that declare none, with a warning that names the nearest", () => {
+  test("that is unknown is passed to hooks without declarations, with a warning that names the nearest", () => {
     expect(check({ devise: "CPU" }, {})).toEqual([
       'No driver knows the option "devise"; it goes to the hooks. Did you mean "device"?',
     ]);
   });
 
-  test("that nobody knows is refused where hooks declare theirs, and where there are none", () => {
+  test("that is unknown is refused where hooks declare theirs, and where there are none", () => {
     expect(() => check({ label: "a" }, { options: declared })).toThrow(
       `Neither a driver nor the hooks have the option "label". Did you mean "labels"? ${TAKES}`,
     );
@@ -55,7 +55,7 @@ test("values that the hooks declare are checked before anything is loaded", () =
   expect(check({ count: "3" }, { options: declared })).toEqual([]);
 });
 
-test("a family of keys is told as it is written", () => {
+test("a family of keys is named as it is written", () => {
   const driver = { ...driverOf("x", []), options: { session: { type: "prefix", help: "" } } } as Driver;
   expect(() => assertTakesOptions(driver, { sesion: "1" }, "the model m")).toThrow("x takes session.KEY; every driver");
 });

@@ -139,7 +139,7 @@ describe("the files", () => {
     expect(await readLogs(join(folder, "moved"))).toHaveLength(1);
   });
 
-  it("that cannot be written are told with what to do, and requests are answered", async () => {
+  it("that cannot be written are reported with the remedy, and requests are answered", async () => {
     const { log, events, find } = createEventLog();
     const folder = tempFolder({ file: "" });
     const server = await startServer({ models: MODELS, requestLog: { prefix: `${folder}/file/t` }, log });

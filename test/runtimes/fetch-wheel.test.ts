@@ -58,7 +58,7 @@ test.runIf(pip !== undefined)("pip fetches where the index cannot be reached oth
   expect(reporter.steps[1]).toMatch(/^Downloading toy-runtime 1.2.3 with pip \d/);
 });
 
-test.runIf(pip !== undefined)("pip's complaint is told where it finds nothing", async () => {
+test.runIf(pip !== undefined)("pip's error is reported where it finds nothing", async () => {
   const { url } = await startIndex({ project: "toy-runtime", files: {} });
   await expect(fetchFrom(url, "pip").wheel).rejects.toThrow(
     "pip could not download the wheel: No matching distribution found for toy-runtime==1.2.3. Download it elsewhere",

@@ -46,7 +46,7 @@ describe("a runtime's library", () => {
     expect(found).toEqual(["the runtimes folder", "CONDA_PREFIX"]);
   });
 
-  it("is nowhere when a library of its own is missing beside it", () => {
+  it("is not found when a library that it needs is missing next to it", () => {
     vi.stubEnv("VIRTUAL_ENV", tempFolder({ "libtoy.so": "" }));
     expect(findLibrary(toy)).toBeUndefined();
   });

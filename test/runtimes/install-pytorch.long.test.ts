@@ -53,7 +53,7 @@ describe.skipIf(!isPossible)("installing PyTorch", { timeout: TIMEOUT_MS }, () =
     }
   });
 
-  test("refuses a build with CUDA that nobody has agreed to, says what it costs, and leaves nothing", async () => {
+  test("refuses a build with CUDA without consent, reports its size, and leaves nothing", async () => {
     useIndex("2.3.0");
     const root = tempFolder();
     await expect(install(root)).rejects.toMatchObject({

@@ -59,7 +59,7 @@ describe("from a package index", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("the second time asks nobody; by force it replaces what is there", async () => {
+  test("the second time downloads nothing; --force replaces the installed version", async () => {
     const { asked } = await withIndex();
     const root = tempFolder();
     const { runtime } = await install(root);

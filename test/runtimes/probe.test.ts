@@ -18,7 +18,7 @@ function libraryFile(bytes: string | Uint8Array): string {
   return join(tempFolder({ "lib.so": bytes }), "lib.so");
 }
 
-test("tells the version and the execution providers of ONNX Runtime", async () => {
+test("reports the version and the execution providers of ONNX Runtime", async () => {
   const probe = await probeRuntime({ runtime: "onnx", library: resolve("node_modules/onnxruntime-node") });
   expect(probe).toMatchObject({
     loads: true,
@@ -30,7 +30,7 @@ test("tells the version and the execution providers of ONNX Runtime", async () =
 for (const runtime of NATIVE_RUNTIMES) {
   const library = findLibrary(runtime)?.path;
   if (library === undefined) process.stderr.write(`Skipped: run kserving runtimes install ${runtime.name}\n`);
-  test.runIf(library !== undefined)(`tells the version and the devices of ${runtime.title}`, async () => {
+  test.runIf(library !== undefined)(`reports the version and the devices of ${runtime.title}`, async () => {
     const probe = await probeRuntime({ runtime: runtime.name, library: String(library) });
     expect(probe).toMatchObject({ loads: true, version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
     expect(probe.loads && probe.devices.join()).toContain("CPU");

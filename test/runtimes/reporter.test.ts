@@ -31,7 +31,7 @@ test("on a terminal it draws a bar in place, within the terminal's columns, and 
   expect(narrow.texts[0]).toHaveLength("\r".length + 19 + "\x1b[K".length);
 });
 
-test("a size that nobody knows is told without a bar", () => {
+test("an unknown size is reported without a bar", () => {
   const stream = recordingStream(true);
   createReporter(stream).progress(1_500_000, undefined);
   expect(stream.texts).toEqual(["\r  1.5 MB\x1b[K"]);

@@ -8,7 +8,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 const { signal } = new AbortController();
 const node = (program: string) => [process.execPath, "-e", program];
 
-test("a program's output and exit code are told, its lines as they come", async () => {
+test("a program's output and exit code are reported, its lines as they come", async () => {
   const lines: string[] = [];
   const program = 'console.log("a\\nb"); console.error("c"); process.exitCode = 3';
   const ran = await runProgram(node(program), { signal, onLine: (line) => void lines.push(line) });
@@ -16,7 +16,7 @@ test("a program's output and exit code are told, its lines as they come", async 
   expect(lines).toEqual(["a", "b"]);
 });
 
-test("a program gets variables beside those that there are", async () => {
+test("a program gets variables in addition to the existing ones", async () => {
   const program = "console.log(process.env.TOY, process.env.PATH !== undefined)";
   expect((await runProgram(node(program), { signal, env: { TOY: "1" } })).stdout).toBe("1 true");
 });

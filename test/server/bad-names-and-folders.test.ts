@@ -98,7 +98,7 @@ describe("a folder of models", () => {
 });
 
 describe("a version whose init_hook fails each time", () => {
-  it("leaves the one before it in place, is tried again, and is told of", async () => {
+  it("leaves the one before it in place, is loaded again, and is reported", async () => {
     const folder = tempFolder({ "1/hooks.ts": "export const process = () => ({ v: 1 });" });
     const server = await startServer({
       models: { m: { path: folder, driver: "null" } },

@@ -41,7 +41,7 @@ export default defineDriver({
   }),
 });`;
 
-test("neither the start's example nor a close waits for a run without end that is nobody's request", async () => {
+test("neither the start's example nor a close waits for an endless run without a client", async () => {
   const driver = join(tempFolder(), "endless.ts");
   writeFileSync(driver, ENDLESS);
   const server = await createServer({ stages: [{ driver }], drainTimeoutMs: 60_000 });

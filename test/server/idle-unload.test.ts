@@ -118,7 +118,7 @@ describe("a load on demand", () => {
     expect(server.models()[0]?.error).toBeUndefined();
   });
 
-  it("tells that the files are gone, without their path, until they are back", async () => {
+  it("reports missing files, without their path, until they exist again", async () => {
     const folder = tempFolder();
     const path = join(folder, "half.onnx");
     cpSync(HALF, path);

@@ -132,7 +132,7 @@ describe("a load with a configuration and files", () => {
     await expect(overGrpc("a/b", "{}", { "file:1/a": HALF })).rejects.toThrow("must not contain path traversal");
   });
 
-  it("is for those who may control the server, whose files nobody else has read", async () => {
+  it("is only for clients that may control the server, and its files are private", async () => {
     const { overHttp, overGrpc } = await start("off");
     const files = { "file:1/model.onnx": Buffer.alloc(1_000_000) };
     expect((await overHttp("half", "{}", files))[0]).toBe(403);
@@ -141,7 +141,7 @@ describe("a load with a configuration and files", () => {
 });
 
 describe("a load with a configuration alone", () => {
-  it("describes the model's own files anew until the next load without", async () => {
+  it("describes the model's own files until the next load without it", async () => {
     const { overHttp, plain, config } = await start("local", []);
     const batching = {
       max_batch_size: 4,

@@ -122,7 +122,7 @@ describe("a slow model", () => {
 describe("a model that cannot be loaded", () => {
   const bad = { path: "test/fixtures/models/none.onnx" };
 
-  it("leaves the others alone and is told of in its state and in the log", async () => {
+  it("does not affect the others, and is reported in its state and in the log", async () => {
     const lines: string[] = [];
     const log: Logger = { ...createSilentLogger(), error: (line) => lines.push(line) };
     const { httpUrl, models } = await startServer({ models: { bad, half: { path: HALF } }, log, loadRetries: 0 });
@@ -145,7 +145,7 @@ describe("a model that cannot be loaded", () => {
 });
 
 describe("a running server", () => {
-  it("takes new models, other versions and other options, and tells of each change", async () => {
+  it("takes new models, other versions and other options, and reports each change", async () => {
     const server = await startServer({ models: {} });
     const events: string[] = [];
     server.onState(({ name, version, state }) => events.push(`${name} ${version} ${state}`));

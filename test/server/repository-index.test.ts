@@ -71,7 +71,7 @@ describe("a model that is refused", () => {
     await expect.poll(states, { timeout: 20_000 }).toEqual(["bad READY", "half READY", "other READY"]);
   });
 
-  it("is tried once more for each client that wants it, who is told why", async () => {
+  it("is loaded again for each client that asks for it, with the reason in the answer", async () => {
     const { badStates, post } = await start(["half"]);
     expect(badStates()).toEqual([]);
     expect(await post("models/bad/load")).toEqual([400, expect.stringContaining(REFUSED)]);

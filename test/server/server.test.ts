@@ -7,7 +7,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 
 const model = fileURLToPath(new URL("../fixtures/models/half-plus-two.onnx", import.meta.url));
 
-test("an ONNX model leaves nothing in the home or temporary folder of whoever serves it", async () => {
+test("an ONNX model leaves nothing in the home or temporary folder of the server's user", async () => {
   const [home, temp] = [tempFolder(), tempFolder()];
   const flags = ["--model-path", model, "--port", "0", "--http-enable", "--http-port", "0"];
   const env = { HOME: home, TMPDIR: temp, XDG_CACHE_HOME: join(home, "cache"), ORT_DISABLE_TELEMETRY: undefined };

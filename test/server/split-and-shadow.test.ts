@@ -140,7 +140,7 @@ describe("a split", () => {
 });
 
 describe("a shadow", () => {
-  it("gets a copy of what names no version, which is counted there and answers nobody", async () => {
+  it("gets a copy of each request without a version, which is counted there and whose answer is discarded", async () => {
     const m = modelOf({ versions: "all", split: { 1: 1 }, shadow: { version: 2 } }, 1, 2);
     const { httpUrl } = await startServer({ models: { m } });
     expect(await Promise.all([1, 2, 3].map(() => ask(httpUrl, "m")))).toEqual([1, 1, 1]);
@@ -148,7 +148,7 @@ describe("a shadow", () => {
     await expect.poll(() => counts(httpUrl, "m"), POLL).toEqual({ "m/1": [4, 0], "m/2": [3, 0] });
   });
 
-  it("that fails or is gone is told of in the log, once in a while, and in its counts", async () => {
+  it("that fails or is missing is logged at intervals, and counted", async () => {
     const { log, warnings } = recording();
     const broken = { driver: "null", hooks: { process: () => Promise.reject(new Error("no luck")) } };
     const models = { m: modelOf({ shadow: { model: "broken" } }, 1), broken };

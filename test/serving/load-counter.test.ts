@@ -20,7 +20,7 @@ function countsAfter(...statuses: VersionStatus[]) {
   return [counts?.succeeded, counts?.failed];
 }
 
-test("each load that succeeds counts once, however often its version is told of", () => {
+test("each successful load counts once, however often its version is reported", () => {
   expect(countsAfter(at("START", 0), at("LOADING", 0), at("AVAILABLE", 1), at("AVAILABLE", 1))).toEqual([1, 0]);
   expect(countsAfter(at("AVAILABLE", 1), at("AVAILABLE", 2))).toEqual([2, 0]);
 });

@@ -75,7 +75,7 @@ describe("a request", () => {
     await expect(ask(service)).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 
-  test("whose client is gone is told so, timeout or not", async () => {
+  test("whose client has left fails with that reason, with or without a timeout", async () => {
     const service = await serve(untilAborted, { requestTimeoutMs: 60_000 });
     const abort = new AbortController();
     const asked = ask(service, abort.signal);
@@ -83,7 +83,7 @@ describe("a request", () => {
     await expect(asked).rejects.toMatchObject({ code: "cancelled" });
   });
 
-  test("that names a signature which is not there is told which are", async () => {
+  test("that names an unknown signature is answered with the known ones", async () => {
     const service = await serve({ preprocess: (values) => values });
     const request = {
       id: "1",
@@ -99,7 +99,7 @@ describe("a request", () => {
   });
 });
 
-test("readiness is told at once and when the service closes", async () => {
+test("readiness is reported at once and when the service closes", async () => {
   const service = await serve({ preprocess: (values) => values });
   const told: boolean[] = [];
   service.onReadiness((ready) => told.push(ready));
@@ -108,7 +108,7 @@ test("readiness is told at once and when the service closes", async () => {
   await expect(ask(service)).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test("tells the wire whether hooks of this thread may have kept the tensors", async () => {
+test("tells the transport whether hooks of this thread may have kept the tensors", async () => {
   for (const [hooks, isWireOnly] of [
     [{ preprocess: (values) => values }, false],
     [undefined, true],

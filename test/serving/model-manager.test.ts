@@ -217,7 +217,7 @@ describe("labels", () => {
     expect(() => byLabel(manager)).toThrow("Unrecognized servable version label: stable");
   });
 
-  it("that point to a version which is not there are told of in the log, once", async () => {
+  it("that point to a missing version are logged once", async () => {
     const lines: string[] = [];
     const log: Logger = { ...createSilentLogger(), warn: (line) => lines.push(line) };
     const { manager } = await observe([labelled(2n, pipelineVersion(1n))], { log });
@@ -240,7 +240,7 @@ describe("labels", () => {
 });
 
 describe("a client", () => {
-  it("unloads a model for as long as nobody loads it, whatever becomes of its files", async () => {
+  it("unloads a model until a client loads it, even if its files change", async () => {
     const { manager } = await observe([model(pipelineVersion(1n))]);
     await manager.unload("m");
     manager.aspire([model(changed(1n, "2"), pipelineVersion(2n))]);
@@ -249,14 +249,14 @@ describe("a client", () => {
     expect(states(manager)).toEqual(["m 2 AVAILABLE", "m 1 AVAILABLE"]);
   });
 
-  it("is told why a model cannot be loaded, once, and that there is none", async () => {
+  it("is notified once why a model cannot be loaded, and when there is none", async () => {
     const { manager } = await observe([model(failing(1n))], { retries: 3 });
     await expect(manager.load("m")).rejects.toThrow("no file");
     expect(manager.statuses()).toMatchObject([{ state: "END", error: { message: "no file" } }]);
     await expect(manager.load("n")).rejects.toThrow('There is no model "n". Did you mean "m"?');
   });
 
-  it("is told of a version that cannot be loaded once all others are", async () => {
+  it("is notified of a version that cannot be loaded once all others are", async () => {
     const held = heldVersion(2n);
     const { manager } = await observe([model(pipelineVersion(1n))]);
     await manager.unload("m");
@@ -268,7 +268,7 @@ describe("a client", () => {
     expect(states(manager)).toEqual(["m 3 END", "m 2 AVAILABLE", "m 1 AVAILABLE"]);
   });
 
-  it("is told when what it loads is unloaded meanwhile", async () => {
+  it("is notified when the model is unloaded during the load", async () => {
     const held = heldVersion(1n);
     const { manager } = await observe([model(failing(1n))]);
     manager.aspire([model({ ...held.version, fingerprint: "2" })]);

@@ -20,6 +20,6 @@ test.each([
   expect(readProblem(reason)).toBe(problem);
 });
 
-test("what has no code is told all the same", () => {
+test("an error without a code has a reason too", () => {
   expect(readProblem(undefined)).toBe("cannot be read (unknown error)");
 });

@@ -37,7 +37,7 @@ describe.each([
     expect(module.values).toEqual([1, 2, 3, 4]);
   });
 
-  test("packages installed beside the file load, ES modules and CommonJS", async () => {
+  test("packages installed next to the file load, ES modules and CommonJS", async () => {
     const module = await load({
       ...base,
       "hooks.ts": `
@@ -95,7 +95,7 @@ test("plain JavaScript loads, CommonJS too", async () => {
   expect(await load({ "hooks.cjs": "module.exports = { a: 1 };" }, "hooks.cjs")).toMatchObject({ default: { a: 1 } });
 });
 
-test("kserving is the running server's own copy, installed beside the file or not", async () => {
+test("kserving is the running server's own copy, even if it is installed next to the file", async () => {
   const module = await load({
     "hooks.ts": `
       import { ServingError } from "kserving";
@@ -111,7 +111,7 @@ test("kserving can be required too", async () => {
   expect(module).toMatchObject({ default: { code: { not_found: { http: 404 } } } });
 });
 
-test("compiling tells the files to watch, and dispose deletes the result", async () => {
+test("compiling returns the files to watch, and dispose deletes the result", async () => {
   const folder = tempFolder({ "hooks.ts": 'export { a } from "./a";', "a.ts": "export const a = 1;" });
   const compiled = await compileUserModule(join(folder, "hooks.ts"));
   expect(compiled.sources.map((source) => source.slice(folder.length + 1)).sort()).toEqual(["a.ts", "hooks.ts"]);

@@ -62,7 +62,7 @@ describe("named models", () => {
     });
   });
 
-  test("of a file are not beside a pipeline", async () => {
+  test("of a file cannot be combined with a pipeline", async () => {
     const config = file(MODELS);
     await expect(sourcesOf("--model-path", "x", "--config", config)).rejects.toThrow(
       `--model-path describes one pipeline, and ${config} names models`,

@@ -41,7 +41,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("installs from the index, tells a library that does not load, finds it the second time, and removes it", async () => {
+test("installs from the index, reports a library that does not load, finds it the second time, and removes it", async () => {
   const { url, asked } = await startIndex({ project: "openvino", files: { [WHEEL.name]: WHEEL.bytes } });
   const root = tempFolder();
   const env = { PIP_INDEX_URL: url, KSERVING_RUNTIMES_DIR: root };

@@ -186,7 +186,7 @@ describe("a command line that tensorflow_model_server does not take", () => {
     expect(code).toBe(255);
   });
 
-  it("has values of other types: each is told, then the usage", async () => {
+  it("has values of other types: each is reported, then the usage", async () => {
     const { code, stdout, stderr } = await run(["--port=eight", "--enable_batching=yes"]);
     expect(stderr).toBe(
       "Couldn't interpret value eight for flag port.\nCouldn't interpret value yes for flag enable_batching.\n",
@@ -195,7 +195,7 @@ describe("a command line that tensorflow_model_server does not take", () => {
     expect(code).toBe(255);
   });
 
-  it("has an unknown word: it is told with the usage, and the start goes on", async () => {
+  it("has an unknown word: it is reported with the usage, and the start continues", async () => {
     const { stdout } = await run(["--nope", "--model_base_path=relative"]);
     expect(stdout).toMatch(/^unknown argument: --nope\nusage: /);
     expect(stdout).toContain("Expected model default to have an absolute path");

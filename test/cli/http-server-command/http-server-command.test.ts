@@ -35,7 +35,7 @@ async function startWithFront(args = "", source = FRONT, flags: readonly string[
 }
 
 describe("--http-server-command", () => {
-  test("tells the program both addresses, in its environment and in its arguments", async () => {
+  test("passes the program both addresses, in its environment and in its arguments", async () => {
     const { program, ready } = await startWithFront(`--to {grpc_address} '{grpc_port} and {http_port}' {other}`);
     const { argv, grpc, http } = await nthFront(program, 1);
     const port = grpc.split(":")[1];

@@ -52,7 +52,7 @@ describe("SIGHUP", () => {
     expect(await readFile(hooks, "utf8")).not.toContain("old");
   });
 
-  test("says that there is nothing to load anew where hooks run in the main thread", async () => {
+  test("reports that there is nothing to reload where hooks run in the main thread", async () => {
     const { program, ask } = await startAnswering("--workers", "0");
     program.kill("SIGHUP");
     await program.output(/nothing to reload/);

@@ -121,7 +121,7 @@ test("a promise that a hook leaves to itself is logged when it is rejected, and 
   await predict(String(grpc), "second");
 });
 
-test("an embedded server leaves signals and stray errors to whoever embeds it", async () => {
+test("an embedded server leaves signals and stray errors to the program", async () => {
   const events = ["SIGINT", "SIGTERM", "SIGHUP", "uncaughtException", "unhandledRejection"];
   const counts = () => events.map((event) => process.listenerCount(event));
   const before = counts();

@@ -80,7 +80,7 @@ describe("without flags", () => {
     });
   });
 
-  test("the proxy talks int32 versions to the usual port of this machine, and lets nobody choose another", () => {
+  test("the proxy sends int32 versions to the usual port of this machine, and lets no client choose another", () => {
     expect(proxy([]).settings).toMatchObject({
       grpcAddress: "127.0.0.1:9000",
       versionEncoding: "int32",

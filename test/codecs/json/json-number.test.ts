@@ -39,7 +39,7 @@ describe("readNumber", () => {
     }
   });
 
-  test("rounds decimals right that lie half way between two doubles, or a hair beside it", () => {
+  test("rounds decimals right that are half way between two doubles, or very near to it", () => {
     const random = new Random(4);
     for (let round = 0; round < 5000; round++) {
       const odd = 2 ** 53 + 2 * random.below(2 ** 32) + 1;

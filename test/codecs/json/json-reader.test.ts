@@ -98,7 +98,7 @@ describe("parseJson", () => {
     expect(errorOf("[Nan]")).toBe("Invalid value. at offset: 1");
   });
 
-  test("ignores what follows the value only when it is told to", () => {
+  test("ignores text after the value only on request", () => {
     expect(toPlain(parse('{"a": 1} garbage', { ignoreTrailing: true }))).toEqual({ a: 1 });
     expect(errorOf('{"a": 1} garbage')).toBe("The document root must not be followed by other values. at offset: 9");
   });

@@ -150,7 +150,7 @@ describe("toJsonTensor", () => {
     expect(mismatchOf(`${"[".repeat(500_000)}${"]".repeat(500_000)}`, "float32")).toMatchObject({ kind: "rank" });
   });
 
-  test("refuses a tower beside a list without climbing it", () => {
+  test("refuses a tower next to a list without climbing it", () => {
     expect(mismatchOf(`[["a"], ${"[".repeat(500_000)}${"]".repeat(500_000)}]`, "bytes")).toMatchObject({
       kind: "list",
       path: [1, 0],

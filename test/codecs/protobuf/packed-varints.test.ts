@@ -47,7 +47,7 @@ describe("32-bit integers", () => {
 });
 
 describe("reading", () => {
-  it("stops at a full target, and tells how many there were in a short block", () => {
+  it("stops at a full target, and returns the number of values in a short block", () => {
     expect(readNarrowVarints(Uint8Array.of(1, 2, 3), new Uint8Array(2))).toBe(2);
     expect(readNarrowVarints(Uint8Array.of(1), new Uint8Array(2))).toBe(1);
     expect(readWideVarints(Uint8Array.of(1, 2, 3), new BigInt64Array(2))).toBe(2);

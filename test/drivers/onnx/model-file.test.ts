@@ -6,7 +6,7 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 import { modelPath } from "./load-onnx.ts";
 
 describe("readModelFile", () => {
-  it("tells the kinds of inputs and outputs without a runtime", () => {
+  it("reads the kinds of inputs and outputs without a runtime", () => {
     expect(readModelFile(modelPath("sequence-output.onnx"))).toEqual({
       inputs: [{ name: "x", kind: "tensor", elementType: 1, hasShape: true }],
       outputs: [{ name: "rows", kind: "sequence", elementType: 0, hasShape: false }],
@@ -32,14 +32,14 @@ describe("readModelFile", () => {
     ]);
   });
 
-  it("tells a scalar from an unknown rank", () => {
+  it("distinguishes a scalar from an unknown rank", () => {
     const declared = ["scalar.onnx", "any-rank.onnx"].map(
       (name) => readModelFile(modelPath(name))?.inputs[0]?.hasShape,
     );
     expect(declared).toEqual([true, false]);
   });
 
-  it("tells which inputs have values of their own", () => {
+  it("reads which inputs have values in the model", () => {
     expect(readModelFile(modelPath("default-input.onnx"))?.initializers).toEqual(new Set(["bias"]));
   });
 

@@ -76,7 +76,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     expect((await predict(model, { x: scalar })).y).toEqual(createTensor("float32", [], Float32Array.of(-3)));
   });
 
-  it("tells an input of any rank from a scalar", async () => {
+  it("distinguishes an input of any rank from a scalar", async () => {
     const model = await loadOnnx("any-rank.onnx");
     expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toEqual([{ name: "x", dtype: "float32" }]);
     expect((await predict(model, { x: row(1, 2) })).y).toEqual(row(-1, -2));
@@ -90,7 +90,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     });
   });
 
-  it("finds a model's data file beside it", async () => {
+  it("finds a model's data file next to it", async () => {
     const model = await loadOnnx("external-data.onnx");
     expect((await predict(model, { x: list(1, 2, 3) })).y).toEqual(list(11, 22, 33));
   });
@@ -178,7 +178,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     expect((await predict(model, { index: good })).value).toEqual(list(30));
   });
 
-  it("tells a model that needs more memory than there is from one that fails", async () => {
+  it("distinguishes a model that needs too much memory from one that fails", async () => {
     const model = await loadOnnx("zeros.onnx");
     const shape = (...sizes: bigint[]) => createTensor("int64", [sizes.length], BigInt64Array.from(sizes));
     await expect(predict(model, { shape: shape(2n ** 40n, 4n) })).rejects.toMatchObject({

@@ -64,7 +64,7 @@ describe("toSessionOptions", () => {
     );
   });
 
-  it("refuses a backend that nobody knows", () => {
+  it("refuses an unknown backend", () => {
     expect(() => toOptions({ runtime_backend: "GPUU" })).toThrow(/expected one of CPU, GPU, .* Did you mean "GPU"\?/);
   });
 

@@ -83,7 +83,7 @@ describe("the openvino driver refuses", () => {
 });
 
 describe.skipIf(missing !== undefined)("OpenVINO refuses, and the driver says why:", () => {
-  it("an operation that nobody has", async () => {
+  it("an unknown operation", async () => {
     const folder = copyOf("dense");
     const text = readFileSync(`${folder}/model.xml`, "utf8");
     writeFileSync(`${folder}/model.xml`, text.replace('type="MatMul"', 'type="NobodyKnowsThis"'));

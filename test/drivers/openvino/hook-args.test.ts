@@ -42,7 +42,7 @@ describe.skipIf(missing !== undefined)("hooks of an openvino model receive", () 
     });
   });
 
-  it("exec_net, which runs on plain values and tells settings", async () => {
+  it("exec_net, which runs on plain values and returns settings", async () => {
     const { exec_net } = await argsOf("add_multiply");
     const inputs = { x: [[1, 2, 3, 4]], y: floats([1, 4], 1, 1, 1, 1) };
     expect(await exec_net.infer(inputs, ["sum"])).toEqual({ sum: floats([1, 4], 2, 3, 4, 5) });

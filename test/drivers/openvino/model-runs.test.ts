@@ -141,7 +141,7 @@ describe.skipIf(missing !== undefined)("a model of the openvino driver", () => {
     expect((await predict(model, { x: floats([1, 3]) })).y?.shape).toEqual([1, 2]);
   });
 
-  it("tells the client of two inputs that do not fit each other", async () => {
+  it("reports two inputs that do not match each other", async () => {
     const model = await loadModel("add_multiply");
     await expect(predict(model, { x: floats([2, 4]), y: floats([3, 4]) })).rejects.toMatchObject({
       code: "invalid_argument",
@@ -149,7 +149,7 @@ describe.skipIf(missing !== undefined)("a model of the openvino driver", () => {
     });
   });
 
-  it("tells the client of a wrong dtype", async () => {
+  it("reports a wrong dtype", async () => {
     const model = await loadModel("dense");
     const x = createTensor("int32", [1, 3], new Int32Array(3));
     await expect(predict(model, { x })).rejects.toMatchObject({

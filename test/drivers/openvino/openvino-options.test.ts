@@ -208,7 +208,7 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
   });
 });
 
-describe.skipIf(missing !== undefined)("a mapping_config.json beside the model", () => {
+describe.skipIf(missing !== undefined)("a mapping_config.json next to the model", () => {
   it("gives inputs and outputs other names", async () => {
     const mapping = JSON.stringify({ inputs: { x: "pixels" }, outputs: { y: "scores" } });
     const model = await loadModel(copyWith("dense", "mapping_config.json", mapping));

@@ -29,7 +29,7 @@ describe.skipIf(missing !== undefined)("a stateful model", () => {
     expect(await totals({ state: "keep" })).toEqual(expected);
   });
 
-  it("begins anew with each request on every wire where the option says so", async () => {
+  it("restarts with each request on every transport where the option is set", async () => {
     expect(await totals({ state: "reset" })).toEqual([[[1, 0]], [[2, 0]], [[3, 0]], [[4, 0]]]);
   });
 });

@@ -14,7 +14,7 @@ async function start(hooks?: object) {
   };
 }
 
-describe.skipIf(python === undefined)("the only input of a model that tells no dtypes", () => {
+describe.skipIf(python === undefined)("the only input of a model without dtypes", () => {
   it("gets a row or a value without a name", async () => {
     const predict = await start();
     expect(await predict({ instances: [1.5, 2] })).toEqual({ predictions: [3, 4] });

@@ -27,7 +27,7 @@ export default defineHooks({
 });`;
 
 describe.skipIf(made === undefined)("a pipeline of onnx, pytorch and null", () => {
-  it("finds the class beside the hooks, answers the same over both wires, and as PyTorch does", async () => {
+  it("finds the class next to the hooks, and answers like PyTorch over both transports", async () => {
     const { folder, cases } = made!;
     const { x } = cases.net!.inputs as { x: Tensor<"float32"> };
     const server = await startServer({

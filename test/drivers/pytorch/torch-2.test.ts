@@ -34,7 +34,7 @@ describe.skipIf(!isTorch2)("the pytorch driver with torch 2", { timeout: TIMEOUT
     expect(double).toEqual(rows(4, 2, 4, 6, 8));
   });
 
-  it("tells the client of inputs that an exported program refuses", async () => {
+  it("reports inputs that an exported program refuses", async () => {
     const model = await load("net.pt2");
     await expect(predict(model, { x: rows(3, 1, 2, 3) })).rejects.toMatchObject({
       code: "invalid_argument",

@@ -54,7 +54,7 @@ describe("the model at a path", () => {
     );
   });
 
-  it("is recognised by names alone where nobody said which driver", () => {
+  it("is recognised by names alone where no driver is given", () => {
     const folder = tempFolder(SAVED_MODEL);
     for (const path of [folder, "a/frozen.pb", "model.json", "x.tflite", "x.h5", "x.keras"])
       expect(looksLikeModel(path), path).toBe(true);

@@ -47,7 +47,7 @@ describe("Check", () => {
 });
 
 describe("List", () => {
-  it("tells every name's status", async () => {
+  it("reports every name's status", async () => {
     const { client } = await start();
     const { bytes } = await client.call("/grpc.health.v1.Health/List", new Uint8Array(0));
     const entry = (name: string) => [0x0a, name.length + 6, 0x0a, name.length, ...Buffer.from(name), 0x12, 2, 8, 1];
@@ -56,7 +56,7 @@ describe("List", () => {
 });
 
 describe("Watch", () => {
-  it("tells the status now and each change once", async () => {
+  it("reports the status now and each change once", async () => {
     const { client, service } = await start();
     const messages = client.stream("/grpc.health.v1.Health/Watch", new Uint8Array(0));
     expect((await messages.next()).value).toEqual(SERVING);
@@ -65,7 +65,7 @@ describe("Watch", () => {
     expect((await messages.next()).value).toEqual(SERVING);
   });
 
-  it("tells that a name is unknown, and keeps the stream open until the server closes", async () => {
+  it("reports an unknown name, and keeps the stream open until the server closes", async () => {
     const { client, server, service } = await start();
     const messages = client.stream("/grpc.health.v1.Health/Watch", named("nope"));
     expect((await messages.next()).value).toEqual(SERVICE_UNKNOWN);

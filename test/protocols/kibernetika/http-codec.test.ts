@@ -90,7 +90,7 @@ describe("parseKibernetikaJson", () => {
     );
   });
 
-  test("tells filter and media type", () => {
+  test("returns filter and media type", () => {
     expect(parse('{"inputs": {}, "out_filter": ["a", "b"], "out_mime_type": "image/png"}')).toMatchObject({
       outFilter: ["a", "b"],
       outMimeType: "image/png",

@@ -42,7 +42,7 @@ describe("parseKibernetikaForm", () => {
     });
   });
 
-  test("tells filter and media type", async () => {
+  test("returns filter and media type", async () => {
     expect(await parse(["out_filters", "a,b"], ["out_mime_type", "image/png"])).toMatchObject({
       outFilter: ["a", "b"],
       outMimeType: "image/png",

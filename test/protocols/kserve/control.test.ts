@@ -51,7 +51,7 @@ describe("a model that is unloaded and loaded by its clients", () => {
     expect(await infer()).toEqual([200, expect.stringContaining('"data":[3.0]')]);
   });
 
-  it("finishes the requests that it has when it is loaded anew", async () => {
+  it("finishes its running requests when it is loaded again", async () => {
     const { send, infer } = await start();
     const answers = Array.from({ length: 50 }, infer);
     const loaded = send(`${MODEL}/load`, { method: "POST", body: "{}" });
@@ -130,7 +130,7 @@ async function listenOnFile({ accept }: { accept(socket: Socket): void }): Promi
 }
 
 describe("a model's configuration", () => {
-  it("tells to what requests are put together, and then leaves the batch out of the dimensions", async () => {
+  it("reports the batch size, and then omits the batch from the dimensions", async () => {
     const path = "test/fixtures/models/matmul-dynamic-batch.onnx";
     const read = async (options: Record<string, string>) => {
       const { httpUrl } = await startServer({ stages: [{ driver: "onnx", path }], options });

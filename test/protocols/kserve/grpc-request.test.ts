@@ -253,7 +253,7 @@ describe("a ModelInferResponse", () => {
     expect(mixed.raw_output_contents).toHaveLength(3);
   });
 
-  it("in a stream tells which request failed and why", () => {
+  it("in a stream reports which request failed and why", () => {
     expect(kserveOracle.decodeStreamResponse(encodeStreamError("no", "7"))).toMatchObject({
       error_message: "no",
       infer_response: { id: "7" },

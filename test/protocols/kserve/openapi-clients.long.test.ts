@@ -35,7 +35,7 @@ describe.skipIf(missing)("the OpenAPI document", () => {
     expect(await python("openapi_spec_validator", path)).toContain("OK");
   });
 
-  it("tells every status and every body that random requests get", { timeout: LIMIT_MS }, async () => {
+  it("documents every status and every body that random requests get", { timeout: LIMIT_MS }, async () => {
     const { httpUrl } = await start();
     const bounds = ["--max-examples", "8", "--seed", "1", "--generation-database", "none"];
     const phases = ["--phases", "examples,coverage,fuzzing"];

@@ -94,7 +94,7 @@ describe("GET /metrics", () => {
     expect([Number(received?.split(" ").at(-1)), Number(sent?.split(" ").at(-1))]).toEqual([19, 34]);
   });
 
-  test("tells states, and forgets a version that is not there any more", async () => {
+  test("reports states, and forgets a removed version", async () => {
     const models = { here: { driver: "null" }, gone: { driver: "null" } };
     const { server, post, lines, scrape } = await start({ models });
     await post("/v1/models/gone:predict", { instances: [1] });
@@ -124,7 +124,7 @@ describe("GET /metrics", () => {
     expect(await scrape()).toContain("# TYPE kserving_requests_total counter");
   });
 
-  test("has Triton's names beside them where that is asked for", async () => {
+  test("also has Triton's names on request", async () => {
     const { post, lines } = await start();
     await post("/v2/models/default/infer", V2);
     expect(await lines("nv_inference_request_success", "/metrics?names=triton")).toEqual([

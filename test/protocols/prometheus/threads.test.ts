@@ -55,7 +55,7 @@ async function start() {
 
 const VERSION = 'model="default",version="1"';
 
-test("threads are told by kind and state, and how many were lost", async () => {
+test("threads are counted by kind and state, and lost ones too", async () => {
   const { ask, metric } = await start();
   expect(await metric(`kserving_threads{${VERSION},kind="hook",state="ready"}`)).toBe(2);
   expect(await metric(`kserving_threads{${VERSION},kind="model",state="ready"}`)).toBe(1);
@@ -69,7 +69,7 @@ test("threads are told by kind and state, and how many were lost", async () => {
   await expect.poll(() => metric(`kserving_threads{${VERSION},kind="model",state="ready"}`), { timeout: 5000 }).toBe(1);
 });
 
-test("a model that stands still does not keep the metrics waiting, nor what it has done before", async () => {
+test("an unresponsive model delays neither the metrics nor its own earlier counts", async () => {
   const { ask, metric } = await start();
   expect(await ask(1)).toBe(200);
   expect(await metric(`kserving_model_run_seconds_count{${VERSION}}`)).toBe(1);

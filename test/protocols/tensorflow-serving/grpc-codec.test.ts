@@ -106,7 +106,7 @@ describe("a PredictRequest", () => {
     expect(inputs.x).toEqual(createTensor("float32", [2], Float32Array.of(1.5, 1.5)));
   });
 
-  it("is read past fields that nobody knows, groups among them, at every level", () => {
+  it("is read past unknown fields, groups among them, at every level", () => {
     const unknown = [
       raw(0x98, 0x06, 5),
       raw(0x9a, 0x06, 1, 9),

@@ -90,7 +90,7 @@ describe("a signature's name", () => {
     );
   });
 
-  it("is left to a service that tells no signatures", () => {
+  it("is left to a service without known signatures", () => {
     expect(check({ signature: "nope", inputs: ["x"] }, {})).toBeUndefined();
   });
 

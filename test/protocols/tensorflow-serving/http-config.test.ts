@@ -18,7 +18,7 @@ async function ask({ httpUrl }: Server, method: string, path: string) {
   return [response.status, (await response.json()) as { error?: string }] as const;
 }
 
-it("tells the states of all models, and looks at their folders again when it is asked to", async () => {
+it("returns the states of all models, and checks their folders again on request", async () => {
   const folder = tempFolder();
   addVersion(folder, 1);
   const echo = { driver: "null" };

@@ -29,7 +29,7 @@ function spec(name: string, dtype: DType): TensorSpec {
 }
 
 describe("parsePredictBody", () => {
-  test("tells root and signature, and ignores what follows the object", () => {
+  test("reads root and signature, and ignores text after the object", () => {
     const { root, signature } = parsePredictBody(
       Buffer.from('{"signature_name": "s", "instances": [1]} rest'),
       ampleBudget(),

@@ -118,7 +118,7 @@ describe("POST /v1/models/NAME:predict", () => {
     expect(await post(httpUrl, "/v1/models/default:predict", '{"inputs": 7}', zipped)).toMatchObject({ status: 400 });
   });
 
-  test("tells the declared signature's inputs from their names and dtypes", async () => {
+  test("reads the declared signature's inputs from their names and dtypes", async () => {
     const hooks = defineHooks({
       inputs: [{ name: "x", dtype: "float64" }],
       outputs: [{ name: "y", dtype: "float64" }],
@@ -301,7 +301,7 @@ describe("other requests under /v1/", () => {
     ]);
   });
 
-  test("answers OPTIONS to whoever says where it comes from", async () => {
+  test("answers OPTIONS to a request with an origin", async () => {
     const { httpUrl } = await startServer(ECHO);
     const url = `${httpUrl}/v1/models/default:predict`;
     const allowed = await fetch(url, { method: "OPTIONS", headers: { origin: "https://example.org" } });

@@ -161,7 +161,7 @@ models:
     expect(await refusal(text)).toContain(message);
   });
 
-  test("all that is wrong is told at once", async () => {
+  test("all errors are reported together", async () => {
     const message = await refusal("a: 1\nb: 2\nmodels: [{ name: x }]\n");
     expect(message.split("\n")).toHaveLength(3);
   });

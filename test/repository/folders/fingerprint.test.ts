@@ -34,7 +34,7 @@ test("a copy that keeps times is as new as it is", async () => {
   expect((await fingerprintOf(folder)).changedMs).toBeGreaterThan(Date.now() - 60_000);
 });
 
-test("a file's weights beside it belong to it", async () => {
+test("the weights next to a file belong to it", async () => {
   const folder = tempFolder({ "face.xml": "", "face.bin": "1", "other.bin": "" });
   const { text, files } = await fingerprintOf(join(folder, "face.xml"));
   expect(files).toBe(2);

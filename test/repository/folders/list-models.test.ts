@@ -64,7 +64,7 @@ describe("a folder of models", () => {
     });
   });
 
-  test("keeps its good models beside those that are none", async () => {
+  test("keeps its good models next to broken ones", async () => {
     const { models, warnings } = await modelsOf({
       "good/1/m.onnx": "",
       "empty/1/.keep": "",
@@ -142,7 +142,7 @@ describe("Triton's config.pbtxt", () => {
     expect(configs[0]?.options).toEqual({});
   });
 
-  test("tells TorchScript and frozen graphs what goes in and out", async () => {
+  test("describes the inputs and outputs of TorchScript and frozen graphs", async () => {
     const { configs } = await modelsOf({
       "t/config.pbtxt":
         'backend: "pytorch" input { name: "INPUT__0" data_type: TYPE_FP32 dims: [3, -1] } output { name: "OUTPUT__0" data_type: TYPE_FP32 dims: 2 }',

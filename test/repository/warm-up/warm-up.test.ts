@@ -225,7 +225,7 @@ describe("random values", () => {
     expect(await servable.statistics()).toMatchObject(UNASKED);
   });
 
-  it("end with the load that they belong to, whose signal nobody listens to afterwards", async () => {
+  it("end with their load, whose signal has no listeners afterwards", async () => {
     const { signal } = new AbortController();
     await load({ stages: [{ path: HALF }], warmUp: [{ kind: "random", count: 1 }] }, { signal });
     expect(getEventListeners(signal, "abort")).toEqual([]);
@@ -233,7 +233,7 @@ describe("random values", () => {
     await expect(load(given, { signal: AbortSignal.abort(new Error("given up")) })).rejects.toThrow("given up");
   });
 
-  it("that no model runs on are told, and fail no load", async () => {
+  it("that no model runs on are reported, and fail no load", async () => {
     const folder = tempFolder({
       "choosy.mjs": `export default {
         name: "choosy",

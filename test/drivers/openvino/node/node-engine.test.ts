@@ -78,7 +78,7 @@ describe.skipIf(folder === undefined)("openvino-node", () => {
     });
   });
 
-  it("tells the client of an input of another size", async () => {
+  it("reports an input of another size", async () => {
     const model = await loadModel("dense", options);
     await expect(predict(model, { x: floats([2, 4]) })).rejects.toMatchObject({ code: "invalid_argument" });
     expect((await predict(model, { x: floats([1, 3]) })).y?.shape).toEqual([1, 2]);
@@ -97,7 +97,7 @@ describe.skipIf(folder === undefined)("openvino-node", () => {
     }
   });
 
-  it("begins a stateful model anew with each run where the option says so", async () => {
+  it("restarts a stateful model with each run where the option is set", async () => {
     const model = await loadModel("accumulate", { ...options, state: "reset" });
     const x = floats([1, 2], 1, 0);
     expect([await predict(model, { x }), await predict(model, { x })].map(({ total }) => total?.data[0])).toEqual([

@@ -8,7 +8,7 @@ import { tensorflowRuntime } from "./tensorflow-runtime.ts";
 const missing = await missingRuntime("Opening libtensorflow", tensorflowRuntime);
 
 describe.skipIf(missing !== undefined)("libtensorflow", () => {
-  it("is refused beside another one, by the paths of both", async () => {
+  it("is refused next to another one, with the paths of both", async () => {
     const library = await tensorflowRuntime();
     process.env.KSERVING_TENSORFLOW_LOADED = `${process.pid}: /another/libtensorflow.so.2`;
     expect(() => openTensorflow(library)).toThrow(

@@ -28,7 +28,7 @@ describe("a session's configuration", () => {
     });
   });
 
-  it("fuses no layers where that would end the process, unless it is told to", () => {
+  it("fuses no layers where that would end the process, unless an option says so", () => {
     const options = (raw: RawOptions) => parseOptions<TensorflowOptions>(TENSORFLOW_OPTIONS, raw);
     const remapping = (raw: RawOptions) =>
       (
@@ -51,7 +51,7 @@ describe("a session's configuration", () => {
     });
   });
 
-  it("takes the short JSON of Simple TensorFlow Serving, whose GPU options stand beside the others", () => {
+  it("takes the short JSON of Simple TensorFlow Serving, with GPU options among the others", () => {
     const text = '{"allow_growth": true, "per_process_gpu_memory_fraction": 0.25, "allow_soft_placement": false}';
     expect(configOf({ session_config: text })).toMatchObject({
       allowSoftPlacement: false,

@@ -158,7 +158,7 @@ describe("the portable engine refuses a SavedModel", () => {
     await expect(loadPortable(folder)).rejects.toThrow("asset");
   });
 
-  it("with an operation that nobody knows, naming it", async () => {
+  it("with an unknown operation, naming it", async () => {
     await expect(loadPortable("unknown_operation")).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringMatching(/is not known.*kserving runtimes install tensorflow/),

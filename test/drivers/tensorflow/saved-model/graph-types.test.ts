@@ -30,7 +30,7 @@ function mistaken(): string {
 }
 
 describe.each(ENGINES)("a signature that declares another type than the graph takes, in the %s engine", (engine) => {
-  it("takes the graph's, and still tells what was declared", async () => {
+  it("takes the graph's, and still reports the declared one", async () => {
     const lib = engine === "native" ? { tensorflow_lib: await tensorflowRuntime() } : {};
     const model = await loadTensorflow(mistaken(), { engine, ...lib });
     expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toMatchObject([

@@ -4,7 +4,7 @@ import tensorflow from "../../../../src/drivers/tensorflow/tensorflow.ts";
 import { createRecordingLogger } from "../../../examples/recording-logger.ts";
 import { formatCase, formatModel, predict } from "../format-models.ts";
 
-it("a model tells once which kernels run in JavaScript", async () => {
+it("a model logs once which kernels run in JavaScript", async () => {
   const { log, events } = createRecordingLogger();
   const path = formatModel("js_attention/model.json");
   const model = await tensorflow.load(path, parseOptions(tensorflow.options, {}), { log, threads: 1 });

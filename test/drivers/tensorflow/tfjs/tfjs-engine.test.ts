@@ -64,7 +64,7 @@ describe("the tfjs engine", () => {
     }
   });
 
-  it("stops a loop that runs on when the deadline passes, and goes on with the next request", async () => {
+  it("stops a running loop when the deadline passes, and continues with the next request", async () => {
     const model = await loadTensorflow(formatModel("js_endless/model.json"));
     const scalar = (value: number) => createTensor("float32", [], Float32Array.of(value));
     const before = memory().numTensors;
