@@ -94,7 +94,7 @@ function checkMembers(hooks: Hooks, file: string): void {
   }
   if (hooks.process !== undefined && (hooks.preprocess !== undefined || hooks.postprocess !== undefined)) {
     throw failedPrecondition(
-      `${file} has process beside preprocess or postprocess; process replaces the whole chain, so keep one of the two.`,
+      `${file} has both process and preprocess or postprocess; process replaces the whole chain, so keep one of the two.`,
     );
   }
 }

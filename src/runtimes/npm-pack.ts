@@ -33,7 +33,7 @@ function npmCommand(): readonly string[] {
 }
 
 function noNpm(cause: unknown): ServingError {
-  const message = `npm does not start (${reasonText(cause)}), which downloads this runtime; expected it beside Node. Install it, or copy the folder of the runtime from the runtimes folder of a machine of the same kind.`;
+  const message = `npm does not start (${reasonText(cause)}), which downloads this runtime; expected it next to Node. Install it, or copy the folder of the runtime from the runtimes folder of a machine of the same kind.`;
   return failedPrecondition(message, cause);
 }
 

@@ -17,7 +17,7 @@ describe("a hook thread that ended by itself", () => {
     });
     expect(end(phase, new Error("stray"))).toMatchObject({
       code,
-      message: `my.ts failed where nobody caught it, ${when}: stray`,
+      message: `my.ts failed with an uncaught error, ${when}: stray`,
     });
     expect(stallReason("my.ts", phase, 5)).toMatchObject({
       code,

@@ -187,7 +187,7 @@ describe("a hook file that does not load says which one, and what to do:", () =>
       "one that throws where nobody catches",
       `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {}); ${passing}`,
       {},
-      "/hooks.ts failed where nobody caught it, while it was loaded: stray",
+      "/hooks.ts failed with an uncaught error, while it was loaded: stray",
     ],
   ])("%s", async (_, source, own, message) => {
     expect(await loading(source, own)).toEqual({ code: "failed_precondition", message });

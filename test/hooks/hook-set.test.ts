@@ -42,7 +42,7 @@ describe("hooks that cannot work are refused before a port opens", () => {
       { init_hook: 3, preprocess: [null, null] },
       "init_hook is a number; expected a function.",
     ],
-    ["process beside preprocess", { process: hook, preprocess: [hook, hook] }, "process replaces the whole chain"],
+    ["both process and preprocess", { process: hook, preprocess: [hook, hook] }, "process replaces the whole chain"],
     ["a misspelt member", { preproces: [hook, hook] }, 'my.ts has no use for "preproces". Did you mean "preprocess"?'],
     [
       "nothing",

@@ -69,7 +69,7 @@ describe("a version that needs another model", () => {
     await manager.close();
   });
 
-  it("is missed by no model where only it is removed, and reports a needed model that is", async () => {
+  it("is not missed where only it is removed, and reports a needed model that is removed", async () => {
     const half = { name: "half", versions: [pipelineVersion(1n)] };
     const chain = { name: "chain", versions: [{ ...pipelineVersion(1n), needs: ["half"] }] };
     const manager = await manage([half, chain]);

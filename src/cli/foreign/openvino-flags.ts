@@ -157,7 +157,7 @@ export const OVMS_FLAGS = {
   stateful: {
     type: "boolean",
     default: "false",
-    unused: "a stateful model is told by its file",
+    unused: "a stateful model is recognised by its file",
     help: "the model keeps a state",
   },
   idle_sequence_cleanup: {

@@ -36,7 +36,7 @@ export async function readSslConfig(file: string): Promise<SslConfig> {
   for (const [name, text] of Object.entries(texts)) {
     if (!text.includes("-----BEGIN "))
       throw invalidArgument(
-        `${placeText(node.place)}: "${name}" is no text in PEM form; expected the content of a PEM file, which begins with -----BEGIN.`,
+        `${placeText(node.place)}: "${name}" is not a text in PEM form; expected the content of a PEM file, which begins with -----BEGIN.`,
       );
   }
   return { cert, key, ...(client_verify && { clientCa: ca }) };

@@ -8,14 +8,14 @@ const POLL = "write --poll-interval SECONDS";
 /** Flags of other servers in kebab-case without their dashes, and what to write here. `--x` in the text is a flag of ours. */
 const HINTS: Readonly<Record<string, string>> = {
   // TensorFlow Serving: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc
-  "model-name": "write --model NAME=PATH with its path, or --name NAME beside --model-path",
+  "model-name": "write --model NAME=PATH with its path, or --name NAME with --model-path",
   "rest-api-port": "write --http-port PORT",
   "rest-api-timeout-in-ms": "write --request-timeout SECONDS",
   "model-base-path": "write --model NAME=PATH with its name",
   "model-config-file": CONFIG,
   "model-config-file-poll-wait-seconds": `${POLL}; models and their files are looked at together`,
   "enable-batching": "write -o max_batch_size=ROWS",
-  "batching-parameters-file": `${CONFIG}, beside that of the models`,
+  "batching-parameters-file": `${CONFIG}, in addition to that of the models`,
   "platform-config-file": "write the options of the driver as -o KEY=VALUE; for ConfigProto -o session_config=TEXT",
   "monitoring-config-file": METRICS,
   "ssl-config-file": TLS,
@@ -29,7 +29,7 @@ const HINTS: Readonly<Record<string, string>> = {
   "tensorflow-session-parallelism": "write --threads COUNT",
   "per-process-gpu-memory-fraction": "write -o gpu_memory_fraction=SHARE",
   "saved-model-tags": "write -o tags=LIST",
-  "use-tflite-model": "leave it out; a .tflite file is told by its name",
+  "use-tflite-model": "leave it out; a .tflite file is recognised by its name",
   "enable-model-warmup": "leave it out; what a SavedModel brings for its warm-up is run",
   // OpenVINO Model Server: https://docs.openvino.ai/2026/model-server/ovms_docs_parameters.html
   "rest-port": "write --http-port PORT",
@@ -46,7 +46,8 @@ const HINTS: Readonly<Record<string, string>> = {
   "config-path": CONFIG,
   "model-version-policy": "write versions: for the model in a file for --config",
   "metrics-enable": METRICS,
-  stateful: "leave it out; a stateful model is told by its file, and -o state=reset starts afresh with each request",
+  stateful:
+    "leave it out; a stateful model is recognised by its file, and -o state=reset starts afresh with each request",
   "grpc-workers": "leave it out; one process serves all connections",
   "rest-workers": "leave it out; one process serves all connections",
   // Triton: https://github.com/triton-inference-server/server/blob/main/src/command_line_parser.cc

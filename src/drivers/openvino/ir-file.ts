@@ -76,7 +76,7 @@ function sizeOf(path: string, weights: string, isGiven: boolean): number {
   } catch (cause) {
     const todo = isGiven
       ? "name the file with -o model_weights="
-      : "put it beside the model, or name it with -o model_weights=";
+      : "put it next to the model, or name it with -o model_weights=";
     throw failedPrecondition(`The weights "${weights}" of "${path}" ${readProblem(cause)}; ${todo}.`, cause);
   }
   throw failedPrecondition(`The weights "${weights}" of "${path}" are a folder; name the file with -o model_weights=.`);

@@ -35,7 +35,7 @@ export const OPENVINO_OPTIONS: OptionTable<OpenvinoOptions> = {
     type: "string",
     help: "The file of libopenvino_c, or its folder, or with engine=node that of openvino-node; left out, it is looked for.",
   },
-  model_weights: { type: "string", help: "The .bin file of an .xml model; left out, the one beside it." },
+  model_weights: { type: "string", help: "The .bin file of an .xml model; default: the one next to it." },
   device: {
     type: "string",
     default: "CPU",

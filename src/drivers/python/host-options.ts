@@ -33,7 +33,7 @@ export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
   },
   import_path: {
     type: "string",
-    help: "Folders to import from, beside those of the model and of the hooks, and PYTHONPATH; separated as PYTHONPATH is.",
+    help: "Folders to import from, in addition to those of the model, of the hooks and in PYTHONPATH; separated as PYTHONPATH is.",
   },
   inputs: {
     type: "string",

@@ -25,7 +25,7 @@ export const REPOSITORY_ENDPOINTS: readonly KserveEndpoint[] = [
     kind: "control",
     path: "/v2/repository/models/{name}/load",
     isEmpty: true,
-    summary: "Load a model anew",
+    summary: "Load a model again",
     schemas: CONTROL_SCHEMAS,
     answer: async (call) => {
       await reloadModel(call.service, call.model, await readHttpLoad(call.exchange));

@@ -35,7 +35,7 @@ const MODEL_FIELDS = {
   },
   allow_cache: { type: "any", unused: "cache_dir alone decides what is cached" },
   idle_sequence_cleanup: { type: "any", unused: "there are no sequences" },
-  stateful: { type: "any", unused: "a stateful model is told by its file" },
+  stateful: { type: "any", unused: "a stateful model is recognised by its file" },
   low_latency_transformation: { type: "any", unused: "the model is taken as it is" },
   max_sequence_number: { type: "any", unused: "there are no sequences" },
   custom_loader_options: { type: "any" },

@@ -84,7 +84,7 @@ function problemOfTensors(steps: readonly EnsembleStep[], { inputs, outputs }: E
   if (twice !== undefined) return `makes the tensor "${twice}" more than once; expected one source of each tensor`;
   const taken = [...steps.flatMap((step) => Object.values(step.inputs)), ...outputs.map(({ name }) => name)];
   const missing = taken.find((tensor) => !made.includes(tensor));
-  if (missing !== undefined) return `needs the tensor "${missing}", which is no input and which no step makes`;
+  if (missing !== undefined) return `needs the tensor "${missing}", which is not an input and which no step produces`;
   const unused = made.find((tensor) => !taken.includes(tensor));
   return unused === undefined ? undefined : `has the tensor "${unused}", which nothing uses`;
 }

@@ -89,7 +89,7 @@ describe("the flags of ovms", () => {
     const { warnings } = await understood([...MODEL, ...PORT, "--nireq", "4", "--grpc_workers", "1", "--stateful"]);
     expect(warnings).toEqual([
       "--nireq changes nothing here: as many requests run side by side as the device has streams (NUM_STREAMS in plugin_config).",
-      "--stateful changes nothing here: a stateful model is told by its file.",
+      "--stateful changes nothing here: a stateful model is recognised by its file.",
     ]);
   });
 });

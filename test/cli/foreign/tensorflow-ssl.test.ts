@@ -45,7 +45,11 @@ describe("--ssl_config_file", () => {
 
   it.each([
     ["no certificate", 'server_key: "key.pem"', /ssl\.cfg:1:1: The ssl_config_file lacks the key "server_cert"/],
-    ["paths", 'server_key: "key.pem" server_cert: "cert.pem"', /"server_key" is no text in PEM form; expected the con/],
+    [
+      "paths",
+      'server_key: "key.pem" server_cert: "cert.pem"',
+      /"server_key" is not a text in PEM form; expected the con/,
+    ],
     [
       "no authority",
       `server_key: ${inOne(KEY)} server_cert: ${inOne(CERT)} client_verify: true`,

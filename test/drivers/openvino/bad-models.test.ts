@@ -55,7 +55,7 @@ describe("the openvino driver refuses", () => {
     rmSync(`${folder}/model.bin`);
     await expectRefusal(
       `${folder}/model.xml`,
-      /The weights ".*model.bin" of ".*model.xml" does not exist; put it beside/,
+      /The weights ".*model.bin" of ".*model.xml" does not exist; put it next to/,
     );
     await expectRefusal(`${folder}/model.xml`, /name the file with -o model_weights/, { model_weights: "none.bin" });
     await expectRefusal(`${folder}/model.xml`, /are a folder/, { model_weights: folder });

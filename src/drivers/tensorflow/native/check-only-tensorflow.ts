@@ -8,6 +8,6 @@ export function checkOnlyTensorflow(path: string): void {
   const loaded = claimForProcess("KSERVING_TENSORFLOW_LOADED", file);
   if (loaded === file) return;
   throw failedPrecondition(
-    `"${file}" cannot be used beside "${loaded}", which an earlier model has loaded: a process takes one TensorFlow.`,
+    `"${file}" cannot be used together with "${loaded}", which an earlier model has loaded: a process takes one TensorFlow.`,
   );
 }

@@ -45,7 +45,7 @@ function readShard(model: string, name: string): Buffer {
     return readFileSync(file);
   } catch (cause) {
     const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
-    const what = missing ? "is missing; put it beside the model.json" : "cannot be read";
+    const what = missing ? "is missing; put it next to the model.json" : "cannot be read";
     throw failedPrecondition(`The weight file "${name}" of "${model}" ${what}.`, cause);
   }
 }

@@ -14,7 +14,7 @@ describe.skipIf(missing !== undefined)("libtensorflow", () => {
     expect(() => openTensorflow(library)).toThrow(
       expect.objectContaining({
         code: "failed_precondition",
-        message: `"${realpathSync(library)}" cannot be used beside "/another/libtensorflow.so.2", which an earlier model has loaded: a process takes one TensorFlow.`,
+        message: `"${realpathSync(library)}" cannot be used together with "/another/libtensorflow.so.2", which an earlier model has loaded: a process takes one TensorFlow.`,
       }),
     );
   });

@@ -131,7 +131,7 @@ describe("what the tfjs engine refuses", () => {
     await expectRefusal(path, /The weights of ".*model.json" are cut short: w\.bin have 3 bytes of 4\.$/);
     const text = readFileSync(path, "utf8");
     writeFileSync(path, text.replace("w.bin", "x.bin"));
-    await expectRefusal(path, /The weight file "x\.bin" of ".*" is missing; put it beside the model\.json\.$/);
+    await expectRefusal(path, /The weight file "x\.bin" of ".*" is missing; put it next to the model\.json\.$/);
     writeFileSync(path, text.replace("w.bin", "../w.bin"));
     await expectRefusal(path, /"\.\.\/w\.bin" of ".*" lies outside the model's folder\.$/);
   });
