@@ -90,7 +90,7 @@ describe("an ensemble of Triton's", () => {
   });
 
   it.each<readonly [string, readonly Step[], string]>([
-    ["a tensor that no step makes", [half("y", "z")], 'the ensemble e needs the tensor "y", which is no input'],
+    ["a tensor that no step makes", [half("y", "z")], 'the ensemble e needs the tensor "y", which is not an input'],
     ["a tensor that two steps make", [half("x", "z"), half("x", "z")], 'makes the tensor "z" more than once'],
     ["an unused tensor", [half("x", "z"), half("x", "m")], 'has the tensor "m", which nothing uses'],
     [

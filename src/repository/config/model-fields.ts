@@ -39,7 +39,7 @@ const STAGE_FIELDS = {
   driver: {
     type: "text",
     help: "its runtime, or a path to a driver of your own (./my-driver.ts)",
-    default: "told by the path",
+    default: "determined by the path",
   },
   path: { type: "text", help: "its file or folder; relative to the version's folder where the model has a path" },
   options: { type: "options", help: "options for this stage's driver alone" },
@@ -79,7 +79,7 @@ export const MODEL_FIELDS = {
   driver: {
     type: "text",
     help: "its runtime, or a path to a driver of your own (./my-driver.ts)",
-    default: "told by the path",
+    default: "determined by the path",
   },
   stages: {
     type: "group",
