@@ -53,7 +53,7 @@ describe("--ssl_config_file", () => {
     [
       "no authority",
       `server_key: ${inOne(KEY)} server_cert: ${inOne(CERT)} client_verify: true`,
-      /"custom_ca" is no te/,
+      /"custom_ca" is not a te/,
     ],
     ["a text over two lines", `server_key: "a\nb"`, /A text has no closing quote on its line/],
     ["JSON", `{ "server_key": 1 }`, /ssl\.cfg:1:1: "\{" is not a field's name/],
