@@ -57,7 +57,7 @@ export class ServingError extends Error {
   readonly details: readonly ErrorDetail[] | undefined;
   readonly [BRAND] = true;
 
-  /** JavaScript may pass any text as code; one that is no key of {@link STATUS} becomes `unknown`. */
+  /** JavaScript callers may pass any text as code; one that is not a key of {@link STATUS} becomes `unknown`. */
   constructor(code: ErrorCode, message: string, options?: ServingErrorOptions) {
     super(typeof message === "string" ? maskSecrets(message) : message, options);
     this.code = isErrorCode(code) ? code : "unknown";

@@ -71,7 +71,7 @@ function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
   throw invalidArgument(`${came}; ${EXPECTED_FORMATS}, as a bytes tensor of one element.`);
 }
 
-/** The header, of a format that the first bytes told, not of whatever the library takes the rest for. */
+/** The header, in the format of the first bytes, not in the one that the library detects. */
 async function readMetadata(bytes: Uint8Array, format: ImageFormat): Promise<Metadata> {
   const missing = missingPixels(bytes, format);
   if (missing !== undefined) refuseDamaged(new Error(missing));

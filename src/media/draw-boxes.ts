@@ -14,7 +14,10 @@ export interface LabelledBox {
   readonly color?: string;
 }
 
-/** The image with rectangles and their labels drawn on it; lines and letters grow with the image. Throws `invalid_argument` for what is no image. */
+/**
+ * The image with rectangles and their labels drawn on it; lines and letters grow with the image. Throws
+ * `invalid_argument` for a value that is not an image.
+ */
 export async function drawBoxes(image: Tensor, boxes: readonly LabelledBox[]): Promise<ImageTensor> {
   const shape = imageShape(image);
   const layer = Buffer.from(toSvg(boxes, shape));

@@ -21,7 +21,7 @@ export async function whileCounted<Result>(bytes: number, work: () => Promise<Re
   }
 }
 
-/** Bytes of the inputs that were made of images. */
+/** Bytes of the inputs that were created from images. */
 export function bytesOfPreprocessed(decoded: Tensors, inputs: Tensors): number {
   const preprocessed = Object.entries(decoded).filter(([name, tensor]) => tensor !== inputs[name]);
   return preprocessed.reduce((sum, [, { data }]) => sum + ("byteLength" in data ? data.byteLength : 0), 0);

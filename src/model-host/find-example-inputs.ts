@@ -55,7 +55,7 @@ function complete(specs: readonly LooseSpec[]): readonly TensorSpec[] | undefine
   return specs.length > 0 && specs.every(isComplete) ? specs : undefined;
 }
 
-/** Some runs heed no deadline: a loop without end in a library, or in somebody's own driver. */
+/** Some runs ignore the deadline: an endless loop in a library, or in a user's own driver. */
 async function tryOn(
   model: ModelHandle,
   inputs: readonly ExampleInput[],

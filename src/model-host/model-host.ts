@@ -194,7 +194,7 @@ async function predict(model: Model, inputs: Tensors, call: ModelCall, facts: Ho
   }
 }
 
-/** Runs a model and tells how long that took. */
+/** Runs a model and logs the duration. */
 async function timed(run: () => Promise<Tensors>, call: ModelCall, facts: HostFacts): Promise<Tensors> {
   const { driver, log } = facts;
   const start = steadyMs();

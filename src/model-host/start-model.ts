@@ -43,7 +43,7 @@ export interface StartModelOptions {
   readonly log: Logger;
 }
 
-/** Told of a new line to an instance; `resend` = what was asked on the old one has not run. */
+/** Called with a new connection to an instance; `resend` = the requests on the old one have not run. */
 type ReconnectListener = (instance: number, port: MessagePort, resend: boolean) => void;
 
 /** A loaded model: the main thread uses its handle, hook threads connect. */
@@ -52,11 +52,17 @@ export interface ModelHost {
   /** Values for hooks, with markers for functions. */
   readonly hookArgs: unknown;
   readonly handle: ModelHandle;
-  /** New lines to the model, one per instance, for another thread; `onMalformed` is told when that thread sends a malformed message. */
+  /**
+   * New connections to the model, one per instance, for another thread; `onMalformed` is called when that thread sends
+   * a malformed message.
+   */
   connect(onMalformed: MalformedListener): readonly MessagePort[];
-  /** Calls back when an instance was replaced, with a new line to it for another thread; returns how to stop that. */
+  /**
+   * Calls back when an instance was replaced, with a new connection to it for another thread; returns a function that
+   * removes the listener.
+   */
   onReconnect(listener: ReconnectListener, onMalformed: MalformedListener): () => void;
-  /** Runs requests in each thread that replaces another from now on, before it takes others; absent where there is no thread. */
+  /** Sets the requests that each replacement thread runs before it takes others; absent where there is no thread. */
   warmUpThreads?(warmUp: (copy: ModelHandle) => Promise<void>): void;
   /** True while any instance can answer. */
   isReady(): boolean;

@@ -8,7 +8,7 @@ export interface ExampleInputs {
    * model.
    */
   readonly ran?: boolean;
-  /** True where the model still runs on what was tried: nobody waits for it any more, nor for an answer. */
+  /** True where the model still runs on the tried inputs; no code waits for it any more. */
   readonly stillRuns?: boolean;
   /** Names of inputs of which a size was guessed, beyond the first dimension, or everything but the name. */
   readonly guessed: readonly string[];

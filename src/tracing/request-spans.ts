@@ -104,7 +104,7 @@ function protocolAttributes(
   };
 }
 
-/** Characters of a path that are told. */
+/** Maximum length of a recorded path, in characters. */
 const MAX_PATH = 200;
 
 function nameOf(record: RequestRecord, { protocol, method = "HTTP", path }: RequestOutcome): string {

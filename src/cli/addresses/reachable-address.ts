@@ -1,5 +1,6 @@
 /**
- * An address that a client on this machine can connect to: a server listens on 0.0.0.0 or [::], which is no place to go to.
+ * An address to which a client on this machine can connect: a server may listen on 0.0.0.0 or [::], which are not
+ * addresses to connect to.
  * Takes `host:port` with or without a scheme before it.
  */
 export function toReachableAddress(address: string, loopback = "localhost"): string {

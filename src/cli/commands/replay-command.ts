@@ -80,7 +80,7 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
   readSetting({ ...READ, type: "address", default: "" }, { source: "--against", text: against });
   for (const file of files) await assertRequestLog(file);
   const client = createMessageClient(against);
-  // What has been sent until Ctrl-C is told too; the second one ends the program.
+  // After Ctrl-C the results so far are printed too; a second Ctrl-C ends the program.
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
   process.once("SIGINT", interrupt);

@@ -22,7 +22,7 @@ export async function installPytorchCommand(flags: InstallFlags, root: string): 
   await tellWhatComesBefore(interpreterIn(runtime.folder));
 }
 
-/** pip resolves what torch needs beside it; a single file would not do. */
+/** pip resolves torch's dependencies too; a single file would not suffice. */
 function checkFlags({ wheel, jar, from }: InstallFlags): void {
   const [given] = Object.entries({ wheel, jar, from }).find(([, value]) => value !== undefined) ?? [];
   if (given === undefined) return;

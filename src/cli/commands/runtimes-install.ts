@@ -50,7 +50,7 @@ function installByNpm(runtime: NativeRuntime, reporter: Reporter): Promise<strin
   return untilInterrupted((signal) => runNpmInstaller(runtime, { signal, reporter }), UNDONE);
 }
 
-/** Installs, tells about it, and returns the folder of the libraries. */
+/** Installs, reports the progress, and returns the folder of the libraries. */
 async function install(runtime: NativeRuntime, flags: InstallFlags, reporter: Reporter): Promise<string> {
   const { version, force = false } = flags;
   const root = rootOf(flags);

@@ -25,7 +25,10 @@ import { toModelSources } from "./model-sources.ts";
 import { toServerOptions, toServerSettings } from "./server-options.ts";
 import { startServer } from "./start-server.ts";
 
-/** `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. What it does is told to `further` too. */
+/**
+ * `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. `further` also gets its
+ * status reports.
+ */
 export async function serve(
   commandLine: ServeCommandLine,
   env: Environment,
@@ -61,7 +64,7 @@ export async function serve(
   const notice = areKnown ? undefined : openAccessNotice(settings.host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
   if (server.adminUrl !== undefined) log.info("control and metrics have a port of their own", { url: server.adminUrl });
-  // Last, so that whoever reads it may send signals and change files.
+  // Last, so that a program that waits for this line may send signals and change files.
   reporter.ready(facts);
   if (server.httpUrl !== undefined) prepareRoutes();
   void tellExample(server, facts, reporter);

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 
 type Values = ReadonlyMap<string, string>;
 
-/** Flags that describe the one model beside its name and path. */
+/** Flags that describe the only model, in addition to its name and path. */
 const OF_MODEL = ["batch_size", "shape", "nireq", "model_version_policy", "target_device", "plugin_config"];
 const LOG_LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR"];
 

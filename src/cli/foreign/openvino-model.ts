@@ -28,7 +28,7 @@ function memberOf(name: string, text: string): unknown {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // Told below, as a value of another type is.
+    // Reported below, like a value of another type.
   }
   throw invalidArgument(`--${name} is ${text}; expected a JSON object.`);
 }

@@ -9,7 +9,10 @@ export interface OptionFlags {
   readonly stages: readonly RawOptions[];
 }
 
-/** Sorts `[STAGE:]KEY=VALUE` texts; the last of equal keys counts. Several models have no stages to tell. Throws `invalid_argument` for a text without key or value, or a stage that there is not. */
+/**
+ * Sorts `[STAGE:]KEY=VALUE` texts; the last of equal keys is used. Servers of several models have no stages. Throws
+ * `invalid_argument` for a text without key or value, or an unknown stage.
+ */
 export function parseOptionFlags(texts: readonly string[], stageCount: number | "several"): OptionFlags {
   const shared = newRecord();
   const stages = Array.from({ length: stageCount === "several" ? 0 : stageCount }, newRecord);

@@ -45,7 +45,7 @@ export function parseSettings<Command extends SettingsCommand>(
   return { settings: Object.fromEntries(complete) as Settings<Command>, listed, origins };
 }
 
-/** Sources of settings beside the command line. */
+/** Sources of settings in addition to the command line. */
 export interface SettingSources {
   readonly env: Environment;
   readonly files?: FileSettings;

@@ -9,7 +9,7 @@ import { flagOf } from "./settings.ts";
 export interface ServeCommandLine extends ParsedCommandLine<"serve"> {
   /** Files of `--config`, in their order. */
   readonly configs: readonly ConfigFile[];
-  /** The command line of another server that it was made of. */
+  /** The command line of another server from which it was converted. */
   readonly foreign?: ForeignCommandLine;
 }
 

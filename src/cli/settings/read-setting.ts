@@ -89,7 +89,7 @@ function readMemory(given: GivenText): number {
   return Number.isSafeInteger(bytes) ? bytes : refuse(given, "a size such as 512MB or 8GiB, or 0");
 }
 
-/** Not a number for a text that is no size. */
+/** Not a number for a text that is not a size. */
 function bytesOf(text: string): number {
   const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?$/i.exec(text.trim()) ?? [];
   return digits === "" ? Number.NaN : Math.floor(Number(digits) * (UNITS[unit.toLowerCase()] ?? 1));

@@ -58,7 +58,7 @@ type ValueOf<S extends Setting> = S extends { choices: readonly (infer Choice)[]
         | (S extends { type: "text" | "count" | "command" | "port" } & { default?: never } ? undefined : never)
     : never;
 
-/** The settings of one command, read and complete; undefined = not given, and there is no default. */
+/** The settings of one command, with defaults; undefined = not given, and without a default. */
 export type Settings<Command extends SettingsCommand> = {
   readonly [Name in SettingName as Command extends (typeof SETTINGS)[Name]["commands"][number] ? Name : never]: ValueOf<
     (typeof SETTINGS)[Name]

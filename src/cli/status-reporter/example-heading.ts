@@ -1,6 +1,6 @@
 import type { ExampleInputs } from "../../signature/example-inputs.ts";
 
-/** The line before the example, which tells if it ran and which parts of it are a guess. */
+/** The line before the example: if the example ran, and which parts of it are a guess. */
 export function exampleHeading({ inputs, ran, guessed }: ExampleInputs): string {
   if (ran === false) return "Try it with sizes and values of your own; what was tried here did not run:";
   const guesses = inputs.filter(({ name }) => guessed.includes(name));

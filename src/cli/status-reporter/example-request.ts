@@ -35,7 +35,7 @@ function curlLine(url: string, inputs: readonly ExampleInput[]): string {
   return `node -p ${quote(`JSON.stringify(${body})`)} | ${curl} ${url} -d @-`;
 }
 
-/** Needs no files: the server tells its schema through reflection. */
+/** Needs no files: the client reads the schema by reflection. */
 function grpcLine({ name, grpcAddress, inputs, isEncrypted = false }: ExampleTarget): string {
   const protos = Object.fromEntries(inputs.map((input) => [input.name, exampleTensorProto(input)]));
   const body = JSON.stringify({ model_spec: { name }, inputs: protos });

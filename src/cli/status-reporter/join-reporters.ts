@@ -1,6 +1,6 @@
 import type { StatusReporter } from "./status-reporter.ts";
 
-/** Tells each of them; what one of them has no method for is not told to it. */
+/** Notifies each of them of the events for which it has a method. */
 export function joinReporters(reporters: readonly Partial<StatusReporter>[]): StatusReporter {
   const each = (tell: (reporter: Partial<StatusReporter>) => void) => reporters.forEach(tell);
   return {

@@ -5,7 +5,7 @@ import type { LooseSpec } from "../../signature/signature.ts";
 import type { ModelSummary } from "./model-table.ts";
 import type { StatusReporter } from "./status-reporter.ts";
 
-/** Tells a log: one event for each thing that happens. */
+/** Writes one log event for each report. */
 export function createLogReporter(log: Logger): StatusReporter {
   return {
     loading: (models) => log.info("loading", { models: models.map(({ driver, path }) => ({ driver, path })) }),

@@ -18,13 +18,13 @@ export interface ReadyFacts {
   readonly models?: readonly ModelSummary[];
 }
 
-/** Tells whoever started the program how it fares. */
+/** Reports the program's status to the person or program that started it. */
 export interface StatusReporter {
   loading(models: readonly StageOptions[]): void;
   ready(facts: ReadyFacts): void;
-  /** A shell line that sends a valid request, and what stands before it; absent = nobody reads it. */
+  /** A shell line with a valid request, and its heading; absent = it is not used. */
   example?(heading: string, line: string): void;
-  /** The state of a named model's version has changed; absent = nobody reads it. */
+  /** The state of a named model's version has changed; absent = it is not used. */
   changed?(version: ServedVersion): void;
   /** The server is not ready any more, and answers requests for so many milliseconds. */
   retiring(delayMs: number): void;

@@ -3,7 +3,7 @@ import type { InferenceService, ServableState } from "../../serving/inference-se
 import { defaultSignatureName } from "../../signature/signature.ts";
 import type { ModelSummary } from "./model-table.ts";
 
-/** Every version of every model of a server, as it is now. Unlike clients, those who started it are told of paths. */
+/** Every version of every model of a server, as it is now, with paths, which are not reported to clients. */
 export async function summarizeModels(server: Pick<Server, "service" | "models">): Promise<readonly ModelSummary[]> {
   const { service } = server;
   const errors = new Map(server.models().map(({ name, version, error }) => [`${name}/${version}`, error?.message]));

@@ -5,7 +5,7 @@ import { toModelTable } from "./model-table.ts";
 import { toStartTable } from "./start-table.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 
-/** Tells a person at a terminal. */
+/** Reports to a person at a terminal. */
 export function createTerminalReporter(terminal: WriteStream): StatusReporter {
   const print = (text: string) => terminal.write(`${maskSecrets(text)}\n`);
   let isStopping = false;

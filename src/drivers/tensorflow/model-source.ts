@@ -111,7 +111,7 @@ function readHead(path: string): string {
   }
 }
 
-/** By the field that the converter writes; before it did, by what the topology is made of. */
+/** By the field that the converter writes; in older files, by the keys of the topology. */
 function formatOfJson(path: string): ModelFormat {
   const model = parseJson(path);
   const { format, modelTopology: topology } = model;

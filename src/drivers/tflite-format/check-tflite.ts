@@ -95,7 +95,7 @@ function checkTensor(tensor: FlatbufferTable, buffers: readonly FlatbufferTable[
   if (quantization !== undefined) checkQuantization(quantization, shape);
 }
 
-/** A buffer without bytes is no constant. */
+/** A buffer without bytes is not a constant. */
 function checkConstant(tensor: FlatbufferTable, buffer: FlatbufferTable, shape: readonly number[]): void {
   const bytes = buffer.count(BUFFER.data);
   const size = ELEMENT_BYTES[tensor.byte(TENSOR.type)];

@@ -1,7 +1,10 @@
 import type { Dimension } from "../../../signature/signature.ts";
 import { toDimension } from "../to-dimension.ts";
 
-/** Reads a shape as OpenVINO writes it: `[1,?,2..8,4..]`; undefined for any rank, `[...]`. A dimension without an upper bound takes any size, as far as requests are told. */
+/**
+ * Reads a shape as OpenVINO writes it: `[1,?,2..8,4..]`; undefined for any rank, `[...]`. A dimension without an upper
+ * bound takes any size.
+ */
 export function parseShape(text: string): Dimension[] | undefined {
   const inner = text.replace(/^\[|\]$/g, "");
   if (inner === "...") return undefined;

@@ -7,7 +7,10 @@ import { quietTensorflow } from "./quiet-tensorflow.ts";
 /** Libraries that this thread has opened, by path. */
 const opened = new Map<string, TensorflowApi>();
 
-/** Opens libtensorflow; throws `failed_precondition` for a file that does not load or lacks functions, and for a second one beside it. */
+/**
+ * Opens libtensorflow; throws `failed_precondition` for a file that does not load or lacks functions, and for a second
+ * library.
+ */
 export function openTensorflow(path: string): TensorflowApi {
   const known = opened.get(path);
   if (known !== undefined) return known;

@@ -47,7 +47,10 @@ function allocate(api: TensorflowApi, type: number, shape: readonly number[], by
   return pointer;
 }
 
-/** From a TensorProto, so that TensorFlow owns each string: of strings that were put into a tensor one by one, nobody knows when they are free. */
+/**
+ * From a TensorProto, so that TensorFlow owns each string: the memory of strings that were put into a tensor one by one
+ * could never be freed safely.
+ */
 function toStringTensor(api: TensorflowApi, { shape, data }: Tensor<"bytes">): Pointer {
   const pointer = allocate(api, fromDType("bytes"), [0], 0);
   try {

@@ -15,7 +15,7 @@ export interface TableTypes {
   readonly values: number;
 }
 
-/** The types that a table's node declares; undefined for a node that is no table. */
+/** The types that a table's node declares; undefined for a node that is not a table. */
 export function tableTypes(node: GraphNode): TableTypes | undefined {
   if (!/HashTable/.test(node.op)) return undefined;
   const view = new OpNode(node, NO_SURROUNDINGS);

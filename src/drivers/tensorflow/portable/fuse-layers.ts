@@ -63,7 +63,7 @@ class Fusion {
     for (const step of path.slice(0, -1)) this.#absorbed.add(step);
   }
 
-  /** Takes followers in as long as nobody else takes what lies between; `path` gets each. */
+  /** Fuses further nodes as long as no other node uses the values between them; `path` gets each. */
   #extend(start: FusedLayer, path: Step[]): FusedLayer {
     let layer = start;
     for (;;) {

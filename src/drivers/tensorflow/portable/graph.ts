@@ -12,7 +12,7 @@ export interface GraphNode {
   readonly name: string;
   readonly op: string;
   readonly inputs: readonly Edge[];
-  /** Nodes that have to run too, whose results nobody takes. */
+  /** Nodes that also have to run, although their results are not used. */
   readonly controls: readonly string[];
   readonly attributes: Attributes;
 }

@@ -5,7 +5,7 @@ import { TYPE } from "./element-types.ts";
 const TESTS =
   /^(Equal|NotEqual|Less|LessEqual|Greater|GreaterEqual|LogicalAnd|LogicalOr|LogicalNot|IsNan|IsInf|IsFinite|All|Any)$/;
 
-/** Attributes that tell an output's type, for operations where it is not the first of {@link USUAL}. */
+/** Attributes with an output's type, for operations where it is not the first of {@link USUAL}. */
 const BY_OPERATION: Readonly<Record<string, readonly [attribute: string, fallback: number]>> = {
   ArgMax: ["output_type", TYPE.int64],
   ArgMin: ["output_type", TYPE.int64],
@@ -41,10 +41,10 @@ const FIXED: Readonly<Record<string, readonly number[]>> = {
   Substr: [TYPE.string],
 };
 
-/** Attributes that tell the type of most operations' outputs. */
+/** Attributes with the output type of most operations. */
 const USUAL = ["Tparams", "T", "dtype", "out_type", "Tout", "element_dtype"];
 
-/** The number of an output's type as far as its node alone tells; undefined where it does not. */
+/** The number of an output's type, if its node alone determines it; else undefined. */
 export function outputType({ op, attr }: NodeDef, output: number): number | undefined {
   if (TESTS.test(op)) return TYPE.bool;
   const fixed = FIXED[op];

@@ -13,7 +13,7 @@ interface PlacedStep {
   readonly inputs: readonly number[];
   /** Place of each output; undefined where no step takes it. */
   readonly targets: readonly (number | undefined)[];
-  /** Places whose values nobody takes after this step. */
+  /** Places whose values are not used after this step. */
   readonly dead: readonly number[];
 }
 

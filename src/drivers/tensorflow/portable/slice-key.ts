@@ -16,7 +16,10 @@ export function sliceKey({ name, parts }: VariableSlice): string {
   return `\0${orderedText(name)}${orderedCount(parts.length)}${bounds.map(orderedNumber).join("")}`;
 }
 
-/** Reads what RestoreV2 is told of a slice: the whole's sizes, then `start,length` for each dimension, or `-` for all of it. */
+/**
+ * Reads RestoreV2's description of a slice: the whole's sizes, then `start,length` for each dimension, or `-` for the
+ * whole dimension.
+ */
 export function parseSlice(name: string, text: string): VariableSlice | undefined {
   const words = text.split(" ");
   const sizes = words.slice(0, -1).map(Number);

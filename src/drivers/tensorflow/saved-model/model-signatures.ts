@@ -39,7 +39,7 @@ export function methodOf(methodName: string): ModelSignature["method"] {
   return Object.hasOwn(METHODS, methodName) ? METHODS[methodName] : undefined;
 }
 
-/** Signatures that hold what loading needs; nobody calls them. */
+/** Signatures that loading needs, and that clients do not call. */
 const INTERNAL = /^__saved_model_(init|train)_op$/;
 
 /**

@@ -25,7 +25,7 @@ let registry: ReturnType<typeof createFileRegistry> | undefined;
 
 /** Decodes one of TensorFlow's messages; byte fields view `bytes`. Throws the decoder's error for bytes that are none. */
 export function parseMessage<Name extends keyof Messages>(name: Name, bytes: Uint8Array): Messages[Name] {
-  // Fields that nobody reads need not be kept for writing.
+  // Unknown fields need not be kept for writing.
   return fromBinary(messageSchema(name), bytes, { readUnknownFields: false }) as unknown as Messages[Name];
 }
 

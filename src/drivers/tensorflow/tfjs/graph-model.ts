@@ -86,7 +86,7 @@ const runAsynchronously: Run = (model, feeds, { outputs, timeoutMs }) =>
     ),
   );
 
-/** The executor loses its way in some loops of TensorFlow 1's kind, which the converter makes if it is not told otherwise. */
+/** The executor fails in some loops of TensorFlow 1's kind, which the converter creates by default. */
 function toRunError(cause: unknown, tensors: Tensors, inputs: readonly TensorSpec[]): ServingError {
   const text = publicText(cause);
   const hint = text.startsWith("Cannot compute the outputs")

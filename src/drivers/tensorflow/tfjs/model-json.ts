@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import type { io } from "@tensorflow/tfjs-core";
 import { failedPrecondition } from "../../../errors.ts";
 
-/** Weights that lie together in some of the files beside a model.json. */
+/** Weights that are together in some of the files next to a model.json. */
 type WeightsGroup = io.WeightsManifestConfig[number];
 
 /** Bytes of one element as it is stored. */
@@ -17,7 +17,10 @@ const STORED_BYTES: Readonly<Record<string, number>> = {
   uint16: 2,
 };
 
-/** Reads a model.json and the weight files beside it; throws `failed_precondition` naming a file that is missing or cut short. */
+/**
+ * Reads a model.json and the weight files next to it; throws `failed_precondition` naming a file that is missing or cut
+ * short.
+ */
 export function readModelJson(path: string): io.ModelArtifacts {
   const model = JSON.parse(readFileSync(path, "utf8")) as io.ModelJSON;
   const { weightsManifest: groups = [], ...rest } = model;

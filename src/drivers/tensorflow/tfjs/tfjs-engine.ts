@@ -14,7 +14,7 @@ import { readModelJson } from "./model-json.ts";
 import { startFastestTfjs } from "./node-backend.ts";
 import { reportFallbacks } from "./report-fallbacks.ts";
 
-/** Serves a model.json of TensorFlow.js, graph or layers, with the weight files beside it. */
+/** Serves a model.json of TensorFlow.js, graph or layers, with the weight files next to it. */
 const engine: TensorflowEngine = {
   name: "tfjs",
   load: async (source, _, { log }) => {

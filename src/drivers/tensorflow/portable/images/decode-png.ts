@@ -30,7 +30,7 @@ export function decodePng(bytes: Uint8Array, { channels, bits }: PngForm): Image
   const colours = toColours(file, wanted % 2 === 0);
   if (wanted < 3 && !colours.isGrey && file.hasGamma) throw new Error("PNG with a gamma as grey is not supported");
   const data = new (bits === 16 ? Uint16Array : Uint8Array)(width * height * wanted);
-  // The greatest number of the file's depth, whatever the colours were made of it: so does TensorFlow.
+  // The greatest number of the file's depth, for any form of the colours, as in TensorFlow.
   fill(data, wanted, { colours, alpha: 2 ** file.depth - 1 });
   if (bits === 16 && colours.depth === 8) for (const [at, value] of data.entries()) data[at] = value * 257;
   return { width, height, channels: wanted, data };

@@ -46,7 +46,7 @@ export class EntropyReader {
     return value;
   }
 
-  /** The next number of so many bits, of which the first tells the sign. */
+  /** The next number with this many bits, of which the first is the sign. */
   signed(count: number): number {
     const value = this.bits(count);
     return count > 0 && value < 1 << (count - 1) ? value - (1 << count) + 1 : value;

@@ -35,7 +35,7 @@ export function readPngSamples(file: PngFile): Uint8Array | Uint16Array {
   return samples;
 }
 
-/** A row, in place; the byte before it says how it is told from its neighbours. */
+/** A row, decoded in place; the byte before it is the kind of its prediction from its neighbours. */
 function unfilter({ rows, channels, depth }: PngFile, at: number, above: Uint8Array): Uint8Array<ArrayBuffer> {
   const row = rows.subarray(at + 1, at + 1 + above.length) as Uint8Array<ArrayBuffer>;
   if (row.length < above.length) throw new Error("PNG with too few rows");

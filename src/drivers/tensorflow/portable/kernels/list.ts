@@ -70,7 +70,7 @@ const getItem: KernelFactory = () => (list, index, shape) => {
   return items[place] ? share(items[place]) : zerosOf(asList(list), shapeFrom(shape));
 };
 
-/** An item that nobody set is zeros or empty strings, where its shape is known. */
+/** An item that was not set is zeros or empty strings, where its shape is known. */
 function zerosOf(list: TensorList, wanted: readonly number[] | undefined): Item {
   const shape = completeShape([list.elementShape, wanted, ...list.items.map((item) => item?.shape)]);
   return filled([...shape], list.carrier);

@@ -27,7 +27,7 @@ export const pass: KernelFactory = () => (x) => (x instanceof tf.Tensor ? x.clon
 function reshape(x: tf.Tensor, shape: readonly number[]): tf.Tensor {
   const known = shape.reduce((product, size) => (size === -1 ? product : product * size), 1);
   const missing = shape.includes(-1) ? x.size / known : 0;
-  // TensorFlow refuses a -1 beside a 0; a size that does not divide evenly fails in TensorFlow.js too.
+  // TensorFlow refuses a -1 together with a 0; a size that does not divide evenly fails in TensorFlow.js too.
   if (shape.includes(-1) && known === 0) throw new Error("reshape cannot infer the missing input size");
   return tf.reshape(
     x,
