@@ -170,6 +170,8 @@ export interface RemotePredictOptions extends PredictOptions {
   readonly model?: string;
   /** Default: the time left until this request's own deadline. */
   readonly timeoutMs?: number;
+  /** The `Authorization` by which the other server knows this one, such as `Bearer TOKEN`. Default: none, also where the client has sent one. */
+  readonly authorization?: string;
 }
 
 /** Types a hook file: state on `ctx`, slots, returns. Has no effect at run time. */

@@ -27,7 +27,8 @@ export interface RemoteCall extends Pick<CallOptions, "signal" | "deadline" | "m
 /** `ctx.remote(address)`: calls that end with the request. */
 export function remoteHandle(client: RemoteClient, address: string, caller: CallOptions): RemoteHandle {
   return {
-    predict: async (inputs, { model = "", signature = "", outputs, timeoutMs }: RemotePredictOptions = {}) => {
+    predict: async (inputs, options: RemotePredictOptions = {}) => {
+      const { model = "", signature = "", outputs, timeoutMs, authorization } = options;
       const deadline =
         timeoutMs === undefined ? caller.deadline : Math.min(Date.now() + timeoutMs, caller.deadline ?? Infinity);
       const part = new RemotePart(caller);
@@ -38,7 +39,7 @@ export function remoteHandle(client: RemoteClient, address: string, caller: Call
           model,
           signature,
           signal: caller.signal,
-          metadata: part.headers,
+          metadata: { ...part.headers, ...(authorization !== undefined && { authorization }) },
           ...(outputs && { outputs }),
           ...(deadline !== undefined && { deadline }),
         });

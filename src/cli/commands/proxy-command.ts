@@ -4,6 +4,7 @@ import { openAuthentication } from "../../access/authentication/open-authenticat
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
+import { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
 import { openTracing } from "../../tracing/open-tracing.ts";
@@ -34,7 +35,9 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const tracer = await openTracing(env, log);
-  const targets = new ProxyTargets(settings);
+  const { remoteAuthFile } = settings;
+  const credentials = remoteAuthFile === undefined ? undefined : await RemoteCredentials.open(remoteAuthFile);
+  const targets = new ProxyTargets({ ...settings, credentials });
   const proxies = new TrustedProxies(settings.trustedProxies);
   const { auth } = toAuth(settings);
   const authentication = auth && (await openAuthentication(auth, { proxies }));
@@ -56,8 +59,10 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     log,
   });
   const stopLooking = authentication && keepFresh(authentication, log);
+  const stopCredentials = credentials && keepFresh(credentials, log);
   const close = async () => {
     stopLooking?.();
+    stopCredentials?.();
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
     await tracer?.close();

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { toAuthority } from "../../net/authority.ts";
+import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
 import type {
@@ -18,6 +19,10 @@ export interface ProxyTargetsOptions extends RemoteServiceOptions {
   readonly grpcAddress: string;
   /** Lets `Proxy-Addr` and `Proxy-Port` of a request choose another server. */
   readonly allowProxyHeaders: boolean;
+  /** Sends on the client's own `Authorization`. */
+  readonly forwardAuthorization: boolean;
+  /** This proxy's own credentials at the servers; default: it has none. */
+  readonly credentials?: Pick<RemoteCredentials, "headerFor"> | undefined;
 }
 
 /** Enough for every serving of a workspace; each costs a connection. */
@@ -79,13 +84,22 @@ export class ProxyTargets {
     const { signature, call } = request;
     const admitted = this.#admission.enter({ id: call.id, model, version, signature: signature.name });
     try {
-      const { "proxy-addr": host, "proxy-port": port, ...metadata } = call.metadata;
-      const sent = { ...request, call: { ...call, metadata } };
+      const { "proxy-addr": host, "proxy-port": port, authorization, ...metadata } = call.metadata;
       const isChosen = host !== undefined && this.#options.allowProxyHeaders;
-      return await (isChosen ? this.#inferAt(toAddress(host, port), ref, sent) : this.#fixed.acquire(ref).infer(sent));
+      const address = isChosen ? toAddress(host, port) : this.#options.grpcAddress;
+      const own = this.#authorizationAt(address, authorization);
+      const sent = { ...request, call: { ...call, metadata: { ...metadata, ...own } } };
+      return await (isChosen ? this.#inferAt(address, ref, sent) : this.#fixed.acquire(ref).infer(sent));
     } finally {
       this.#admission.leave(admitted);
     }
+  }
+
+  /** A client's password is for this proxy, unless it is asked to send it on. */
+  #authorizationAt(address: string, given: string | undefined): { readonly authorization?: string } {
+    const { credentials, forwardAuthorization } = this.#options;
+    const authorization = credentials?.headerFor(address) ?? (forwardAuthorization ? given : undefined);
+    return authorization === undefined ? {} : { authorization };
   }
 
   async #inferAt(address: string, ref: ModelRef, request: InferRequest): Promise<InferResponse> {

@@ -1,4 +1,4 @@
-import { BOTH, type Setting } from "./setting.ts";
+import { BOTH, PROXY, type Setting } from "./setting.ts";
 
 /** Settings of who may call. */
 export const AUTH_SETTINGS = {
@@ -57,5 +57,19 @@ export const AUTH_SETTINGS = {
     help: "rules (YAML) of who may do what",
     details: "Without rules, who is known may do everything.",
     commands: BOTH,
+  },
+  remoteAuthFile: {
+    type: "text",
+    placeholder: "FILE",
+    isPath: true,
+    help: "credentials of the proxy itself, by server",
+    details: "Lines of HOST:PORT USER:PASSWORD or HOST:PORT Bearer TOKEN.",
+    commands: PROXY,
+  },
+  forwardAuthorization: {
+    type: "boolean",
+    default: false,
+    help: "send the client's own Authorization on to the server",
+    commands: PROXY,
   },
 } as const satisfies Record<string, Setting>;

@@ -1,0 +1,49 @@
+import { WatchedFile } from "../access/authentication/watched-file.ts";
+import { invalidArgument } from "../errors.ts";
+
+/** `Authorization` headers by address. */
+type Headers = ReadonlyMap<string, string>;
+
+const LINE = /^(\S+)\s+(.+?)\s*$/;
+const TOKEN = /^(?:Bearer|Basic) [\w~+/.=-]+$/i;
+
+/** The credentials by which this server is known at others, each for its address alone. */
+export class RemoteCredentials {
+  readonly #file: WatchedFile<Headers>;
+
+  private constructor(file: WatchedFile<Headers>) {
+    this.#file = file;
+  }
+
+  /** Reads a file of lines `HOST:PORT USER:PASSWORD` or `HOST:PORT Bearer TOKEN`; throws `failed_precondition` for any other. */
+  static async open(path: string): Promise<RemoteCredentials> {
+    return new RemoteCredentials(await WatchedFile.open(path, { what: "file of credentials", parse }));
+  }
+
+  /** The `Authorization` header for a server; undefined where none is to be sent. */
+  headerFor(address: string): string | undefined {
+    return this.#file.content.get(address.toLowerCase());
+  }
+
+  /** Reads the file again; resolves with its path where it has changed. */
+  async refresh(): Promise<readonly string[]> {
+    return (await this.#file.refresh()) ? [this.#file.path] : [];
+  }
+}
+
+function parse(text: string, path: string): Headers {
+  const headers = new Map<string, string>();
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (/^\s*(?:#|$)/.test(line)) continue;
+    const [, address = "", credential = ""] = LINE.exec(line) ?? [];
+    const header = TOKEN.test(credential) ? credential : toBasic(credential);
+    if (header === undefined)
+      throw invalidArgument(`${path}:${index + 1}: expected HOST:PORT USER:PASSWORD, or HOST:PORT Bearer TOKEN.`);
+    headers.set(address.toLowerCase(), header);
+  }
+  return headers;
+}
+
+function toBasic(credential: string): string | undefined {
+  return credential.indexOf(":") > 0 ? `Basic ${Buffer.from(credential).toString("base64")}` : undefined;
+}

@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { type RemoteCall, remoteHandle } from "../../src/pipeline/remote.ts";
+
+test("a hook says by what it is known elsewhere, and its client's Authorization goes nowhere", async () => {
+  const calls: RemoteCall[] = [];
+  const client = {
+    predict: async (_: string, call: RemoteCall) => {
+      calls.push(call);
+      return {};
+    },
+    close: async () => {},
+  };
+  const caller = { id: "1", metadata: { authorization: "Bearer client" }, signal: new AbortController().signal };
+  const remote = remoteHandle(client, "models:9000", caller);
+  await remote.predict({});
+  await remote.predict({}, { authorization: "Bearer hook" });
+  expect(calls.map(({ metadata }) => metadata.authorization)).toEqual([undefined, "Bearer hook"]);
+});
