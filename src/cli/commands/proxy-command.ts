@@ -17,6 +17,7 @@ import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { chooseReporter } from "../status-reporter/choose-reporter.ts";
 import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
@@ -35,8 +36,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const releaseSignals = endOnSignal();
   await probePort(host, httpPort, "httpPort");
   const tracer = await openTracing(env, log);
-  const { remoteAuthFile } = settings;
-  const credentials = remoteAuthFile === undefined ? undefined : await RemoteCredentials.open(remoteAuthFile);
+  const credentials = await openCredentials(settings);
   const targets = new ProxyTargets({ ...settings, credentials });
   const proxies = new TrustedProxies(settings.trustedProxies);
   const { auth } = toAuth(settings);
@@ -58,11 +58,9 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     tracer,
     log,
   });
-  const stopLooking = authentication && keepFresh(authentication, log);
-  const stopCredentials = credentials && keepFresh(credentials, log);
+  const fresh = [authentication, credentials].flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
   const close = async () => {
-    stopLooking?.();
-    stopCredentials?.();
+    for (const stop of fresh) stop();
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
     await tracer?.close();
@@ -79,4 +77,9 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   reporter.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
   prepareRoutes();
   await stopped;
+}
+
+/** This proxy's own credentials at the servers behind it. */
+async function openCredentials({ remoteAuthFile }: Settings<"proxy">): Promise<RemoteCredentials | undefined> {
+  return remoteAuthFile === undefined ? undefined : RemoteCredentials.open(remoteAuthFile);
 }

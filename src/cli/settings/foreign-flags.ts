@@ -69,6 +69,11 @@ const HINTS: Readonly<Record<string, string>> = {
   "log-verbose": "write --log-level debug",
   "log-file": "write --log-path FILE",
   "exit-timeout-secs": "write --drain-timeout SECONDS",
+  "http-restricted-api": "write --auth-rules FILE",
+  "grpc-restricted-protocol": "write --auth-rules FILE",
+  // Simple TensorFlow Serving, which has a default password
+  "enable-auth": "write --auth-username NAME and --auth-password-file FILE",
+  "auth-password": "write --auth-password-file FILE",
   // KServe's and MLServer's servers, TorchServe, and what people try first
   http: "write --http-enable, or --http-port PORT",
   rest: "write --http-enable, or --http-port PORT",
