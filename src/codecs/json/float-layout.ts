@@ -1,12 +1,10 @@
-import type { JsonWriter } from "./json-writer.ts";
+import { withoutZeros } from "./digit-groups.ts";
 
 const ZERO = 0x30;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
 const POINT = 0x2e;
 const LETTER_E = 0x65;
-/** More than any number's text: sign, 17 digits, point, leading zeros, exponent. */
-const MAX_BYTES = 48;
 /** Below this exponent `%g` writes one. */
 const MIN_FIXED_EXPONENT = -4;
 
@@ -16,47 +14,44 @@ const FLOAT_TYPES = {
   float64: { round: (value: number) => value, digits: 17 },
 } as const;
 
-/** The digits of the number that is being written, first one first. */
-const scratch = new Uint8Array(17);
-
-/** Sets `count` digits from an unsigned integer below 2^31, for the next {@link layoutDigits}. */
-export function setDigits(value: number, start: number, count: number): void {
-  let rest = value | 0;
-  for (let at = start + count - 1; at >= start; at--) {
-    const tenth = (rest / 10) | 0;
-    scratch[at] = rest - tenth * 10;
-    rest = tenth;
-  }
+/** The place of a number's digits for {@link layoutDigits}, which stands before them what belongs there. `exponent` is the first digit's. */
+export function digitsPlace(start: number, exponent: number): number {
+  return exponent < 0 && exponent >= MIN_FIXED_EXPONENT ? start + 1 - exponent : start + 1;
 }
 
-/** Writes `precision` digits as C's `%g` lays them out, with `.0` behind a whole number. `exponent` is the first digit's. */
-export function layoutDigits(writer: JsonWriter, negative: boolean, exponent: number, precision: number): void {
-  let count = precision;
-  while (count > 1 && scratch[count - 1] === 0) count--;
-  const buffer = writer.reserve(MAX_BYTES);
-  let at = writer.length;
-  if (negative) buffer[at++] = MINUS;
-  const isFixed = exponent >= MIN_FIXED_EXPONENT && exponent < precision;
-  at = isFixed ? fixed(buffer, at, exponent, count) : scientific(buffer, at, exponent, count);
-  writer.advance(at);
+/**
+ * Lays `count` digits, which lie at their place, out from `start` on as C's `%g` does, with `.0` behind a whole number; returns where the
+ * text ends.
+ */
+export function layoutDigits(buffer: Uint8Array, start: number, exponent: number, count: number): number {
+  if (exponent < MIN_FIXED_EXPONENT || exponent >= count) return scientific(buffer, start, exponent, count);
+  return exponent < 0 ? fraction(buffer, start, exponent, count) : fixed(buffer, start, exponent, count);
 }
 
+/** The digits lie behind the point and its zeros already. */
+function fraction(buffer: Uint8Array, start: number, exponent: number, count: number): number {
+  const place = digitsPlace(start, exponent);
+  buffer[start] = ZERO;
+  buffer[start + 1] = POINT;
+  for (let at = start + 2; at < place; at++) buffer[at] = ZERO;
+  return withoutZeros(buffer, place, place + count);
+}
+
+/** The digits before the point move to the left of it. */
 function fixed(buffer: Uint8Array, start: number, exponent: number, count: number): number {
-  let at = start;
-  for (let place = 0; place <= exponent; place++) buffer[at++] = ZERO + (place < count ? scratch[place]! : 0);
-  if (exponent < 0) buffer[at++] = ZERO;
-  buffer[at++] = POINT;
-  for (let place = exponent + 1; place < 0; place++) buffer[at++] = ZERO;
-  for (let place = Math.max(exponent + 1, 0); place < count; place++) buffer[at++] = ZERO + scratch[place]!;
-  if (exponent >= count - 1) buffer[at++] = ZERO;
-  return at;
+  const point = start + exponent + 1;
+  for (let at = start; at < point; at++) buffer[at] = buffer[at + 1]!;
+  buffer[point] = POINT;
+  if (exponent < count - 1) return withoutZeros(buffer, point + 1, start + 1 + count);
+  buffer[point + 1] = ZERO;
+  return point + 2;
 }
 
 function scientific(buffer: Uint8Array, start: number, exponent: number, count: number): number {
-  let at = start;
-  buffer[at++] = ZERO + scratch[0]!;
-  if (count > 1) buffer[at++] = POINT;
-  for (let place = 1; place < count; place++) buffer[at++] = ZERO + scratch[place]!;
+  let at = withoutZeros(buffer, start + 1, start + 1 + count);
+  buffer[start] = buffer[start + 1]!;
+  if (at === start + 2) at--;
+  else buffer[start + 1] = POINT;
   buffer[at++] = LETTER_E;
   buffer[at++] = exponent < 0 ? MINUS : PLUS;
   const magnitude = Math.abs(exponent);

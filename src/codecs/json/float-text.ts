@@ -1,9 +1,14 @@
+import { writeNine, writeSix } from "./digit-groups.ts";
 import { POWERS, productError, roundHalfEven } from "./exact-product.ts";
-import { layoutDigits, setDigits, slowFloatText } from "./float-layout.ts";
-import type { JsonWriter } from "./json-writer.ts";
+import { digitsPlace, layoutDigits, slowFloatText } from "./float-layout.ts";
 
+/** Bytes of the longest text of a number, and more: sign, 17 digits, point, leading zeros, exponent. */
+export const MAX_FLOAT_BYTES = 48;
+
+const MINUS = 0x2d;
 /** Number of digits of the first attempt: that of C's `%g`. */
 const SHORT_DIGITS = 6;
+const SHORT_LIMIT = 10 ** SHORT_DIGITS;
 /** Number of digits that always preserve a float32, and a float64. */
 const FLOAT32_DIGITS = 9;
 const FLOAT64_DIGITS = 17;
@@ -13,35 +18,64 @@ const INVERSE_POWERS = POWERS.map((_, exponent) => Number(`1e-${exponent}`));
 const MAX_EXACT_POWER = 12;
 /** Scaling errs by less than this below 10^9; nearer to a tie the slow way decides. */
 const TIE_MARGIN = 1e-6;
+/** A number that is brought back by six digits is nearer to them than this: half of its last bit, as part of 10^6. */
+const FLOAT32_MARGIN = 0.0625;
+const FLOAT64_MARGIN = 1e-8;
 /** 17 digits are handled as eight and nine. */
 const LOW_DIGITS = 9;
+const LOW_LIMIT = 10 ** LOW_DIGITS;
 
 /**
  * Writes a float32 as TensorFlow Serving does: six significant digits (C's `%g`) if they bring the value back, else nine;
- * `.0` behind whole numbers; `NaN`, `Infinity` and `-Infinity` bare, which is not strict JSON.
+ * `.0` behind whole numbers; `NaN`, `Infinity` and `-Infinity` bare, which is not strict JSON. Returns where the text ends; the buffer has
+ * room for {@link MAX_FLOAT_BYTES} more.
  */
-export function writeFloat32(writer: JsonWriter, value: number): void {
+export function writeFloat32(buffer: Uint8Array, start: number, value: number): number {
   const magnitude = Math.abs(value);
   // Nine digits need the power 8 - exponent.
-  const exponent = magnitude >= 1e-13 && magnitude < 1e22 ? decimalExponent(magnitude) : Number.NaN;
-  if (Number.isNaN(exponent)) writer.ascii(slowFloatText(value, "float32"));
-  else if (!writeShort(writer, value, exponent, Math.fround)) writeNine(writer, value, exponent);
+  if (!(magnitude >= 1e-13 && magnitude < 1e22)) return writeSlow(buffer, start, slowFloatText(value, "float32"));
+  const exponent = decimalExponent(magnitude);
+  const at = value < 0 ? writeMinus(buffer, start) : start;
+  const scale = SHORT_DIGITS - 1 - exponent;
+  const exact = scaled(magnitude, scale);
+  const digits = (exact + 0.5) | 0;
+  if (Math.abs(exact - digits) > FLOAT32_MARGIN || Math.fround(scaled(digits, -scale)) !== magnitude)
+    return writeLong32(buffer, at, magnitude, exponent) ?? writeSlow(buffer, start, slowFloatText(value, "float32"));
+  return writeShort(buffer, at, digits, exponent);
 }
 
 /** Writes a float64 likewise: six significant digits, else seventeen. */
-export function writeFloat64(writer: JsonWriter, value: number): void {
+export function writeFloat64(buffer: Uint8Array, start: number, value: number): number {
   const magnitude = Math.abs(value);
   // Seventeen digits need the power 16 - exponent.
-  const exponent = magnitude >= 1e-5 && magnitude < 1e15 ? decimalExponent(magnitude) : Number.NaN;
-  if (Number.isNaN(exponent)) writer.ascii(slowFloatText(value, "float64"));
-  else if (!writeShort(writer, value, exponent, Number)) writeSeventeen(writer, value, exponent);
+  if (!(magnitude >= 1e-5 && magnitude < 1e15)) return writeSlow(buffer, start, slowFloatText(value, "float64"));
+  const exponent = decimalExponent(magnitude);
+  const at = value < 0 ? writeMinus(buffer, start) : start;
+  const scale = SHORT_DIGITS - 1 - exponent;
+  const exact = scaled(magnitude, scale);
+  const digits = (exact + 0.5) | 0;
+  if (Math.abs(exact - digits) > FLOAT64_MARGIN || scaled(digits, -scale) !== magnitude)
+    return writeLong64(buffer, at, magnitude, exponent);
+  return writeShort(buffer, at, digits, exponent);
+}
+
+function writeMinus(buffer: Uint8Array, start: number): number {
+  buffer[start] = MINUS;
+  return start + 1;
+}
+
+function writeSlow(buffer: Uint8Array, start: number, text: string): number {
+  for (let index = 0; index < text.length; index++) buffer[start + index] = text.charCodeAt(index);
+  return start + text.length;
 }
 
 /** The power of ten of the first digit, for magnitudes between 10^-22 and 10^22. */
 function decimalExponent(magnitude: number): number {
   let exponent = 0;
-  while (magnitude >= POWERS[exponent + 1]!) exponent++;
-  if (exponent > 0 || magnitude >= 1) return exponent;
+  if (magnitude >= 1) {
+    while (magnitude >= POWERS[exponent + 1]!) exponent++;
+    return exponent;
+  }
   do exponent++;
   while (magnitude < INVERSE_POWERS[exponent]!);
   return -exponent;
@@ -52,43 +86,40 @@ function scaled(value: number, scale: number): number {
   return scale >= 0 ? value * POWERS[scale]! : value / POWERS[-scale]!;
 }
 
-function writeShort(writer: JsonWriter, value: number, exponent: number, round: (parsed: number) => number): boolean {
-  const magnitude = Math.abs(value);
-  const scale = SHORT_DIGITS - 1 - exponent;
-  const digits = Math.round(scaled(magnitude, scale));
-  if (round(scaled(digits, -scale)) !== magnitude) return false;
-  const isCarried = digits === POWERS[SHORT_DIGITS];
-  setDigits(isCarried ? digits / 10 : digits, 0, SHORT_DIGITS);
-  layoutDigits(writer, value < 0, isCarried ? exponent + 1 : exponent, SHORT_DIGITS);
-  return true;
+function writeShort(buffer: Uint8Array, at: number, digits: number, exponent: number): number {
+  // Rounded up to one digit more.
+  if (digits === SHORT_LIMIT) return writeShort(buffer, at, SHORT_LIMIT / 10, exponent + 1);
+  writeSix(buffer, digitsPlace(at, exponent), digits);
+  return layoutDigits(buffer, at, exponent, SHORT_DIGITS);
 }
 
-function writeNine(writer: JsonWriter, value: number, exponent: number): void {
+/** Undefined where the last digit is not certain. */
+function writeLong32(buffer: Uint8Array, at: number, magnitude: number, exponent: number): number | undefined {
   const scale = FLOAT32_DIGITS - 1 - exponent;
-  const exact = scaled(Math.abs(value), scale);
-  const rest = exact - Math.floor(exact);
-  if (Math.abs(rest - 0.5) < TIE_MARGIN && !(scale >= 0 && scale <= MAX_EXACT_POWER)) {
-    writer.ascii(slowFloatText(value, "float32"));
-    return;
-  }
-  setDigits(roundHalfEven(exact), 0, FLOAT32_DIGITS);
-  layoutDigits(writer, value < 0, exponent, FLOAT32_DIGITS);
+  const exact = scaled(magnitude, scale);
+  const whole = exact | 0;
+  const rest = exact - whole;
+  if (Math.abs(rest - 0.5) < TIE_MARGIN && !(scale >= 0 && scale <= MAX_EXACT_POWER)) return undefined;
+  const isUp = rest > 0.5 || (rest === 0.5 && (whole & 1) === 1);
+  writeNine(buffer, digitsPlace(at, exponent), isUp ? whole + 1 : whole);
+  return layoutDigits(buffer, at, exponent, FLOAT32_DIGITS);
 }
 
 /** Scales exactly: the product as a double and the error of that double. */
-function writeSeventeen(writer: JsonWriter, value: number, exponent: number): void {
-  const magnitude = Math.abs(value);
+function writeLong64(buffer: Uint8Array, at: number, magnitude: number, exponent: number): number {
   const power = POWERS[FLOAT64_DIGITS - 1 - exponent]!;
   const product = magnitude * power;
   const error = roundHalfEven(productError(magnitude, power, product));
-  let high = Math.floor(product / 10 ** LOW_DIGITS);
-  let low = product - high * 10 ** LOW_DIGITS + error;
-  if (low < 0 || low >= 10 ** LOW_DIGITS) {
-    const carry = Math.floor(low / 10 ** LOW_DIGITS);
+  let high = Math.floor(product / LOW_LIMIT);
+  let low = product - high * LOW_LIMIT + error;
+  if (low < 0 || low >= LOW_LIMIT) {
+    const carry = Math.floor(low / LOW_LIMIT);
     high += carry;
-    low -= carry * 10 ** LOW_DIGITS;
+    low -= carry * LOW_LIMIT;
   }
-  setDigits(high, 0, FLOAT64_DIGITS - LOW_DIGITS);
-  setDigits(low, FLOAT64_DIGITS - LOW_DIGITS, LOW_DIGITS);
-  layoutDigits(writer, value < 0, exponent, FLOAT64_DIGITS);
+  const place = digitsPlace(at, exponent);
+  // Eight digits behind a zero, which the layout writes over.
+  writeNine(buffer, place - 1, high);
+  writeNine(buffer, place + FLOAT64_DIGITS - LOW_DIGITS, low);
+  return layoutDigits(buffer, at, exponent, FLOAT64_DIGITS);
 }

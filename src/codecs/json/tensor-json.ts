@@ -2,7 +2,7 @@ import { ServingError } from "../../errors.ts";
 import { fromBfloat16, fromFloat16 } from "../../tensor/float16.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { writeFloat32, writeFloat64 } from "./float-text.ts";
+import { MAX_FLOAT_BYTES, writeFloat32, writeFloat64 } from "./float-text.ts";
 import type { JsonWriter } from "./json-writer.ts";
 
 /** Style in which a protocol writes tensors. */
@@ -83,7 +83,7 @@ function elementsWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle):
       return floats(writer, tensor, style, (index) => fromBfloat16(tensor.data[index]!));
     case "float32":
     case "float64":
-      return floats(writer, tensor, style, (index) => tensor.data[index]!);
+      return floats(writer, tensor, style, readerOf(tensor.data));
     case "complex64":
     case "complex128":
       throw new ServingError("unimplemented", `Failed to write JSON value for tensor type: ${dtype}`);
@@ -111,18 +111,44 @@ function bytes(writer: JsonWriter, tensor: Tensor<"bytes">, style: TensorStyle):
   );
 }
 
+/** One closure for each kind of array, so that its reads stay simple. */
+function readerOf(data: Float32Array | Float64Array): (index: number) => number {
+  if (data instanceof Float32Array) return (index) => data[index]!;
+  return (index) => data[index]!;
+}
+
+/** Elements that are written between two looks at the writer's room. */
+const FLOATS_AT_ONCE = 256;
+const [COMMA, SPACE] = [0x2c, 0x20];
+
 function floats(
   writer: JsonWriter,
   tensor: Tensor,
-  style: TensorStyle,
+  { separator, nonFinite }: TensorStyle,
   valueAt: (index: number) => number,
 ): WriteElements {
-  const { nonFinite } = style;
   const writeFloat = tensor.dtype === "float64" ? writeFloat64 : writeFloat32;
-  if (nonFinite === undefined) return each(writer, style, (index) => writeFloat(writer, valueAt(index)));
-  return each(writer, style, (index) => {
-    const value = valueAt(index);
-    if (Number.isFinite(value)) writeFloat(writer, value);
-    else nonFinite(writer, value, tensor);
-  });
+  const hasSpace = separator === ", ";
+  return (start, count) => {
+    let buffer: Uint8Array = writer.reserve(0);
+    let at = writer.length;
+    for (let index = start; index < start + count; index++) {
+      if ((index - start) % FLOATS_AT_ONCE === 0) {
+        writer.advance(at);
+        buffer = writer.reserve(FLOATS_AT_ONCE * (MAX_FLOAT_BYTES + separator.length));
+      }
+      if (index > start) buffer[at++] = COMMA;
+      if (index > start && hasSpace) buffer[at++] = SPACE;
+      const value = valueAt(index);
+      if (nonFinite === undefined || Number.isFinite(value)) {
+        at = writeFloat(buffer, at, value);
+        continue;
+      }
+      writer.advance(at);
+      nonFinite(writer, value, tensor);
+      buffer = writer.reserve(FLOATS_AT_ONCE * (MAX_FLOAT_BYTES + separator.length));
+      at = writer.length;
+    }
+    writer.advance(at);
+  };
 }

@@ -3,13 +3,15 @@ import { defineJob } from "../../codec-host/job.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { rowWriter, type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { invalidArgument } from "../../errors.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import type { PredictFormat } from "./http-request.ts";
 
 /** A string output of such a name holds bytes, not text. */
 const BYTES_SUFFIX = "_bytes";
-/** Text that one element takes, roughly; spares the writer some growing. */
-const BYTES_PER_ELEMENT = 8;
+/** Text that one element takes, roughly: that of floats with all their digits, since growing copies what is written. */
+const BYTES_PER_ELEMENT: Readonly<Partial<Record<DType, number>>> = { float32: 14, float64: 22 };
+const BYTES_PER_OTHER = 8;
 
 /**
  * The answer to a predict request, as TensorFlow Serving writes it: `predictions` for a row request, `outputs` for a
@@ -17,12 +19,12 @@ const BYTES_PER_ELEMENT = 8;
  */
 export function writePredictions(outputs: Tensors, format: PredictFormat): Uint8Array {
   const entries = Object.entries(outputs);
-  let elements = 0;
+  let expectedBytes = 0;
   for (const [, { dtype, data }] of entries) {
     if (dtype.startsWith("complex")) throw invalidArgument(`Failed to write JSON value for tensor type: ${dtype}`);
-    elements += data.length;
+    expectedBytes += data.length * (BYTES_PER_ELEMENT[dtype] ?? BYTES_PER_OTHER);
   }
-  const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
+  const writer = new JsonWriter(expectedBytes);
   if (format === "row") writeRows(writer, entries);
   else writeColumns(writer, entries);
   return writer.finish();
