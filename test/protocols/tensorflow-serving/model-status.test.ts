@@ -130,7 +130,9 @@ describe("a configuration that a client sends", () => {
   it("is refused in TensorFlow Serving's words, and then changes nothing or as far as it can", async () => {
     const { reload, served, call } = await startOne();
     const base_path = folderOf(1);
-    await expect(call("HandleReloadConfigRequest", {})).rejects.toThrow("Only ModelConfigList is currently supported");
+    await expect(call("HandleReloadConfigRequest", {})).rejects.toThrow(
+      "ServerModelConfig type not supported by HandleReloadConfigRequest. Only ModelConfigList is currently supported",
+    );
     await expect(reload({ name: "m", base_path: "models/m" })).rejects.toThrow(
       "Expected model m to have an absolute path or URI; got base_path()=models/m",
     );

@@ -119,14 +119,13 @@ function toRegressions(outputs: Tensors, count: number): Regressions {
   return { kind: "regress", values: data as Float32Array };
 }
 
-function isColumn([, columns = 1, ...more]: readonly number[]): boolean {
-  return more.length === 0 && columns === 1;
+function isColumn([rows, columns = 1, ...more]: readonly number[]): boolean {
+  return rows !== undefined && more.length === 0 && columns === 1;
 }
 
 /** The only float output with this many dimensions; one with a single column has one or two. */
 function onlyFloats(outputs: Tensors, rank: 1 | 2): [name?: string, tensor?: Tensor] {
-  const fits = ({ dtype, shape }: Tensor) =>
-    dtype === "float32" && (rank === 2 ? shape.length === 2 : shape.length > 0 && isColumn(shape));
+  const fits = ({ dtype, shape }: Tensor) => dtype === "float32" && (rank === 2 ? shape.length === 2 : isColumn(shape));
   const found = Object.entries(outputs).filter(([, tensor]) => fits(tensor));
   return found.length === 1 ? found[0]! : [];
 }
