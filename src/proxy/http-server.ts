@@ -42,6 +42,8 @@ export interface HttpServerOptions {
   readonly sendTimeoutMs?: number;
   /** Time for the head of a request, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
+  /** Milliseconds that a client may take for a whole request, its body included. Default 300 000. */
+  readonly arrivalTimeoutMs?: number;
   /** Permissions of clients. Default: no client may change the server, and no page of another origin may use it. */
   readonly policy?: AccessPolicy;
   /** Limits of each client, shared with other transports. Default: none. */
@@ -77,6 +79,9 @@ export interface HttpServer {
   close(drainTimeoutMs: number): Promise<void>;
 }
 
+/** As long as a message over gRPC may take. */
+const ARRIVAL_TIMEOUT_MS = 300_000;
+
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
   const { host, log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
@@ -85,7 +90,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     http === undefined ? [] : [{ name, ...http(dependencies) }],
   );
   const exchanges = new OpenExchanges();
-  const server = newServer(options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS);
+  const server = newServer(options);
   const observer = new RequestObserver(
     new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
     { ...options, ...dependencies },
@@ -119,13 +124,17 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
   return { service, maxMessageBytes, memory, policy, clients, metrics, tensorflowMetricsPath, log };
 }
 
-function newServer(handshakeTimeoutMs: number): Server {
+function newServer({
+  handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS,
+  arrivalTimeoutMs = ARRIVAL_TIMEOUT_MS,
+}: HttpServerOptions): Server {
   const server = createServer({
     // Node's own answer to a missing Host would have no body.
     requireHostHeader: false,
     IncomingMessage: RecordedRequest,
-    headersTimeout: handshakeTimeoutMs,
-    connectionsCheckingInterval: handshakeTimeoutMs / 4,
+    headersTimeout: Math.min(handshakeTimeoutMs, arrivalTimeoutMs),
+    requestTimeout: arrivalTimeoutMs,
+    connectionsCheckingInterval: Math.min(handshakeTimeoutMs, arrivalTimeoutMs) / 4,
   });
   // The size of the headers is limited; above a number of headers Node would drop the rest, including a second Host.
   server.maxHeadersCount = 0;

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { RawClient } from "./raw-client.ts";
 import { serveHttp } from "./serve-http.ts";
@@ -84,6 +85,24 @@ it("a whole URL's host counts in place of the Host header", async () => {
   const { service, client } = await send(`POST http://a:1/v1/models/m:predict HTTP/1.1\r\nHost: b\r\n${SIZED}`);
   await client.received(/"outputs"/);
   expect(service.requests[0]?.metadata).toMatchObject({ host: "a:1" });
+});
+
+it("a body that comes in drops is refused in time, and its bytes are given back, while others are answered", async () => {
+  const memory = new MemoryBudget(10_000);
+  const { port, url } = await serveHttp(new ScriptedService(), { arrivalTimeoutMs: 300, memory });
+  const slow = new RawClient(port);
+  slow.write(`${PREDICT} HTTP/1.1\r\nHost: x\r\ncontent-length: 5000\r\n\r\n{`);
+  const statuses: number[] = [];
+  const drops = setInterval(() => slow.write(" "), 20);
+  onTestFinished(() => clearInterval(drops));
+  while (!slow.socket.destroyed) {
+    const answer = await fetch(`${url}/v1/models/m:predict`, { method: "POST", body: BODY });
+    statuses.push(answer.status);
+    await answer.text();
+  }
+  expect(await slow.closed()).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n[\s\S]*"error"/);
+  expect([...new Set(statuses)]).toEqual([200]);
+  await expect.poll(() => memory.heldBytes).toBe(0);
 });
 
 it.each(["", "P", "POST / HTTP/1.1\r\nhost"])(
