@@ -8,6 +8,8 @@ export const EXIT = {
   failure: 1,
   /** A flag, value or combination that makes no sense. */
   usage: 2,
+  /** Stopped in good order since its memory was above `--max-rss`. */
+  memory: 3,
 } as const;
 
 /** The exit code for a start that failed. */

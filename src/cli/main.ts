@@ -13,8 +13,7 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
   const foreign = foreignCommand(first);
   if (foreign !== undefined) return runForeignCommand(foreign, rest, env);
   try {
-    await run(argv, env);
-    return EXIT.ok;
+    return (await run(argv, env)) ?? EXIT.ok;
   } catch (reason) {
     // Help or the version was asked for, and is printed.
     if (reason instanceof CommanderError && reason.exitCode === 0) return EXIT.ok;
@@ -25,31 +24,36 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
 }
 
 /** Commands are imported when they run, so that help does not wait for gRPC and Express. */
-async function run(argv: readonly string[], env: Environment): Promise<void> {
+async function run(argv: readonly string[], env: Environment): Promise<number | undefined> {
   const [first] = argv;
   if (first === "help") return run([...topicOf(argv), "--help"], env);
   const command = COMMAND_NAMES.find((name) => name === first);
   const rest = command === undefined ? argv : argv.slice(1);
   if (command === "runtimes") {
     const { runtimes } = await import("./commands/runtimes-command.ts");
-    return runtimes(rest);
+    await runtimes(rest);
+    return undefined;
   }
   if (command === "replay") {
     const { replay } = await import("./commands/replay-command.ts");
-    return replay(rest);
+    await replay(rest);
+    return undefined;
   }
   if (command === "config") {
     const { config } = await import("./commands/config-command.ts");
-    return config(rest, env);
+    await config(rest, env);
+    return undefined;
   }
   if (command === "hash-password" || command === "hash-token") {
     const { hash } = await import("./commands/hash-command.ts");
-    return hash(command, rest);
+    await hash(command, rest);
+    return undefined;
   }
   if (command === "proxy") {
     const parsed = parseSettings(command, rest, { env });
     const { proxy } = await import("./commands/proxy-command.ts");
-    return proxy(parsed, env);
+    await proxy(parsed, env);
+    return undefined;
   }
   const parsed = await readServeSettings(rest, env);
   const { serve } = await import("./commands/serve-command.ts");

@@ -70,7 +70,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     server.retire();
   };
   const running = { inFlight: () => targets.inFlight(), retire, close };
-  const stopped = runUntilSignal(running, reporter, settings.shutdownDelay * 1000);
+  const stopped = runUntilSignal(running, reporter, { delayMs: settings.shutdownDelay * 1000 });
   releaseSignals();
   const notice = auth === undefined ? openAccessNotice(host, settings.allowControl) : undefined;
   if (notice !== undefined) log.info(notice);

@@ -4,12 +4,16 @@ import type { ModelSources } from "../../repository/config-sources.ts";
 import type { Server } from "../../server/server.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
+import { EXIT } from "../exit-codes.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
+import { endOnError } from "../lifecycle/end-on-error.ts";
+import { MemoryLimit } from "../lifecycle/memory-limit.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
 import { reopenOnDemand } from "../lifecycle/reopen-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
+import { openSystemdReporter } from "../lifecycle/systemd-reporter.ts";
 import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
@@ -18,6 +22,7 @@ import type { Settings } from "../settings/settings.ts";
 import { chooseReporter } from "../status-reporter/choose-reporter.ts";
 import { exampleHeading } from "../status-reporter/example-heading.ts";
 import { exampleRequest } from "../status-reporter/example-request.ts";
+import { joinReporters } from "../status-reporter/join-reporters.ts";
 import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
 import type { ReadyFacts, StatusReporter } from "../status-reporter/status-reporter.ts";
 import { summarizeModels } from "../status-reporter/summarize-models.ts";
@@ -26,14 +31,14 @@ import { toServerOptions, toServerSettings } from "./server-options.ts";
 import { startServer } from "./start-server.ts";
 
 /**
- * `kserving serve`: loads, serves, and resolves once a signal has ended it in good order. `further` also gets its
- * status reports.
+ * `kserving serve`: loads, serves, and resolves with its exit code once it has stopped in good order. `further` also
+ * gets its status reports.
  */
 export async function serve(
   commandLine: ServeCommandLine,
   env: Environment,
   further: Partial<StatusReporter> = {},
-): Promise<void> {
+): Promise<number> {
   const { settings, foreign } = commandLine;
   tuneHeap();
   const sources = toModelSources(commandLine);
@@ -43,7 +48,8 @@ export async function serve(
   reopenOnDemand(programLog);
   for (const warning of [...misspeltVariables(env), ...(foreign?.warnings ?? [])]) log.warn(warning);
   if (foreign !== undefined) log.info(foreign.notice);
-  const reporter = chooseReporter(programLog, further);
+  const systemd = await openSystemdReporter(process.env, log);
+  const reporter = chooseReporter(programLog, joinReporters([systemd ?? {}, further]));
   const releaseSignals = endOnSignal();
   await probePorts(settings);
   reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
@@ -53,12 +59,18 @@ export async function serve(
   });
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = toFacts(server, httpUrl, await servedFacts(server, sources, settings.name));
-  const stopReloading = reloadOnDemand(server, { watch: settings.watch, log, ...(lookAgain && { lookAgain }) });
-  const stopped = runUntilSignal(running, reporter, settings.shutdownDelay * 1000).finally(stopReloading);
+  const onReload = systemd?.reloading;
+  const stopReloading = reloadOnDemand(server, {
+    watch: settings.watch,
+    onReload,
+    log,
+    ...(lookAgain && { lookAgain }),
+  });
+  const memory = new MemoryLimit(settings.maxRss, log);
+  const stopping = { delayMs: settings.shutdownDelay * 1000, ends: memory.exceeded };
+  const stopped = runUntilSignal(running, reporter, stopping).finally(stopReloading);
   releaseSignals();
-  process.on("unhandledRejection", (err) =>
-    log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err }),
-  );
+  endOnError(log, settings.workers === 0);
   const isClosed = settings.tlsClientCa !== undefined && (settings.tlsScope === "ports" || !settings.httpEnable);
   const areKnown = isClosed || options.auth !== undefined;
   const notice = areKnown ? undefined : openAccessNotice(settings.host, settings.allowControl);
@@ -70,6 +82,7 @@ export async function serve(
   void tellExample(server, facts, reporter);
   returnMemory();
   await stopped;
+  return memory.isExceeded ? EXIT.memory : EXIT.ok;
 }
 
 async function probePorts(settings: Settings<"serve">): Promise<void> {

@@ -18,8 +18,7 @@ export async function runForeign(program: ForeignProgram, argv: readonly string[
     const models = [...commandLine.models, ...own.configs.flatMap((config) => config.models)];
     await program.waitForModels?.(models, own.settings);
     const { serve } = await import("../commands/serve-command.ts");
-    await serve(own, env, withFailures(program.createReporter(own.settings), failed));
-    return 0;
+    return await serve(own, env, withFailures(program.createReporter(own.settings), failed));
   } catch (reason) {
     return program.fail(reason, { commandLine, failed: [...failed.values()] });
   }

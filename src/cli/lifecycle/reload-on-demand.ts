@@ -14,6 +14,8 @@ export interface ReloadOptions {
   readonly watch: boolean;
   /** Looks at the descriptions and files of named models again. */
   readonly lookAgain?: () => Promise<void>;
+  /** Told when that begins, and when it is over. */
+  readonly onReload?: ((isOver: boolean) => void) | undefined;
   readonly log: Logger;
 }
 
@@ -24,8 +26,10 @@ export function reloadOnDemand(
 ): () => void {
   // The hooks that a look has found changed are not loaded twice.
   const reload = async () => {
+    options.onReload?.(false);
     await lookAgain(options);
     await reloadHooks(server, options);
+    options.onReload?.(true);
     follow();
   };
   const watches = new SourceWatches(() => void reload());

@@ -37,18 +37,30 @@ export function endOnSignal(): () => void {
  * still send requests, these are answered for `delayMs` first; a person at a terminal does not wait. A second signal, or a close that
  * fails, kills the process.
  */
-export function runUntilSignal(running: Running, reporter: StatusReporter, delayMs: number): Promise<void> {
+export function runUntilSignal(running: Running, reporter: StatusReporter, { delayMs, ends }: Stopping): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false;
-    const onSignal = (signal: NodeJS.Signals) => {
-      if (isStopping) return cutOff(running, reporter, "Stopped by a second signal.");
+    const begin = (signal: NodeJS.Signals) => {
       isStopping = true;
       stop(running, reporter, signal === "SIGTERM" ? delayMs : 0).then(resolve, (reason) =>
         cutOff(running, reporter, reasonText(reason)),
       );
     };
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (isStopping) return cutOff(running, reporter, "Stopped by a second signal.");
+      begin(signal);
+    };
     for (const signal of SIGNALS) process.on(signal, onSignal);
+    void ends?.then(() => isStopping || begin("SIGTERM"));
   });
+}
+
+/** The way in which the program stops. */
+export interface Stopping {
+  /** Milliseconds for which it answers on after SIGTERM. */
+  readonly delayMs: number;
+  /** Resolves where it is to stop as if that had come. */
+  readonly ends?: Promise<unknown>;
 }
 
 async function stop(running: Running, reporter: StatusReporter, delayMs: number): Promise<void> {

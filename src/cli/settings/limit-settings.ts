@@ -85,6 +85,15 @@ export const LIMIT_SETTINGS = {
     help: "cut clients that read nothing for so long; 0 disables",
     commands: BOTH,
   },
+  maxRss: {
+    type: "bytes",
+    isMemory: true,
+    placeholder: "SIZE",
+    default: 0,
+    help: "memory of the program above which it stops in good order; 0 = no limit",
+    details: "It exits with 3, to be started again. Python's processes do not count.",
+    commands: SERVE,
+  },
   shutdownDelay: {
     type: "seconds",
     placeholder: "SECONDS",

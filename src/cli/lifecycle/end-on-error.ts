@@ -1,0 +1,18 @@
+import type { Logger } from "../../observability/logger.ts";
+import { killSelf } from "./kill-self.ts";
+
+/**
+ * Ends the process (SIGABRT) at an error that nothing has caught, after a line of the log with its stack: what goes on in a state that
+ * nobody knows may answer wrongly, or not at all. A promise that was rejected is logged alone where hooks of users run in this thread.
+ */
+export function endOnError(log: Logger, runsHooks: boolean): void {
+  const end = (err: unknown) => {
+    log.error("an unexpected error ends the program; please report it with this line", { err });
+    killSelf("SIGABRT");
+  };
+  process.on("uncaughtException", end);
+  process.on("unhandledRejection", (err) => {
+    if (!runsHooks) end(err);
+    else log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err });
+  });
+}
