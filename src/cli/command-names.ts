@@ -13,6 +13,7 @@ export const COMMAND_NAMES = [
   "serve",
   "proxy",
   "replay",
+  "health",
   "config",
   "runtimes",
   "hash-password",

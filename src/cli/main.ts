@@ -39,6 +39,10 @@ async function run(argv: readonly string[], env: Environment): Promise<number | 
     await replay(rest);
     return undefined;
   }
+  if (command === "health") {
+    const { health } = await import("./commands/health-command.ts");
+    return health(rest, env);
+  }
   if (command === "config") {
     const { config } = await import("./commands/config-command.ts");
     await config(rest, env);

@@ -21,13 +21,13 @@ describe("a usage error ends with 2 and one line", () => {
     [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
     [
       ["prxy"],
-      'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, replay, config, runtimes, hash-password, hash-token, tensorflow-model-server, ovms, ie_serving; a model goes with --model-path.',
+      'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, replay, health, config, runtimes, hash-password, hash-token, tensorflow-model-server, ovms, ie_serving; a model goes with --model-path.',
     ],
     [["help", "prxy"], 'There is no command "prxy". Did you mean "proxy"?'],
     [["models"], "a model goes with --model-path."],
     [
       ["model.onnx"],
-      'Unexpected argument "model.onnx"; a command comes first (serve, proxy, replay, config, runtimes, hash-password, hash-token, tensorflow-model-server, ovms, ie_serving); a model goes with',
+      'Unexpected argument "model.onnx"; a command comes first (serve, proxy, replay, health, config, runtimes, hash-password, hash-token, tensorflow-model-server, ovms, ie_serving); a model goes with',
     ],
     [["proxy", "serve"], 'kserving proxy takes flags alone, not "serve"; kserving proxy --help lists them.'],
     [

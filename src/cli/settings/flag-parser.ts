@@ -24,6 +24,7 @@ Commands:
   kserving [serve]  serve models, with the flags above
   kserving proxy    serve HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
   kserving replay   send recorded requests again, and compare the answers (kserving replay --help)
+  kserving health   tell whether a server is ready (kserving health --help)
   kserving config   check and explain configuration files (kserving config --help)
   kserving runtimes list and install the runtimes of drivers (kserving runtimes --help)
   kserving hash-password, hash-token

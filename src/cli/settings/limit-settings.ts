@@ -90,7 +90,7 @@ export const LIMIT_SETTINGS = {
     isMemory: true,
     placeholder: "SIZE",
     default: 0,
-    help: "memory of the program above which it stops in good order; 0 = no limit",
+    help: "memory above which it stops in good order; 0 = any",
     details: "It exits with 3, to be started again. Python's processes do not count.",
     commands: SERVE,
   },
@@ -98,7 +98,7 @@ export const LIMIT_SETTINGS = {
     type: "seconds",
     placeholder: "SECONDS",
     default: 5,
-    help: "time to answer on after SIGTERM, while not ready; 0 disables",
+    help: "time to answer on after SIGTERM, while not ready",
     details:
       "Load balancers need it to see that the server is not ready. Ctrl-C (SIGINT) has no delay ([Stopping](operations.md#stopping)).",
     commands: BOTH,
@@ -107,7 +107,7 @@ export const LIMIT_SETTINGS = {
     type: "seconds",
     placeholder: "SECONDS",
     default: SERVER_DEFAULTS.drainTimeoutMs / 1000,
-    help: "maximum time to finish requests once new ones are refused",
+    help: "maximum time to finish requests on stopping",
     commands: BOTH,
   },
 } as const satisfies Record<string, Setting>;

@@ -70,6 +70,7 @@ describe("without flags", () => {
       requestLogRate: 1,
       requestTimeout: 0,
       sendTimeout: 60,
+      maxRss: 0,
       shutdownDelay: 5,
       drainTimeout: 20,
       logLevel: "info",

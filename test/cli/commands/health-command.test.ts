@@ -1,0 +1,49 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { main } from "../../../src/cli/main.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { tlsPath } from "../../helpers/tls-fixture.ts";
+
+/** The exit code and the line of `kserving health`. */
+async function health(args: readonly string[], env: Record<string, string> = {}): Promise<[number, string]> {
+  const lines: string[] = [];
+  const log = vi.spyOn(console, "log").mockImplementation((line) => void lines.push(line));
+  try {
+    return [await main(["health", ...args], env), lines.join("\n")];
+  } finally {
+    log.mockRestore();
+  }
+}
+
+test("health asks a server over gRPC and HTTP, and tells by its exit code whether it is ready", async () => {
+  const server = await startServer({ stages: [{ driver: "null" }] });
+  const { grpcAddress, httpUrl } = server;
+  const port = grpcAddress.split(":").at(-1) as string;
+  expect(await health([], { KSERVING_PORT: port })).toEqual([0, `127.0.0.1:${port} is ready`]);
+  expect(await health([httpUrl])).toEqual([0, `${httpUrl} is ready`]);
+  server.retire();
+  expect(await health([grpcAddress])).toEqual([1, `${grpcAddress} is not ready: NOT_SERVING`]);
+  expect(await health([httpUrl])).toEqual([1, `${httpUrl} is not ready: status 400`]);
+  expect((await health([`${httpUrl}/v2/health/live`]))[0]).toBe(0);
+});
+
+test("health asks over TLS without a look at the certificate", async () => {
+  const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
+  const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }], tls });
+  expect((await health([`grpcs://${grpcAddress}`]))[0]).toBe(0);
+  expect((await health([httpUrl]))[0]).toBe(0);
+});
+
+test("health says what is wrong where no server answers", async () => {
+  const silent = createServer();
+  await once(silent.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void silent.close());
+  const { port } = silent.address() as { port: number };
+  const address = `127.0.0.1:${port}`;
+  expect(await health([`http://${address}`, "--timeout", "0.05"])).toEqual([
+    1,
+    `http://${address} is not ready: no answer in time`,
+  ]);
+  expect((await health([address, "--timeout", "0.05"]))[0]).toBe(1);
+});
