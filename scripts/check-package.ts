@@ -28,9 +28,18 @@ try {
   console.log(runCommand(bin("publint"), [tarball, "--strict"], { cwd: root }).trim());
   runCommand(bin("attw"), [tarball, "--profile", "esm-only"], { cwd: root });
 
-  writeFileSync(join(project, "package.json"), '{ "name": "empty", "private": true, "type": "module" }\n');
+  writeFileSync(
+    join(project, "package.json"),
+    '{ "name": "empty", "version": "1.0.0", "private": true, "type": "module" }\n',
+  );
   writeFileSync(join(project, "hooks.ts"), hooks);
   runCommand("npm", ["install", "--no-audit", "--no-fund", tarball], { cwd: project });
+
+  const bill = JSON.parse(runCommand("npm", ["sbom", "--sbom-format", "cyclonedx"], { cwd: project }));
+  const nameless = bill.components.filter(({ purl }: { purl?: string }) => purl === undefined);
+  assert.deepEqual(nameless, []);
+  assert.ok(bill.components.some(({ name }: { name: string }) => name === "kserving"));
+  console.log(`npm sbom lists ${bill.components.length} packages of an installation`);
 
   const strict = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", "nodenext", "--target", "es2022"];
   runCommand(bin("tsc"), [...strict, "--typeRoots", join(root, "node_modules/@types"), "--types", "node", "hooks.ts"], {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openDatagrams } from "../../src/native/send-datagram.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { receiveDatagrams } from "./receive-datagrams.ts";
@@ -12,6 +12,13 @@ test.runIf(process.platform === "linux").each([
   const next = receiveDatagrams(path);
   openDatagrams(path)("READY=1\nSTATUS=Grüße");
   expect(await next()).toBe("READY=1\nSTATUS=Grüße");
+});
+
+test("elsewhere than on Linux there are no datagrams, which the error says", () => {
+  const own = process.platform;
+  onTestFinished(() => void Object.defineProperty(process, "platform", { value: own }));
+  Object.defineProperty(process, "platform", { value: "darwin" });
+  expect(() => openDatagrams("/run/notify")).toThrow("Unix datagram sockets are used on Linux alone.");
 });
 
 test("a datagram that nobody takes is lost, and a path that is too long is refused", () => {
