@@ -1,5 +1,6 @@
 import type { AttackRow } from "./attack-row.ts";
 import { CONNECTION_ROWS } from "./connection-rows.ts";
+import { FIRST_BYTES_ROWS } from "./first-bytes-rows.ts";
 import { FORM_ROWS } from "./form-rows.ts";
 import { IMAGE_ROWS } from "./image-rows.ts";
 import { JSON_ROWS } from "./json-rows.ts";
@@ -17,6 +18,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...IMAGE_ROWS,
   ...MEMORY_ROWS,
   ...CONNECTION_ROWS,
+  ...FIRST_BYTES_ROWS,
   ...CONTROL_ROWS,
   ...HOOK_ROWS,
 ];

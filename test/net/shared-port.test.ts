@@ -62,7 +62,7 @@ test("a call that comes in one piece with the preface of its connection has its 
 test("a connection whose first bytes begin and reset hundreds of calls is ended, saying so", async () => {
   const { port } = await startShared();
   const client = new RawClient(port);
-  client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 300));
+  client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 600));
   expect(await client.closed()).toContain("too_many_resets");
 });
 
