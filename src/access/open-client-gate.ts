@@ -1,9 +1,7 @@
 import { ClientGate } from "./client-gate.ts";
 import { readClientKey } from "./client-key.ts";
+import { onceInAWhile } from "./once-in-a-while.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
-
-/** Time in which the refusals of clients over their limits are logged once, in milliseconds. */
-const QUIET_MS = 60_000;
 
 /** Settings of clients' limits. */
 export interface ClientOptions {
@@ -20,11 +18,8 @@ export function openClientGate(options: ClientOptions): ClientGate | undefined {
   const { clientKey, clientRate: rate, clientBurst: burst, clientMaxInFlight: maxInFlight, log } = options;
   const key = readClientKey(clientKey, options.proxies);
   if (rate === 0 && maxInFlight === 0) return undefined;
-  let quietUntil = 0;
-  const onRefused = (client: string, why: string) => {
-    if (performance.now() < quietUntil) return;
-    quietUntil = performance.now() + QUIET_MS;
-    log.warn(`a client was refused: ${why}`, { client: client.startsWith("header ") ? "(by its header)" : client });
-  };
+  const onRefused = onceInAWhile((client: string, why: string) =>
+    log.warn(`a client was refused: ${why}`, { client: client.startsWith("header ") ? "(by its header)" : client }),
+  );
   return new ClientGate({ key, rate, burst, maxInFlight, onRefused });
 }

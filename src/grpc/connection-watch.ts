@@ -1,8 +1,7 @@
 import type { ServerHttp2Session } from "node:http2";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 
-/** Time between two pings of a connection, in milliseconds. */
-const PING_INTERVAL_MS = 60_000;
 /** Size of the largest frame that a client may send, in bytes: after so many bytes, one frame has arrived completely. */
 const FRAME_BYTES = 16_384 + 9;
 
@@ -31,7 +30,10 @@ export class ConnectionWatch {
   #timer: NodeJS.Timeout | undefined;
 
   /** `timeoutMs` limits the handshake and, where the rules have no other limit, the answer to a ping. */
-  constructor(timeoutMs: number, { pingTimeoutMs = timeoutMs, pingIntervalMs = PING_INTERVAL_MS }: PingRules = {}) {
+  constructor(
+    timeoutMs: number,
+    { pingTimeoutMs = timeoutMs, pingIntervalMs = TRANSPORT_LIMITS.pingIntervalMs }: PingRules = {},
+  ) {
     this.#timeoutMs = timeoutMs;
     this.#pingTimeoutMs = pingTimeoutMs;
     this.#pingIntervalMs = pingIntervalMs;

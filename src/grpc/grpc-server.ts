@@ -5,10 +5,12 @@ import type { ClientGate } from "../access/client-gate.ts";
 import { MemberList } from "../async/member-list.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
+import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { LAST_CALL_MS } from "../limits/last-call.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/authority.ts";
 import { hasReceivePlace } from "../net/receive-into.ts";
 import { listenShared, type SharedPort } from "../net/shared-port.ts";
@@ -40,7 +42,7 @@ export interface GrpcServerOptions {
   readonly maxMessageBytes?: number;
   /** Memory of all requests, shared with other transports. Default: a new budget of twice the largest message. */
   readonly memory?: MemoryBudget;
-  /** Time in which a message must arrive, in milliseconds. Default 300 000, as for requests in node:http. */
+  /** Time in which a message must arrive, in milliseconds. Default 300 000. */
   readonly messageTimeoutMs?: number;
   /** Time in which a client must read a part of its answer, in milliseconds; 0 = no limit. Default 60 000. */
   readonly sendTimeoutMs?: number;
@@ -56,6 +58,8 @@ export interface GrpcServerOptions {
   readonly channelArguments?: readonly string[];
   /** Permissions of clients. Default: no client may change the server. */
   readonly policy?: AccessPolicy;
+  /** Limit of connections, shared with other transports. Default: none. */
+  readonly connections?: ConnectionLimit | undefined;
   /** Limits of each client, shared with other transports. Default: none. */
   readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. Default false. */
@@ -84,8 +88,6 @@ export interface GrpcServer {
   close(drainTimeoutMs: number): Promise<void>;
 }
 
-/** Limit of node:http for a whole request, in milliseconds. */
-const MESSAGE_TIMEOUT_MS = 300_000;
 /** Time for the statuses of ended calls to reach their clients, in milliseconds. */
 const FLUSH_GRACE_MS = 200;
 /** The error of calls that the shutdown ends. */
@@ -103,7 +105,8 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, findHttpPort = () => undefined } = options;
   const connections = new Http2Connections(server, new ConnectionWatch(handshakeTimeoutMs, rules), rules);
   const accept = (socket: Socket) => void server.emit("connection", socket);
-  const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs };
+  const { connections: limit } = options;
+  const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs, connections: limit };
   const listener = options.port === "shared" ? undefined : await listenShared(host, options.port, users);
   const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, log };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
@@ -133,7 +136,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
 
 function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): CallContext {
   const { log, maxMessageBytes: ownMax = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const { messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
+  const { messageTimeoutMs = TRANSPORT_LIMITS.messageMs } = options;
   const maxMessageBytes = Math.min(ownMax, rules.maxMessageBytes ?? ownMax);
   const { policy = new AccessPolicy(), memory = new MemoryBudget(2 * maxMessageBytes) } = options;
   const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;

@@ -1,6 +1,7 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { openInTurns } from "../limits/open-in-turns.ts";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { limitAge } from "./connection-age.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
@@ -13,21 +14,21 @@ import { sendRetirement } from "./send-retirement.ts";
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
 /** Window of one connection, for all its streams together, in bytes. */
 export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
-/** Maximum number of concurrent calls on one connection; further ones wait at the client. */
-const MAX_CONCURRENT_CALLS = 256;
+const MAX_CONCURRENT_CALLS: number = TRANSPORT_LIMITS.concurrentCalls;
 /** Time that a connection which the server has ended waits for the client to end it too, in milliseconds. */
 const LINGER_MS = 500;
-/**
- * Maximum number of consecutive pings without a call between them, after which a connection is ended: clients send one
- * every few seconds at most.
- */
-const MAX_IDLE_PINGS = 1000;
 
 /** An HTTP/2 server without TLS that gets its connections from the caller. It counts received data itself, instead of Node. */
 export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): Http2Server {
   const unbounded = Number.MAX_SAFE_INTEGER;
   const server = createServer({
-    settings: { initialWindowSize: STREAM_WINDOW_BYTES, maxConcurrentStreams, enablePush: false },
+    settings: {
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxConcurrentStreams,
+      maxHeaderListSize: TRANSPORT_LIMITS.metadataBytes,
+      enablePush: false,
+    },
+    maxHeaderListPairs: TRANSPORT_LIMITS.metadataEntries,
     maxSessionMemory: unbounded,
     maxSendHeaderBlockLength: unbounded,
   });
@@ -91,7 +92,7 @@ export class Http2Connections {
       pings = 0;
     });
     session.on("ping", () => {
-      if (++pings > MAX_IDLE_PINGS) endFlood(session, "too_many_pings");
+      if (++pings > TRANSPORT_LIMITS.idlePings) endFlood(session, "too_many_pings");
     });
   }
 }

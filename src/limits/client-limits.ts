@@ -2,7 +2,7 @@ import { ServingError } from "../errors.ts";
 import { retryInfo } from "../retry-info.ts";
 
 /** Clients that are remembered: what an attacker with many addresses can make the table grow to. */
-const MAX_CLIENTS = 50_000;
+export const MAX_CLIENTS = 50_000;
 /** Time after which a client with too many requests in flight may try again, in milliseconds. */
 const BUSY_RETRY_MS = 1000;
 

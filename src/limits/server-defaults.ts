@@ -9,6 +9,8 @@ export const SERVER_DEFAULTS = {
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",
   allowControl: "off",
   accessLog: false,
+  /** Far below what a process may have open, and some hundreds of megabytes if all are idle. */
+  maxConnections: 16_384,
   clientKey: "address",
   clientRate: 0,
   clientMaxInFlight: 0,

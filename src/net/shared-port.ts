@@ -1,4 +1,5 @@
 import { createServer, type Socket } from "node:net";
+import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { destroyAfter } from "./destroy-after.ts";
@@ -10,6 +11,8 @@ export interface SharedPortUsers {
   readonly http2: (socket: Socket) => void;
   /** Time in which a client must show its protocol, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
+  /** Limit of connections, shared with other ports. Default: none. */
+  readonly connections?: ConnectionLimit | undefined;
 }
 
 /** A port for two protocols, one of which may only be refused. */
@@ -46,7 +49,7 @@ export async function listenShared(host: string, port: number, users: SharedPort
     });
   });
   openInTurns(server);
-  await listen(server, host, port);
+  await listen(server, host, port, users.connections);
   const { port: bound } = server.address() as { port: number };
   const close = (graceMs = 0) => {
     server.close();

@@ -8,7 +8,7 @@ const TRACE_HEADER = "traceparent";
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}/;
 
 /** Characters of an id that are logged and sent. */
-const MAX_LENGTH = 200;
+export const MAX_ID_LENGTH = 200;
 /** Text that a header may carry, without spaces at its ends. */
 const SENDABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
@@ -36,7 +36,7 @@ function newId(): string {
 
 /** The beginning of an id as log lines have it; clients choose ids. */
 export function loggedId(id: string): string {
-  return id.slice(0, MAX_LENGTH);
+  return id.slice(0, MAX_ID_LENGTH);
 }
 
 /** The beginning of an id as a header may carry it; undefined for one that it cannot. */

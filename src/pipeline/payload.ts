@@ -65,7 +65,7 @@ export function sealPayload(values: Values, kind: Payload["kind"]): Payload {
 }
 
 /** Maximum nesting of lists and objects: no client nests deeper, and a recursive reader would run out of stack. */
-const MAX_JSON_DEPTH = 1000;
+export const MAX_JSON_DEPTH = 1000;
 /**
  * Memory limit for the values of a body, in bytes: two characters can become a list, and a hundred million lists end
  * the process.

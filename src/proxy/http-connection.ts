@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { PacedReader } from "./paced-reader.ts";
 
-/** Maximum number of concurrent requests of one connection; what its client sends ahead waits in the socket. */
-const MAX_REQUESTS = 4;
+const MAX_REQUESTS = TRANSPORT_LIMITS.requestsAhead;
 
 /** Begins to answer a request. */
 export type Begin = (request: IncomingMessage, response: ServerResponse) => void;

@@ -64,6 +64,7 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
     ...headers,
     "content-type": "application/json",
     "content-length": body.length,
+    "x-content-type-options": "nosniff",
     ...(id !== undefined && { [ID_HEADER]: id }),
     ...(!request.complete && { connection: "close" }),
   });

@@ -4,11 +4,13 @@ import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import { settlesWithin } from "../async/settles-within.ts";
+import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { LAST_CALL_MS } from "../limits/last-call.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/authority.ts";
 import { listen } from "../net/listen.ts";
 import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
@@ -46,6 +48,8 @@ export interface HttpServerOptions {
   readonly arrivalTimeoutMs?: number;
   /** Permissions of clients. Default: no client may change the server, and no page of another origin may use it. */
   readonly policy?: AccessPolicy;
+  /** Limit of connections, shared with other transports. Default: none. */
+  readonly connections?: ConnectionLimit | undefined;
   /** Limits of each client, shared with other transports. Default: none. */
   readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. Default false. */
@@ -79,9 +83,6 @@ export interface HttpServer {
   close(drainTimeoutMs: number): Promise<void>;
 }
 
-/** As long as a message over gRPC may take. */
-const ARRIVAL_TIMEOUT_MS = 300_000;
-
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
   const { host, log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
@@ -100,7 +101,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   answerRequests(server, exchanges, { dependencies, listener: createRequestListener(protocols, dependencies) });
   observeRequests(server, observer);
   refuseGarbage(server, observer);
-  if (options.port !== "shared") await listen(server, host, options.port);
+  if (options.port !== "shared") await listen(server, host, options.port, options.connections);
   // Node checks for slow requests only once a server listens, which this one never does.
   else server.emit("listening");
   const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
@@ -126,12 +127,13 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
 
 function newServer({
   handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS,
-  arrivalTimeoutMs = ARRIVAL_TIMEOUT_MS,
+  arrivalTimeoutMs = TRANSPORT_LIMITS.messageMs,
 }: HttpServerOptions): Server {
   const server = createServer({
     // Node's own answer to a missing Host would have no body.
     requireHostHeader: false,
     IncomingMessage: RecordedRequest,
+    maxHeaderSize: TRANSPORT_LIMITS.headBytes,
     headersTimeout: Math.min(handshakeTimeoutMs, arrivalTimeoutMs),
     requestTimeout: arrivalTimeoutMs,
     connectionsCheckingInterval: Math.min(handshakeTimeoutMs, arrivalTimeoutMs) / 4,

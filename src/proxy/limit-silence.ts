@@ -1,13 +1,8 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import type { OpenExchanges } from "./open-exchanges.ts";
 
-/**
- * Time after its last answer in which a client may use a connection again, in milliseconds, as sent in `Keep-Alive:
- * timeout=`. Above the 60 s of common load balancers: one that closes first never sends a request into a closing
- * connection.
- */
-const KEEP_ALIVE_MS = 75_000;
 /** Further time for a request that was sent just before, in milliseconds. */
 const GRACE_MS = 5000;
 
@@ -25,7 +20,7 @@ interface SilenceRules {
  * read.
  */
 export function limitSilence(server: Server, rules: SilenceRules): void {
-  const { exchanges, sendTimeoutMs, keepAliveMs = KEEP_ALIVE_MS, graceMs = GRACE_MS } = rules;
+  const { exchanges, sendTimeoutMs, keepAliveMs = TRANSPORT_LIMITS.keepAliveMs, graceMs = GRACE_MS } = rules;
   const inGrace = new WeakMap<Socket, number>();
   server.timeout = sendTimeoutMs;
   server.keepAliveTimeout = keepAliveMs;

@@ -10,6 +10,9 @@ const WHOLE_BYTES = 1024 * 1024;
 /** Size of the slices of a larger one, in bytes. */
 const SLICE_BYTES = 256 * 1024;
 
+/** Keeps browsers from taking an answer for something else than it says: it may hold texts of a client's choice. */
+const NO_SNIFFING = ["x-content-type-options", "nosniff"] as const;
+
 /** An answer's surroundings. */
 interface SendChoices {
   /** Id of the request. */
@@ -27,7 +30,7 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, { id, l
     else response.setHeader(name, value);
   }
   const bytes = answerBytes(answer);
-  const head = ["content-type", contentType, "content-length", String(bytes)];
+  const head = [...NO_SNIFFING, "content-type", contentType, "content-length", String(bytes)];
   const sent = sendableId(id);
   if (sent !== undefined && !response.hasHeader(ID_HEADER)) head.push(ID_HEADER, sent);
   if (contentEncoding !== undefined) {

@@ -48,6 +48,7 @@ const OPTIONS = {
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
   corsOrigins: TEXTS,
+  maxConnections: integerCheck(0, undefined, " (0 = no limit)"),
   clientRate: integerCheck(0, undefined, " per second (0 = no limit)"),
   clientBurst: integerCheck(1),
   clientMaxInFlight: integerCheck(0, undefined, " (0 = no limit)"),

@@ -1,5 +1,7 @@
+import { onceInAWhile } from "../access/once-in-a-while.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer } from "../grpc/grpc-server.ts";
+import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
@@ -7,8 +9,6 @@ import { listenTls, listenTlsUnix, type TlsPort, type TlsPortUsers } from "./tls
 
 /** Seconds between two looks at the files of certificates. */
 const LOOK_S = 10;
-/** Milliseconds in which handshakes that fail are logged once. */
-const REFUSED_LOG_MS = 60_000;
 
 /** The transports, which do not listen themselves, and where they are to be reached. */
 export interface TlsWires {
@@ -22,6 +22,7 @@ export interface TlsWires {
   readonly grpc: Pick<GrpcServer, "accept">;
   /** Undefined = HTTP is not encrypted, or not served. */
   readonly http: Pick<HttpServer, "accept"> | undefined;
+  readonly connections?: ConnectionLimit | undefined;
   readonly log: Logger;
 }
 
@@ -43,6 +44,7 @@ export async function openTls({
   files,
   grpc,
   http,
+  connections,
   log,
 }: TlsWires): Promise<OpenTls> {
   const opened: Pick<TlsPort, "server" | "close">[] = [];
@@ -51,7 +53,12 @@ export async function openTls({
     for (const one of opened) one.close(graceMs);
   };
   const timer = setInterval(() => void refresh(files, opened, log), LOOK_S * 1000).unref();
-  const toUsers = (users: Users) => ({ ...users, credentials: files.credentials, onRefused: onceInAWhile(log) });
+  const toUsers = (users: Users) => ({
+    ...users,
+    credentials: files.credentials,
+    connections,
+    onRefused: warnOfRefused(log),
+  });
   const open = async (number: number, users: Users) => {
     const one = await listenTls(host, number, toUsers(users));
     opened.push(one);
@@ -86,11 +93,6 @@ async function refresh(files: TlsFiles, ports: readonly Pick<TlsPort, "server">[
 }
 
 /** One line for all clients of a minute: anyone can make as many as they like. */
-function onceInAWhile(log: Logger): (reason: Error) => void {
-  let quietUntil = 0;
-  return ({ message }) => {
-    if (performance.now() < quietUntil) return;
-    quietUntil = performance.now() + REFUSED_LOG_MS;
-    log.warn(`a client did not get an encrypted connection: ${message}`);
-  };
+function warnOfRefused(log: Logger): (reason: Error) => void {
+  return onceInAWhile(({ message }) => log.warn(`a client did not get an encrypted connection: ${message}`));
 }

@@ -4,6 +4,7 @@ import { markLocal } from "../access/local-host.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
 import { LAST_CALL_MS } from "../limits/last-call.ts";
+import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
@@ -42,6 +43,8 @@ export interface WireOptions {
   readonly tensorflowMetricsPath: string;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
+  /** Limit of the connections of all ports. */
+  readonly connections?: ConnectionLimit | undefined;
   /** Limits of each client. */
   readonly clients?: ClientGate | undefined;
   /** Logs a line for each request. */
@@ -162,14 +165,14 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
 
 /** Both ports, or gRPC alone with its Unix socket. */
 async function openEncrypted(service: InferenceService, options: Opening & { tls: TlsFiles }): Promise<Wires> {
-  const { host, httpPort, tls: files, grpcSocketPath, grpcSocketOnly, log } = options;
+  const { host, httpPort, tls: files, grpcSocketPath, grpcSocketOnly, connections, log } = options;
   const isForGrpc = files.isForGrpcAlone;
   const { openTls } = await import("./open-tls.ts");
   const grpc = await startGrpc(service, isForGrpc ? withoutSocket(options) : options, "shared");
   const http = httpPort === undefined ? undefined : await startHttp(service, options, isForGrpc ? httpPort : "shared");
   const { retire, close: closeBoth, graceMs } = both(grpc, http);
   const tls = await openTls({
-    ...{ host, httpPort, files, grpc, log },
+    ...{ host, httpPort, files, grpc, connections, log },
     port: grpcSocketOnly ? undefined : options.port,
     socketPath: isForGrpc ? grpcSocketPath : undefined,
     http: isForGrpc ? undefined : http,
@@ -193,8 +196,8 @@ async function openShared(service: InferenceService, options: Opening): Promise<
   const { listenShared } = await import("../net/shared-port.ts");
   const grpc = await startGrpc(service, options, "shared");
   const http = await startHttp(service, options, "shared");
-  const users = { http1: http.accept, http2: grpc.accept };
-  const { host, port } = options;
+  const { host, port, connections } = options;
+  const users = { http1: http.accept, http2: grpc.accept, connections };
   const { retire, close: closeBoth, graceMs } = both(grpc, http);
   const shared = await listenShared(host, port, users).catch(async (reason) => {
     await closeBoth(0);

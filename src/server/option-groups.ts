@@ -1,6 +1,7 @@
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { Authentication } from "../access/authentication/authentication.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
+import { openConnectionLimit } from "../access/open-connection-limit.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
@@ -68,8 +69,10 @@ export function toWireOptions(choices: ServerChoices, authentication?: Authentic
   const { tensorflowMetricsPath } = choices;
   const answers = { tensorContent, requireModelSpec, tensorflowMetricsPath, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
+  const connections = openConnectionLimit(choices.maxConnections, log);
   const clients = openClientGate({ ...choices, proxies });
   const logs = { accessLog, serverTiming, addressOf: proxies.clientAddress.bind(proxies), log };
   const grpc = { ...socket, grpcSocketOnly, grpcChannelArguments };
-  return { ...grpc, host, port, ...httpPort, ...answers, policy, clients, ...logs };
+  const limits = { connections, clients };
+  return { ...grpc, host, port, ...httpPort, ...answers, policy, ...limits, ...logs };
 }

@@ -57,6 +57,8 @@ export interface ServerOptions {
   readonly auth?: AuthenticationOptions;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
   readonly corsOrigins?: readonly string[];
+  /** Connections of both ports at a time; 0 = no limit. Default 16 384. */
+  readonly maxConnections?: number;
   /** Property that tells clients apart: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
   readonly clientKey?: string;
   /** Requests per second of each client; 0 = no limit. Default 0. */

@@ -16,7 +16,7 @@ export interface TlsPort extends SharedPort {
 }
 
 /** Users of an encrypted port; a client that speaks what nobody here does is refused in its handshake. */
-export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "http2">> {
+export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "http2" | "connections">> {
   readonly credentials: TlsCredentials;
   /** Told of a handshake that failed. */
   readonly onRefused: (reason: Error) => void;
@@ -37,7 +37,7 @@ export async function listenTls(host: string, port: number, users: TlsPortUsers)
     for (const each of handshakes) if (isUnder(each, socket)) handshakes.delete(each);
   });
   openInTurns(server);
-  await listen(server, host, port);
+  await listen(server, host, port, users.connections);
   const { port: bound } = server.address() as { port: number };
   const close = (graceMs = 0) => {
     server.close();

@@ -141,3 +141,25 @@ function beginCall(session: ClientHttp2Session): ClientHttp2Stream {
   const call = session.request({ ...headers, "content-type": "application/grpc" });
   return call.on("error", () => {});
 }
+
+it.each([
+  ["bytes of", { "x-long": "a".repeat(70_000) }],
+  ["entries of", Object.fromEntries(Array.from({ length: 130 }, (_, index) => [`x-${index}`, "a"]))],
+])("a call with more %s metadata than a call may have is refused, and the connection goes on", async (_, metadata) => {
+  const { address } = await serve(new ScriptedService());
+  const session = connect(`http://${address}`, { maxSendHeaderBlockLength: 1_000_000 });
+  onTestFinished(() => session.destroy());
+  // The limits count once they are known to the client.
+  await once(session, "remoteSettings");
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/a/b",
+    "content-type": "application/grpc",
+    ...metadata,
+  });
+  stream.resume();
+  const [reason] = await once(stream, "error");
+  expect(reason).toMatchObject({ code: "ERR_HTTP2_STREAM_ERROR" });
+  await new Promise((resolve) => session.ping(resolve));
+  expect(session.destroyed).toBe(false);
+});

@@ -87,6 +87,13 @@ it("a whole URL's host counts in place of the Host header", async () => {
   expect(service.requests[0]?.metadata).toMatchObject({ host: "a:1" });
 });
 
+it("a URL that is too long is refused as the head that it is part of", async () => {
+  const { port } = await serveHttp(new ScriptedService());
+  const client = new RawClient(port);
+  client.write(`GET /${"a".repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  expect(await client.closed()).toMatch(/^HTTP\/1\.1 431 /);
+});
+
 it("a body that comes in drops is refused in time, and its bytes are given back, while others are answered", async () => {
   const memory = new MemoryBudget(10_000);
   const { port, url } = await serveHttp(new ScriptedService(), { arrivalTimeoutMs: 300, memory });

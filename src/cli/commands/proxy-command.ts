@@ -2,6 +2,7 @@ import { AccessPolicy } from "../../access/access-policy.ts";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../../access/authentication/open-authentication.ts";
 import { openClientGate } from "../../access/open-client-gate.ts";
+import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { createHttpServer } from "../../proxy/http-server.ts";
 import { RemoteCredentials } from "../../remote/remote-credentials.ts";
@@ -51,6 +52,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     protocols: PROTOCOLS,
     ...limits,
     policy,
+    connections: openConnectionLimit(settings.maxConnections, log),
     clients: openClientGate({ ...toClientOptions(settings), proxies, log }),
     accessLog,
     addressOf: proxies.clientAddress.bind(proxies),

@@ -98,6 +98,7 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
     shareThreads: settings.shareThreads,
     maxQueue: settings.maxQueue,
     maxQueueBytes: settings.maxQueueBytes,
+    maxConnections: settings.maxConnections,
     ...toClientOptions(settings),
     requestTimeoutMs: settings.requestTimeout * 1000,
     sendTimeoutMs: settings.sendTimeout * 1000,

@@ -28,6 +28,15 @@ export const LIMIT_SETTINGS = {
     help: "maximum size of a message or body, such as 64MB",
     commands: BOTH,
   },
+  maxConnections: {
+    type: "count",
+    min: 0,
+    placeholder: "COUNT",
+    default: SERVER_DEFAULTS.maxConnections,
+    help: "maximum connections at a time; 0 disables",
+    details: "Those of both ports together; further ones are reset at once. The Unix socket has no limit.",
+    commands: BOTH,
+  },
   clientKey: {
     type: "text",
     placeholder: "KEY",

@@ -15,7 +15,7 @@ const JSON_TYPE = "application/json";
 /** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */
 const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:\s*;\s*[\w.+-]+=(?:[\w.+-]+|"[ -!#-[\]-~]*"))*$/;
 /** Headers of an answer with a type that a hook or a client chose: browsers must not run it. */
-const RAW_HEADERS = { "x-content-type-options": "nosniff", "content-security-policy": "sandbox" };
+const RAW_HEADERS = { "content-security-policy": "sandbox" };
 
 /** Refuses an invalid `out_mime_type`. */
 export function checkMimeType(outMimeType: string): void {

@@ -22,7 +22,7 @@ import {
 import { inferKserve, type KserveAnswer } from "./infer-kserve.ts";
 
 /** Maximum number of open requests of one stream, until their answers have been sent; further ones wait at the client. */
-const MAX_IN_FLIGHT = 32;
+export const MAX_IN_FLIGHT = 32;
 /** Metadata by which a client asks for a gRPC status instead of error messages in the stream. */
 const REAL_STATUS = "triton_grpc_error";
 

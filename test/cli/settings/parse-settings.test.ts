@@ -57,6 +57,7 @@ describe("without flags", () => {
       strictReadiness: false,
       failFast: false,
       allowPendingLabels: false,
+      maxConnections: 16384,
       clientKey: "address",
       clientRate: 0,
       clientBurst: undefined,

@@ -1,0 +1,155 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { SETTINGS } from "../../src/cli/settings/settings.ts";
+import { MAX_CLIENTS } from "../../src/limits/client-limits.ts";
+import { MAX_INPUTS } from "../../src/limits/decode-budget.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/handshake-timeout.ts";
+import { SMALL_REQUEST_BYTES } from "../../src/limits/small-request.ts";
+import { TRANSPORT_LIMITS } from "../../src/limits/transport-limits.ts";
+import { DEFAULT_MAX_PIXELS } from "../../src/media/image-size.ts";
+import { MAX_ID_LENGTH } from "../../src/observability/request-id.ts";
+import { MAX_JSON_DEPTH } from "../../src/pipeline/payload.ts";
+import { MAX_IN_FLIGHT } from "../../src/protocols/kserve/grpc-stream.ts";
+import { MAX_RANK } from "../../src/tensor/tensor.ts";
+
+const bytes = (size: number) => (size >= 2 ** 20 ? `${size / 2 ** 20} MB` : `${Math.round(size / 1024)} KB`);
+const seconds = (ms: number) => `${ms / 1000} s`;
+const orNone = (count: number) => (count === 0 ? "none" : String(count));
+const { maxMessageBytes, maxQueueBytes, maxQueue, clientRate, clientMaxInFlight, maxConnections } = SETTINGS;
+const { sendTimeout, requestTimeout } = SETTINGS;
+
+/** Every limit of docs/limits.md: its default by the code, and the test that meets it, as file and part of the title. */
+const ROWS: readonly (readonly [limit: string, value: string, file: string, title: string])[] = [
+  [
+    "message or body, and what it is inflated to",
+    bytes(maxMessageBytes.default),
+    "protocols/wire-contract",
+    "a message that is too large",
+  ],
+  [
+    "memory of all requests together",
+    bytes(maxQueueBytes.default),
+    "serving/local-service",
+    "of bytes is refused at once",
+  ],
+  ["requests at a time", String(maxQueue.default), "serving/local-service", "of requests is refused at once"],
+  [
+    "requests of a client in a second",
+    orNone(clientRate.default),
+    "server/client-limits",
+    "gets 429 with the time to wait",
+  ],
+  [
+    "requests of a client at a time",
+    orNone(clientMaxInFlight.default),
+    "server/client-limits",
+    "count until they are answered",
+  ],
+  ["clients that are remembered", String(MAX_CLIENTS), "limits/client-limits", "do not make the table grow"],
+  ["connections", String(maxConnections.default), "limits/connection-limit", "are reset"],
+  [
+    "requests of an HTTP connection at a time",
+    String(TRANSPORT_LIMITS.requestsAhead),
+    "proxy/http-connection",
+    "are begun a few at a time",
+  ],
+  [
+    "calls of a gRPC connection at a time",
+    String(TRANSPORT_LIMITS.concurrentCalls),
+    "grpc/connection-rules",
+    "limit the calls of a connection",
+  ],
+  ["requests of a V2 stream at a time", String(MAX_IN_FLIGHT), "protocols/kserve/grpc-stream", "few at a time"],
+  [
+    "head of an HTTP request, with its URL",
+    bytes(TRANSPORT_LIMITS.headBytes),
+    "proxy/request-refusal",
+    "too many bytes",
+  ],
+  [
+    "metadata of a gRPC call",
+    bytes(TRANSPORT_LIMITS.metadataBytes),
+    "grpc/http2-connections",
+    "metadata than a call may have",
+  ],
+  [
+    "entries of a gRPC call's metadata",
+    String(TRANSPORT_LIMITS.metadataEntries),
+    "grpc/http2-connections",
+    "metadata than a call may have",
+  ],
+  [
+    "message of health, reflection and settings",
+    bytes(SMALL_REQUEST_BYTES),
+    "grpc/messages",
+    "may have 64 KB and no more",
+  ],
+  ["inputs of a request", String(MAX_INPUTS), "limits/decode-budget", "4096 inputs are taken"],
+  [
+    "dimensions of a tensor, levels of its lists",
+    String(MAX_RANK),
+    "codecs/json/json-tensor",
+    "has at most 254 dimensions",
+  ],
+  ["levels of JSON for hooks", String(MAX_JSON_DEPTH), "pipeline/pipeline", "nest deeper than anyone can walk"],
+  ["pixels of a decoded image", String(DEFAULT_MAX_PIXELS), "media/decode-image", "refuses more pixels than allowed"],
+  ["characters of a request's id", String(MAX_ID_LENGTH), "observability/request-id", "an id that is too long is cut"],
+  [
+    "time for the head of a request, or to set a connection up",
+    seconds(HANDSHAKE_TIMEOUT_MS),
+    "grpc/connection-watch",
+    "is closed in time",
+  ],
+  [
+    "time for a message or body to arrive",
+    seconds(TRANSPORT_LIMITS.messageMs),
+    "proxy/request-refusal",
+    "a body that comes in drops",
+  ],
+  [
+    "time for which a client takes nothing of its answer",
+    `${sendTimeout.default} s`,
+    "proxy/limit-silence",
+    "is cut after a time",
+  ],
+  ["time of a request", orNone(requestTimeout.default), "serving/local-service", "longer than the request timeout"],
+  [
+    "idle time of an HTTP connection",
+    seconds(TRANSPORT_LIMITS.keepAliveMs),
+    "proxy/limit-silence",
+    "is closed some time after",
+  ],
+  ["idle time of a gRPC connection", "none", "grpc/connection-rules", "grpc.max_connection_idle_ms=50"],
+  [
+    "time between pings of a gRPC connection",
+    seconds(TRANSPORT_LIMITS.pingIntervalMs),
+    "grpc/connection-rules",
+    "set how often a client is pinged",
+  ],
+  ["time to answer a ping", seconds(HANDSHAKE_TIMEOUT_MS), "grpc/connection-watch", "no answer to a ping"],
+  [
+    "pings without a call between them",
+    String(TRANSPORT_LIMITS.idlePings),
+    "grpc/http2-connections",
+    "does nothing but ping",
+  ],
+];
+
+test("docs/limits.md has every limit with its default, and no other", () => {
+  const doc = readFileSync(new URL("../../docs/limits.md", import.meta.url), "utf8");
+  const [, table = ""] = /^\| limit \| default .*\n\| ---.*\n((?:\|.*\n)*)/m.exec(doc) ?? [];
+  const cells = table
+    .trim()
+    .split("\n")
+    .map((row) =>
+      row
+        .split("|")
+        .slice(1, 3)
+        .map((cell) => cell.trim()),
+    );
+  expect(cells).toEqual(ROWS.map(([limit, value]) => [limit, value]));
+});
+
+test.each(ROWS)("a test meets the limit: %s", (_limit, _value, file, title) => {
+  expect(readFileSync(new URL(`../${file}.test.ts`, import.meta.url), "utf8")).toContain(title);
+});
