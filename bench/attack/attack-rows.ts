@@ -2,10 +2,13 @@ import type { AttackRow } from "./attack-row.ts";
 import { CONNECTION_ROWS } from "./connection-rows.ts";
 import { FIRST_BYTES_ROWS } from "./first-bytes-rows.ts";
 import { FORM_ROWS } from "./form-rows.ts";
+import { HEAD_ROWS } from "./head-rows.ts";
+import { IDLE_ROWS } from "./idle-rows.ts";
 import { IMAGE_ROWS } from "./image-rows.ts";
 import { JSON_ROWS } from "./json-rows.ts";
 import { KSERVE_ROWS } from "./kserve-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
+import { NAME_ROWS } from "./name-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
 import { CONTROL_ROWS, HOOK_ROWS } from "./trust-rows.ts";
 
@@ -19,6 +22,9 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...MEMORY_ROWS,
   ...CONNECTION_ROWS,
   ...FIRST_BYTES_ROWS,
+  ...HEAD_ROWS,
+  ...IDLE_ROWS,
+  ...NAME_ROWS,
   ...CONTROL_ROWS,
   ...HOOK_ROWS,
 ];

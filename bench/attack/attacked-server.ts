@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { watchChild } from "../children.ts";
@@ -88,6 +90,9 @@ const OWN_ARGUMENTS: Readonly<Record<ServerKind, readonly string[]>> = {
   null: ["--driver", "null"],
   shared: ["--driver", "null"],
   "send-timeout": ["--driver", "null", "--send-timeout", "2"],
+  "few-connections": ["--driver", "null", "--max-connections", "500"],
+  "client-limits": ["--driver", "null", "--client-key", "header:x-api-key", "--client-rate", "100000"],
+  "log-file": ["--driver", "null", "--access-log", "--log-level", "debug"],
   "inline-images": ["--driver", fromRoot("bench/attack/inline-image-driver.ts")],
   "thread-images": ["--driver", fromRoot("bench/attack/thread-image-driver.ts")],
   "hook-images": ["--driver", "null", "--hooks", fromRoot("bench/attack/decoding-hooks.ts")],
@@ -97,7 +102,8 @@ const OWN_ARGUMENTS: Readonly<Record<ServerKind, readonly string[]>> = {
 async function argumentsOf(kind: ServerKind): Promise<string[]> {
   const port = kind === "shared" ? await freePort() : 0;
   const ports = ["--host", "127.0.0.1", "--port", String(port), "--http-enable", "--http-port", String(port)];
-  return [...OWN_ARGUMENTS[kind], ...ports];
+  const log = kind === "log-file" ? ["--log-path", join(mkdtempSync(join(tmpdir(), "kserving-attack-")), "log")] : [];
+  return [...OWN_ARGUMENTS[kind], ...ports, ...log];
 }
 
 async function freePort(): Promise<number> {

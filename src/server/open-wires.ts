@@ -3,8 +3,8 @@ import type { ClientGate } from "../access/client-gate.ts";
 import { markLocal } from "../access/local-host.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
-import { LAST_CALL_MS } from "../limits/last-call.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
+import { LAST_CALL_MS } from "../limits/last-call.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { toAuthority } from "../net/authority.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
@@ -94,7 +94,9 @@ export async function openWires(service: InferenceService, wireOptions: WireOpti
   if (admin === undefined) return openMain(service, { ...options, httpPolicy: policy });
   const { openAdmin, withoutAdmin } = await import("./open-admin.ts");
   const wires = await openMain(service, { ...options, ...withoutAdmin(policy) });
-  const front = await openAdmin(service, { ...options, ...admin }).catch(async (reason) => {
+  // Whatever the other ports are full of, who administers the server gets through.
+  const unlimited = { connections: undefined, clients: undefined };
+  const front = await openAdmin(service, { ...options, ...unlimited, ...admin }).catch(async (reason) => {
     await wires.close(0);
     throw reason;
   });

@@ -51,6 +51,13 @@ test("connections beyond the limit are reset before their handshake where they a
   expect(await isReset(await idle(port))).toBe(true);
 });
 
+test("the port for administration answers when the others are full", async () => {
+  const { server, port } = await start({ admin: {}, clientRate: 1 });
+  await Promise.all([idle(port), idle(port)]);
+  const ask = async () => (await fetch(`${server.adminUrl}/v2`)).status;
+  expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 200]);
+});
+
 test("0 is no limit", async () => {
   const { server, port } = await start({ maxConnections: 0 });
   const sockets = await Promise.all(Array.from({ length: 20 }, () => idle(port)));

@@ -87,6 +87,17 @@ it("a whole URL's host counts in place of the Host header", async () => {
   expect(service.requests[0]?.metadata).toMatchObject({ host: "a:1" });
 });
 
+it.each([
+  ["an encoding that is not known", "1.1", "xchunked"],
+  ["chunks in HTTP/1.0", "1.0", "chunked"],
+])("what follows a head that is refused for %s gets no second answer", async (_, version, encoding) => {
+  const { port } = await serveHttp(new ScriptedService());
+  const client = new RawClient(port);
+  const head = `POST /v1/models/m:predict HTTP/${version}\r\nHost: x\r\nTransfer-Encoding: ${encoding}\r\n\r\n`;
+  client.write(`${head}11\r\n{"instances":[1]}\r\n0\r\n\r\nGET /hidden HTTP/1.1\r\nHost: x\r\n\r\n`);
+  expect((await client.closed()).match(/HTTP\/1\.1 \d+/g)).toHaveLength(1);
+});
+
 it("a URL that is too long is refused as the head that it is part of", async () => {
   const { port } = await serveHttp(new ScriptedService());
   const client = new RawClient(port);
