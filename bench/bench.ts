@@ -13,6 +13,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "everything that the engine promises, beside bare servers; --quick for 5 rounds, --only TEXT for some groups",
     run: async (args) => (await import("./engine.ts")).runEngine(args),
   },
+  isolate: {
+    what: "models in processes of their own (--isolate) beside the same models in threads; --quick for 5 rounds",
+    run: async (args) => (await import("./engine.ts")).runEngine([...args, "--only", "isolated models"]),
+  },
   kserve: {
     what: "codecs and images of KServe V2, beside a copy, protobufjs, sharp, node:http and JSON.parse; --quick for 5 rounds",
     run: async (args) => (await import("./kserve.ts")).runKserve(args),

@@ -6,6 +6,7 @@ import type { BenchRun, Group } from "./engine/bench-run.ts";
 import { convNet } from "./engine/conv-net.ts";
 import { fairness } from "./engine/fairness.ts";
 import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
+import { isolation } from "./engine/isolation.ts";
 import { largeEcho } from "./engine/large-echo.ts";
 import { memory } from "./engine/memory.ts";
 import { recovery } from "./engine/recovery.ts";
@@ -29,6 +30,7 @@ const GROUPS: readonly Group[] = [
   responsiveness,
   reload,
   recovery,
+  isolation,
   start,
   memory,
 ];

@@ -53,7 +53,10 @@ export const LAYERS: readonly Layer[] = [
   },
   { folder: "media", mayImport: ["text", "async", "limits", "tensor"], packages: ["sharp"] },
   { folder: "hooks", mayImport: [...BASICS, "user-module", "media", "drivers"] },
-  { folder: "model-host", mayImport: [...BASICS, "limits", "user-module", "media", "threads", "drivers"] },
+  {
+    folder: "model-host",
+    mayImport: [...BASICS, "limits", "user-module", "media", "threads", "native", "drivers"],
+  },
   {
     folder: "pipeline",
     mayImport: [...BASICS, "limits", "user-module", "media", "threads", "codec-host", "drivers", "hooks", "model-host"],

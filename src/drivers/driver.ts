@@ -21,6 +21,8 @@ export interface Driver<Options = unknown> {
    * leave nothing behind in their runs: those may be begun again in another thread. Default false.
    */
   readonly sharesThread?: boolean;
+  /** True where its models run in processes of their own anyway, so that `--isolate` has nothing to do. Default false. */
+  readonly isIsolated?: boolean;
   /**
    * Environment variables that its runtime reads when its library is loaded; set in the process before that, unless
    * they have a value.

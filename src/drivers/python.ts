@@ -26,6 +26,7 @@ export default defineDriver<PythonOptions>({
     ...PYTHON_HOST_OPTIONS,
   },
   placement: "inline",
+  isIsolated: true,
   pathless: true,
   load: async (path, options, host) => {
     const { model_class, model_args, model } = options;

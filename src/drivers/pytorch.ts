@@ -44,6 +44,7 @@ export default defineDriver<PytorchOptions>({
     ...PYTHON_HOST_OPTIONS,
   },
   placement: "inline",
+  isIsolated: true,
   detect: (path) => /\.(pt|pth|pt2|torchscript)$/i.test(path),
   load: async (path, options, host) => {
     const { model_class, model_args, allow_pickle, device, threads, dtype, half, compile } = options;

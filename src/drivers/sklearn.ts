@@ -7,6 +7,7 @@ export default defineDriver<PickleOptions>({
   name: "sklearn",
   options: PICKLE_OPTIONS,
   placement: "inline",
+  isIsolated: true,
   detect: (path) => /\.(joblib|pkl|pickle)$/i.test(path),
   load: (path, options, host) => {
     const own = { allow_pickle: options.allow_pickle };

@@ -20,6 +20,7 @@ export const SERVER_DEFAULTS = {
   maxMessageBytes: MAX_MESSAGE_BYTES,
   workers: 1,
   instances: 1,
+  isolate: false,
   hookTimeoutMs: 60_000,
   hookStallMs: 10_000,
   hookMemoryMb: 2048,

@@ -24,6 +24,8 @@ export interface ModelFacts {
   readonly memoryBytes?: number;
   /** True where other models may share its thread. */
   readonly sharesThread?: boolean;
+  /** True where it runs in a process of its own, which may crash alone. */
+  readonly isolated?: boolean;
   /** Milliseconds that loading took. */
   readonly loadMs: number;
 }

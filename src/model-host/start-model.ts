@@ -11,6 +11,7 @@ import { ImagePreprocessor } from "./images/image-preprocessor.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
 import { loadHostedModel } from "./model-host.ts";
+import { type OwnProcess, processStarts } from "./processes/start-model-process.ts";
 import { createModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread-host.ts";
 import { ModelServer } from "./threads/serve-model.ts";
@@ -24,6 +25,8 @@ export interface ModelSource {
   /** Empty for a driver that needs none. */
   readonly path: string;
   readonly options: RawOptions;
+  /** The name by which clients know it; default: its path. */
+  readonly name?: string;
   /** The folder of the pipeline's hook file. */
   readonly hookFolder?: string | undefined;
   /** The size of its files; absent = not known. */
@@ -38,6 +41,10 @@ export interface StartModelOptions {
   readonly threads?: number;
   /** Milliseconds of a still model thread after which it is replaced; 0 = never. */
   readonly modelStallMs: number;
+  /** Runs each copy in a process of its own, which may crash without the server. Default false. */
+  readonly isolate?: boolean;
+  /** Ends loading in a process; threads cannot be ended. */
+  readonly signal?: AbortSignal;
   /** Threads for small models; absent = each model has its own. */
   readonly sharedThreads?: SharedThreads;
   readonly log: Logger;
@@ -72,12 +79,16 @@ export interface ModelHost {
   close(): Promise<void>;
 }
 
-/** Loads a model where its driver wants to be: in threads of its own, or inline in this thread. */
+/** Loads a model where its driver wants to be, in threads of its own or inline in this thread; isolated, in processes of its own. */
 export async function startModel(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
-  const { environment = {}, placement } = source.found.driver;
+  const { environment = {}, placement, name, isIsolated = false } = source.found.driver;
+  if (options.isolate) {
+    if (!isIsolated) return startCopies(source, options);
+    options.log.info(`models of the ${name} driver run in processes of their own with and without --isolate`);
+  }
   // Here, since a model thread has a copy of the environment, which native code does not see.
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  return placement === "inline" ? startInline(source, options) : startThreads(source, options);
+  return placement === "inline" ? startInline(source, options) : startCopies(source, options);
 }
 
 /** Files of a model that shares a thread, at most: its runs are short, and it loads in no time. */
@@ -86,12 +97,13 @@ const SMALL_BYTES = 1024 * 1024;
 /** Checks if a model may share a thread: it is small, and nothing is lost where it is loaded and asked again. */
 export function canShareThread(
   { found: { driver }, fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelSource, "found" | "fileBytes">,
-  { instances, sharedThreads }: Pick<StartModelOptions, "instances" | "sharedThreads">,
+  { instances, sharedThreads, isolate }: Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate">,
 ): boolean {
-  return sharedThreads !== undefined && driver.sharesThread === true && instances === 1 && fileBytes <= SMALL_BYTES;
+  const mayShare = sharedThreads !== undefined && isolate !== true;
+  return mayShare && driver.sharesThread === true && instances === 1 && fileBytes <= SMALL_BYTES;
 }
 
-async function startThreads(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
+async function startCopies(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
   const { found, path, options: raw } = source;
   const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
   const data = {
@@ -101,26 +113,30 @@ async function startThreads(source: ModelSource, options: StartModelOptions): Pr
     logged: log.filter?.shared ?? log.level,
     threads,
     stallMs,
+    // A thread's driver is not told: only inline ones are.
+    ...(options.isolate && found.driver.placement === "inline" && { hookFolder: source.hookFolder }),
   };
-  const listeners = new Set<{ readonly listener: ReconnectListener; readonly onMalformed?: MalformedListener }>();
-  const onReplaced: ReplacedListener = (instance, { connect }, resend) => {
+  const listeners = new Set<{ readonly listener: ReconnectListener; readonly onMalformed: MalformedListener }>();
+  const onReplaced: ReplacedListener = (instance, { connect, connectHere }, resend) => {
+    handle.reconnect(instance, connectHere(), resend);
     for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed), resend);
   };
   const sharesThread = canShareThread(source, options);
   let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
   const runFirst = (thread: ModelThread) => withHandle(thread, warmUp);
-  const parts = { data, log, onReplaced, runFirst, ...(sharesThread && { start: sharedStart(options) }) };
+  const starts = options.isolate
+    ? processStarts(toProcess(source), options.signal)
+    : sharesThread && { start: sharedStart(options) };
+  const parts = { data, log, onReplaced, runFirst, ...starts };
   const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, parts));
   const { facts: own, hookArgs } = copies[0]!.thread;
   const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
-  const connect = (onMalformed?: MalformedListener) => copies.map((copy) => copy.connect(onMalformed));
-  const handle = createModelClient({ facts, hookArgs, ports: connect().map(toHostPort) });
-  listeners.add({ listener: (instance, port, resend) => handle.reconnect(instance, toHostPort(port), resend) });
+  const handle = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
   return {
     facts,
     hookArgs,
     handle,
-    connect,
+    connect: (onMalformed) => copies.map((copy) => copy.connect(onMalformed)),
     onReconnect: (listener, onMalformed) => {
       const entry = { listener, onMalformed };
       listeners.add(entry);
@@ -141,12 +157,16 @@ async function startThreads(source: ModelSource, options: StartModelOptions): Pr
 /** Lends a thread's model on a line of its own. */
 async function withHandle(thread: ModelThread, use: (copy: ModelHandle) => Promise<void>): Promise<void> {
   const { facts, hookArgs } = thread;
-  const handle = createModelClient({ facts, hookArgs, ports: [toHostPort(thread.connect())] });
+  const handle = createModelClient({ facts, hookArgs, ports: [thread.connectHere()] });
   await use(handle).finally(() => handle.close());
 }
 
 function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelThread {
   return (data, log) => sharedThreads!.start({ ...data, hasThreads: threads !== undefined }, log);
+}
+
+function toProcess({ found: { driver }, path, name = path }: ModelSource): OwnProcess {
+  return { name, environment: driver.environment ?? {} };
 }
 
 /** Each copy's runtime gets its share of the cores. */

@@ -9,11 +9,13 @@ export interface SizedStage extends Stage {
 
 /** Memory of a thread with a runtime but without a model, as measured with ONNX Runtime. */
 const THREAD_BYTES = 12 * 1024 * 1024;
+/** Memory of a Node.js process with a runtime but without a model, likewise. */
+const PROCESS_BYTES = 48 * 1024 * 1024;
 /** Memory of a small model in a shared thread, in addition to its files, as measured with ONNX Runtime. */
 const SMALL_MODEL_BYTES = 1024 * 1024;
 
 /** The threads of a pipeline. */
-interface Copies extends Pick<StartModelOptions, "instances" | "sharedThreads"> {
+interface Copies extends Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate"> {
   /** Threads that run hooks; 0 = there are no hooks, or they run in the main thread. */
   readonly workers: number;
 }
@@ -27,7 +29,9 @@ export function fileSizes(stages: readonly Stage[]): Promise<number[]> {
 export function memoryOf(stages: readonly SizedStage[], sizes: readonly number[], copies: Copies): number {
   const models = stages.map((stage, index) => {
     const size = sizes[index] ?? 0;
-    if (stage.found.driver.placement === "inline") return size;
+    const { placement, isIsolated = false } = stage.found.driver;
+    if (copies.isolate && !isIsolated) return copies.instances * (size + PROCESS_BYTES);
+    if (placement === "inline") return size;
     if (canShareThread(stage, copies)) return size + SMALL_MODEL_BYTES;
     return copies.instances * (size + THREAD_BYTES);
   });

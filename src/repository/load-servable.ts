@@ -116,10 +116,10 @@ interface Reserved extends Pick<MemoryShare, "release"> {
 async function reserveMemory(
   stages: readonly SizedStage[],
   { name, version, hooks }: ServableSource,
-  { memory, instances, sharedThreads, workers, signal }: LoadOptions,
+  { memory, instances, isolate = false, sharedThreads, workers, signal }: LoadOptions,
 ): Promise<Reserved> {
   const hookThreads = typeof hooks === "string" ? workers : 0;
-  const copies = { instances, workers: hookThreads, ...(sharedThreads !== undefined && { sharedThreads }) };
+  const copies = { instances, isolate, workers: hookThreads, ...(sharedThreads !== undefined && { sharedThreads }) };
   const sizes = stages.map(({ fileBytes }) => fileBytes);
   const what = `Version ${version} of the model ${name}`;
   const share = await memory.reserve({ what, bytes: memoryOf(stages, sizes, copies), signal });
@@ -155,7 +155,10 @@ async function startModels(
   return hosts;
 
   function start({ found, path, options: own, fileBytes }: SizedStage): Promise<ModelHost> {
-    return startModel({ found, path, options: { ...source.options, ...own }, hookFolder, fileBytes }, options);
+    return startModel(
+      { found, path, name: source.name, options: { ...source.options, ...own }, hookFolder, fileBytes },
+      options,
+    );
   }
 }
 

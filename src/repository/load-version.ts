@@ -42,12 +42,13 @@ async function load(config: ModelConfig, { version, path }: FoundVersion, option
 }
 
 /** The model's own settings override the server's. */
-function ownOptions({ name, workers, instances, threads }: ModelConfig, options: LoadOptions): LoadOptions {
+function ownOptions({ name, workers, instances, isolate, threads }: ModelConfig, options: LoadOptions): LoadOptions {
   return {
     ...options,
     log: options.log.child({ model: name }),
     ...(workers !== undefined && { workers }),
     ...(instances !== undefined && { instances }),
+    ...(isolate !== undefined && { isolate }),
     ...(threads !== undefined && { threads }),
   };
 }

@@ -88,7 +88,8 @@ function toModel(
 /** Changes with the model's settings, and with files that all its versions share, except for their hooks. */
 async function sharedFingerprint(config: ModelConfig): Promise<string> {
   const { name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp } = config;
-  const settings = [name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp];
+  const copies = [workers, instances, threads, config.isolate];
+  const settings = [name, path, driver, stages, ensemble, options, copies, file, expected, warmUp];
   const hash = createHash("sha1").update(JSON.stringify(settings));
   for (const file of [...stagePaths(config), ...warmUpFiles(warmUp)]) hash.update((await fingerprintOf(file)).text);
   return hash.digest("base64url");

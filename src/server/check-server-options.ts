@@ -8,6 +8,7 @@ import { problemsOfNeeds } from "../serving/check-needs.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import {
+  BOOLEAN_CHECK,
   checkMembers,
   checkTexts,
   HOOKS_CHECK,
@@ -23,7 +24,6 @@ import {
 } from "./option-check.ts";
 import type { ServerOptions } from "./server-options.ts";
 
-const BOOLEAN: OptionCheck = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
 const TEXTS: OptionCheck = {
   expected: "an array of texts",
   accepts: (value) => Array.isArray(value) && value.every(isText),
@@ -43,7 +43,7 @@ const OPTIONS = {
   port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
   grpcSocketPath: TEXT_CHECK,
-  grpcSocketOnly: BOOLEAN,
+  grpcSocketOnly: BOOLEAN_CHECK,
   grpcChannelArguments: TEXTS,
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
@@ -69,7 +69,11 @@ const OPTIONS = {
 } satisfies Readonly<Record<string, OptionCheck>>;
 
 /** By the type of the default. */
-const BY_TYPE: Readonly<Record<string, OptionCheck>> = { number: TIME_CHECK, boolean: BOOLEAN, string: TEXT_CHECK };
+const BY_TYPE: Readonly<Record<string, OptionCheck>> = {
+  number: TIME_CHECK,
+  boolean: BOOLEAN_CHECK,
+  string: TEXT_CHECK,
+};
 
 /** Every option that is known. */
 const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } = {

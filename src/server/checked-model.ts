@@ -4,6 +4,7 @@ import { type GivenTraffic, trafficProblem } from "../repository/config/read-tra
 import { STICKY_CHECK } from "../repository/config/sticky-field.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
+  BOOLEAN_CHECK,
   checkMembers,
   checkTexts,
   HOOKS_CHECK,
@@ -52,6 +53,7 @@ const MODEL: { readonly [Name in keyof Required<NamedModelOptions>]: OptionCheck
   shadow: OBJECT_CHECK,
   workers: integerCheck(0),
   instances: integerCheck(1),
+  isolate: BOOLEAN_CHECK,
   threads: integerCheck(1),
   warmup: WARM_UP_CHECK,
   requestLog: OBJECT_CHECK,

@@ -41,6 +41,8 @@ export interface NamedModelOptions extends QueueLimits {
   readonly workers?: number;
   /** Copies of each stage. Default: the server's. */
   readonly instances?: number;
+  /** Runs each copy in a process of its own. Default: as the server does. */
+  readonly isolate?: boolean;
   /** Threads that each copy's runtime may use. Default: the server's. */
   readonly threads?: number;
   /** Milliseconds without a request after which it gives its threads and memory back, until the next request loads it again; 0 = never. Default: the server's. */
@@ -54,9 +56,9 @@ export interface NamedModelOptions extends QueueLimits {
 /** The configuration of a named model. */
 export function toModelConfig(name: string, given: NamedModelOptions): ModelConfig {
   const { path, driver, stages, hooks, options, versions, labels = {}, workers, instances, threads } = given;
-  const { warmup, requestLog } = given;
+  const { isolate, warmup, requestLog } = given;
   const traffic = toTraffic(given);
-  const own = Object.entries({ driver, stages, options, workers, instances, threads });
+  const own = Object.entries({ driver, stages, options, workers, instances, isolate, threads });
   return modelConfig({
     ...Object.fromEntries(own.filter(([, value]) => value !== undefined)),
     name,

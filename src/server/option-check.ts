@@ -36,6 +36,10 @@ export const TIME_CHECK: OptionCheck = {
   expected: `a number of milliseconds from 0 to ${MAX_TIMER_MS}`,
   accepts: (value) => typeof value === "number" && value >= 0 && value <= MAX_TIMER_MS,
 };
+export const BOOLEAN_CHECK: OptionCheck = {
+  expected: "true or false",
+  accepts: (value) => typeof value === "boolean",
+};
 export const TEXT_CHECK: OptionCheck = { expected: "a text that is not empty", accepts: isText };
 export const OBJECT_CHECK: OptionCheck = { expected: "an object", accepts: isObject };
 /** Hooks, in one of their two forms. */

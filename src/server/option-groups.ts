@@ -19,13 +19,14 @@ export function toLoadOptions(
   choices: ServerChoices,
   called: Pick<LoadOptions, "remote" | "own" | "memory">,
 ): LoadOptions {
-  const { workers, instances, threads, modelStallMs, log, hookTimeoutMs } = choices;
+  const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
   const thread = { hookTimeoutMs, stallMs, memoryMb, inspect };
   const recorded = lazyRecordedRequests(choices.maxMessageBytes);
   return {
     workers,
     instances,
+    isolate,
     modelStallMs,
     ...(threads !== undefined && { threads }),
     ...(choices.shareThreads && { sharedThreads: new SharedThreads() }),

@@ -81,6 +81,8 @@ export interface ServerOptions {
   readonly workers?: number;
   /** Copies of each model, each in a thread of its own. Default 1. */
   readonly instances?: number;
+  /** Runs each copy in a process of its own, so that a crash of its runtime costs its requests alone. Default false. */
+  readonly isolate?: boolean;
   /** Threads that each copy's runtime may use. Default: the cores divided by the instances. */
   readonly threads?: number;
   /** After which a hook's pending promise fails its request; 0 = never. Default 60 s. */

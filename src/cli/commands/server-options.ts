@@ -89,6 +89,7 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
   return {
     workers: settings.workers,
     instances: settings.instances,
+    isolate: settings.isolate,
     ...(settings.threads !== undefined && { threads: settings.threads }),
     hookTimeoutMs: settings.hookTimeout * 1000,
     hookStallMs: settings.hookStall * 1000,

@@ -69,6 +69,14 @@ export const MODEL_SETTINGS = {
     details: "ONNX models up to 1 MB do, if there are more of them than cores.",
     commands: SERVE,
   },
+  isolate: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.isolate,
+    help: "run each model in a process of its own",
+    details:
+      "A model that crashes then costs its own requests alone, and is started again. docs/isolation.md says what else it does, and what it costs.",
+    commands: SERVE,
+  },
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",

@@ -1,6 +1,6 @@
 import { isLogEvent } from "../../threads/thread-logger.ts";
 import { isWireError } from "../../threads/wire-error.ts";
-import type { ModelThreadEvent } from "./model-thread.ts";
+import type { ModelThreadEvent } from "./model-thread-messages.ts";
 
 /** A user's driver, or a package that it imports, may post to the thread's parent port too; native code may run there, so the thread stays. */
 export function isModelThreadEvent(value: unknown): value is ModelThreadEvent {

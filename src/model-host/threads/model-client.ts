@@ -36,7 +36,7 @@ export interface ModelClient extends ModelHandle {
 /** Creates a handle whose calls go to the living instance with the fewest open calls. */
 export function createModelClient({ facts, hookArgs, ports }: ModelAddress): ModelClient {
   let closed = false;
-  const connect = (port: HostPort) => new RpcClient(port, "the model's thread");
+  const connect = (port: HostPort) => new RpcClient(port, `the model's ${facts.isolated ? "process" : "thread"}`);
   const clients = ports.map(connect);
   const told = clients.map((client) => new ToldStatistics(() => askStatistics(client)));
   let turn = 0;

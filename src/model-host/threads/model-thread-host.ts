@@ -3,6 +3,7 @@ import { createDeferred } from "../../async/deferred.ts";
 import { failedPrecondition } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
+import { type HostPort, toHostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import { logEvent } from "../../threads/thread-logger.ts";
@@ -15,7 +16,7 @@ import type {
   ModelThreadData,
   ModelThreadEvent,
   ModelWorkerData,
-} from "./model-thread.ts";
+} from "./model-thread-messages.ts";
 
 type Loaded = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
 
@@ -27,14 +28,18 @@ export interface LostThread {
   readonly culprit: "this" | "other" | "unknown";
 }
 
-/** A loaded model in a thread. */
+/** A loaded model in a thread, or in a process of its own. */
 export interface ModelThread extends Loaded {
+  /** The process's number; absent for a thread. */
+  readonly pid?: number;
   /** Resolves once the thread is of no use any more: it ended by itself, or is unresponsive. */
   readonly lost: Promise<LostThread>;
   /** Resolves once the thread has ended. */
   readonly ended: Promise<unknown>;
   /** A new line to the model; `onMalformed` is told when the other end's thread sends a malformed message. */
   connect(onMalformed?: MalformedListener): MessagePort;
+  /** A new line to the model for this thread. */
+  connectHere(): HostPort;
   /** Waits for the last predict, then frees the model, and lets the thread end by itself after its last model: native code may run in it until then. */
   close(): Promise<void>;
 }
@@ -124,13 +129,8 @@ export class ModelThreadHost {
       ...loaded,
       lost,
       ended: this.#ended,
-      connect: (onMalformed) => {
-        const { port1, port2 } = new MessageChannel();
-        // A thread that has ended would swallow the port, and its user would wait for ever.
-        if (this.#isOver) port2.close();
-        else this.#say({ attach: port2, line: this.#lines.add(onMalformed), id }, [port2]);
-        return port1;
-      },
+      connect: (onMalformed) => this.#connect(id, onMalformed),
+      connectHere: () => toHostPort(this.#connect(id)),
       close: async () => {
         const { unloaded } = this.#models.get(id) ?? {};
         this.#say({ unload: id });
@@ -141,6 +141,14 @@ export class ModelThreadHost {
         else await this.end();
       },
     };
+  }
+
+  #connect(id: number, onMalformed?: MalformedListener): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    // A thread that has ended would swallow the port, and its user would wait for ever.
+    if (this.#isOver) port2.close();
+    else this.#say({ attach: port2, line: this.#lines.add(onMalformed), id }, [port2]);
+    return port1;
   }
 
   #say(command: ModelThreadCommand, transfer: MessagePort[] = []): void {

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Logger } from "../../observability/logger.ts";
-import type { ModelThreadData } from "./model-thread.ts";
 import { type ModelThread, ModelThreadHost } from "./model-thread-host.ts";
+import type { ModelThreadData } from "./model-thread-messages.ts";
 
 /** Threads for small models, which they share as soon as there are more of them than cores. */
 export class SharedThreads {

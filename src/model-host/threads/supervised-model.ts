@@ -3,24 +3,29 @@ import { Backoff } from "../../async/backoff.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ThreadCounts } from "../../observability/thread-counts.ts";
+import type { HostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
-import type { ModelThreadData } from "./model-thread.ts";
 import type { LostThread, ModelThread } from "./model-thread-host.ts";
+import type { ModelThreadData } from "./model-thread-messages.ts";
 import { type StartModelThread, startModelThread } from "./start-model-thread.ts";
 
-/** The waits before a thread that cannot be started is tried again. */
+/** The waits before a thread that cannot be started is tried again, or a process whose model ends it again and again. */
 const BACKOFF = { firstMs: 100, maxMs: 30_000 };
+/** A process that lived for so many milliseconds is replaced at once. */
+const STEADY_MS = 10_000;
 
 /** Told when an instance has a new thread, so that its users connect again; `resend` = what they asked before has not run. */
 export type ReplacedListener = (instance: number, thread: ModelThread, resend: boolean) => void;
 
-/** One instance of a model, which gets a new thread when its own ends or gets stuck. */
+/** One instance of a model, which gets a new thread, or process, when its own ends or gets stuck. */
 export class SupervisedModel {
   readonly #instance: number;
   readonly #data: ModelThreadData;
   readonly #log: Logger;
   readonly #onReplaced: ReplacedListener;
   readonly #start: StartModelThread;
+  readonly #startAlone: StartModelThread;
+  readonly #ends = new Backoff(BACKOFF);
   readonly #runFirst: NonNullable<SupervisedParts["runFirst"]>;
   #thread: ModelThread;
   /** Stuck threads that have not come back. */
@@ -36,14 +41,15 @@ export class SupervisedModel {
     this.#data = parts.data;
     this.#log = parts.log;
     this.#onReplaced = parts.onReplaced;
-    this.#start = parts.start ?? startModelThread;
+    this.#startAlone = parts.startAlone ?? startModelThread;
+    this.#start = parts.start ?? this.#startAlone;
     this.#runFirst = parts.runFirst ?? (async () => {});
     this.#supervise(thread);
   }
 
   /** Loads the model in a thread; throws what loading threw. */
   static async start(instance: number, parts: SupervisedParts): Promise<SupervisedModel> {
-    const { start = startModelThread, data, log } = parts;
+    const { startAlone = startModelThread, start = startAlone, data, log } = parts;
     return new SupervisedModel(instance, await start(data, log), parts);
   }
 
@@ -66,6 +72,11 @@ export class SupervisedModel {
     return this.#thread.connect(onMalformed);
   }
 
+  /** A new line to the model for this thread. */
+  connectHere(): HostPort {
+    return this.#thread.connectHere();
+  }
+
   /** Waits for the last predict, then frees the model; throws `deadline_exceeded` when a thread is still stuck in native code. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -80,6 +91,7 @@ export class SupervisedModel {
 
   /** A stuck thread is left alone: terminating it inside native code would end the process. */
   #supervise(thread: ModelThread): void {
+    const since = performance.now();
     void thread.lost.then((lost) => {
       if (this.#closed) return;
       this.#alive = false;
@@ -91,21 +103,32 @@ export class SupervisedModel {
       // Only a message: one that comes back reads it, frees its model and ends.
       void thread.close();
       this.#tell(lost, thread);
-      void this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
+      const replace = () => void this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
+      const waitMs = thread.pid === undefined ? 0 : this.#waitMs(performance.now() - since);
+      if (waitMs === 0) replace();
+      else setTimeout(replace, waitMs).unref();
     });
   }
 
-  #tell({ why, culprit }: LostThread, { facts: { driver, path } }: ModelThread): void {
+  /** A request that ends the model's process may be sent again and again. */
+  #waitMs(livedMs: number): number {
+    if (livedMs < STEADY_MS) return this.#ends.next();
+    this.#ends.reset();
+    return 0;
+  }
+
+  #tell({ why, culprit }: LostThread, { facts: { driver, path }, pid }: ModelThread): void {
     if (culprit === "other")
       this.#log.warn(`a model moves to another thread: its own ${why} in another model`, { driver, path });
-    else this.#log.error(`a model's thread ${why} and is replaced`, { driver, path });
+    else if (pid === undefined) this.#log.error(`a model's thread ${why} and is replaced`, { driver, path });
+    else this.#log.error(`a model's process ${why}; it is replaced`, { driver, path, process: pid });
   }
 
   async #replace(backoff: Backoff, resend: boolean): Promise<void> {
     if (this.#closed) return;
     try {
       // One that has blocked others does so no more.
-      const start = resend ? this.#start : startModelThread;
+      const start = resend ? this.#start : this.#startAlone;
       const thread = await start(this.#data, this.#log);
       await this.#warmUp(thread);
       if (this.#closed) return await thread.close();
@@ -137,6 +160,8 @@ export interface SupervisedParts {
   readonly onReplaced: ReplacedListener;
   /** Default: in a thread of its own. */
   readonly start?: StartModelThread;
+  /** Starts it where nothing else runs; default: in a thread. */
+  readonly startAlone?: StartModelThread;
   /** Runs requests in a thread that replaces another, before it takes others. */
   readonly runFirst?: (thread: ModelThread) => Promise<void>;
 }

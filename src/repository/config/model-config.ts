@@ -30,6 +30,8 @@ export interface ModelConfig {
   readonly workers?: number;
   readonly instances?: number;
   readonly threads?: number;
+  /** True = each copy runs in a process of its own; absent = the server's setting. */
+  readonly isolate?: boolean;
   /** Maximum number of requests at a time, and of the bytes that they hold; absent = only the server's limits. */
   readonly maxQueue?: number;
   readonly maxQueueBytes?: number;

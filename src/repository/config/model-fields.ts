@@ -122,6 +122,11 @@ export const MODEL_FIELDS = {
   },
   workers: { type: "integer", min: 0, help: "threads that run the hook file", default: "--workers" },
   instances: { type: "integer", min: 1, help: "copies of each stage", default: "--instances" },
+  isolate: {
+    type: "boolean",
+    help: "run each copy in a process of its own, so that a crash costs its requests alone",
+    default: "--isolate",
+  },
   threads: { type: "integer", min: 1, help: "threads that each copy's runtime may use", default: "--threads" },
   "max-queue": { type: "integer", min: 1, help: "maximum number of its requests at a time", default: "--max-queue" },
   "max-queue-bytes": {

@@ -38,6 +38,7 @@ describe("without flags", () => {
       inspectHooks: false,
       watch: false,
       instances: 1,
+      isolate: false,
       threads: undefined,
       warmup: [],
       modelStall: 60,

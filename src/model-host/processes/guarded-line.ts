@@ -1,0 +1,89 @@
+import type { ServingError } from "../../errors.ts";
+import type { Frame } from "../../threads/frame.ts";
+import { readFrame } from "../../threads/frame-reader.ts";
+import { FrameWriter } from "../../threads/frame-writer.ts";
+import type { HostPort } from "../../threads/host-port.ts";
+import { MalformedMessage } from "../../threads/malformed-message.ts";
+import { CANCEL, FAILURE, RESPONSE } from "../../threads/rpc-client.ts";
+import { parseWireError, toWireError } from "../../threads/wire-error.ts";
+import type { WireRecord } from "../../threads/wire-record.ts";
+import { isRunStatistics } from "../queue/is-run-statistics.ts";
+import { checkModelRequest } from "../threads/check-model-request.ts";
+import { STATISTICS } from "../threads/model-protocol.ts";
+import type { LinePort } from "./line-port.ts";
+
+/**
+ * A line to a model in another process, whose answers are checked before anyone in this process sees them, and which answers
+ * every open request itself when the process has ended. What is posted is checked too: a hook thread may have written it.
+ */
+export class GuardedLine implements HostPort {
+  readonly #port: LinePort;
+  /** Kinds of the requests without a response, by their ids. */
+  readonly #open = new Map<number, number>();
+
+  constructor(port: LinePort) {
+    this.#port = port;
+  }
+
+  /** Throws {@link MalformedMessage} for what a model's client does not send. */
+  post(message: unknown): void {
+    for (const record of readFrame(message)) this.#ask(record);
+    this.#port.post(message);
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#port.onMessage(listener);
+  }
+
+  onClose(listener: () => void): void {
+    this.#port.onClose(listener);
+  }
+
+  close(): void {
+    this.#port.close();
+  }
+
+  /** Passes a message of the process on; throws {@link MalformedMessage} for one that a model does not send. */
+  deliver(message: Frame): void {
+    for (const record of readFrame(message)) this.#settle(record);
+    this.#port.deliver(message);
+  }
+
+  /** Ends the line, after an error for each open request. */
+  fail(reason: ServingError): void {
+    const writer = new FrameWriter();
+    const meta = toWireError(reason);
+    for (const id of this.#open.keys()) writer.write({ kind: FAILURE, id, meta, tensors: undefined }, false);
+    this.#open.clear();
+    if (!writer.isEmpty) this.#port.deliver(writer.take().frame);
+    this.#port.close();
+  }
+
+  #ask(record: WireRecord): void {
+    const { kind, id } = record;
+    if (kind === CANCEL) return;
+    if (this.#open.has(id)) throw new MalformedMessage(`it asks request ${id} a second time`);
+    checkModelRequest(record);
+    this.#open.set(id, kind);
+  }
+
+  #settle({ kind, id, meta, tensors }: WireRecord): void {
+    const asked = this.#open.get(id);
+    if (asked === undefined) throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
+    if (kind === FAILURE) parseWireError(meta);
+    else if (kind !== RESPONSE) throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
+    else if (asked === STATISTICS && !isRunStatistics(meta)) throw new MalformedMessage("its statistics are none");
+    for (const name in tensors) assertCountable(tensors[name]!.shape);
+    this.#open.delete(id);
+  }
+}
+
+/** Rows of a tensor without elements at most. */
+const MAX_EMPTY_ROWS = 1 << 20;
+
+/** Refuses a shape such as [2147483647, 0], which costs its sender nothing, and whoever writes it as JSON a list for each row. */
+function assertCountable(shape: readonly number[]): void {
+  if (!shape.includes(0)) return;
+  const rows = shape.reduce((product, size) => product * Math.max(1, size), 1);
+  if (rows > MAX_EMPTY_ROWS) throw new MalformedMessage(`it has a tensor of shape [${shape}]`);
+}

@@ -1,0 +1,41 @@
+import type { Frame } from "../../threads/frame.ts";
+import type { HostPort } from "../../threads/host-port.ts";
+import type { ProcessLink } from "./process-link.ts";
+
+/** One line of a connection to another process, as a {@link HostPort}. */
+export class LinePort implements HostPort {
+  readonly #line: number;
+  readonly #link: ProcessLink;
+  readonly #messageListeners: ((message: unknown) => void)[] = [];
+  readonly #closeListeners: (() => void)[] = [];
+  #isOpen = true;
+
+  constructor(line: number, link: ProcessLink) {
+    this.#line = line;
+    this.#link = link;
+  }
+
+  post(message: unknown): void {
+    if (this.#isOpen) this.#link.post(this.#line, message as Frame);
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#messageListeners.push(listener);
+  }
+
+  onClose(listener: () => void): void {
+    this.#closeListeners.push(listener);
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    for (const listener of this.#closeListeners) listener();
+  }
+
+  /** Passes a message of the other process on. */
+  deliver(message: Frame): void {
+    if (!this.#isOpen) return;
+    for (const listener of this.#messageListeners) listener(message);
+  }
+}

@@ -1,0 +1,176 @@
+import { createDeferred } from "../../async/deferred.ts";
+import { settlesWithin } from "../../async/settles-within.ts";
+import { processMemory } from "../../drivers/python/process-memory.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { Channel } from "../../threads/channel.ts";
+import type { Frame } from "../../threads/frame.ts";
+import { HeartbeatWatch } from "../../threads/heartbeat.ts";
+import type { MalformedMessage } from "../../threads/malformed-message.ts";
+import { logEvent } from "../../threads/thread-logger.ts";
+import { fromWireError, parseWireError } from "../../threads/wire-error.ts";
+import type { WireRecord } from "../../threads/wire-record.ts";
+import type { LostThread, ModelThread } from "../threads/model-thread-host.ts";
+import type { ModelThreadData } from "../threads/model-thread-messages.ts";
+import * as Control from "./control-protocol.ts";
+import { LinePort } from "./line-port.ts";
+import { toLoadOrder, writtenLevels } from "./load-order.ts";
+import { packRecord, unpackRecord } from "./packed-record.ts";
+import { type LoadedModel, parseLoaded } from "./parse-loaded.ts";
+import { parseLogEvent } from "./parse-log-event.ts";
+import { ProcessLines } from "./process-lines.ts";
+import { ProcessLink } from "./process-link.ts";
+import { RingReader } from "./ring-reader.ts";
+import { RingWriter } from "./ring-writer.ts";
+import { RING_BYTES } from "./shared-files.ts";
+import { SpawnedProcess } from "./spawned-process.ts";
+
+/** Bytes that a message of a process may take beside what lies in the memory file: the answers of one moment. */
+const MAX_MESSAGE_BYTES = 1024 * 1024 * 1024;
+/** Milliseconds between two looks whether the process works on, at most. */
+const PING_MS = 2000;
+/** Milliseconds that a process may take to end after its model was freed. */
+const END_MS = 5000;
+
+/** A model, and the names by which people know it. */
+export interface ModelProcessData extends ModelThreadData {
+  readonly name: string;
+  /** Variables that the runtime reads, set where the environment has no value. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Ends a load that nobody waits for any more. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A child process with one model, which may crash alone. Nothing that it sends is trusted. */
+export class ModelProcess {
+  readonly #data: ModelProcessData;
+  readonly #log: Logger;
+  readonly #process: SpawnedProcess;
+  readonly #link: ProcessLink;
+  readonly #lines: ProcessLines;
+  readonly #control: LinePort;
+  readonly #channel: Channel;
+  readonly #loaded = createDeferred<LoadedModel>();
+  readonly #unloaded = createDeferred<void>();
+  readonly #lost = createDeferred<LostThread>();
+  readonly #beats = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  readonly #ping: NodeJS.Timeout;
+  #watch: HeartbeatWatch | undefined;
+
+  constructor(data: ModelProcessData, log: Logger) {
+    this.#data = data;
+    this.#log = log;
+    this.#process = new SpawnedProcess(data.environment, log);
+    const { stream, ringFds } = this.#process;
+    const [toChild, fromChild] = ringFds;
+    this.#link = new ProcessLink({
+      stream,
+      ...(toChild !== undefined && { out: new RingWriter(toChild, RING_BYTES) }),
+      ...(fromChild !== undefined && { in: new RingReader(fromChild, RING_BYTES) }),
+      maxBytes: MAX_MESSAGE_BYTES,
+      onMessage: (line, message) => this.#receive(line, message),
+      onMalformed: (reason) => this.#refuse(reason),
+    });
+    this.#control = new LinePort(Control.CONTROL_LINE, this.#link);
+    this.#channel = new Channel(this.#control, (record) => this.#obey(record));
+    this.#channel.onMalformed((reason) => this.#refuse(reason));
+    this.#lines = new ProcessLines(this.#link, {
+      opened: (line) => this.#say(Control.ATTACH, line),
+      closed: (line) => this.#say(Control.DETACH, line),
+    });
+    this.#ping = setInterval(() => this.#askBeats(), Math.min(PING_MS, data.stallMs / 8 || PING_MS)).unref();
+    void this.#process.ended.then((why) => this.#end(why));
+  }
+
+  /** Loads the model; throws what loading threw, and `failed_precondition` where the process ended meanwhile. */
+  async load(): Promise<ModelThread> {
+    const { signal, stallMs } = this.#data;
+    const abort = () => this.#process.kill("was ended, since nobody waits for it");
+    signal?.addEventListener("abort", abort);
+    if (signal?.aborted) abort();
+    try {
+      this.#channel.send(packRecord(Control.LOAD, toLoadOrder(this.#data, this.#log)));
+      const loaded = await this.#loaded.promise;
+      const memoryBytes = loaded.facts.memoryBytes ?? (await processMemory(this.#process.pid));
+      this.#watch = new HeartbeatWatch(stallMs, () => this.#kill(`has stood still for ${stallMs} ms`), this.#beats);
+      return this.#toThread(loaded, memoryBytes);
+    } catch (reason) {
+      this.#say(Control.END);
+      void this.#endWithin(END_MS);
+      throw reason;
+    } finally {
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  #toThread({ facts, hookArgs }: LoadedModel, memoryBytes: number | undefined): ModelThread {
+    const { pid } = this.#process;
+    return {
+      facts: { ...facts, isolated: true, ...(memoryBytes !== undefined && { memoryBytes }) },
+      hookArgs,
+      ...(pid !== undefined && { pid }),
+      lost: this.#lost.promise,
+      ended: this.#process.ended,
+      connect: (onMalformed = () => {}) => this.#lines.openFor(onMalformed),
+      connectHere: () => this.#lines.open(),
+      close: async () => {
+        this.#say(Control.UNLOAD);
+        await Promise.race([this.#unloaded.promise, this.#process.ended]);
+        this.#say(Control.END);
+        await this.#endWithin(END_MS);
+      },
+    };
+  }
+
+  async #endWithin(ms: number): Promise<void> {
+    if (await settlesWithin(this.#process.ended, ms)) return;
+    this.#process.kill("was killed, since it did not end");
+    await this.#process.ended;
+  }
+
+  #say(kind: number, id = 0): void {
+    this.#channel.send({ kind, id, meta: undefined, tensors: undefined });
+    // In order with what the lines send.
+    this.#channel.flush();
+  }
+
+  #askBeats(): void {
+    this.#channel.send({ kind: Control.PING, id: 0, meta: writtenLevels(this.#log), tensors: undefined });
+  }
+
+  #receive(line: number, message: Frame): void {
+    if (line === Control.CONTROL_LINE) this.#control.deliver(message);
+    else this.#lines.deliver(line, message);
+  }
+
+  #obey(record: WireRecord): void {
+    const { kind, id, meta } = record;
+    if (kind === Control.PONG) Atomics.store(new Int32Array(this.#beats), 0, id);
+    else if (kind === Control.LOG) logEvent(this.#log, parseLogEvent(unpackRecord(record)));
+    else if (kind === Control.DETACH) this.#lines.close(id);
+    else if (kind === Control.LOADED) this.#loaded.resolve(parseLoaded(unpackRecord(record)));
+    else if (kind === Control.FAILED) this.#loaded.reject(fromWireError(parseWireError(meta)));
+    else if (kind === Control.UNLOADED) this.#unloaded.resolve();
+  }
+
+  /** Ends a process that breaks the protocol: nothing it sends next can be relied on. */
+  #refuse({ message }: MalformedMessage): void {
+    this.#kill(`sent a message that is none (${message})`);
+  }
+
+  #kill(why: string): void {
+    this.#process.kill(`${why} and was killed`);
+  }
+
+  #end(why: string): void {
+    clearInterval(this.#ping);
+    this.#watch?.stop();
+    const { name } = this.#data;
+    const words = this.#process.lastWords === "" ? "" : ` (${this.#process.lastWords})`;
+    this.#loaded.reject(failedPrecondition(`The model's process ${why} while it was loading${words}.`));
+    this.#lost.resolve({ why, culprit: "this" });
+    const lost = `The request was lost: the process of the model ${name} ${why}. The model is loaded again.`;
+    this.#lines.fail(new ServingError("unavailable", lost));
+    this.#control.close();
+  }
+}

@@ -1,0 +1,88 @@
+import { isDType } from "../../tensor/dtype.ts";
+import { isPlainObject } from "../../tensor/is-plain-object.ts";
+import { isTensor } from "../../tensor/tensor.ts";
+import { MalformedMessage } from "../../threads/malformed-message.ts";
+import type { ModelFacts } from "../model-facts.ts";
+
+/** Description of a model by the process that has loaded it. */
+export interface LoadedModel {
+  readonly facts: ModelFacts;
+  /** Values for hooks, with markers for functions. */
+  readonly hookArgs: unknown;
+}
+
+type Check = (value: unknown) => boolean;
+type Checks<Type> = { readonly [Name in keyof Required<Type>]: Check };
+
+const isText: Check = (value) => typeof value === "string";
+const isFlag: Check = (value) => typeof value === "boolean";
+const isAmount: Check = (value) => Number.isFinite(value) && (value as number) >= 0;
+const isListOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check);
+const isAbsentOr =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+
+const isSize: Check = (value) => Number.isSafeInteger(value) && (value as number) >= -1;
+const isRange: Check = (value) => hasMembers(value, { min: isSize, max: isSize });
+
+const SPEC: Checks<NonNullable<ModelFacts["signatures"][string]["inputs"]>[number]> = {
+  name: isText,
+  dtype: (value) => isText(value) && isDType(value as string),
+  shape: isAbsentOr(isListOf((value) => isSize(value) || isRange(value))),
+  default: isAbsentOr(isTensor),
+  nativeName: isAbsentOr(isText),
+  declaredDType: isAbsentOr((value) => isText(value) && isDType(value as string)),
+  imageLayout: isAbsentOr((value) => value === "NHWC" || value === "NCHW"),
+  convertsNumbers: isAbsentOr((value) => value === true),
+  labels: isAbsentOr(isListOf(isText)),
+};
+const isSpecs = isListOf((value) => hasMembers(value, SPEC));
+const isLooseSpecs = isListOf((value) => hasMembers(value, { ...SPEC, dtype: isAbsentOr(SPEC.dtype) }));
+
+const SIGNATURE: Checks<ModelFacts["signatures"][string]> = {
+  inputs: isAbsentOr(isSpecs),
+  inputNames: isAbsentOr(isListOf(isText)),
+  suggestedInputs: isAbsentOr(isLooseSpecs),
+  outputs: isAbsentOr(isSpecs),
+  method: isAbsentOr((value) => value === "predict" || value === "classify" || value === "regress"),
+};
+const isSignatures: Check = (value) =>
+  isRecord(value) && Object.values(value).every((signature) => hasMembers(signature, SIGNATURE));
+
+const FACTS: Checks<ModelFacts> = {
+  driver: isText,
+  path: isText,
+  signatures: isSignatures,
+  defaultSignature: isText,
+  echoes: isFlag,
+  maxBatchSize: isAbsentOr(isAmount),
+  runtime: isAbsentOr(isText),
+  isPure: isAbsentOr(isFlag),
+  runsGraph: isAbsentOr(isFlag),
+  likelyInputs: isAbsentOr(isListOf(isSpecs)),
+  memoryBytes: isAbsentOr(isAmount),
+  sharesThread: isAbsentOr(isFlag),
+  isolated: isAbsentOr(isFlag),
+  loadMs: isAmount,
+};
+
+/** Checks what a process, which is not trusted, tells of its model; throws {@link MalformedMessage}. */
+export function parseLoaded(value: unknown): LoadedModel {
+  const { facts, hookArgs } = (value ?? {}) as { readonly [Name in keyof LoadedModel]?: unknown };
+  if (hasMembers(facts, FACTS) && isRecord(hookArgs)) return { facts: facts as ModelFacts, hookArgs };
+  throw new MalformedMessage("it describes no model");
+}
+
+/** Checks that a value is an object with such members, and no others. */
+function hasMembers(value: unknown, checks: Readonly<Record<string, Check>>): boolean {
+  if (!isRecord(value) || Object.keys(value).some((name) => !Object.hasOwn(checks, name))) return false;
+  return Object.entries(checks).every(([name, check]) => check(value[name]));
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && isPlainObject(value);
+}

@@ -1,0 +1,129 @@
+import { writeFileSync } from "node:fs";
+import { Socket } from "node:net";
+import { createDeferred } from "../../async/deferred.ts";
+import { threadMemory } from "../../limits/thread-memory.ts";
+import { LogFilter } from "../../observability/log-filter.ts";
+import { LOG_LEVELS, type LogLevel } from "../../observability/log-level.ts";
+import { Channel } from "../../threads/channel.ts";
+import type { WireRecord } from "../../threads/wire-record.ts";
+import type { ModelThreadEvent } from "../threads/model-thread-messages.ts";
+import { ThreadModels } from "../threads/thread-models.ts";
+import { ATTACH, CONTROL_LINE, COUNT_MASK, DETACH, LOAD, PING, PONG, UNLOAD } from "./control-protocol.ts";
+import { LinePort } from "./line-port.ts";
+import { type LoadOrder, MODEL_ID } from "./load-order.ts";
+import { packEvent } from "./pack-event.ts";
+import { unpackRecord } from "./packed-record.ts";
+import { ProcessLink } from "./process-link.ts";
+import { RingReader } from "./ring-reader.ts";
+import { RingWriter } from "./ring-writer.ts";
+import { RING_BYTES } from "./shared-files.ts";
+
+/** The descriptor of the socket to the server. */
+const SOCKET_FD = 3;
+
+/**
+ * Runs a model's process: loads a model, answers on every line that the server opens, and resolves once it was told to end.
+ * `ringFds`: descriptors of the memory files, that of what comes from the server first; none where there are none.
+ */
+export async function runModelProcess(ringFds: readonly number[], onStarted: () => void): Promise<void> {
+  outliveSignals();
+  bePreferredVictim();
+  const server = new ServerConnection(ringFds, onStarted);
+  await dieWithServer();
+  await server.ended;
+}
+
+/** Ctrl-C and service managers signal every process of theirs: the server needs this one until it has drained, and then ends it. */
+function outliveSignals(): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+}
+
+/** Has Linux end this process and not the server where memory runs out. */
+function bePreferredVictim(): void {
+  if (process.platform !== "linux") return;
+  try {
+    writeFileSync("/proc/self/oom_score_adj", "500");
+  } catch {}
+}
+
+/** The end of the socket does not end a process that is stuck in native code. */
+async function dieWithServer(): Promise<void> {
+  if (process.platform !== "linux") return;
+  try {
+    (await import("../../native/die-with-parent.ts")).dieWithParent();
+  } catch {}
+}
+
+/** The connection to the server, and the model behind it. */
+class ServerConnection {
+  readonly ended: Promise<void>;
+  readonly #link: ProcessLink;
+  readonly #control: LinePort;
+  readonly #channel: Channel;
+  readonly #lines = new Map<number, LinePort>();
+  readonly #filter = new LogFilter("silent");
+  readonly #heartbeat = new SharedArrayBuffer(4);
+  readonly #ending = createDeferred<void>();
+  readonly #onStarted: () => void;
+  #models: ThreadModels | undefined;
+
+  constructor([inFd, outFd]: readonly number[], onStarted: () => void) {
+    this.#onStarted = onStarted;
+    this.ended = this.#ending.promise;
+    const stream = new Socket({ fd: SOCKET_FD, readable: true, writable: true });
+    stream.once("close", () => process.exit());
+    this.#link = new ProcessLink({
+      stream,
+      ...(inFd !== undefined && { in: new RingReader(inFd, RING_BYTES) }),
+      ...(outFd !== undefined && { out: new RingWriter(outFd, RING_BYTES) }),
+      maxBytes: Number.POSITIVE_INFINITY,
+      onMessage: (line, message) => this.#lines.get(line)?.deliver(message),
+      onMalformed: (reason) => {
+        throw reason;
+      },
+    });
+    this.#control = this.#open(CONTROL_LINE);
+    this.#channel = new Channel(this.#control, (record) => this.#receive(record));
+  }
+
+  #open(line: number): LinePort {
+    const port = new LinePort(line, this.#link);
+    this.#lines.set(line, port);
+    port.onClose(() => this.#lines.delete(line));
+    return port;
+  }
+
+  #receive(record: WireRecord): void {
+    const { kind, id, meta } = record;
+    if (kind === LOAD) this.#load(unpackRecord(record) as LoadOrder);
+    else if (kind === ATTACH) this.#models?.attach(this.#open(id), { line: id, id: MODEL_ID });
+    else if (kind === DETACH) this.#lines.get(id)?.close();
+    else if (kind === UNLOAD) void this.#models?.unload(MODEL_ID);
+    else if (kind === PING) this.#pong(meta as readonly LogLevel[]);
+    else this.#ending.resolve();
+  }
+
+  #load({ driver, command, levels, imageBytes }: LoadOrder): void {
+    this.#setLevels(levels);
+    if (imageBytes !== undefined) threadMemory.addLimit(imageBytes);
+    const data = { driver, logged: this.#filter.shared, heartbeat: this.#heartbeat };
+    this.#models = new ThreadModels(data, (event) => this.#say(event), this.#onStarted);
+    void this.#models.load(command);
+  }
+
+  #setLevels(levels: readonly LogLevel[]): void {
+    for (const level of LOG_LEVELS) if (level !== "silent") this.#filter.set(level, levels.includes(level));
+  }
+
+  #pong(levels: readonly LogLevel[]): void {
+    this.#setLevels(levels);
+    const count = Atomics.load(new Int32Array(this.#heartbeat), 0) & COUNT_MASK;
+    this.#channel.send({ kind: PONG, id: count, meta: undefined, tensors: undefined });
+  }
+
+  #say(event: ModelThreadEvent): void {
+    this.#channel.send(packEvent(event));
+    // A crash may follow, and its reason is in the log.
+    if ("log" in event || "loaded" in event) this.#channel.flush();
+  }
+}

@@ -1,0 +1,16 @@
+import type { StartModelThread } from "../threads/start-model-thread.ts";
+import { ModelProcess, type ModelProcessData } from "./model-process.ts";
+
+/** Data that a model's process needs in addition to those of a thread. */
+export type OwnProcess = Pick<ModelProcessData, "name" | "environment">;
+
+/** Functions that start a model in a process of its own, and again when that has ended; the signal gives up the first load. */
+export function processStarts(
+  own: OwnProcess,
+  signal: AbortSignal | undefined,
+): { readonly start: StartModelThread; readonly startAlone: StartModelThread } {
+  return {
+    start: (data, log) => new ModelProcess({ ...data, ...own, signal }, log).load(),
+    startAlone: (data, log) => new ModelProcess({ ...data, ...own }, log).load(),
+  };
+}

@@ -1,0 +1,60 @@
+import type { MessagePort } from "node:worker_threads";
+import type { RawOptions } from "../../drivers/option-table.ts";
+import type { DriverLocation } from "../../drivers/registry.ts";
+import type { Logged } from "../../observability/log-filter.ts";
+import type { LogEvent } from "../../threads/thread-logger.ts";
+import type { WireError } from "../../threads/wire-error.ts";
+import type { ModelFacts } from "../model-facts.ts";
+
+/** Data that a model thread is started with. */
+export interface ModelWorkerData {
+  readonly driver: DriverLocation;
+  readonly logged: Logged;
+  readonly heartbeat: SharedArrayBuffer;
+  /** Memory that says which of several models works: see {@link ThreadTurns}. Absent where the thread has one model. */
+  readonly running?: SharedArrayBuffer;
+}
+
+/** A model, and how its thread is watched. */
+export interface ModelThreadData extends Omit<LoadCommand, "id"> {
+  readonly driver: DriverLocation;
+  readonly logged: Logged;
+  /** Milliseconds of a still event loop after which the thread counts as stuck; 0 = never. */
+  readonly stallMs: number;
+}
+
+/** A model to load. */
+export interface LoadCommand {
+  /** Its number in this thread. */
+  readonly id: number;
+  readonly path: string;
+  readonly options: RawOptions;
+  /** Threads that the runtime may use. */
+  readonly threads: number;
+  /** The folder of the pipeline's hook file; absent = the driver is not told. */
+  readonly hookFolder?: string | undefined;
+}
+
+/** A line to be answered, by its number. */
+export interface AttachedLine {
+  readonly line: number;
+  /** The model's number. */
+  readonly id: number;
+}
+
+/** Messages from the main thread to a model thread; models are named by number. */
+export type ModelThreadCommand =
+  | { readonly load: LoadCommand }
+  | (AttachedLine & { readonly attach: MessagePort })
+  | { readonly unload: number }
+  /** To be sent once no model is left. */
+  | { readonly close: true };
+
+/** Messages from a model thread to the main thread. */
+export type ModelThreadEvent =
+  | { readonly loaded: { readonly facts: ModelFacts; readonly hookArgs: unknown }; readonly id: number }
+  | { readonly failed: WireError; readonly id: number }
+  | { readonly unloaded: number }
+  | { readonly log: LogEvent; readonly id: number }
+  /** A line has ended; `malformed` = because of a message with this problem. */
+  | { readonly detached: number; readonly malformed?: string };

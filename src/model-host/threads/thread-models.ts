@@ -1,0 +1,85 @@
+import type { Driver } from "../../drivers/driver.ts";
+import { importDriver } from "../../drivers/registry.ts";
+import { type PauseHeartbeat, startHeartbeat } from "../../threads/heartbeat.ts";
+import type { HostPort } from "../../threads/host-port.ts";
+import { createThreadLogger } from "../../threads/thread-logger.ts";
+import { toWireError } from "../../threads/wire-error.ts";
+import { factsOf, type ModelHandle } from "../model-handle.ts";
+import { loadHostedModel } from "../model-host.ts";
+import type { AttachedLine, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
+import { ModelServer } from "./serve-model.ts";
+import { ThreadTurns } from "./thread-turns.ts";
+
+type Say = (event: ModelThreadEvent) => void;
+
+/** The models of this thread, or process. */
+export class ThreadModels {
+  readonly #data: ModelWorkerData;
+  readonly #say: Say;
+  readonly #onStarted: () => void;
+  readonly #reportStuck: PauseHeartbeat;
+  readonly #turns: ThreadTurns | undefined;
+  readonly #models = new Map<number, { readonly model: ModelHandle; readonly server: ModelServer }>();
+
+  constructor(data: ModelWorkerData, say: Say, onStarted: () => void) {
+    this.#data = data;
+    this.#say = say;
+    this.#onStarted = onStarted;
+    this.#reportStuck = startHeartbeat(data.heartbeat);
+    this.#turns = data.running && new ThreadTurns(data.running);
+  }
+
+  async load({ id, path, options, threads, hookFolder }: LoadCommand): Promise<void> {
+    const log = createThreadLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
+    try {
+      const driver = inTurn(await importDriver(this.#data.driver), id, this.#turns);
+      this.#onStarted();
+      const reportStuck = this.#reportStuck;
+      const model = await loadHostedModel({ driver, path, options, threads, hookFolder, reportStuck }, log);
+      const server = new ModelServer(model);
+      this.#models.set(id, { model, server });
+      this.#say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs }, id });
+    } catch (reason) {
+      this.#say({ failed: toWireError(reason), id });
+    }
+  }
+
+  /** The asker may be a hook thread, whose messages are not trusted: the main thread is told which line sent a malformed one. */
+  attach(port: HostPort, { line, id }: AttachedLine): void {
+    const responder = this.#models.get(id)?.server.attach(port);
+    // It was freed meanwhile.
+    if (responder === undefined) {
+      port.close();
+      return;
+    }
+    let malformed: string | undefined;
+    responder.onMalformed(({ message }) => {
+      malformed = message;
+    });
+    responder.onClose(() => this.#say({ detached: line, ...(malformed !== undefined && { malformed }) }));
+  }
+
+  /** Waits for what is under way, then frees the model. */
+  async unload(id: number): Promise<void> {
+    const known = this.#models.get(id);
+    this.#models.delete(id);
+    try {
+      await known?.server.idle();
+      await known?.model.close();
+    } catch (reason) {
+      this.#say({ failed: toWireError(reason), id });
+    }
+    this.#say({ unloaded: id });
+  }
+}
+
+/** A driver whose model works in its turn, where others share its thread. */
+function inTurn(driver: Driver, id: number, turns: ThreadTurns | undefined): Driver {
+  if (turns === undefined) return driver;
+  const load: Driver["load"] = async (...args) => {
+    const model = await turns.run(id, async () => driver.load(...args));
+    const predict: typeof model.predict = (...call) => turns.run(id, async () => model.predict(...call));
+    return { ...model, predict };
+  };
+  return { ...driver, load };
+}

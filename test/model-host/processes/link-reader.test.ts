@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { IN_STREAM, LinkReader } from "../../../src/model-host/processes/link-reader.ts";
+import { RingReader } from "../../../src/model-host/processes/ring-reader.ts";
+import { createSharedFiles } from "../../../src/model-host/processes/shared-files.ts";
+import type { Frame } from "../../../src/threads/frame.ts";
+import { MalformedMessage } from "../../../src/threads/malformed-message.ts";
+
+/** A message as bytes: its line, its parts as sizes and places, and what follows. */
+function bytesOf(line: number, parts: readonly (readonly [size: number, place: number])[], ...rest: Uint8Array[]) {
+  const integers = Uint32Array.of(line, parts.length, 0, ...parts.flat());
+  return Buffer.concat([new Uint8Array(integers.buffer), ...rest]);
+}
+
+interface Read {
+  readonly line: number;
+  /** Sizes of its parts. */
+  readonly sizes: readonly number[];
+}
+
+function reader({ ring }: { readonly ring?: RingReader } = {}) {
+  const messages: Read[] = [];
+  const onMessage = (line: number, message: Frame | undefined) => {
+    const parts = message === undefined ? [] : message instanceof ArrayBuffer ? [message] : message;
+    messages.push({ line, sizes: parts.map(({ byteLength }) => byteLength) });
+  };
+  return { messages, reader: new LinkReader({ ring, maxBytes: 1000, onMessage }) };
+}
+
+const content = (size: number) => new Uint8Array(size);
+
+test("messages are read whatever pieces they arrive in", () => {
+  const stream = Buffer.concat([
+    bytesOf(1, [[8, IN_STREAM]], content(8)),
+    bytesOf(2, []),
+    bytesOf(
+      3,
+      [
+        [8, IN_STREAM],
+        [0, IN_STREAM],
+        [900, IN_STREAM],
+      ],
+      content(908),
+    ),
+  ]);
+  for (const size of [1, 7, 13, 64, stream.length]) {
+    const { messages, reader: own } = reader();
+    for (let at = 0; at < stream.length; at += size) own.push(stream.subarray(at, at + size));
+    expect(messages).toEqual([
+      { line: 1, sizes: [8] },
+      { line: 2, sizes: [] },
+      { line: 3, sizes: [8, 0, 900] },
+    ]);
+  }
+});
+
+describe("a message that no link writes is malformed before memory is spent on it:", () => {
+  test.each([
+    ["2^32 - 1 parts", Uint32Array.of(1, 2 ** 32 - 1, 0)],
+    ["more bytes than are allowed", Uint32Array.of(1, 1, 0, 1001, IN_STREAM)],
+    ["more bytes in two parts", Uint32Array.of(1, 2, 0, 600, IN_STREAM, 600, IN_STREAM)],
+    ["4 GB", Uint32Array.of(1, 1, 0, 2 ** 32 - 1, IN_STREAM)],
+    ["a memory file that is not there", Uint32Array.of(1, 1, 0, 8, 0)],
+    ["nothing of a memory file that is not there", Uint32Array.of(1, 1, 0, 0, 0)],
+  ])("%s", (_, integers) => {
+    const { messages, reader: own } = reader();
+    expect(() => own.push(Buffer.from(integers.buffer))).toThrow(MalformedMessage);
+    expect(messages).toEqual([]);
+  });
+
+  const files = createSharedFiles();
+  test.runIf(files !== undefined).each([
+    ["a place beyond the memory file", [[8, 4096]]],
+    ["an end beyond it", [[16, 4090]]],
+    [
+      "more than all of it, in parts",
+      [
+        [3000, 0],
+        [3000, 0],
+      ],
+    ],
+    ["what was never written", [[16, 0]]],
+  ] as const)("%s", (_, parts) => {
+    const ring = new RingReader(files!.fds[1], 4096);
+    expect(() => reader({ ring }).reader.push(bytesOf(1, parts))).toThrow(MalformedMessage);
+  });
+});

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import { createConnection, createServer, type Socket } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { ProcessLink } from "../../../src/model-host/processes/process-link.ts";
+import { RingReader } from "../../../src/model-host/processes/ring-reader.ts";
+import { RingWriter } from "../../../src/model-host/processes/ring-writer.ts";
+import { createSharedFiles } from "../../../src/model-host/processes/shared-files.ts";
+import type { Frame } from "../../../src/threads/frame.ts";
+
+async function socketPair(): Promise<readonly [Socket, Socket]> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { readonly port: number };
+  const accepted = once(server, "connection");
+  const near = createConnection(port, "127.0.0.1");
+  const [far] = (await accepted) as [Socket];
+  onTestFinished(() => {
+    near.destroy();
+    far.destroy();
+    server.close();
+  });
+  return [near, far];
+}
+
+/** Two ends of a link, with memory files of so many bytes; the second one's messages are kept. */
+async function startLinks(ringBytes?: number) {
+  const [near, far] = await socketPair();
+  const files = ringBytes === undefined ? undefined : createSharedFiles();
+  onTestFinished(() => files?.close());
+  const [toFar, toNear] = files?.fds ?? [];
+  const size = ringBytes ?? 0;
+  const common = { maxBytes: 1 << 24, onMalformed: (reason: unknown) => expect.unreachable(String(reason)) };
+  const received: number[][] = [];
+  let tell = () => {};
+  let answers = 0;
+  const onAnswer = () => {
+    answers++;
+    tell();
+  };
+  const sender = new ProcessLink({
+    ...{ ...common, stream: near, onMessage: onAnswer },
+    ...(toFar !== undefined && { out: new RingWriter(toFar, size) }),
+    ...(toNear !== undefined && { in: new RingReader(toNear, size) }),
+  });
+  const receiver = new ProcessLink({
+    ...{ ...common, stream: far },
+    onMessage: (_, message) => {
+      const parts = message instanceof ArrayBuffer ? [message] : message;
+      received.push(parts.flatMap((part) => [part.byteLength, new Uint8Array(part).at(-1) ?? 0]));
+      receiver.post(1, new ArrayBuffer(8));
+    },
+    ...(toFar !== undefined && { in: new RingReader(toFar, size) }),
+    ...(toNear !== undefined && { out: new RingWriter(toNear, size) }),
+  });
+  const until = async (count: number) => {
+    while (answers < count)
+      await new Promise<void>((resolve) => {
+        tell = resolve;
+      });
+  };
+  return { sender, received, until, bytesOnSocket: () => near.bytesWritten };
+}
+
+/** A frame and a large content, with a number at their ends. */
+const message = (number: number, bytes: number): Frame => [filled(8, number), filled(bytes, number)];
+const filled = (bytes: number, number: number) => new Uint8Array(bytes).fill(number).buffer;
+
+test.each([
+  ["without memory files", undefined],
+  ["with memory files too small for it", 1024],
+  ["with memory files that hold one of them", 150_000],
+  ["with memory files that hold all of them", 1 << 24],
+])("large contents arrive in their order, %s", async (_, ringBytes) => {
+  const { sender, received, until } = await startLinks(ringBytes);
+  const sizes = [100_000, 40_000, 140_000, 33_000, 100_000, 64, 99_999, 120_001];
+  for (const [index, size] of sizes.entries()) sender.post(1, message(index + 1, size));
+  await until(sizes.length);
+  expect(received).toEqual(sizes.map((size, index) => [8, index + 1, size, index + 1]));
+});
+
+test("what was read leaves its room in the memory file to others", async () => {
+  const { sender, until, bytesOnSocket } = await startLinks(1 << 20);
+  for (let count = 1; count <= 40; count++) {
+    sender.post(1, message(count, 200_000));
+    if (count % 4 === 0) await until(count);
+  }
+  // Five of them would fill it, and all of them are 8 MB.
+  expect(bytesOnSocket()).toBeLessThan(1 << 20);
+});
