@@ -7,7 +7,7 @@ import { findDriver } from "../../../src/drivers/registry.ts";
 import { type ModelHost, type StartModelOptions, startModel } from "../../../src/model-host/start-model.ts";
 import { createModelClient } from "../../../src/model-host/threads/model-client.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
-import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+import { createTensor, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 import { FrameWriter } from "../../../src/threads/frame-writer.ts";
 import { toHostPort } from "../../../src/threads/host-port.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -189,6 +189,25 @@ describe("a model in a process of its own", () => {
     onTestFinished(() => host.close());
     expect(host.facts).toMatchObject({ driver: "null", isolated: true, echoes: true });
     expect(await ask(host, 5)).toBe(5);
+  });
+
+  test("is not started for a driver that has processes of its own, and the log says so", async () => {
+    const load = async () => ({
+      signatures: { serving_default: {} },
+      predict: async (x: Tensors) => x,
+      close: async () => {},
+    });
+    const driver = { name: "own", options: {}, placement: "inline", isIsolated: true, load } as const;
+    const found = { driver, location: { name: "own" }, dispose: async () => {} };
+    const lines: string[] = [];
+    const log = { ...createSilentLogger(), info: (line: string) => void lines.push(line) };
+    const host = await startModel(
+      { found, path: "", options: {} },
+      { instances: 1, isolate: true, modelStallMs: 0, log },
+    );
+    onTestFinished(() => host.close());
+    expect(host.facts.isolated).toBeUndefined();
+    expect(lines).toEqual(["models of the own driver run in processes of their own with and without --isolate"]);
   });
 
   test("that ends while it loads says why", async () => {
