@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync, truncateSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -84,3 +85,22 @@ test.runIf(hasCompiler)(
     expect(new Set(statuses)).toEqual(new Set([200]));
   },
 );
+
+test("ONNX Runtime ends with SIGBUS where the weights of its model are cut short, and the server goes on", async () => {
+  const models = new URL("../fixtures/models/", import.meta.url);
+  const files = ["external-data.onnx", "external-data.bin"] as const;
+  const folder = tempFolder(Object.fromEntries(files.map((name) => [name, readFileSync(new URL(name, models))])));
+  const path = join(folder, "external-data.onnx");
+  const server = await createServer({ models: { cut: { path, isolate: true } }, http: {} });
+  onTestFinished(() => server.close());
+  const ask = async () => {
+    const body = JSON.stringify({ inputs: [1, 2, 3] });
+    const response = await fetch(`${server.httpUrl}/v1/models/cut:predict`, { method: "POST", body });
+    return (await response.json()) as unknown;
+  };
+  expect(await ask()).toHaveProperty("outputs");
+  truncateSync(join(folder, "external-data.bin"));
+  expect(await ask()).toEqual({
+    error: "The request was lost: the process of the model cut crashed (SIGBUS). The model is loaded again.",
+  });
+});
