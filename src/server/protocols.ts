@@ -4,6 +4,7 @@ import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
 import { kserve } from "../protocols/kserve/kserve.ts";
 import { prometheus } from "../protocols/prometheus/prometheus.ts";
 import type { Protocol } from "../protocols/protocol.ts";
+import { sagemaker } from "../protocols/sagemaker/sagemaker.ts";
 import { tensorflowServing } from "../protocols/tensorflow-serving/tensorflow-serving.ts";
 
 /** The protocols that every server speaks. Over HTTP, the first one that knows a URL answers it. */
@@ -15,4 +16,5 @@ export const PROTOCOLS: readonly Protocol[] = [
   grpcReflection,
   httpHealth,
   prometheus,
+  sagemaker,
 ];

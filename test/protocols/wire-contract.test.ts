@@ -27,7 +27,9 @@ interface Fault {
   /** True where the call fails before there is a request. */
   readonly endsStream?: boolean;
   /** The error by wire, else by protocol, else for all. One that has none cannot be asked so, and answers well. */
-  readonly texts: Readonly<Partial<Record<WireName | "tensorflow-serving" | "kserve" | "kibernetika" | "all", Told>>>;
+  readonly texts: Readonly<
+    Partial<Record<WireName | "tensorflow-serving" | "kserve" | "kibernetika" | "sagemaker" | "all", Told>>
+  >;
 }
 
 const SPEC = [{ name: "x", dtype: "float32", shape: [-1] }] as const;
@@ -43,6 +45,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     code: "not_found",
     texts: {
       "tensorflow-serving": "Servable not found for request: Latest(no). This server has default.",
+      sagemaker: "Servable not found for request: Latest(no). This server has default.",
       kserve: "Request for unknown model: 'no' is not found. This server has default.",
     },
   },
@@ -52,6 +55,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     texts: {
       "tensorflow-serving": "Servable not found for request: Specific(default, 9). Model default has version 1.",
       kserve: "Request for unknown model: 'default' version 9 is not found. It has version 1.",
+      sagemaker: "Servable not found for request: Specific(default, 9). Model default has version 1.",
       "Kibernetika HTTP": "Servable not found for request: Specific(default, 9). Model default has version 1.",
     },
   },
@@ -70,6 +74,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     texts: {
       all: "Servable not found for request: Latest(default). It is not loaded.",
       "tensorflow-serving": "Servable not found for request: Specific(default, 1). It is not loaded.",
+      sagemaker: "Servable not found for request: Specific(default, 1). It is not loaded.",
       "Kibernetika HTTP": "Servable not found for request: Specific(default, 1). It is not loaded.",
       kserve: ["unavailable", "Request for unknown model: 'default' version 1 is not at ready state"],
     },
@@ -80,6 +85,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     texts: {
       "TensorFlow Serving gRPC": 'Serving signature key "no" not found.',
       "TensorFlow Serving HTTP": 'Serving signature name: "no" not found in signature def',
+      sagemaker: 'Serving signature name: "no" not found in signature def',
       "Regress gRPC": ["invalid_argument", "No signature was found with the name: no. The model has serving_default."],
       "Regress HTTP": ["invalid_argument", "No signature was found with the name: no. The model has serving_default."],
       "MultiInference gRPC": ["invalid_argument", "Requested signature not found in model graph: no"],
@@ -93,6 +99,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     texts: {
       "TensorFlow Serving gRPC": "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
       "TensorFlow Serving HTTP": "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
+      sagemaker: "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
       kserve: "unexpected inference output 'z' for model 'default'. The model gives 'x' FP32 [-1].",
       "Kibernetika HTTP": "output tensor alias not found in signature: z Outputs expected to be in the set {x}.",
     },
@@ -109,6 +116,8 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       "TensorFlow Serving HTTP": "JSON Parse error: Missing a name for object member. at offset: 1",
       kserve: "Malformed ModelInferRequest: a field claims 99 bytes, 0 are left (byte 2 of 2).",
       "KServe HTTP": "failed to parse the request JSON buffer: Missing a name for object member. at 1",
+      // The body is one instance of a list.
+      sagemaker: "JSON Parse error: Missing a name for object member. at offset: 15",
       "Kibernetika HTTP": "JSON Parse error: Missing a name for object member. at offset: 1",
       "PredictJSON gRPC": "Malformed PredictJSONData: a field claims 99 bytes, 0 are left (byte 2 of 2).",
       "PredictJSON HTTP": /^The body is not JSON: .* position 1/,

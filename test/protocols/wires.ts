@@ -91,6 +91,16 @@ export const WIRES = {
     const filter = output === undefined ? {} : { out_filter: [output] };
     return { path, body: JSON.stringify({ inputs: { x: { dtype: 1, data: values(question) } }, ...filter }) };
   }),
+  "SageMaker HTTP": http("sagemaker", "/invocations", (question) => {
+    const { model = "default", version, signature, output } = question;
+    const attributes = `tfs-model-name=${model}${version === undefined ? "" : `,tfs-model-version=${version}`}`;
+    const filter = output === undefined ? {} : { output_filter: [output] };
+    return {
+      path: "/invocations",
+      body: JSON.stringify({ signature_name: signature, inputs: values(question), ...filter }),
+      headers: { "content-type": "application/json", "x-amzn-sagemaker-custom-attributes": attributes },
+    };
+  }),
   "PredictJSON gRPC": grpc("kibernetika", "/tensorflow.serving.PredictionService/PredictJSON", (question) =>
     oracle.encodeJson({ json_string: Buffer.from(JSON.stringify({ x: values(question) })) }),
   ),
@@ -155,15 +165,18 @@ function stream(protocol: string, path: string): Wire {
   return { protocol, transport: "grpc", path, errorsAreMessages: true, ask };
 }
 
-function http(
-  protocol: string,
-  path: string,
-  write: (question: Question) => { readonly path: string; readonly body: string },
-): Wire {
+interface HttpCall {
+  readonly path: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function http(protocol: string, path: string, write: (question: Question) => HttpCall): Wire {
   const ask: Wire["ask"] = async ({ httpUrl }, question) => {
-    const { path: asked, body } = write(question);
+    const { path: asked, body: written, headers = {} } = write(question);
     const { isMalformed = false, signal = null } = question;
-    const response = await fetch(httpUrl + asked, { method: "POST", body: isMalformed ? "{" : body, signal });
+    const body = isMalformed ? "{" : written;
+    const response = await fetch(httpUrl + asked, { method: "POST", body, headers, signal });
     const { error = "" } = (await response.json()) as { error?: string };
     return [response.status, error];
   };

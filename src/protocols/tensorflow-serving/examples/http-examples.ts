@@ -3,6 +3,7 @@ import type { HttpExchange } from "../../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../../serving/inference-service.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
+import type { PredictRequest } from "../http-predict.ts";
 import { versionHeaders } from "../http-version.ts";
 import { recordedBytes } from "../recorded-bytes.ts";
 import { EXAMPLE_LOGS } from "./example-methods.ts";
@@ -16,11 +17,10 @@ import { runExamples } from "./run-examples.ts";
 /** Answers `:classify` or `:regress`. */
 export async function answerExamples(
   service: InferenceService,
-  { ref, method }: { readonly ref: ModelRef; readonly method: ExampleMethod },
+  { ref, method, body }: PredictRequest & { readonly method: ExampleMethod },
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
-  const body = await exchange.readBody();
   const call = exchange.callInfo();
   const { maxMessageBytes: maxBytes } = exchange;
   // As in the original, invalid JSON is reported before a missing model.

@@ -1,0 +1,40 @@
+import { invalidArgument } from "../../errors.ts";
+
+/** Methods of TensorFlow Serving's REST API. */
+const METHODS = ["predict", "classify", "regress"] as const;
+export type InvokedMethod = (typeof METHODS)[number];
+
+/** Choices that the header `X-Amzn-SageMaker-Custom-Attributes` makes. */
+export interface CustomAttributes {
+  /** Empty = the default model. */
+  readonly model: string;
+  readonly version?: bigint;
+  readonly method: InvokedMethod;
+}
+
+const ATTRIBUTE = /(tfs-[a-z-]+)=([^,]+)/g;
+const INT64_MAX = 2n ** 63n - 1n;
+
+/**
+ * Reads `tfs-model-name=M,tfs-model-version=V,tfs-method=predict`; everything else in the header belongs to hooks.
+ * Throws `invalid_argument` for a version that is not a number and an unknown method.
+ */
+export function readCustomAttributes(header = ""): CustomAttributes {
+  const found = new Map(Array.from(header.matchAll(ATTRIBUTE), ([, key = "", value = ""]) => [key, value.trim()]));
+  const method = found.get("tfs-method") ?? "predict";
+  if (!isMethod(method)) {
+    throw invalidArgument(`The custom attribute tfs-method is "${method}"; expected ${METHODS.join(", ")}.`);
+  }
+  const model = found.get("tfs-model-name") ?? "";
+  const version = found.get("tfs-model-version");
+  return version === undefined ? { model, method } : { model, method, version: toVersion(version) };
+}
+
+function isMethod(text: string): text is InvokedMethod {
+  return (METHODS as readonly string[]).includes(text);
+}
+
+function toVersion(text: string): bigint {
+  if (/^\d{1,19}$/.test(text) && BigInt(text) <= INT64_MAX) return BigInt(text);
+  throw invalidArgument(`The custom attribute tfs-model-version is "${text}"; expected a whole number.`);
+}

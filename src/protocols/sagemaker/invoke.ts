@@ -1,0 +1,68 @@
+import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { HttpError } from "../../proxy/http-errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
+import { answerPredict } from "../tensorflow-serving/http-predict.ts";
+import { type AcceptedType, acceptedType } from "./accepted-type.ts";
+import { answerEncoded, isEncodedType } from "./answer-encoded.ts";
+import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
+import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./predict-body.ts";
+import { withoutLineBreaks, withoutLineBreaksJob } from "./without-line-breaks.ts";
+
+/**
+ * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one input.
+ * Throws 415 for any other type of body and 406 for an answer that is not JSON.
+ */
+export async function invoke(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
+  const { headers } = exchange.request;
+  const mediaType = exchange.mediaType === "" ? "application/json" : exchange.mediaType;
+  const form = bodyForm(mediaType);
+  if (form === undefined && !isEncodedType(mediaType)) throw new HttpError(415, `Unsupported Media Type: ${mediaType}`);
+  const accepted = acceptedType(headers.accept);
+  const attributes = readCustomAttributes(single(headers["x-amzn-sagemaker-custom-attributes"]));
+  const ref = toRef(service, attributes);
+  exchange.record.model = ref.model;
+  const body = await exchange.readBody();
+  if (form === undefined)
+    return inForm(await answerEncoded(service, { ref, body, mediaType }, exchange), accepted, exchange);
+  const json = await toJson(body, form, exchange);
+  const { method } = attributes;
+  const answer =
+    method === "predict"
+      ? await answerPredict(service, { ref, body: json }, exchange)
+      : await answerExamples(service, { ref, method, body: json }, exchange);
+  return inForm(answer, accepted, exchange);
+}
+
+async function toJson(body: Buffer, form: BodyForm, exchange: HttpExchange): Promise<Buffer> {
+  const { maxMessageBytes } = exchange;
+  const json =
+    body.length > LARGE_MESSAGE_BYTES
+      ? await exchange.decode(toPredictBodyJob, [body, form, maxMessageBytes], body)
+      : toPredictBody(body, form, maxMessageBytes);
+  return Buffer.from(json.buffer, json.byteOffset, json.byteLength);
+}
+
+/** Without a name the first of several models is asked, as in the container. */
+function toRef(service: InferenceService, { model, version }: CustomAttributes): ModelRef {
+  const name = model === "" ? (service.index()[0]?.model ?? "") : model;
+  return version === undefined ? { model: name } : { model: name, version };
+}
+
+async function inForm(
+  answer: HttpAnswer,
+  { contentType, isNamed }: AcceptedType,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  if (!isNamed) return answer;
+  const { body } = answer;
+  const isLarge = body.length > LARGE_MESSAGE_BYTES;
+  const line = isLarge ? await exchange.encode(withoutLineBreaksJob, [body]) : withoutLineBreaks(body);
+  return { ...answer, contentType, body: line };
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(",") : header;
+}

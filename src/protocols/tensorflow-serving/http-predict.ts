@@ -1,0 +1,87 @@
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { ServingError } from "../../errors.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import type {
+  CallOptions,
+  InferenceService,
+  Lease,
+  ModelRef,
+  ServableDescription,
+} from "../../serving/inference-service.ts";
+import { toPlainSignatures } from "../../signature/plain-signatures.ts";
+import { answeredTensors } from "../answered-tensors.ts";
+import { checkOutputFilter } from "./grpc-signature.ts";
+import {
+  decodePredictJob,
+  findSignature,
+  type PredictBody,
+  type PredictMessage,
+  parsePredictBody,
+  readInputs,
+} from "./http-request.ts";
+import { writePredictions, writePredictionsJob } from "./http-response.ts";
+import { versionHeaders } from "./http-version.ts";
+
+/** A predict request of the REST API. */
+export interface PredictRequest {
+  readonly ref: ModelRef;
+  /** Its JSON. */
+  readonly body: Buffer;
+}
+
+/** Answers `:predict` in the words of TensorFlow Serving's REST API. */
+export async function answerPredict(
+  service: InferenceService,
+  { ref, body }: PredictRequest,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  exchange.record.model = ref.model;
+  const call = exchange.callInfo();
+  // As in the original, invalid JSON is reported before a missing model; a large body is parsed once the model is
+  // known.
+  const isLarge = body.length > LARGE_MESSAGE_BYTES;
+  const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
+  const { signature, format, answer } = await infer(await service.acquire(ref, call), { body, parsed, call }, exchange);
+  const outputs = answeredTensors(answer);
+  if (signature.spec?.outputs !== undefined && Object.keys(outputs).length === 0) {
+    throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
+  }
+  const text = isLargeText(Object.values(outputs))
+    ? await exchange.encode(writePredictionsJob, [outputs, format])
+    : writePredictions(outputs, format);
+  return { contentType: "application/json", body: text, headers: versionHeaders(answer) };
+}
+
+interface ReceivedPredict {
+  readonly body: Uint8Array;
+  /** Undefined for a large body. */
+  readonly parsed: PredictBody | undefined;
+  readonly call: CallOptions;
+}
+
+async function infer(lease: Lease, { body, parsed, call }: ReceivedPredict, exchange: HttpExchange) {
+  try {
+    const { description } = lease;
+    const large = parsed === undefined ? await decodeLarge(body, description.signatures, exchange) : undefined;
+    const signature = findSignature((large ?? parsed)?.signature ?? "", description);
+    const { outputFilter } = large ?? (parsed as PredictBody);
+    if (signature.spec !== undefined) checkOutputFilter(outputFilter, signature.spec.outputs);
+    const { format, inputs } = large ?? readInputs(parsed as PredictBody, signature.spec);
+    const outputs = outputFilter.length > 0 ? outputFilter : undefined;
+    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
+    return { signature, format, answer };
+  } finally {
+    lease.release();
+  }
+}
+
+function decodeLarge(
+  body: Uint8Array,
+  signatures: ServableDescription["signatures"],
+  exchange: HttpExchange,
+): Promise<PredictMessage> {
+  const { maxMessageBytes } = exchange;
+  return exchange.decode(decodePredictJob, [body, toPlainSignatures(signatures), maxMessageBytes], body);
+}

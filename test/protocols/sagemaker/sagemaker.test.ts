@@ -1,0 +1,103 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { createServer } from "../../../src/index.ts";
+
+const MODEL = (name: string) => `test/fixtures/models/${name}.onnx`;
+
+const server = await createServer({
+  http: {},
+  models: {
+    half: { driver: "onnx", path: MODEL("half-plus-two") },
+    echo: { driver: "null" },
+    two: { driver: "onnx", path: MODEL("add-two-inputs") },
+  },
+});
+
+afterAll(() => server.close());
+
+async function invoke(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
+  const answer = await fetch(`${server.httpUrl}/invocations`, {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json", ...headers },
+  });
+  return { status: answer.status, type: answer.headers.get("content-type"), text: await answer.text() };
+}
+
+const predictions = (text: string) => (JSON.parse(text) as { predictions: unknown }).predictions;
+const of = (model: string, more = "") => ({ "x-amzn-sagemaker-custom-attributes": `tfs-model-name=${model}${more}` });
+
+describe("/ping", () => {
+  it("is 200 without a body while the server is ready", async () => {
+    const answer = await fetch(`${server.httpUrl}/ping`);
+    expect([answer.status, await answer.text()]).toEqual([200, ""]);
+  });
+});
+
+describe("/invocations", () => {
+  it.each([
+    ["application/json", '{"instances":[1,2]}'],
+    ["application/json; charset=utf-8", '{"inputs":[1,2]}'],
+    ["application/jsonlines", "1\n2\n"],
+    ["application/jsons", "1\n\n2"],
+    ["text/csv", "1\r\n2\r\n"],
+  ])("takes %s", async (type, body) => {
+    const { status, text } = await invoke(body, { "content-type": type });
+    const { predictions, outputs = predictions } = JSON.parse(text) as { predictions?: unknown; outputs?: unknown };
+    expect([status, outputs]).toEqual([200, [2.5, 3]]);
+  });
+
+  it("answers without line breaks, in the type that is accepted first", async () => {
+    const { type, text } = await invoke("1", { accept: "text/html, application/jsonlines" });
+    expect([type, text.includes("\n")]).toEqual(["application/jsonlines", false]);
+    expect(predictions(text)).toEqual([2.5]);
+  });
+
+  it("takes many rows, which a codec thread turns into JSON", async () => {
+    const body = Array.from({ length: 30_000 }, (_, row) => `${row}\n`).join("");
+    const { text } = await invoke(body, { "content-type": "text/csv", accept: "application/json" });
+    expect((predictions(text) as number[]).slice(-1)).toEqual([29_999 / 2 + 2]);
+    expect(text).not.toContain("\n");
+  });
+
+  it("takes an array of NumPy", async () => {
+    const head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
+    const begin = Buffer.from(`\x93NUMPY\x01\0${String.fromCharCode(head.length)}\0${head}`, "latin1");
+    const body = Uint8Array.from([...begin, ...new Uint8Array(Float32Array.of(1, 2).buffer)]);
+    const { text } = await invoke(body, { "content-type": "application/x-npy" });
+    expect((predictions(text) as unknown[]).flat()).toEqual([2.5, 3]);
+  });
+
+  it.each(["application/x-image", "image/png", "application/octet-stream"])(
+    "takes %s for a model's only input",
+    async (type) => {
+      const { status, text } = await invoke("bytes", { "content-type": type, ...of("echo") });
+      expect([status, predictions(text)]).toEqual([200, ["bytes"]]);
+    },
+  );
+
+  it("asks the model, version and method that the custom attributes name", async () => {
+    const asked = await invoke('{"inputs":{"a":[1],"b":[2]}}', of("two", ",tfs-model-version=1"));
+    expect([asked.status, JSON.parse(asked.text)]).toEqual([200, { outputs: expect.anything() }]);
+    expect((await invoke("1", of("half", ",tfs-model-version=7"))).status).toBe(404);
+  });
+
+  it.each([
+    ["another type", "x", { "content-type": "text/html" }, 415, "Unsupported Media Type: text/html"],
+    ["an answer of another type", "1", { accept: "image/png" }, 406, "Not Acceptable: image/png"],
+    [
+      "a broken line",
+      "[1]\n[2\n[3]",
+      { "content-type": "application/jsonlines" },
+      400,
+      "Line 2 of the body is not JSON",
+    ],
+    ["ragged rows", "1,2\n3", { "content-type": "text/csv" }, 400, "Line 2 of the CSV has 1 columns"],
+    ["several inputs for one array", "x", { "content-type": "image/png", ...of("two") }, 400, "the model takes 2"],
+    ["an unknown method", "1", of("half", ",tfs-method=train"), 400, 'tfs-method is "train"; expected predict'],
+    ["a version that is not a number", "1", of("half", ",tfs-model-version=new"), 400, 'tfs-model-version is "new"'],
+    ["an unknown model", "1", of("none"), 404, "none"],
+  ])("refuses %s", async (_, body, headers, status, message) => {
+    const answer = await invoke(body, headers as Record<string, string>);
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(message.replaceAll('"', '\\"'))]);
+  });
+});
