@@ -12,6 +12,8 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
   const [first, ...rest] = argv[0] === "help" ? [...argv.slice(1), "--help"] : argv;
   const foreign = foreignCommand(first);
   if (foreign !== undefined) return runForeignCommand(foreign, rest, env);
+  const sagemaker = first === "serve" && rest.length === 0 ? await findSagemaker(env) : undefined;
+  if (sagemaker !== undefined) return sagemaker;
   try {
     return (await run(argv, env)) ?? EXIT.ok;
   } catch (reason) {
@@ -71,6 +73,14 @@ async function runForeignCommand(name: ForeignCommandName, argv: readonly string
     import("./foreign/foreign-programs.ts"),
   ]);
   return runForeign(FOREIGN_PROGRAMS[name], argv, env);
+}
+
+/** Runs the program that SageMaker means by `serve` alone, and gives its exit code; undefined where it is our own command. */
+async function findSagemaker(env: Environment): Promise<number | undefined> {
+  const { isSagemakerStart, SAGEMAKER } = await import("./foreign/sagemaker.ts");
+  if (!isSagemakerStart(env)) return undefined;
+  const { runForeign } = await import("./foreign/run-foreign.ts");
+  return runForeign(SAGEMAKER, [], env);
 }
 
 /** The words behind `help`: without this check, help on a word that is not a command would be help on everything. */

@@ -1,0 +1,61 @@
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
+import { readProblem } from "../../text/read-problem.ts";
+
+/** Folders below the model folder that may hold a folder of versions, such as `export/Servo/1`. */
+const MAX_DEPTH = 4;
+const VERSION = /^\d+$/;
+/** Hook files that SageMaker's users put in the place of inference.py. */
+const HOOK_FILES = ["hooks.ts", "hooks.mts", "hooks.js", "hooks.mjs"];
+
+/**
+ * Finds the models of a SageMaker container: every folder with numeric folders, under its own name; else the folder
+ * itself, as the model `model`. All versions are served. `code/hooks.ts` holds the hooks of all. Throws
+ * `failed_precondition` for a folder that cannot be read, `invalid_argument` where `code/inference.py` would have to run.
+ */
+export async function findSagemakerModels(folder: string, first: string | undefined): Promise<readonly ModelConfig[]> {
+  const hooks = await findHooks(join(folder, "code"));
+  const paths = await foldersOfVersions(folder, 0);
+  if (paths.length === 0) return [toConfig("model", folder, hooks)];
+  const models = paths.map((path) => toConfig(basename(path), path, hooks));
+  if (first === undefined) return models;
+  const chosen = models.find(({ name }) => name === first);
+  if (chosen === undefined) {
+    const names = models.map(({ name }) => name).join(", ");
+    throw invalidArgument(`SAGEMAKER_TFS_DEFAULT_MODEL_NAME is "${first}"; ${folder} has ${names}.`);
+  }
+  return [chosen, ...models.filter((model) => model !== chosen)];
+}
+
+function toConfig(name: string, path: string, hooks: string | undefined): ModelConfig {
+  return modelConfig({ name, path, versions: { kind: "all" }, ...(hooks !== undefined && { hooks }) });
+}
+
+async function foldersOfVersions(folder: string, depth: number): Promise<readonly string[]> {
+  const folders = (await list(folder)).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  if (folders.some((name) => VERSION.test(name))) return [folder];
+  if (depth === MAX_DEPTH) return [];
+  const below = folders.filter((name) => name !== "code" && !name.startsWith(".")).sort();
+  return (await Promise.all(below.map((name) => foldersOfVersions(join(folder, name), depth + 1)))).flat();
+}
+
+async function list(folder: string) {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (cause) {
+    throw failedPrecondition(`${folder}, the model folder of SageMaker, cannot be read: ${readProblem(cause)}`, cause);
+  }
+}
+
+async function findHooks(code: string): Promise<string | undefined> {
+  const names = await readdir(code).catch((): readonly string[] => []);
+  const own = HOOK_FILES.find((name) => names.includes(name));
+  if (own === undefined && names.includes("inference.py")) {
+    throw invalidArgument(
+      `${join(code, "inference.py")} is not run: write its steps as hooks in ${join(code, "hooks.ts")} (docs/hooks.md), or remove it.`,
+    );
+  }
+  return own === undefined ? undefined : join(code, own);
+}

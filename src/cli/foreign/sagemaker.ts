@@ -1,0 +1,79 @@
+import { existsSync } from "node:fs";
+import { invalidArgument, reasonText } from "../../errors.ts";
+import { printable } from "../../text/printable.ts";
+import type { Environment } from "../settings/environment.ts";
+import type { FileSettings } from "../settings/read-file-settings.ts";
+import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
+import { findSagemakerModels } from "./sagemaker-models.ts";
+import { settingOf } from "./translate-flags.ts";
+
+const MODEL_FOLDER = "/opt/ml/model";
+/** Ports that SageMaker's own container has: the platform's, and gRPC's inside. */
+const HTTP_PORT = "8080";
+const GRPC_PORT = "9000";
+const MAX_BATCH_SIZE = "8";
+const BATCH_TIMEOUT_US = "1000";
+/** Our own settings that describe models. */
+const MODEL_VARIABLES = ["DRIVER", "MODEL_PATH", "MODEL", "MODEL_REPOSITORY", "CONFIG", "HOOKS"];
+
+/** `kserving serve` as SageMaker starts a container. */
+export const SAGEMAKER: ForeignProgram = {
+  read,
+  createReporter: () => ({}),
+  fail: (reason) => {
+    process.stderr.write(`kserving: ${printable(reasonText(reason))}\n`);
+    return 1;
+  },
+};
+
+/** Checks if `serve` alone is SageMaker's: its folder or one of its variables is there, and no setting describes models. */
+export function isSagemakerStart(env: Environment): boolean {
+  if (MODEL_VARIABLES.some((name) => env[`KSERVING_${name}`] !== undefined)) return false;
+  return Object.keys(env).some((name) => name.startsWith("SAGEMAKER_")) || existsSync(MODEL_FOLDER);
+}
+
+const DEFAULTS: FileSettings = new Map(
+  (
+    [
+      ["httpPort", HTTP_PORT],
+      ["port", GRPC_PORT],
+      ["failFast", "true"],
+    ] as const
+  ).map(([name, text]) => [name, settingOf(name, text, "SageMaker's default")]),
+);
+
+async function read(_argv: readonly string[], env: Environment): Promise<ForeignCommandLine> {
+  if (env.SAGEMAKER_MULTI_MODEL === "true") {
+    throw invalidArgument("SAGEMAKER_MULTI_MODEL=true is not taken: models cannot be loaded by POST /models.");
+  }
+  const folder = env.SM_MODEL_DIR ?? MODEL_FOLDER;
+  return {
+    settings: toSettings(env),
+    defaults: DEFAULTS,
+    models: await findSagemakerModels(folder, env.SAGEMAKER_TFS_DEFAULT_MODEL_NAME),
+    keepsFiles: true,
+    warnings: [],
+    notice: `as a container of SageMaker: the models of ${folder}, at /ping and /invocations`,
+  };
+}
+
+function toSettings(env: Environment): FileSettings {
+  const set = (name: Parameters<typeof settingOf>[0], text: string, origin: string) =>
+    [name, settingOf(name, text, origin)] as const;
+  const { SAGEMAKER_BIND_TO_PORT: port, SAGEMAKER_TFS_INSTANCE_COUNT: instances } = env;
+  return new Map([
+    ...(port === undefined ? [] : [set("httpPort", port, "SAGEMAKER_BIND_TO_PORT")]),
+    ...(instances === undefined ? [] : [set("instances", instances, "SAGEMAKER_TFS_INSTANCE_COUNT")]),
+    ...batching(env),
+  ]);
+}
+
+function batching(env: Environment) {
+  if (env.SAGEMAKER_TFS_ENABLE_BATCHING !== "true") return [];
+  const {
+    SAGEMAKER_TFS_MAX_BATCH_SIZE: size = MAX_BATCH_SIZE,
+    SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS: timeout = BATCH_TIMEOUT_US,
+  } = env;
+  const value = [`max_batch_size=${size}`, `batch_timeout_us=${timeout}`];
+  return [["option", { value, origin: "SAGEMAKER_TFS_ENABLE_BATCHING" }]] as const;
+}

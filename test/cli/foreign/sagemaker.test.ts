@@ -1,0 +1,81 @@
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { SAGEMAKER } from "../../../src/cli/foreign/sagemaker.ts";
+import { findSagemakerModels } from "../../../src/cli/foreign/sagemaker-models.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { startKserving } from "../start-kserving.ts";
+
+const HALF = "test/fixtures/models/half-plus-two.onnx";
+
+/** A model folder with these versions, `NAME/VERSION`, and files beside. */
+function modelFolder(versions: readonly string[], files: Readonly<Record<string, string>> = {}): string {
+  const folder = tempFolder();
+  for (const version of versions) {
+    mkdirSync(join(folder, version), { recursive: true });
+    cpSync(HALF, join(folder, version, "model.onnx"));
+  }
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(join(folder, name, ".."), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+test("serve alone is SageMaker's where its variables are: models, hooks, port and default model", async () => {
+  const folder = modelFolder(["export/Servo/1", "export/Servo/002", "a/7"], {
+    "code/hooks.ts": "export const postprocess = (outputs) => outputs;",
+  });
+  const program = startKserving(["serve"], {
+    SM_MODEL_DIR: folder,
+    SAGEMAKER_BIND_TO_PORT: "0",
+    KSERVING_PORT: "0",
+    SAGEMAKER_TFS_DEFAULT_MODEL_NAME: "Servo",
+  });
+  const { http } = await program.event("ready");
+  expect((await fetch(`${http}/ping`)).status).toBe(200);
+  const answer = await fetch(`${http}/invocations`, {
+    method: "POST",
+    body: "1\n2",
+    headers: { "content-type": "text/csv" },
+  });
+  expect([answer.status, answer.headers.get("x-model-name"), answer.headers.get("x-model-version")]).toEqual([
+    200,
+    "Servo",
+    "2",
+  ]);
+  expect(await answer.json()).toEqual({ predictions: [2.5, 3] });
+  const index = (await (await fetch(`${http}/v1/models`)).json()) as { models: readonly { model_name: string }[] };
+  expect(JSON.stringify(index)).toMatch(/Servo.*a/);
+});
+
+describe("findSagemakerModels", () => {
+  test("a folder without versions is the model", async () => {
+    const folder = modelFolder(["."]);
+    expect(await findSagemakerModels(folder, undefined)).toMatchObject([{ name: "model", path: folder }]);
+  });
+
+  test.each([
+    ["a default model that is not there", { "m/1/x": "" }, "no", 'SAGEMAKER_TFS_DEFAULT_MODEL_NAME is "no"; '],
+    [
+      "inference.py",
+      { "m/1/x": "", "code/inference.py": "" },
+      undefined,
+      "inference.py is not run: write its steps as hooks",
+    ],
+  ])("refuses %s", async (_, files, first, message) => {
+    await expect(findSagemakerModels(modelFolder([], files), first)).rejects.toThrow(message);
+  });
+
+  test("refuses a folder that is not there", async () => {
+    await expect(findSagemakerModels("/no/such/folder", undefined)).rejects.toThrow(
+      "/no/such/folder, the model folder of SageMaker, cannot be read",
+    );
+  });
+});
+
+test("several models in one container are refused", async () => {
+  await expect(SAGEMAKER.read([], { SAGEMAKER_MULTI_MODEL: "true" })).rejects.toThrow(
+    "SAGEMAKER_MULTI_MODEL=true is not taken",
+  );
+});
