@@ -14,7 +14,5 @@ export interface Caller {
   readonly isHttp10?: boolean;
 }
 
-/** Every purpose of a route or method: it runs a model, reports something, changes the server, tells counts and times, or says whether it lives and is ready. */
-export const CALL_KINDS = ["inference", "read", "control", "metrics", "health"] as const;
-/** One of {@link CALL_KINDS}. */
-export type CallKind = (typeof CALL_KINDS)[number];
+/** Purpose of a route or method: it runs a model, reports something, changes the server, tells counts and times, or says whether it lives and is ready. */
+export type CallKind = "inference" | "read" | "control" | "metrics" | "health";

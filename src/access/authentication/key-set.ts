@@ -4,7 +4,7 @@ import { RemoteFile } from "./remote-file.ts";
 import { WatchedFile } from "./watched-file.ts";
 
 /** Finds the key of a token; throws where there is none for it. */
-export type FindKey = (header: JWTHeaderParameters, token: never) => Promise<CryptoKey | Uint8Array>;
+type FindKey = (header: JWTHeaderParameters, token: never) => Promise<CryptoKey | Uint8Array>;
 
 /** Keys that sign tokens, as a file or an address has them now. */
 export interface KeySet {
