@@ -4,16 +4,7 @@ import type { SpanContext } from "./trace-context.ts";
  * Parts of a request's way through hooks and models. `wait`: for a hook thread; `images`: their decoding; `queue`: waiting for a model;
  * `remote`: a call of another server.
  */
-export const INTERVAL_KINDS = [
-  "wait",
-  "preprocess",
-  "images",
-  "queue",
-  "model",
-  "postprocess",
-  "process",
-  "remote",
-] as const;
+const INTERVAL_KINDS = ["wait", "preprocess", "images", "queue", "model", "postprocess", "process", "remote"] as const;
 /** One of {@link INTERVAL_KINDS}. */
 export type IntervalKind = (typeof INTERVAL_KINDS)[number];
 

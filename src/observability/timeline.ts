@@ -12,7 +12,7 @@ export interface PlainTimeline {
 }
 
 /** Intervals of one request that are kept; a hook may ask models as often as it likes. */
-export const MAX_INTERVALS = 512;
+const MAX_INTERVALS = 512;
 
 /** Takes down the parts of one request as they happen, where somebody wants to know them. */
 export class Timeline {

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 
 /** Methods of TensorFlow Serving's REST API. */
 const METHODS = ["predict", "classify", "regress"] as const;
-export type InvokedMethod = (typeof METHODS)[number];
+type InvokedMethod = (typeof METHODS)[number];
 
 /** Choices that the header `X-Amzn-SageMaker-Custom-Attributes` makes. */
 export interface CustomAttributes {
