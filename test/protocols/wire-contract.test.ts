@@ -222,7 +222,7 @@ test("every gRPC method that infers is checked against this contract", () => {
 
 test("every protocol that infers over HTTP is checked against this contract", () => {
   const infer = ({ http }: Protocol) =>
-    (http?.({ service: new ScriptedService() } as never).inference ?? []).length > 0;
+    (http?.({ service: new ScriptedService(), tensorflowMetricsPath: "/m" } as never).inference ?? []).length > 0;
   const wires = Object.values(WIRES).filter(({ transport }) => transport === "http");
   const names = PROTOCOLS.filter(infer).map(({ name }) => name);
   expect(new Set(wires.map(({ protocol }) => protocol))).toEqual(new Set(names));
