@@ -42,6 +42,12 @@ it.each([
     "its shape [3] needs 12 bytes, but it has 8",
   ],
   ["a shape of more than can be counted", npy(header("<f4", "99999999, 99999999, 9999999"), FLOATS), "more elements"],
+  ["lists without values", npy(header("<f4", "2147483647, 0"), new Uint8Array(0)), "has far more lists than values"],
+  [
+    "values in too many lists",
+    npy(header("|u1", `${"1,".repeat(60)} 100000, ${"1,".repeat(60)}`), new Uint8Array(100_000)),
+    "has far more lists than values",
+  ],
   ["a header longer than the file", npy(header("<f4", "2,"), FLOATS).subarray(0, 40), "its header is cut short"],
 ])("refuses %s", (_, bytes, message) => {
   expect(() => readNpy(bytes)).toThrow(message);
