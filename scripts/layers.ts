@@ -96,6 +96,7 @@ export const LAYERS: readonly Layer[] = [
       "drivers",
       "hooks",
       "model-host",
+      "pipeline",
       "repository",
       "grpc",
       "proxy",

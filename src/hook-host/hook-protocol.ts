@@ -5,6 +5,7 @@ import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { Logged } from "../observability/log-filter.ts";
 import type { PlainCall } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
+import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { HookEdges } from "../pipeline/signatures.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import { FIRST_REQUEST } from "../threads/rpc-client.ts";
@@ -54,6 +55,8 @@ export interface HookThreadData {
   readonly memoryMb: number;
   /** Lets a debugger attach; the thread may then hang, and promises stay pending, without consequences. */
   readonly inspect: boolean;
+  /** Files for encrypted connections to other servers. */
+  readonly remoteTls?: RemoteTlsPaths | undefined;
   /** Port between the thread and the main thread; unlike `parentPort`, user code cannot reach it. */
   readonly control: MessagePort;
   /** One 32-bit integer that counts the turns of the thread's event loop. */

@@ -125,7 +125,7 @@ export interface RequestContext {
   readonly log: Logger;
   /** The other models of this server: `ctx.models.get("emotion").predict(inputs)`. */
   readonly models: OtherModels;
-  /** Another kserving server, or one of the original: `ctx.remote("host:9000").predict(inputs)`. */
+  /** Another kserving server, or one of the original: `ctx.remote("host:9000").predict(inputs)`; `grpcs://host:9000` is encrypted. */
   remote(address: string): RemoteHandle;
 }
 

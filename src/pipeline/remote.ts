@@ -6,6 +6,15 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook } from "./bound-stage.ts";
 import type { CallOptions } from "./call-options.ts";
 
+/** Paths of PEM files for encrypted connections to other servers. */
+export interface RemoteTlsPaths {
+  /** Certificates of the authorities that sign the servers' certificates. Default: the well-known ones. */
+  readonly ca?: string | undefined;
+  /** The client's certificate and its private key, for servers that ask for one. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
 /** Calls other servers for hooks; provided by the server, since a pipeline depends on no protocol. */
 export interface RemoteClient {
   /** Runs one predict on the server at `address` (host:port). */

@@ -1,17 +1,21 @@
 import { setMaxListeners } from "node:events";
-import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { Client, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
+import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
+import { clientCredentials } from "./client-credentials.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
+import { parseRemoteAddress } from "./remote-address.ts";
 import { fromServiceError } from "./service-error.ts";
 
 /** Longer than any pause: a channel that becomes idle would report that the server is not ready. */
 const NEVER_IDLE_MS = 2 ** 31 - 1;
 
-/** A client with one connection to the server at `host:port`, and a size limit for answers. */
-export function createGrpcClient(address: string, maxMessageBytes: number): Client {
-  return new Client(address, credentials.createInsecure(), {
+/** A client that keeps one connection to the server at an address, as parseRemoteAddress takes it, and takes answers of so many bytes. */
+export function createGrpcClient(address: string, maxMessageBytes: number, tls: RemoteTlsPaths = {}): Client {
+  const { authority, isEncrypted } = parseRemoteAddress(address);
+  return new Client(authority, clientCredentials(isEncrypted, tls), {
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,

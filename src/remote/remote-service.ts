@@ -4,6 +4,7 @@ import { decodeInThread } from "../codec-host/codec-jobs.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { RemotePart } from "../observability/remote-part.ts";
+import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import { decodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../protocols/kibernetika/grpc-service.ts";
 import {
@@ -36,6 +37,8 @@ export interface RemoteServiceOptions {
   readonly versionEncoding?: VersionEncoding;
   /** Maximum size of an answer, and of its tensors in memory, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
+  /** Files for an encrypted connection. */
+  readonly tls?: RemoteTlsPaths | undefined;
 }
 
 /** Another server behind the interface of our own. */
@@ -48,13 +51,13 @@ export interface RemoteService extends InferenceService {
 }
 
 /**
- * A client of the server at `address` (`host:port`), one of ours, the original's or TensorFlow Serving.
+ * A client of the server at `address` (`host:port`, or `grpcs://host:port`), one of ours, the original's or TensorFlow Serving.
  * It connects immediately, keeps one connection, and reconnects automatically. Its errors are the server's, with the
  * server's texts.
  */
 export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
   const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const client = createGrpcClient(address, maxMessageBytes);
+  const client = createGrpcClient(address, maxMessageBytes, options.tls);
   isConnected(client);
   const limits = { versionEncoding, maxMessageBytes };
   const service: RemoteService = {
@@ -73,7 +76,7 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
   return service;
 }
 
-type AnswerLimits = Required<RemoteServiceOptions>;
+type AnswerLimits = Required<Omit<RemoteServiceOptions, "tls">>;
 
 /** A lease of a version that the other server finds, with each request again. */
 function lease(client: Client, ref: ModelRef, limits: AnswerLimits & { readonly address: string }): Lease {

@@ -45,6 +45,7 @@ const OPTIONS = {
   grpcSocketPath: TEXT_CHECK,
   grpcSocketOnly: BOOLEAN_CHECK,
   grpcChannelArguments: TEXTS,
+  remoteTls: { ...OBJECT_CHECK, expected: 'an object, such as { ca: "ca.pem" }' },
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
   corsOrigins: TEXTS,
@@ -83,6 +84,7 @@ const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } 
   ...OPTIONS,
 };
 const HTTP = { port: PORT };
+const REMOTE_TLS = { ca: TEXT_CHECK, cert: TEXT_CHECK, key: TEXT_CHECK };
 const TLS = {
   ...{ cert: TEXT_CHECK, key: TEXT_CHECK, clientCa: TEXT_CHECK },
   scope: { expected: TLS_SCOPES.join(" or "), accepts: (value: unknown) => TLS_SCOPES.some((one) => one === value) },
@@ -115,6 +117,7 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   if (options.tls !== undefined) checkTls(options.tls as object);
   if (options.admin !== undefined) checkMembers("admin.", options.admin as object, { ...HTTP, host: TEXT_CHECK });
   if (options.auth !== undefined) checkMembers("auth.", options.auth as object, AUTH);
+  if (options.remoteTls !== undefined) checkMembers("remoteTls.", options.remoteTls as object, REMOTE_TLS);
   if (options.http !== undefined) checkMembers("http.", options.http as object, HTTP);
   checkPorts(options);
 }

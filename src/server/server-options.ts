@@ -5,6 +5,7 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import type { Hooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
+import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
@@ -43,6 +44,8 @@ export interface ServerOptions {
    * files, which are read again when they change, or PEM texts.
    */
   readonly tls?: TlsPaths;
+  /** Files for `ctx.remote("grpcs://HOST:PORT")`: the authority of other servers, and the certificate to show them. */
+  readonly remoteTls?: RemoteTlsPaths;
   /** The largest message or body taken, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */

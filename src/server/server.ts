@@ -93,7 +93,8 @@ export async function openServer(
   onState: (version: ServedVersion) => void = () => {},
 ): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
-  const remote = new LazyRemote();
+  await checkRemoteTls(choices);
+  const remote = new LazyRemote(choices.remoteTls);
   const authentication = await openCallers(choices);
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
   const wires = { ...toWireOptions(choices, authentication), ...(await openTlsFiles(choices)), tracer };
@@ -140,6 +141,13 @@ export async function openServer(
     await closeModels();
     throw reason;
   }
+}
+
+/** Throws `failed_precondition` for files that cannot be used, before a hook needs them. */
+async function checkRemoteTls({ remoteTls }: ServerChoices): Promise<void> {
+  if (remoteTls === undefined) return;
+  const { clientCredentials } = await import("../remote/client-credentials.ts");
+  clientCredentials(true, remoteTls);
 }
 
 /** The address for administration has files of its own, each port hears of their changes then. */

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
 import type { Settings } from "../settings/settings.ts";
+import { toTlsPaths } from "./tls-options.ts";
 
 /** Throws `invalid_argument`, with the flags, for ports, sockets and certificates that do not go together. */
 export function checkAddresses(settings: Settings<"serve">): void {
@@ -16,11 +17,8 @@ export function checkAddresses(settings: Settings<"serve">): void {
 }
 
 function checkTls(settings: Settings<"serve">): void {
-  const { tlsCert, tlsKey, tlsClientCa, tlsScope, httpServerCommand } = settings;
-  if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) return;
-  if (tlsCert === undefined)
-    throw invalidArgument("--tls-cert is missing; it goes with --tls-key and --tls-client-ca.");
-  if (tlsKey === undefined) throw invalidArgument("--tls-key is missing; it is the private key of --tls-cert.");
+  if (toTlsPaths(settings) === undefined) return;
+  const { tlsScope, httpServerCommand } = settings;
   if (httpServerCommand !== undefined)
     throw invalidArgument("--tls-cert does not go with --http-server-command, whose program speaks plain gRPC.");
   const { httpEnable, httpPort, port, grpcSocketOnly } = settings;

@@ -4,7 +4,6 @@ import { openAuthentication } from "../../access/authentication/open-authenticat
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
-import { createHttpServer } from "../../proxy/http-server.ts";
 import { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
@@ -21,8 +20,10 @@ import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
 import { chooseReporter } from "../status-reporter/choose-reporter.ts";
 import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
+import { openProxyPort } from "./open-proxy-port.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
 import { toClientOptions } from "./server-options.ts";
+import { toProxyTls, toTlsPaths } from "./tls-options.ts";
 import { toAuth } from "./to-auth.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
@@ -38,15 +39,15 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   await probePort(host, httpPort, "httpPort");
   const tracer = await openTracing(env, log);
   const credentials = await openCredentials(settings);
-  const targets = new ProxyTargets({ ...settings, credentials });
+  const targets = new ProxyTargets({ ...settings, credentials, tls: toProxyTls(settings) });
   const proxies = new TrustedProxies(settings.trustedProxies);
   const { auth } = toAuth(settings);
   const authentication = auth && (await openAuthentication(auth, { proxies }));
   const { allowControl, corsOrigin: corsOrigins } = settings;
   const policy = new AccessPolicy({ allowControl, corsOrigins, authentication });
   const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };
-  const service = targets.toService();
-  const server = await createHttpServer(authentication ? new GuardedService(service) : service, {
+  const service = authentication ? new GuardedService(targets.toService()) : targets.toService();
+  const options = {
     host,
     port: httpPort,
     protocols: PROTOCOLS,
@@ -59,7 +60,8 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
     serverTiming,
     tracer,
     log,
-  });
+  };
+  const server = await openProxyPort(service, options, toTlsPaths(settings));
   const fresh = [authentication, credentials].flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
   const close = async () => {
     for (const stop of fresh) stop();

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { toAuthority } from "../../net/authority.ts";
+import { parseRemoteAddress } from "../../remote/remote-address.ts";
 import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
@@ -86,7 +87,7 @@ export class ProxyTargets {
     try {
       const { "proxy-addr": host, "proxy-port": port, authorization, ...metadata } = call.metadata;
       const isChosen = host !== undefined && this.#options.allowProxyHeaders;
-      const address = isChosen ? toAddress(host, port) : this.#options.grpcAddress;
+      const address = isChosen ? this.#toAddress(host, port) : this.#options.grpcAddress;
       const own = this.#authorizationAt(address, authorization);
       const sent = { ...request, call: { ...call, metadata: { ...metadata, ...own } } };
       return await (isChosen ? this.#inferAt(address, ref, sent) : this.#fixed.acquire(ref).infer(sent));
@@ -98,7 +99,8 @@ export class ProxyTargets {
   /** A client's password is for this proxy, unless it is asked to send it on. */
   #authorizationAt(address: string, given: string | undefined): { readonly authorization?: string } {
     const { credentials, forwardAuthorization } = this.#options;
-    const authorization = credentials?.headerFor(address) ?? (forwardAuthorization ? given : undefined);
+    const authorization =
+      credentials?.headerFor(parseRemoteAddress(address).authority) ?? (forwardAuthorization ? given : undefined);
     return authorization === undefined ? {} : { authorization };
   }
 
@@ -110,6 +112,12 @@ export class ProxyTargets {
       target.users--;
       if (target.isEvicted && target.users === 0) await target.service.close();
     }
+  }
+
+  /** Encrypted where the fixed server is. */
+  #toAddress(host: string, port: string | undefined): string {
+    const { isEncrypted } = parseRemoteAddress(this.#options.grpcAddress);
+    return isEncrypted ? `grpcs://${toAddress(host, port)}` : toAddress(host, port);
   }
 
   #acquire(address: string): Target {

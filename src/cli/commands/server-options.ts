@@ -6,6 +6,7 @@ import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
 import { checkAddresses } from "./check-addresses.ts";
+import { toRemoteTls } from "./tls-options.ts";
 import { toAuth } from "./to-auth.ts";
 
 /**
@@ -58,6 +59,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     ...toTls(settings),
     ...toAuth(settings),
     ...(settings.adminPort !== undefined && { admin: { host: settings.adminHost, port: settings.adminPort } }),
+    ...toRemoteTls(settings),
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),
   };
 }

@@ -10,6 +10,7 @@ export const NETWORK_SETTINGS = {
     placeholder: "HOST:PORT",
     default: "127.0.0.1:9000",
     help: "gRPC server that answers the requests",
+    details: "grpcs://HOST:PORT = encrypted.",
     commands: PROXY,
   },
   host: {
@@ -64,7 +65,7 @@ export const NETWORK_SETTINGS = {
     details:
       "With those between it and its authority behind it. It is read again when it changes; TLS 1.2 and 1.3 are spoken.",
     isPath: true,
-    commands: SERVE,
+    commands: BOTH,
   },
   tlsKey: {
     type: "text",
@@ -72,7 +73,7 @@ export const NETWORK_SETTINGS = {
     help: "private key (PEM) of the certificate",
     details: "Without a passphrase.",
     isPath: true,
-    commands: SERVE,
+    commands: BOTH,
   },
   tlsClientCa: {
     type: "text",
@@ -80,7 +81,7 @@ export const NETWORK_SETTINGS = {
     help: "certificates (PEM) of authorities that clients need one of",
     details: "A client without a certificate that one of them has signed is refused.",
     isPath: true,
-    commands: SERVE,
+    commands: BOTH,
   },
   tlsScope: {
     type: "choice",
@@ -103,6 +104,28 @@ export const NETWORK_SETTINGS = {
     default: "127.0.0.1",
     help: "address of --admin-port",
     commands: SERVE,
+  },
+  remoteCa: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificates (PEM) of authorities of other servers",
+    details: "For grpcs://HOST:PORT, in --grpc-address or ctx.remote. Without it those that Node.js knows.",
+    isPath: true,
+    commands: BOTH,
+  },
+  remoteCert: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificate (PEM) to show other servers",
+    isPath: true,
+    commands: BOTH,
+  },
+  remoteKey: {
+    type: "text",
+    placeholder: "FILE",
+    help: "private key (PEM) of --remote-cert",
+    isPath: true,
+    commands: BOTH,
   },
   allowControl: {
     type: "choice",

@@ -28,7 +28,9 @@ export function readSetting(setting: Setting, given: GivenText): string | number
         refuse(given, "an IP address or a name of this machine, for example 0.0.0.0, localhost or ::1")
       );
     case "address":
-      return isAddress(text) ? text : refuse(given, "HOST:PORT, for example 127.0.0.1:9000 or models.internal:9000");
+      return isAddress(text)
+        ? text
+        : refuse(given, "HOST:PORT, for example 127.0.0.1:9000, or grpcs://HOST:PORT for an encrypted connection");
     case "boolean":
       return BOOLEANS.get(text.toLowerCase()) ?? refuse(given, "true or false");
     case "choice":
@@ -68,7 +70,7 @@ function readChoice(setting: Setting & { type: "choice" }, given: GivenText): st
 }
 
 function isAddress(text: string): boolean {
-  const [, host = "", port = ""] = /^(\[.*\]|[^:]*):(.*)$/.exec(text) ?? [];
+  const [, host = "", port = ""] = /^(?:grpcs?:\/\/)?(\[.*\]|[^:]*):(.*)$/.exec(text) ?? [];
   return parseHost(host) !== undefined && isPortNumber(port);
 }
 

@@ -225,7 +225,7 @@ describe("--grpc-address", () => {
       expect(() => proxy([`--grpc-address=${address}`])).toThrow(
         expect.objectContaining({
           code: "invalid_argument",
-          message: `--grpc-address is "${address}"; expected HOST:PORT, for example 127.0.0.1:9000 or models.internal:9000.`,
+          message: `--grpc-address is "${address}"; expected HOST:PORT, for example 127.0.0.1:9000, or grpcs://HOST:PORT for an encrypted connection.`,
         }),
       );
     },

@@ -1,0 +1,11 @@
+/** An address of another server as gRPC takes it, and whether its connection is encrypted. */
+export interface RemoteAddress {
+  readonly authority: string;
+  readonly isEncrypted: boolean;
+}
+
+/** Reads `HOST:PORT`, `grpc://HOST:PORT` or, for an encrypted connection, `grpcs://HOST:PORT`. */
+export function parseRemoteAddress(address: string): RemoteAddress {
+  const [, scheme = "", authority = address] = /^(grpcs?):\/\/(.*)$/.exec(address) ?? [];
+  return { authority, isEncrypted: scheme === "grpcs" };
+}

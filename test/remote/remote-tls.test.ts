@@ -1,0 +1,107 @@
+import { request } from "node:https";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { AccessPolicy } from "../../src/access/access-policy.ts";
+import { openProxyPort } from "../../src/cli/commands/open-proxy-port.ts";
+import { ProxyTargets } from "../../src/cli/commands/proxy-targets.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import type { RemoteTlsPaths } from "../../src/pipeline/remote.ts";
+import { parseRemoteAddress } from "../../src/remote/remote-address.ts";
+import { PROTOCOLS } from "../../src/server/protocols.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
+
+const PORT_FILES = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
+const CA = tlsPath("ca.pem");
+const CLIENT = { ca: CA, cert: tlsPath("client.pem"), key: tlsPath("client.key") };
+const BODY = JSON.stringify({ instances: [1, 2] });
+const PREDICT = "/v1/models/default:predict";
+
+/** A server whose clients need a certificate; returns its port. */
+async function startEncrypted(): Promise<string> {
+  const stages = [{ driver: "null" }];
+  const { grpcAddress } = await startServer({ stages, tls: { ...PORT_FILES, clientCa: CA } });
+  return grpcAddress.split(":").at(-1)!;
+}
+
+/** Sends a request whose hook, in a thread of its own, calls an address; returns the answer. */
+async function askByHook(address: string, remoteTls?: RemoteTlsPaths) {
+  const code = `export default { preprocess: (inputs, ctx) => ctx.remote("${address}").predict(inputs) };`;
+  const hooks = join(tempFolder({ "hooks.ts": code }), "hooks.ts");
+  const { httpUrl } = await startServer({ stages: [{ driver: "null" }], hooks, ...(remoteTls && { remoteTls }) });
+  const response = await fetch(httpUrl + PREDICT, { method: "POST", body: BODY });
+  return { status: response.status, body: await response.text() };
+}
+
+async function startProxy(grpcAddress: string, tls: RemoteTlsPaths, portFiles = {}) {
+  const targets = new ProxyTargets({ grpcAddress, allowProxyHeaders: true, forwardAuthorization: false, tls });
+  const [log, policy] = [createSilentLogger(), new AccessPolicy({})];
+  const options = { host: "127.0.0.1", port: 0, protocols: PROTOCOLS, policy, log };
+  const proxy = await openProxyPort(targets.toService(), options, { ...PORT_FILES, ...portFiles });
+  onTestFinished(async () => {
+    await proxy.close(0);
+    await targets.close();
+  });
+  return proxy.url;
+}
+
+/** Status of a request over HTTPS, or the code of the error. */
+function askOver(url: string, headers: Record<string, string> = {}): Promise<unknown> {
+  return new Promise((resolve) => {
+    const sent = request(url + PREDICT, { method: "POST", headers, ca: tlsFile("ca.pem"), agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    sent.on("error", ({ code }: NodeJS.ErrnoException) => resolve(code));
+    sent.end(BODY);
+  });
+}
+
+describe("ctx.remote", () => {
+  test("reaches an encrypted server by grpcs://, and shows it a certificate", async () => {
+    const port = await startEncrypted();
+    expect(await askByHook(`grpcs://localhost:${port}`, CLIENT)).toMatchObject({ status: 200 });
+  });
+
+  test("does not trust a server whose authority it does not know", async () => {
+    const port = await startEncrypted();
+    const { status, body } = await askByHook(`grpcs://localhost:${port}`);
+    expect([status, body]).toEqual([503, expect.stringContaining("cannot be reached")]);
+  });
+
+  test.each([
+    ["a file that is not there", { ca: "/nowhere.pem" }, "The file of --remote-ca cannot be read from /nowhere.pem"],
+    ["a key as a certificate", { ...CLIENT, cert: CLIENT.key }, "--remote-cert and --remote-key cannot be used"],
+  ])("is refused with %s before a port opens", async (_, remoteTls, message) => {
+    const opening = startServer({ stages: [{ driver: "null" }], remoteTls });
+    await expect(opening).rejects.toThrow(message);
+  });
+});
+
+describe("kserving proxy", () => {
+  test("is encrypted on both sides", async () => {
+    const url = await startProxy(`grpcs://localhost:${await startEncrypted()}`, CLIENT);
+    expect(url).toMatch(/^https:/);
+    expect(await askOver(url)).toBe(200);
+  });
+
+  test("speaks to the servers that clients name as to its own", async () => {
+    const [own, other] = [await startEncrypted(), await startEncrypted()];
+    const url = await startProxy(`grpcs://localhost:${own}`, CLIENT);
+    expect(await askOver(url, { "proxy-addr": "localhost", "proxy-port": other })).toBe(200);
+  });
+
+  test("serves only clients with a certificate where --tls-client-ca says so", async () => {
+    const url = await startProxy(`grpcs://localhost:${await startEncrypted()}`, CLIENT, { clientCa: CA });
+    expect(await askOver(url)).toMatch(/ECONNRESET|CERTIFICATE_REQUIRED/);
+  });
+});
+
+test.each([
+  ["host:9000", "host:9000", false],
+  ["grpc://host:9000", "host:9000", false],
+  ["grpcs://[::1]:9000", "[::1]:9000", true],
+])("the address %s", (address, authority, isEncrypted) => {
+  expect(parseRemoteAddress(address)).toEqual({ authority, isEncrypted });
+});
