@@ -3,6 +3,7 @@ import type { CancelSource } from "../async/cancel-source.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
+import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { CallOptions, InferenceService } from "../serving/inference-service.ts";
 import type { FramedMessage } from "./framed-message.ts";
 import type { Nesting } from "./payload-start.ts";
@@ -74,6 +75,8 @@ export interface GrpcProtocolOptions {
   readonly requireModelSpec: boolean;
   /** Counts the messages of streams. */
   readonly observer: RequestObserver;
+  /** Records traces; absent = nobody does. */
+  readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;
 }
 

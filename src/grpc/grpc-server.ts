@@ -108,7 +108,8 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const { connections: limit } = options;
   const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs, connections: limit };
   const listener = options.port === "shared" ? undefined : await listenShared(host, options.port, users);
-  const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, log };
+  const { tracer } = options;
+  const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, tracer, log };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
     grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
   );

@@ -5,6 +5,7 @@ import type { ClientGate } from "../access/client-gate.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
+import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { HttpExchange } from "./http-exchange.ts";
@@ -24,6 +25,8 @@ export interface HttpDependencies {
   readonly metrics: RequestMetrics;
   /** URL of the metrics that have TensorFlow Serving's names. */
   readonly tensorflowMetricsPath: string;
+  /** Records traces; absent = nobody does. */
+  readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;
 }
 

@@ -121,8 +121,8 @@ export async function createHttpServer(service: InferenceService, options: HttpS
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const { clients, tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
-  return { service, maxMessageBytes, memory, policy, clients, metrics, tensorflowMetricsPath, log };
+  const { clients, tracer, tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
+  return { service, maxMessageBytes, memory, policy, clients, metrics, tensorflowMetricsPath, tracer, log };
 }
 
 function newServer({

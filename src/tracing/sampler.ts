@@ -1,20 +1,30 @@
 import { failedPrecondition } from "../errors.ts";
 import type { ParentContext } from "../observability/trace-context.ts";
+import type { TraceSampling } from "../observability/trace-sampling.ts";
 import type { Environment } from "./settings.ts";
 
 /** Decides which traces are recorded: part of those that begin here, and of those that clients began what their clients record, or by the same part. */
-export class Sampler {
-  /** Part of the traces that are recorded, from 0 to 1. */
+export class Sampler implements TraceSampling {
+  isOn = true;
   ratio: number;
+  left = Number.POSITIVE_INFINITY;
+  readonly firstRatio: number;
   readonly #followsParent: boolean;
 
   constructor(ratio: number, followsParent: boolean) {
     this.ratio = ratio;
+    this.firstRatio = ratio;
     this.#followsParent = followsParent;
   }
 
   /** Checks if a trace is recorded, by its id: servers of the same part choose the same traces. */
   takes(traceId: string, parent: ParentContext | undefined): boolean {
+    if (!this.isOn || this.left <= 0 || !this.#chooses(traceId, parent)) return false;
+    this.left--;
+    return true;
+  }
+
+  #chooses(traceId: string, parent: ParentContext | undefined): boolean {
     if (parent !== undefined && this.#followsParent) return parent.isSampled;
     return Number.parseInt(traceId.slice(...RANDOM_DIGITS), 16) < this.ratio * 2 ** 52;
   }

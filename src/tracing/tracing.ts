@@ -19,6 +19,7 @@ export function createTracing(env: Environment, log: Logger): Tracing {
   const exporter = new SpanExporter(settings, log);
   log.info("traces are sent", { collector: settings.url.host });
   return {
+    sampling: sampler,
     begin: (metadata) => {
       const parent = parentOf(metadata);
       const traceId = parent?.traceId ?? newTraceId();

@@ -4,6 +4,7 @@ import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { Logger } from "../../observability/logger.ts";
+import type { RequestTracer } from "../../observability/request-tracer.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
 import { reloadModel, unloadModel } from "./control.ts";
 import { decodeGrpcLoad } from "./load-request.ts";
@@ -16,12 +17,13 @@ import type { Parameter, Parameters } from "./parameters.ts";
 import { repositoryIndex } from "./repository-index.ts";
 import { serverMetadata } from "./server-metadata.ts";
 import { assertAllRegions, noSharedMemory, type SharedMemoryKind } from "./shared-memory.ts";
-import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
+import { changeTracing, traceSettings } from "./trace-settings.ts";
 
 /** Services for the calls. */
 export interface AdminContext {
   readonly service: InferenceService;
   readonly log: Pick<Logger, "level" | "filter" | "info">;
+  readonly tracer?: RequestTracer | undefined;
 }
 
 /**
@@ -48,8 +50,10 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
     const changes = new Map(Object.entries(settings as JsonObject));
     if (changes.size > 0) assertMay("control");
     if (model !== "") await describeModel(context.service, toModelRef(String(model), ""));
-    changeTracing(mapEntries(changes, (setting) => (setting as { value: string[] }).value));
-    return { settings: mapValues(TRACE_SETTINGS, (value) => ({ value })) };
+    const values = mapEntries(changes, (setting) => (setting as { value: string[] }).value);
+    const sampling = context.tracer?.sampling;
+    changeTracing(values, sampling, String(model));
+    return { settings: mapValues(traceSettings(sampling), (value) => ({ value: [value].flat() })) };
   },
   LogSettings: async ({ settings }, context, assertMay) => {
     const changes = new Map(Object.entries(settings as JsonObject));

@@ -7,7 +7,7 @@ import { toParameters } from "./http-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { describeModel, toModelRef } from "./model-ref.ts";
 import { LOG_SCHEMAS, TRACE_SCHEMAS } from "./openapi-schemas.ts";
-import { changeTracing, TRACE_SETTINGS } from "./trace-settings.ts";
+import { changeTracing, traceSettings } from "./trace-settings.ts";
 
 /** Calls about a model's trace settings, after the path of the model. */
 export const MODEL_TRACE_ENDPOINTS: readonly KserveEndpoint[] = [
@@ -71,14 +71,15 @@ export const SETTINGS_ENDPOINTS: readonly KserveEndpoint[] = [
 
 async function answerTracing(call: KserveCall): Promise<HttpAnswer> {
   if (call.model !== "") await describeModel(call.service, toModelRef(call.model, call.version));
-  return toJson(TRACE_SETTINGS);
+  return toJson(traceSettings(call.tracer?.sampling));
 }
 
 async function answerNewTracing(call: KserveCall): Promise<HttpAnswer> {
   const changes = Object.entries(await readObject(call.exchange));
-  const answer = await answerTracing(call);
-  changeTracing(new Map(changes.map(([name, value]) => [name, toTexts(name, value)])));
-  return answer;
+  await answerTracing(call);
+  const texts = new Map(changes.map(([name, value]) => [name, toTexts(name, value)]));
+  changeTracing(texts, call.tracer?.sampling, call.model);
+  return answerTracing(call);
 }
 
 /** The values of a trace setting: null = back to the default, a text, or several. */

@@ -29,8 +29,9 @@ const LOG_SETTINGS = {
   log_format: { const: "default" },
 };
 
-const OFF = { enum: ["OFF", ["OFF"], [], null] };
-const NONE = { enum: [[], null] };
+const LEVEL = { enum: ["OFF", "TIMESTAMPS"] };
+const ONE_OR_MORE = (items: object) => ({ anyOf: [items, { type: "array", items }, { type: "null" }] });
+const NUMBER_TEXT = { type: "string", pattern: "^-?\\d+$" };
 
 /** Schemas of the server's own facts. */
 export const SERVER_SCHEMAS: EndpointSchemas = { answer: object({ name: TEXT, version: TEXT, extensions: TEXTS }) };
@@ -61,12 +62,17 @@ export const LOG_SCHEMAS: EndpointSchemas = {
   body: { type: "object", properties: LOG_SETTINGS, additionalProperties: false },
   answer: object(LOG_SETTINGS),
 };
-/** Schemas of the trace settings: nothing is traced. */
+/** Schemas of the trace settings. */
 export const TRACE_SCHEMAS: EndpointSchemas = {
   body: {
     type: "object",
-    properties: { trace_level: OFF, trace_rate: NONE, trace_count: NONE, log_frequency: NONE },
+    properties: {
+      trace_level: ONE_OR_MORE(LEVEL),
+      trace_rate: ONE_OR_MORE(NUMBER_TEXT),
+      trace_count: ONE_OR_MORE(NUMBER_TEXT),
+      log_frequency: ONE_OR_MORE(NUMBER_TEXT),
+    },
     additionalProperties: false,
   },
-  answer: object({ trace_level: { const: ["OFF"] } }),
+  answer: { type: "object", properties: { trace_level: { type: "array", items: LEVEL } } },
 };

@@ -136,8 +136,16 @@ describe("trace settings", () => {
     ["", 200, OFF],
     ['{"trace_level":["OFF"]}', 200, OFF],
     ['{"trace_level":"OFF","trace_rate":null,"trace_count":[]}', 200, OFF],
-    ['{"trace_level":["TIMESTAMPS"]}', 400, "the server does not support tracing, so 'trace_level' cannot be changed"],
-    ['{"trace_rate":"1"}', 400, "the server does not support tracing, so 'trace_rate' cannot be changed"],
+    [
+      '{"trace_level":["TIMESTAMPS"]}',
+      400,
+      "the server does not support tracing without OTEL_EXPORTER_OTLP_ENDPOINT, so 'trace_level'",
+    ],
+    [
+      '{"trace_rate":"1"}',
+      400,
+      "the server does not support tracing without OTEL_EXPORTER_OTLP_ENDPOINT, so 'trace_rate'",
+    ],
     ['{"trace_level":5}', 400, "Unable to parse 'trace_level': expected a string"],
     ['{"trace_leve":"OFF"}', 400, "There is no trace setting 'trace_leve'"],
     ['{"trace_file":"x"}', 501, "trace file location can not be updated through network protocol"],
