@@ -13,6 +13,7 @@ import type {
 } from "../serving/inference-service.ts";
 import type { LoadCounts } from "../serving/load-counter.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
+import type { RecordedCount } from "../serving/recorded-count.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { RoutedRequest } from "../serving/traffic.ts";
 
@@ -20,7 +21,7 @@ import type { RoutedRequest } from "../serving/traffic.ts";
  * A service for calls whose callers have names: each finds the models that it may name, and hears of no others. A call that was not let in by
  * its transport finds nothing.
  */
-export class GuardedService implements InferenceService {
+export class GuardedService implements Required<InferenceService> {
   readonly #service: InferenceService;
 
   constructor(service: InferenceService) {
@@ -49,6 +50,10 @@ export class GuardedService implements InferenceService {
 
   loads(): readonly LoadCounts[] {
     return known(this.#service.loads?.() ?? []);
+  }
+
+  recorded(): readonly RecordedCount[] {
+    return known(this.#service.recorded?.() ?? []);
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {
@@ -93,7 +98,7 @@ export class GuardedService implements InferenceService {
 function requireScope(): CallScope {
   const scope = currentScope();
   if (scope !== undefined) return scope;
-  throw new ServingError("unauthenticated", "Nobody knows who asks.");
+  throw new ServingError("unauthenticated", "The call was not authenticated.");
 }
 
 /** Those of the models that the call may hear of. */

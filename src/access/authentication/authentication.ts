@@ -106,7 +106,7 @@ export class Authentication {
       });
       if (found !== undefined) return found;
     }
-    throw this.#refuse("Nobody has this token.", true);
+    throw this.#refuse("The token is not known.", true);
   }
 
   get #takesHeaders(): boolean {

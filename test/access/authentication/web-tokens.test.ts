@@ -63,7 +63,7 @@ test("a token that is not for this server, or not any more, is refused with the 
   expect(await refused(await key.sign({ iss: CLAIMS.iss, aud: CLAIMS.aud }))).toMatch(/claim sub/);
   expect(await refused(await other.sign())).toMatch(/not signed as/);
   expect(await refused((await key.sign()).replace(/.{4}$/, "AAAA"))).toMatch(/not signed as/);
-  expect(await refused("x".repeat(40))).toBe("unauthenticated: Nobody has this token.");
+  expect(await refused("x".repeat(40))).toBe("unauthenticated: The token is not known.");
 });
 
 test("a token that is not signed, or by a secret that everybody knows, is refused", async () => {
