@@ -1,4 +1,5 @@
 import type { NumericDType } from "../tensor/dtype.ts";
+import { listCount } from "../tensor/list-count.ts";
 import { packedOf } from "../tensor/packed-bytes.ts";
 import { byteSize, elementCount, isTensor, type Tensor } from "../tensor/tensor.ts";
 
@@ -57,16 +58,6 @@ function textBytes(value: Tensor | Values): number {
   const brackets = LIST_BYTES * listCount(shape);
   if (dtype === "bytes") return brackets + QUOTES_BYTES * count + ESCAPE_BYTES * byteSize(value);
   return brackets + TEXT_BYTES[dtype] * count;
-}
-
-/** Lists of a nested list of this shape; those without elements are written too. */
-function listCount(shape: readonly number[]): number {
-  let [lists, count] = [1, 1];
-  for (const size of shape.slice(0, -1)) {
-    count *= size;
-    lists += count;
-  }
-  return lists;
 }
 
 function protobufBytes(value: Tensor | Values, form: EncodedForm): number {

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { fromBfloat16, fromFloat16 } from "../../tensor/float16.ts";
+import { hasTooManyLists } from "../../tensor/list-count.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { MAX_FLOAT_BYTES, writeFloat32, writeFloat64 } from "./float-text.ts";
@@ -36,6 +37,7 @@ class TensorWriter {
   readonly #writeElements: WriteElements;
 
   constructor(writer: JsonWriter, tensor: Tensor, style: TensorStyle) {
+    if (hasTooManyLists(tensor.shape)) throw tooManyLists(tensor.shape);
     this.#writer = writer;
     this.#shape = tensor.shape;
     this.#separator = style.separator;
@@ -68,6 +70,11 @@ class TensorWriter {
       this.write(level + 1, start + index * stride);
     }
   }
+}
+
+function tooManyLists(shape: readonly number[]): ServingError {
+  const message = `An output has shape [${shape}], far more lists than values; it cannot be written as JSON.`;
+  return new ServingError("internal", message);
 }
 
 function elementsWriter(writer: JsonWriter, tensor: Tensor, style: TensorStyle): WriteElements {

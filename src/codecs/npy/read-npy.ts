@@ -1,5 +1,6 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { hasTooManyLists } from "../../tensor/list-count.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../tensor/tensor.ts";
 import { cutText } from "../../text/cut-text.ts";
 
@@ -8,9 +9,6 @@ const MAGIC = "\x93NUMPY";
 const VERSION_END = 8;
 /** NumPy reads longer headers only where it is asked to. */
 const MAX_HEADER_BYTES = 10_000;
-/** Lists of the nested form that an array may have for each value, and in addition. */
-const LISTS_PER_VALUE = 8;
-const MAX_SPARE_LISTS = 65_536;
 /** Types as numpy writes them, without the sign for their byte order. */
 const DTYPES: Readonly<Record<string, NumericDType>> = {
   b1: "bool",
@@ -43,7 +41,7 @@ export function readNpy(bytes: Uint8Array): Tensor {
     throw refused("it is in Fortran order; convert it with numpy.ascontiguousarray");
   }
   const shape = readShape(header);
-  checkLists(shape);
+  if (hasTooManyLists(shape)) throw refused(`its shape [${shape}] has far more lists than values; reshape it`);
   const data = bytes.subarray(start);
   const expected = elementCount(shape) * numericLayout(dtype).bytes;
   if (data.length !== expected) {
@@ -80,17 +78,6 @@ function readShape(header: string): readonly number[] {
     .map((size) => size.trim())
     .filter((size) => size !== "");
   return sizes.map((size) => Number.parseInt(size, 10));
-}
-
-/** A small file could claim so many lists around its values, or around none, that their text fills the memory. */
-function checkLists(shape: readonly number[]): void {
-  let [lists, count] = [1, 1];
-  for (const size of shape.slice(0, -1)) {
-    count *= size;
-    lists += count;
-  }
-  if (lists <= LISTS_PER_VALUE * elementCount(shape) + MAX_SPARE_LISTS) return;
-  throw refused(`its shape [${shape}] has far more lists than values; reshape it`);
 }
 
 function refused(why: string): ServingError {

@@ -12,6 +12,11 @@ function written(tensor: Tensor, style: Partial<TensorStyle> = {}): string {
 }
 
 describe("writeTensor", () => {
+  test("refuses lists without end around no values", () => {
+    const tensor = createTensor("float32", [2147483647, 0], new Float32Array(0));
+    expect(() => written(tensor)).toThrow("An output has shape [2147483647,0], far more lists than values;");
+  });
+
   test.each<[Tensor, string]>([
     [createTensor("bool", [3], Uint8Array.of(1, 0, 7)), "[true, false, true]"],
     [createTensor("uint8", [2], Uint8Array.of(0, 255)), "[0, 255]"],
