@@ -1,4 +1,5 @@
 import type { ServingError } from "../../errors.ts";
+import { hasTooManyLists } from "../../tensor/list-count.ts";
 import type { Frame } from "../../threads/frame.ts";
 import { readFrame } from "../../threads/frame-reader.ts";
 import { FrameWriter } from "../../threads/frame-writer.ts";
@@ -73,17 +74,12 @@ export class GuardedLine implements HostPort {
     if (kind === FAILURE) parseWireError(meta);
     else if (kind !== RESPONSE) throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
     else if (asked === STATISTICS && !isRunStatistics(meta)) throw new MalformedMessage("its statistics are none");
-    for (const name in tensors) assertCountable(tensors[name]!.shape);
+    for (const name in tensors) assertListable(tensors[name]!.shape);
     this.#open.delete(id);
   }
 }
 
-/** Rows of a tensor without elements at most. */
-const MAX_EMPTY_ROWS = 1 << 20;
-
-/** Refuses a shape such as [2147483647, 0], which costs its sender nothing, and whoever writes it as JSON a list for each row. */
-function assertCountable(shape: readonly number[]): void {
-  if (!shape.includes(0)) return;
-  const rows = shape.reduce((product, size) => product * Math.max(1, size), 1);
-  if (rows > MAX_EMPTY_ROWS) throw new MalformedMessage(`it has a tensor of shape [${shape}]`);
+/** Refuses a shape such as [2147483647, 0], which takes no memory itself, but as JSON a list for each row. */
+function assertListable(shape: readonly number[]): void {
+  if (shape.includes(0) && hasTooManyLists(shape)) throw new MalformedMessage(`it has a tensor of shape [${shape}]`);
 }

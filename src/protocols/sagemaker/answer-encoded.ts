@@ -1,4 +1,3 @@
-import { isLargeText } from "../../codec-host/large-message.ts";
 import { readNpy } from "../../codecs/npy/read-npy.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
@@ -8,10 +7,8 @@ import type { InferenceService, ModelRef } from "../../serving/inference-service
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
-import { answeredTensors } from "../answered-tensors.ts";
 import { toRawInput } from "../kserve/http-raw-request.ts";
-import { writePredictions, writePredictionsJob } from "../tensorflow-serving/http-response.ts";
-import { versionHeaders } from "../tensorflow-serving/http-version.ts";
+import { toPredictions } from "../tensorflow-serving/http-predict.ts";
 
 const NPY = "application/x-npy";
 const ENCODED_TYPES: ReadonlySet<string> = new Set([NPY, "application/x-image", "application/octet-stream"]);
@@ -42,11 +39,7 @@ export async function answerEncoded(
     const input = toInput(signature.spec, { body, mediaType, model: lease.description.model, budget });
     const inputs = { kind: "tensors" as const, tensors: createTensors([input]) };
     const answer = await lease.infer({ signature, inputs, outputs: undefined, call });
-    const outputs = answeredTensors(answer);
-    const json = isLargeText(Object.values(outputs))
-      ? await exchange.encode(writePredictionsJob, [outputs, "row"])
-      : writePredictions(outputs, "row");
-    return { contentType: "application/json", body: json, headers: versionHeaders(answer) };
+    return await toPredictions({ signature, format: "row", answer }, exchange);
   } finally {
     lease.release();
   }

@@ -6,10 +6,12 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type {
   CallOptions,
   InferenceService,
+  InferResponse,
   Lease,
   ModelRef,
   ServableDescription,
 } from "../../serving/inference-service.ts";
+import type { ChosenSignature } from "../../signature/choose-signature.ts";
 import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { checkOutputFilter } from "./grpc-signature.ts";
@@ -17,6 +19,7 @@ import {
   decodePredictJob,
   findSignature,
   type PredictBody,
+  type PredictFormat,
   type PredictMessage,
   parsePredictBody,
   readInputs,
@@ -43,7 +46,21 @@ export async function answerPredict(
   // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
-  const { signature, format, answer } = await infer(await service.acquire(ref, call), { body, parsed, call }, exchange);
+  return toPredictions(await infer(await service.acquire(ref, call), { body, parsed, call }, exchange), exchange);
+}
+
+/** The answer of a model, and the form in which the API gives it. */
+interface Predicted {
+  readonly signature: ChosenSignature;
+  readonly format: PredictFormat;
+  readonly answer: InferResponse;
+}
+
+/** Writes the answer of `:predict`, in a codec thread where it is large. */
+export async function toPredictions(
+  { signature, format, answer }: Predicted,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
   const outputs = answeredTensors(answer);
   if (signature.spec?.outputs !== undefined && Object.keys(outputs).length === 0) {
     throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
