@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { invalidArgument, reasonText } from "../../errors.ts";
+import { findSagemakerModels } from "../../repository/formats/sagemaker.ts";
 import { printable } from "../../text/printable.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
-import { findSagemakerModels } from "./sagemaker-models.ts";
 import { settingOf } from "./translate-flags.ts";
 
 const MODEL_FOLDER = "/opt/ml/model";

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 
 /** Folders below the model folder that may hold a folder of versions, such as `export/Servo/1`. */
 const MAX_DEPTH = 4;
