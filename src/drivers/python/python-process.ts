@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import type { Duplex, Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { reasonText, ServingError } from "../../errors.ts";
+import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { Conversation, type PythonRequest, type PythonResponse } from "./conversation.ts";
-import { onLines } from "./log-lines.ts";
 import { SlotFile } from "./slot-file.ts";
+import { WatchedChild } from "./watched-child.ts";
 
 /** The same from src/ and from dist/. */
 const PROGRAM = fileURLToPath(new URL("../../../python", import.meta.url));
@@ -20,10 +19,6 @@ const FRAMES_FD = 3;
 const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(64 << 20) };
 /** Milliseconds that a process may take to close its model. */
 const CLOSE_MS = 5000;
-/** Milliseconds within which the rest of its output is read once the process has ended. */
-const DRAIN_MS = 200;
-/** Number of the last lines of its errors that are reported when a process ends. */
-const KEPT_LINES = 3;
 
 /** Options of a process. */
 export interface ProcessOptions {
@@ -43,7 +38,7 @@ export class PythonProcess {
   readonly #slots: readonly SlotFile[];
   readonly #conversation: Conversation;
   readonly #timeoutMs: number;
-  readonly #lastErrors: string[] = [];
+  readonly #watched: WatchedChild;
   #timer: NodeJS.Timeout | undefined;
   /** Time at which the oldest request became the one to be answered. */
   #since = 0;
@@ -65,9 +60,11 @@ export class PythonProcess {
       stdio: ["pipe", "pipe", "pipe", "pipe", ...slots.map(({ fd }) => fd)],
       windowsHide: true,
     });
-    this.#conversation = new Conversation(this.#child.stdio[FRAMES_FD] as Duplex, slots, () => this.#restartTimer());
-    this.#logOutput(log.child({ python: this.#child.pid }));
-    this.ended = this.#watch();
+    const stream = this.#child.stdio[FRAMES_FD] as Duplex;
+    this.#conversation = new Conversation(stream, slots, () => this.#restartTimer());
+    this.#child.stdin?.on("error", () => {});
+    this.#watched = new WatchedChild(this.#child, { stream, log: log.child({ python: this.#child.pid }) });
+    this.ended = this.#watched.ended;
     // Before anyone who waits for an answer learns of it, everyone who waits for the end has.
     void this.ended.then((why) => this.#settle(why));
   }
@@ -93,7 +90,7 @@ export class PythonProcess {
 
   /** Its last lines on standard error. */
   get lastWords(): string {
-    return this.#lastErrors.join(" | ");
+    return this.#watched.lastWords;
   }
 
   /** Asks; rejects with `unavailable` when the process ends before it has answered, `deadline_exceeded` when that was for taking too long. */
@@ -139,17 +136,6 @@ export class PythonProcess {
     this.kill();
   }
 
-  #logOutput(log: Logger): void {
-    const { stdout, stderr } = this.#child as { stdout: Readable; stderr: Readable };
-    onLines(stdout, (line) => log.info(line));
-    onLines(stderr, (line) => {
-      this.#lastErrors.push(line);
-      if (this.#lastErrors.length > KEPT_LINES) this.#lastErrors.shift();
-      log.warn(line);
-    });
-    this.#child.stdin?.on("error", () => {});
-  }
-
   #settle(why: string): void {
     clearTimeout(this.#timer);
     const cause = new Error(this.lastWords);
@@ -158,31 +144,4 @@ export class PythonProcess {
     this.#conversation.fail(this.#isLate ? new ServingError("deadline_exceeded", took) : lost, lost);
     for (const slot of this.#slots) slot.close().catch(() => {});
   }
-
-  async #watch(): Promise<string> {
-    try {
-      const [code, signal] = (await once(this.#child, "exit")) as [number | null, NodeJS.Signals | null];
-      await this.#drain();
-      return describeEnd(code, signal);
-    } catch (reason) {
-      return `could not be started: ${reasonText(reason)}`;
-    }
-  }
-
-  /** An answer that was written before the end is still an answer, and last words are words. What the model has forked may hold both open. */
-  async #drain(): Promise<void> {
-    const { stderr, stdio } = this.#child;
-    const open = ([stderr, stdio[FRAMES_FD]] as Duplex[]).filter(({ closed }) => !closed);
-    const timer = setTimeout(() => {
-      for (const stream of open) stream.destroy();
-    }, DRAIN_MS);
-    await Promise.all(open.map((stream) => once(stream, "close").catch(() => {})));
-    clearTimeout(timer);
-  }
-}
-
-function describeEnd(code: number | null, signal: NodeJS.Signals | null): string {
-  if (signal === "SIGKILL") return "was killed (SIGKILL), by hand or for want of memory";
-  if (signal !== null) return `crashed (${signal})`;
-  return `ended with exit code ${code}`;
 }
