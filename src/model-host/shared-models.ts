@@ -1,4 +1,4 @@
-import type { ModelHost } from "./start-model.ts";
+import type { ModelHost } from "./model-host.ts";
 
 /** Models that hooks load themselves: one copy for equal keys, closed when its last holder lets go. */
 export class SharedModels {

@@ -1,8 +1,9 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { SERVED } from "../hook-host/other-models.ts";
+import { hostInline } from "../model-host/host-inline.ts";
 import type { ModelCall, ModelHandle } from "../model-host/model-handle.ts";
+import type { ModelHost } from "../model-host/model-host.ts";
 import { RunCounter } from "../model-host/queue/run-statistics.ts";
-import { hostInline, type ModelHost } from "../model-host/start-model.ts";
 import { requestIdOf } from "../observability/request-id.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import type { Timeline } from "../observability/timeline.ts";

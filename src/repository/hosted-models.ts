@@ -4,11 +4,13 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import { findDriver } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
 import type { LeasedModel, MalformedListener, ModelProvider, WantedModel } from "../hook-host/hook-leases.ts";
-import type { ModelLines } from "../hook-host/hook-protocol.ts";
+import type { ModelConnection } from "../hook-host/hook-protocol.ts";
 import { SERVED } from "../hook-host/other-models.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
+import type { ModelHost } from "../model-host/model-host.ts";
+import type { StartModelOptions } from "../model-host/model-source.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
-import { type ModelHost, type StartModelOptions, startModel } from "../model-host/start-model.ts";
+import { startModel } from "../model-host/start-model.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
 import { hostServed } from "./host-served.ts";
@@ -34,8 +36,8 @@ export class HostedModels implements ModelProvider {
     return this.#hosts.map(({ handle }) => handle);
   }
 
-  stages(onMalformed: MalformedListener): readonly ModelLines[] {
-    return this.#hosts.map((host) => linesTo(host, onMalformed));
+  stages(onMalformed: MalformedListener): readonly ModelConnection[] {
+    return this.#hosts.map((host) => connectionTo(host, onMalformed));
   }
 
   onReconnect(
@@ -52,7 +54,7 @@ export class HostedModels implements ModelProvider {
 
   async load({ driver, path, options }: WantedModel, onMalformed: MalformedListener): Promise<LeasedModel> {
     const { host, release } = await this.#acquire(driver, path, options);
-    return { lines: linesTo(host, onMalformed), close: release };
+    return { connection: connectionTo(host, onMalformed), close: release };
   }
 
   /** The models as used by hooks in the main thread. */
@@ -119,6 +121,6 @@ function assertLoadable(driver: Driver, path: string, options: RawOptions): void
   assertTakesOptions(driver, options, `loadModel("${driver.name}", "${path}")`);
 }
 
-function linesTo({ facts, hookArgs, connect }: ModelHost, onMalformed: MalformedListener): ModelLines {
+function connectionTo({ facts, hookArgs, connect }: ModelHost, onMalformed: MalformedListener): ModelConnection {
   return { facts, hookArgs, ports: connect(onMalformed) };
 }

@@ -1,7 +1,7 @@
 import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
+import type { ModelHost } from "../model-host/model-host.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
-import type { ModelHost } from "../model-host/start-model.ts";
 import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts";
 import type { HookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { findDriver } from "../../src/drivers/registry.ts";
-import { loadHostedModel } from "../../src/model-host/model-host.ts";
+import { loadHostedModel } from "../../src/model-host/load-hosted-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";

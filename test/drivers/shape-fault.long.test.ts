@@ -4,7 +4,7 @@ import { CancelSource } from "../../src/async/cancel-source.ts";
 import type { RawOptions } from "../../src/drivers/option-table.ts";
 import { findDriver } from "../../src/drivers/registry.ts";
 import { isShapeFault } from "../../src/drivers/shape-fault.ts";
-import { loadHostedModel } from "../../src/model-host/model-host.ts";
+import { loadHostedModel } from "../../src/model-host/load-hosted-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { findLibrary } from "../../src/runtimes/find-library.ts";
 import { openvino } from "../../src/runtimes/openvino.ts";

@@ -4,8 +4,8 @@ import { type PauseHeartbeat, startHeartbeat } from "../../threads/heartbeat.ts"
 import type { HostPort } from "../../threads/host-port.ts";
 import { createThreadLogger } from "../../threads/thread-logger.ts";
 import { toWireError } from "../../threads/wire-error.ts";
+import { loadHostedModel } from "../load-hosted-model.ts";
 import { factsOf, type ModelHandle } from "../model-handle.ts";
-import { loadHostedModel } from "../model-host.ts";
 import type { AttachedLine, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
 import { ModelServer } from "./serve-model.ts";
 import { ThreadTurns } from "./thread-turns.ts";
@@ -44,7 +44,7 @@ export class ThreadModels {
     }
   }
 
-  /** The asker may be a hook thread, whose messages are not trusted: the main thread is told which line sent a malformed one. */
+  /** The asker may be a hook thread, whose messages are not trusted: the main thread learns which line sent a malformed one. */
   attach(port: HostPort, { line, id }: AttachedLine): void {
     const responder = this.#models.get(id)?.server.attach(port);
     // It was freed meanwhile.

@@ -3,7 +3,7 @@ import { failedPrecondition, ServingError } from "../../errors.ts";
 import { filledTensor } from "../../model-host/filled-tensor.ts";
 import { findExampleInputs } from "../../model-host/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../model-host/model-handle.ts";
-import type { ModelHost } from "../../model-host/start-model.ts";
+import type { ModelHost } from "../../model-host/model-host.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../../serving/recorded-request.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
-import { loadHostedModel } from "../../../src/model-host/model-host.ts";
+import { loadHostedModel } from "../../../src/model-host/load-hosted-model.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";

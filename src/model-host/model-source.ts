@@ -1,0 +1,47 @@
+import type { RawOptions } from "../drivers/option-table.ts";
+import type { FoundDriver } from "../drivers/registry.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { SharedThreads } from "./threads/shared-threads.ts";
+
+/** A model as the command line or a hook names it. */
+export interface ModelSource {
+  readonly found: FoundDriver;
+  /** Empty for a driver that needs none. */
+  readonly path: string;
+  readonly options: RawOptions;
+  /** The name by which clients know it; default: its path. */
+  readonly name?: string;
+  /** The folder of the pipeline's hook file. */
+  readonly hookFolder?: string | undefined;
+  /** The size of its files; absent = not known. */
+  readonly fileBytes?: number;
+}
+
+/** Settings of the host. */
+export interface StartModelOptions {
+  /** Copies of the model, each in a thread of its own. */
+  readonly instances: number;
+  /** Threads that each copy's runtime may use; absent = the cores divided by the instances. */
+  readonly threads?: number;
+  /** Milliseconds of a still model thread after which it is replaced; 0 = never. */
+  readonly modelStallMs: number;
+  /** Runs each copy in a process of its own, which may crash without the server. Default false. */
+  readonly isolate?: boolean;
+  /** Ends loading in a process; threads cannot be ended. */
+  readonly signal?: AbortSignal;
+  /** Threads for small models; absent = each model has its own. */
+  readonly sharedThreads?: SharedThreads;
+  readonly log: Logger;
+}
+
+/** Files of a model that shares a thread, at most: its runs are short, and it loads in no time. */
+const SMALL_BYTES = 1024 * 1024;
+
+/** Checks if a model may share a thread: it is small, and nothing is lost where it is loaded and asked again. */
+export function canShareThread(
+  { found: { driver }, fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelSource, "found" | "fileBytes">,
+  { instances, sharedThreads, isolate }: Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate">,
+): boolean {
+  const mayShare = sharedThreads !== undefined && isolate !== true;
+  return mayShare && driver.sharesThread === true && instances === 1 && fileBytes <= SMALL_BYTES;
+}

@@ -1,0 +1,95 @@
+import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
+import type { Model, PredictCall } from "../drivers/driver.ts";
+import { failedPrecondition, publicText, ServingError } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { copiedBytes, whileCounted } from "./counted-run.ts";
+import type { ModelCall } from "./model-handle.ts";
+
+/** A loaded model, and what its runs need besides their inputs. */
+export interface RunnableModel {
+  readonly model: Model;
+  /** The driver's name. */
+  readonly driver: string;
+  /** True where requests are copied into batches. */
+  readonly isBatched: boolean;
+  readonly log: Logger;
+}
+
+/** Creates a function that runs a model; the copies that batches and the driver make of inputs count as memory. */
+export function countedRun(runnable: RunnableModel) {
+  const copies = (runnable.isBatched ? 1 : 0) + (runnable.model.copiesInputs === true ? 1 : 0);
+  return (inputs: Tensors, call: ModelCall): Promise<Tensors> =>
+    copies === 0
+      ? predict(runnable, inputs, call)
+      : whileCounted(copiedBytes(inputs, copies), () => predict(runnable, inputs, call));
+}
+
+/** Runs a part of the model's graph, past the signature's checks and the queue: the runtime itself limits such runs. */
+export async function runGraph(runnable: RunnableModel, inputs: Tensors, call: ModelCall): Promise<Tensors> {
+  const { model, driver } = runnable;
+  const { outputs: fetches = [], targets = [] } = call;
+  if (model.runGraph === undefined) throw failedPrecondition(`The ${driver} model does not run parts of a graph.`);
+  const { signal, deadlineMs } = new DriverCall(call);
+  const run = { fetches, targets, signal, ...(deadlineMs !== undefined && { deadlineMs }) };
+  const copies = model.copiesInputs === true ? 1 : 0;
+  const ran = () => whileCounted(copiedBytes(inputs, copies), async () => model.runGraph!(inputs, run));
+  return timed(ran, call, runnable);
+}
+
+async function predict(runnable: RunnableModel, inputs: Tensors, call: ModelCall): Promise<Tensors> {
+  const { model, log } = runnable;
+  if (call.timeline !== undefined || log.level === "trace")
+    return timed(() => model.predict(inputs, new DriverCall(call)), call, runnable);
+  try {
+    return await model.predict(inputs, new DriverCall(call));
+  } catch (reason) {
+    throw runError(reason, call, runnable);
+  }
+}
+
+/** Runs a model, and records the duration. */
+async function timed(run: () => Promise<Tensors>, call: ModelCall, runnable: RunnableModel): Promise<Tensors> {
+  const { driver, log } = runnable;
+  const start = steadyMs();
+  let code: string | undefined;
+  try {
+    return await run();
+  } catch (reason) {
+    const error = runError(reason, call, runnable);
+    code = ServingError.from(error).code;
+    throw error;
+  } finally {
+    const end = steadyMs();
+    call.timeline?.add("model", start, end, { code });
+    if (log.level === "trace") log.trace("predict", { requestId: call.requestId, driver, ms: end - start });
+  }
+}
+
+function runError(reason: unknown, { signal }: ModelCall, { driver }: RunnableModel): unknown {
+  if (reason instanceof ServingError) return reason;
+  if (signal.aborted) return signal.reason;
+  return new ServingError("internal", `The ${driver} model failed: ${publicText(reason)}`, { cause: reason });
+}
+
+/** A call as its driver sees it. */
+class DriverCall implements PredictCall {
+  readonly signature: string;
+  readonly outputs?: readonly string[];
+  /** Time left of the deadline when the run begins, in milliseconds. */
+  readonly deadlineMs?: number;
+  readonly #signal: CancelSignal;
+
+  constructor({ signature, outputs, signal, deadline }: ModelCall) {
+    this.signature = signature;
+    this.#signal = signal;
+    if (outputs !== undefined) this.outputs = outputs;
+    if (deadline !== undefined) this.deadlineMs = Math.max(0, deadline - Date.now());
+  }
+
+  /** Created lazily: few drivers read it. */
+  get signal(): AbortSignal {
+    return toAbortSignal(this.#signal);
+  }
+}

@@ -1,0 +1,99 @@
+import { availableParallelism } from "node:os";
+import { sumThreads } from "../observability/thread-counts.ts";
+import type { MalformedListener } from "../threads/malformed-message.ts";
+import type { ModelFacts } from "./model-facts.ts";
+import type { ModelHandle } from "./model-handle.ts";
+import type { ModelHost, ReconnectListener } from "./model-host.ts";
+import { canShareThread, type ModelSource, type StartModelOptions } from "./model-source.ts";
+import { type OwnProcess, processStarts } from "./processes/start-model-process.ts";
+import { createModelClient } from "./threads/model-client.ts";
+import type { ModelThread } from "./threads/model-thread-host.ts";
+import type { StartModelThread } from "./threads/start-model-thread.ts";
+import { type ReplacedListener, SupervisedModel } from "./threads/supervised-model.ts";
+
+/** Loads the copies of a model, each in a supervised thread or process of its own; a small one in a shared thread. */
+export async function startCopies(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
+  const { found, path, options: raw } = source;
+  const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
+  const data = {
+    driver: found.location,
+    path,
+    options: raw,
+    logged: log.filter?.shared ?? log.level,
+    threads,
+    stallMs,
+    // Only inline drivers get it.
+    ...(options.isolate && found.driver.placement === "inline" && { hookFolder: source.hookFolder }),
+  };
+  const listeners = new Set<{ readonly listener: ReconnectListener; readonly onMalformed: MalformedListener }>();
+  const onReplaced: ReplacedListener = (instance, { connect, connectHere }, resend) => {
+    handle.reconnect(instance, connectHere(), resend);
+    for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed), resend);
+  };
+  const sharesThread = canShareThread(source, options);
+  let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
+  const runFirst = (thread: ModelThread) => withHandle(thread, warmUp);
+  const starts = options.isolate
+    ? processStarts(toProcess(source), options.signal)
+    : sharesThread && { start: sharedStart(options) };
+  const parts = { data, log, onReplaced, runFirst, ...starts };
+  const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, parts));
+  const { facts: own, hookArgs } = copies[0]!.thread;
+  const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
+  const handle = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
+  return {
+    facts,
+    hookArgs,
+    handle,
+    connect: (onMalformed) => copies.map((copy) => copy.connect(onMalformed)),
+    onReconnect: (listener, onMalformed) => {
+      const entry = { listener, onMalformed };
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+    warmUpThreads: (run) => {
+      warmUp = run;
+    },
+    isReady: () => copies.some((copy) => copy.isAlive),
+    threads: () => sumThreads(copies.map(({ threads }) => threads)),
+    close: async () => {
+      await handle.close();
+      await Promise.all(copies.map((copy) => copy.close()));
+    },
+  };
+}
+
+/** Calls back with a thread's model over a separate connection. */
+async function withHandle(thread: ModelThread, use: (copy: ModelHandle) => Promise<void>): Promise<void> {
+  const { facts, hookArgs } = thread;
+  const handle = createModelClient({ facts, hookArgs, ports: [thread.connectHere()] });
+  await use(handle).finally(() => handle.close());
+}
+
+function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelThread {
+  return (data, log) => sharedThreads!.start({ ...data, hasThreads: threads !== undefined }, log);
+}
+
+function toProcess({ found: { driver }, path, name = path }: ModelSource): OwnProcess {
+  return { name, environment: driver.environment ?? {} };
+}
+
+/** Each copy's runtime gets its share of the cores. */
+function defaultThreads(instances: number): number {
+  return Math.max(1, Math.floor(availableParallelism() / instances));
+}
+
+/** Starts one after the other, so that a model that does not load fails once. */
+async function startAll(
+  count: number,
+  start: (instance: number) => Promise<SupervisedModel>,
+): Promise<SupervisedModel[]> {
+  const started: SupervisedModel[] = [];
+  try {
+    while (started.length < count) started.push(await start(started.length));
+    return started;
+  } catch (reason) {
+    await Promise.all(started.map((copy) => copy.close()));
+    throw reason;
+  }
+}
