@@ -25,7 +25,7 @@ export interface RefusedKinds {
   readonly message: string;
 }
 
-/** Decides who may do what, by the kind of a call and what it tells of where it comes from. */
+/** Decides who may do what, by the kind of a call and its origin. */
 export class AccessPolicy {
   readonly #options: AccessOptions;
   readonly #control: ControlAccess;

@@ -66,7 +66,7 @@ export class CallScope {
 
 const DEEDS: Readonly<Record<CallKind, string>> = {
   inference: "run models",
-  read: "ask for what this server tells",
+  read: "read about this server",
   control: "change this server",
   metrics: "read metrics",
   health: "ask for health",

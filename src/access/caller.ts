@@ -14,5 +14,5 @@ export interface Caller {
   readonly isHttp10?: boolean;
 }
 
-/** Purpose of a route or method: it runs a model, reports something, changes the server, tells counts and times, or says whether it lives and is ready. */
+/** Purpose of a route or method: it runs a model, reads about the server, changes it, reads metrics, or checks its health. */
 export type CallKind = "inference" | "read" | "control" | "metrics" | "health";

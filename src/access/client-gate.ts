@@ -3,10 +3,10 @@ import { ClientLimits, type ClientRules } from "../limits/client-limits.ts";
 import type { Caller } from "./caller.ts";
 import type { ClientKey } from "./client-key.ts";
 
-/** Limits of clients, and how these are told apart. */
+/** Limits of clients, and the property that distinguishes clients. */
 export interface ClientGateOptions extends ClientRules {
   readonly key: ClientKey;
-  /** Is told of each refusal: the client and why. */
+  /** Called for each refusal with the client and the reason. */
   readonly onRefused?: (client: string, why: string) => void;
 }
 

@@ -8,11 +8,11 @@ import type { TrustedProxies } from "./trusted-proxies.ts";
 const MAX_TEXT = 64;
 const HEADER = /^header:([!#$%&'*+.^_`|~0-9a-z-]+)$/i;
 
-/** Tells clients apart. */
+/** Distinguishes clients. */
 export type ClientKey = (caller: Caller) => string;
 
 /**
- * Reads how clients are told apart: by `address` (of IPv6 the /64), by `user`, or by a header as `header:NAME`. A call without user or header counts by its
+ * Reads the property that distinguishes clients: by `address` (of IPv6 the /64), by `user`, or by a header as `header:NAME`. A call without user or header counts by its
  * address. Throws `invalid_argument` for any other text.
  */
 export function readClientKey(text: string, proxies: TrustedProxies): ClientKey {

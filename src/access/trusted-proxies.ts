@@ -4,7 +4,7 @@ import type { Caller } from "./caller.ts";
 
 /** Name of the clients of a Unix socket in the list of proxies, as nginx has it. */
 const UNIX = "unix:";
-/** Entries of `X-Forwarded-For` that are looked at; further ones may be a client's invention. */
+/** Maximum number of entries of `X-Forwarded-For` that are read; further ones may be a client's invention. */
 const MAX_HOPS = 32;
 
 /** Proxies whose `X-Forwarded-For` is believed. */

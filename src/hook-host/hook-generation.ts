@@ -1,4 +1,3 @@
-import { Backoff } from "../async/backoff.ts";
 import { reasonText, type ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -6,20 +5,14 @@ import type { ThreadCounts } from "../observability/thread-counts.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { WarmedThread } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
-import { type CompiledModule, compileUserModule } from "../user-module/user-module.ts";
+import type { CompiledModule } from "../user-module/user-module.ts";
 import type { ModelProvider } from "./hook-leases.ts";
 import type { DeclaredHooks } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker } from "./hook-worker.ts";
+import { ThreadReplacements } from "./thread-replacements.ts";
 
 /** Maximum number of started requests per thread; more of them wait where another thread can take them. */
 const MAX_STARTED = 32;
-/** The waits before a thread that failed to start is started again. */
-const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
-/**
- * The waits before a dead thread is replaced, longer after each one that died before its first answer; short, since the
- * requests that it did not start wait for the replacement.
- */
-const CRASH_BACKOFF = { firstMs: 20, maxMs: 250 };
 
 /** Settings of hook threads, the same for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
@@ -35,34 +28,8 @@ export interface HookStart {
   readonly onReady: () => void;
 }
 
-/**
- * Compiles the hook file and imports it in a first thread. Throws `failed_precondition` for invalid hooks,
- * `unavailable` when the signal aborts.
- */
-export async function openGeneration(
-  choices: HookThreadChoices,
-  log: Logger,
-  signal?: AbortSignal,
-): Promise<HookGeneration> {
-  const compiled = await compileUserModule(choices.file);
-  const options = { ...choices, url: compiled.url };
-  const first = new HookWorker(options, log);
-  const stop = () => void first.terminate();
-  signal?.addEventListener("abort", stop);
-  if (signal?.aborted) stop();
-  try {
-    return new HookGeneration({ compiled, options, log, first, declared: await first.declared });
-  } catch (reason) {
-    await first.terminate();
-    await compiled.dispose();
-    throw reason;
-  } finally {
-    signal?.removeEventListener("abort", stop);
-  }
-}
-
-/** Parts from which {@link openGeneration} makes a generation. */
-interface GenerationParts {
+/** Parts of a generation. */
+export interface GenerationParts {
   readonly compiled: CompiledModule;
   readonly options: HookThreadOptions;
   readonly log: Logger;
@@ -81,9 +48,7 @@ export class HookGeneration {
   readonly #threads = new Set<HookWorker>();
   /** The threads that can take requests. */
   readonly #ready = new Set<HookWorker>();
-  readonly #timers = new Set<NodeJS.Timeout>();
-  readonly #startBackoff = new Backoff(START_BACKOFF);
-  readonly #crashBackoff = new Backoff(CRASH_BACKOFF);
+  readonly #replacements = new ThreadReplacements();
   #signatures: Readonly<Record<string, Signature>> = {};
   #isOver = false;
   #lostCount = 0;
@@ -179,7 +144,7 @@ export class HookGeneration {
   /** A thread that has not started has no requests, and does not receive the command to close. */
   async #end(endReady: (worker: HookWorker) => Promise<void>): Promise<void> {
     this.#isOver = true;
-    for (const timer of this.#timers) clearTimeout(timer);
+    this.#replacements.stop();
     const end = (worker: HookWorker) => (this.#ready.has(worker) ? endReady(worker) : worker.terminate());
     await Promise.all([...this.#threads].map(end));
     await this.#parts.compiled.dispose();
@@ -213,21 +178,12 @@ export class HookGeneration {
   #lost(worker: HookWorker, start: HookStart, reason: ServingError | undefined): void {
     this.#ready.delete(worker);
     if (this.#isOver || reason === undefined) return;
-    if (worker.hasAnswered) this.#crashBackoff.reset();
     this.#lostCount++;
     this.#parts.log.error(`a hook thread ended and is replaced: ${reason.message}`, {
       requestIds: worker.lostRequestIds,
       err: reason.cause ?? reason,
     });
-    this.#replaceLater(start, this.#crashBackoff);
-  }
-
-  #replaceLater(start: HookStart, backoff: Backoff): void {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      void this.#replace(start);
-    }, backoff.next());
-    this.#timers.add(timer);
+    this.#replacements.afterCrash(worker.hasAnswered, () => void this.#replace(start));
   }
 
   async #replace(start: HookStart): Promise<void> {
@@ -239,11 +195,11 @@ export class HookGeneration {
       });
     try {
       await this.#enlist(worker, start, warmUp);
-      this.#startBackoff.reset();
+      this.#replacements.started();
     } catch (reason) {
       if (this.#isOver) return;
       this.#parts.log.error(`a hook thread could not be started: ${reasonText(reason)}`, { err: reason });
-      this.#replaceLater(start, this.#startBackoff);
+      this.#replacements.afterFailedStart(() => void this.#replace(start));
       await worker.terminate();
     }
   }

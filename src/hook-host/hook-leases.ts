@@ -1,15 +1,18 @@
 import type { MessagePort } from "node:worker_threads";
 import type { RawOptions } from "../drivers/option-table.ts";
+import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type MalformedListener, MalformedMessage } from "../threads/malformed-message.ts";
-import type { LeaseRequest, ModelLines } from "./hook-protocol.ts";
+import { toWireError } from "../threads/wire-error.ts";
+import type { HookControl, ModelEvent } from "./hook-control.ts";
+import type { LeaseRequest, ModelConnection } from "./hook-protocol.ts";
 
 export type { MalformedListener };
 
 /** Leases models to the hooks of a thread; each call is for one thread, which returns its leases when it ends. */
 export interface ModelProvider {
   /** Connections to the stages' models. */
-  stages(onMalformed: MalformedListener): readonly ModelLines[];
+  stages(onMalformed: MalformedListener): readonly ModelConnection[];
   /**
    * Calls back when a stage's instance was replaced, with a new connection to it; returns a function that removes the
    * listener.
@@ -31,8 +34,16 @@ export interface WantedModel {
 
 /** A leased model. */
 export interface LeasedModel {
-  readonly lines: ModelLines;
+  readonly connection: ModelConnection;
   close(): Promise<void>;
+}
+
+/** The log, and the connection to the thread. */
+interface HookLeasesParts {
+  readonly log: Logger;
+  readonly send: HookControl["send"];
+  /** Called when the thread sends a model a malformed message. */
+  readonly onMalformed: MalformedListener;
 }
 
 /** The models that the hooks of one thread loaded; each is returned once, however the thread ends. */
@@ -40,31 +51,38 @@ export class HookLeases {
   readonly #provider: ModelProvider;
   readonly #log: Logger;
   readonly #onMalformed: MalformedListener;
+  readonly #send: HookControl["send"];
   readonly #leased = new Map<number, LeasedModel>();
   /** Ids of all requested models. */
   readonly #ids = new Set<number>();
   readonly #pending = new Set<Promise<void>>();
   #isOver = false;
 
-  /** `onMalformed` is called when the thread sends a model a malformed message. */
-  constructor(provider: ModelProvider, log: Logger, onMalformed: MalformedListener) {
+  constructor(provider: ModelProvider, { log, send, onMalformed }: HookLeasesParts) {
     this.#provider = provider;
     this.#log = log;
+    this.#send = send;
     this.#onMalformed = onMalformed;
   }
 
+  /** Answers the thread's request for a model, or takes one back; throws {@link MalformedMessage} for an id that was used before. */
+  handle(event: ModelEvent): void {
+    if ("closeModel" in event) this.#return(event.closeModel);
+    else void this.#answer(event.loadModel, this.#lease(event.loadModel));
+  }
+
   /** Loads a model and resolves with connections to it; throws the load's error. After {@link end}, it is returned at once. */
-  lease(request: LeaseRequest): Promise<ModelLines> {
+  #lease(request: LeaseRequest): Promise<ModelConnection> {
     if (this.#ids.has(request.id)) throw new MalformedMessage(`it asks for model ${request.id} a second time`);
     this.#ids.add(request.id);
-    const lending = this.#load(request);
+    const loading = this.#load(request);
     const ignore = () => {};
-    this.#track(lending.then(ignore, ignore));
-    return lending;
+    this.#track(loading.then(ignore, ignore));
+    return loading;
   }
 
   /** Returns one model, without waiting for it; a failure is logged. */
-  giveBack(id: number): void {
+  #return(id: number): void {
     const leased = this.#leased.get(id);
     if (leased === undefined) return;
     this.#leased.delete(id);
@@ -78,7 +96,7 @@ export class HookLeases {
   /** Returns all models without waiting for them, and those that are still loading once they have loaded. */
   end(): void {
     this.#isOver = true;
-    for (const id of [...this.#leased.keys()]) this.giveBack(id);
+    for (const id of [...this.#leased.keys()]) this.#return(id);
   }
 
   /** Resolves once no model is being loaded or returned. */
@@ -86,11 +104,22 @@ export class HookLeases {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
-  async #load({ id, driver, path, options }: LeaseRequest): Promise<ModelLines> {
+  async #answer({ id }: LeaseRequest, leased: Promise<ModelConnection>): Promise<void> {
+    try {
+      const connection = await leased;
+      this.#send({ loadedModel: { id, connection } }, connection.ports);
+    } catch (reason) {
+      this.#return(id);
+      if (!(reason instanceof ServingError)) this.#log.error("a model that hooks asked for failed", { err: reason });
+      this.#send({ loadedModel: { id, failed: toWireError(reason) } });
+    }
+  }
+
+  async #load({ id, driver, path, options }: LeaseRequest): Promise<ModelConnection> {
     const leased = await this.#provider.load({ driver, path, options }, this.#onMalformed);
     this.#leased.set(id, leased);
-    if (this.#isOver) this.giveBack(id);
-    return leased.lines;
+    if (this.#isOver) this.#return(id);
+    return leased.connection;
   }
 
   #track(task: Promise<void>): void {

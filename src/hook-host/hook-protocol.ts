@@ -35,7 +35,7 @@ export interface RanMeta {
 }
 
 /** A model's connections for a hook thread; the ports are in the transfer list. */
-export interface ModelLines {
+export interface ModelConnection {
   readonly facts: ModelFacts;
   readonly hookArgs: unknown;
   readonly ports: readonly MessagePort[];
@@ -71,12 +71,14 @@ export interface HookThreadData {
 export type HookCommand =
   | {
       readonly start: {
-        readonly models: readonly ModelLines[];
+        readonly models: readonly ModelConnection[];
         readonly params: InitParams;
         readonly requests: MessagePort;
       };
     }
-  | { readonly loadedModel: { readonly id: number; readonly lines?: ModelLines; readonly failed?: WireError } }
+  | {
+      readonly loadedModel: { readonly id: number; readonly connection?: ModelConnection; readonly failed?: WireError };
+    }
   | { readonly reconnect: ReplacedInstance }
   | { readonly close: true };
 

@@ -1,40 +1,27 @@
 import type { MessagePort } from "node:worker_threads";
-import type { CancelSignal } from "../async/cancel-source.ts";
 import { isOwnFailure } from "../errors.ts";
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
-import { createModelClient, type ModelClient } from "../model-host/threads/model-client.ts";
 import type { Logger } from "../observability/logger.ts";
-import { steadyMs } from "../observability/steady-clock.ts";
-import { fromPlainCall } from "../pipeline/call-options.ts";
 import { HookClock } from "../pipeline/hook-times.ts";
 import { Pipeline } from "../pipeline/pipeline.ts";
-import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
 import { hookEdges } from "../pipeline/signatures.ts";
 import { startHeartbeat } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
-import { type Reply, Responder } from "../threads/responder.ts";
+import { Responder } from "../threads/responder.ts";
 import { StartMark } from "../threads/start-mark.ts";
 import { createThreadLogger } from "../threads/thread-logger.ts";
-import { failedAnswer, type TimedAnswer } from "../threads/timed-answer.ts";
-import { fromWireError, toWireError } from "../threads/wire-error.ts";
-import type { WireRecord } from "../threads/wire-record.ts";
+import { toWireError } from "../threads/wire-error.ts";
+import { answerRequest } from "./answer-request.ts";
 import { watchExternalMemory } from "./external-memory.ts";
 import { guardProcess } from "./guard-process.ts";
-import {
-  type HookCommand,
-  type HookEvent,
-  type HookThreadData,
-  type ModelLines,
-  payloadFromTensors,
-  payloadToTensors,
-  type RanMeta,
-  type RunMeta,
-} from "./hook-protocol.ts";
+import type { HookCommand, HookEvent, HookThreadData } from "./hook-protocol.ts";
 import { OtherModels } from "./other-models.ts";
+import { ParentModels } from "./parent-models.ts";
 import { replacedBuiltIn } from "./replaced-built-in.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
+import { toModelClient } from "./to-model-client.ts";
 
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
 
@@ -109,7 +96,7 @@ async function startPipeline({
   say,
   control,
 }: PipelineStart): Promise<() => Promise<void>> {
-  const models = start.models.map(toHandle);
+  const models = start.models.map(toModelClient);
   control.on("message", (command: HookCommand) => {
     if (!("reconnect" in command)) return;
     const { stage, instance, port, resend } = command.reconnect;
@@ -124,7 +111,7 @@ async function startPipeline({
   const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
   const responder = new Responder(toHostPort(start.requests), {
     answer: (request, signal) =>
-      answer(pipeline, request, { signal, onError: (reason) => endIfSpoilt(reason, data, say) }),
+      answerRequest(pipeline, request, { signal, onError: (reason) => endIfSpoilt(reason, data, say) }),
     startMark: new StartMark(data.started),
   });
   say({ ready: true });
@@ -143,43 +130,6 @@ function endIfSpoilt(reason: unknown, { file }: HookThreadData, say: (event: Hoo
   const message = `${file}, or a package that it imports, replaced ${name}, and a request failed of it; leave built-in objects as they are.`;
   say({ failed: { code: "unavailable", message } });
   exit();
-}
-
-/** The end of a request, and what is to be called where it failed. */
-interface Running {
-  readonly signal: CancelSignal;
-  readonly onError: (reason: unknown) => void;
-}
-
-async function answer(
-  pipeline: Pipeline,
-  { meta, tensors = {} }: WireRecord,
-  { signal, onError }: Running,
-): Promise<Reply> {
-  const { call: plain, model, version, signature, kind, outputs } = meta as RunMeta;
-  const began = steadyMs();
-  const call = fromPlainCall(plain, signal);
-  const { timeline } = call;
-  try {
-    const info = { id: call.id, model, version: BigInt(version), signature };
-    const result = await pipeline.run({ info, inputs: payloadFromTensors(kind, tensors), outputs, call });
-    const timed = timeline && { began, intervals: timeline.intervals };
-    return { meta: toRanMeta(result, timed), tensors: payloadToTensors(result.outputs) };
-  } catch (reason) {
-    onError(reason);
-    if (timeline === undefined) throw reason;
-    return { meta: { metadata: {}, timed: failedAnswer(reason, began, timeline) }, tensors: undefined };
-  }
-}
-
-function toRanMeta({ metadata, contentType }: PipelineResult, timed: TimedAnswer | undefined): RanMeta | undefined {
-  if (timed !== undefined) return { metadata, timed, ...(contentType !== undefined && { contentType }) };
-  if (contentType !== undefined) return { metadata, contentType };
-  return Object.keys(metadata).length > 0 ? { metadata } : undefined;
-}
-
-function toHandle({ facts, hookArgs, ports }: ModelLines): ModelClient {
-  return createModelClient({ facts, hookArgs, ports: ports.map(toHostPort) });
 }
 
 /** The next command of one kind; other kinds have their own listeners. */
@@ -203,33 +153,4 @@ function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
   process.on("unhandledRejection", (reason) =>
     log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err: reason }),
   );
-}
-
-/** Requests the models that hooks load from the main thread. */
-class ParentModels {
-  readonly #say: (event: HookEvent) => void;
-  readonly #waiting = new Map<number, (command: HookCommand) => void>();
-  #lastId = 0;
-
-  constructor(control: MessagePort, say: (event: HookEvent) => void) {
-    this.#say = say;
-    control.on("message", (command: HookCommand) => {
-      if ("loadedModel" in command) this.#waiting.get(command.loadedModel.id)?.(command);
-    });
-  }
-
-  readonly load: LoadMore = async (driver, path, options) => {
-    const id = ++this.#lastId;
-    const answered = new Promise<HookCommand>((resolve) => this.#waiting.set(id, resolve));
-    this.#say({ loadModel: { id, driver, path, options } });
-    const { loadedModel } = (await answered) as Extract<HookCommand, { readonly loadedModel: unknown }>;
-    this.#waiting.delete(id);
-    if (loadedModel.lines === undefined) throw fromWireError(loadedModel.failed as never);
-    const handle = toHandle(loadedModel.lines);
-    const close = async () => {
-      await handle.close();
-      this.#say({ closeModel: id });
-    };
-    return { ...handle, close };
-  };
 }

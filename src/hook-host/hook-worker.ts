@@ -13,19 +13,10 @@ import { toHostPort } from "../threads/host-port.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
 import { RpcClient, type RpcRequest, type RpcResponse } from "../threads/rpc-client.ts";
 import { StartMark } from "../threads/start-mark.ts";
-import { toWireError } from "../threads/wire-error.ts";
 import { malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
-import {
-  type HookDeclaration,
-  type HookThreadData,
-  type LeaseRequest,
-  type ModelLines,
-  payloadToTensors,
-  RUN,
-  type RunMeta,
-} from "./hook-protocol.ts";
+import { type HookDeclaration, type HookThreadData, payloadToTensors, RUN, type RunMeta } from "./hook-protocol.ts";
 import { readHookAnswer } from "./read-hook-answer.ts";
 
 /** Settings of a hook thread. */
@@ -70,7 +61,7 @@ export class HookWorker {
     const memory = { heartbeat: watch.memory, started: this.#startMark.memory, times: this.#clock.memory };
     const hookTimeoutMs = data.inspect ? 0 : data.hookTimeoutMs;
     this.#control = new HookControl({ ...data, ...memory, hookTimeoutMs }, log, {
-      onModel: (event) => this.#leaseOrTakeBack(event),
+      onModel: (event) => this.#handleModel(event),
       onMalformed: (reason) => this.#endMalformed(reason),
       onGone: () => this.#leave(),
     });
@@ -113,7 +104,8 @@ export class HookWorker {
     const { edges } = await this.declared;
     if (this.#control.isGone) await this.#control.ready;
     const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
-    this.#leases = new HookLeases(provider, this.#log, onMalformed);
+    const send = this.#control.send.bind(this.#control);
+    this.#leases = new HookLeases(provider, { log: this.#log, send, onMalformed });
     const { port1, port2 } = new MessageChannel();
     const models = provider.stages(onMalformed);
     const stop = provider.onReconnect(
@@ -198,22 +190,10 @@ export class HookWorker {
     this.#leases?.end();
   }
 
-  #leaseOrTakeBack(event: ModelEvent): void {
-    const leases = this.#leases;
-    if ("closeModel" in event) leases?.giveBack(event.closeModel);
-    else if (leases === undefined) throw new MalformedMessage("it asks for a model before it was started");
-    else void this.#answerLease(event.loadModel, leases.lease(event.loadModel), leases);
-  }
-
-  async #answerLease({ id }: LeaseRequest, lending: Promise<ModelLines>, leases: HookLeases): Promise<void> {
-    try {
-      const lines = await lending;
-      this.#control.send({ loadedModel: { id, lines } }, lines.ports);
-    } catch (reason) {
-      leases.giveBack(id);
-      if (!(reason instanceof ServingError)) this.#log.error("a model that hooks asked for failed", { err: reason });
-      this.#control.send({ loadedModel: { id, failed: toWireError(reason) } });
-    }
+  #handleModel(event: ModelEvent): void {
+    if ("loadModel" in event && this.#leases === undefined)
+      throw new MalformedMessage("it asks for a model before it was started");
+    this.#leases?.handle(event);
   }
 
   /** Ends a thread that sends a malformed message, whichever code in it did. */

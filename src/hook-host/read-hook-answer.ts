@@ -9,7 +9,7 @@ import { payloadFromTensors, type RanMeta } from "./hook-protocol.ts";
 
 /**
  * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for an answer that is none. With a
- * timeline, to which it adds what the thread tells of the request's parts, also the error of a request that failed.
+ * timeline, to which it adds the times that the thread reports, also the error of a request that failed.
  */
 export function readHookAnswer(
   kind: Payload["kind"],

@@ -6,7 +6,7 @@ export class ConnectionLimit {
   readonly #onRefused: (open: number) => void;
   #open = 0;
 
-  /** `max` 0 = no limit. `onRefused` is told of each connection that is refused, with the number of those that are open. */
+  /** `max` 0 = no limit. `onRefused` is called for each refused connection, with the number of open ones. */
   constructor(max: number, onRefused: (open: number) => void) {
     this.#max = max;
     this.#onRefused = onRefused;

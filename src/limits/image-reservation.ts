@@ -6,8 +6,8 @@ import { collectAll } from "./young-garbage.ts";
 /** Time that an image waits for room, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
 /** Time between two checks of a waiting image if another thread has freed memory, in milliseconds: the first, and the maximum. */
-const FIRST_LOOK_MS = 4;
-const LAST_LOOK_MS = 100;
+const MIN_CHECK_MS = 4;
+const MAX_CHECK_MS = 100;
 /** A single image may take this many times the limit, plus this much, while there is no other. */
 const ALONE_TIMES = 1.25;
 const ALONE_BYTES = 256 * 1024 * 1024;
@@ -56,7 +56,7 @@ interface Waiting {
 /** In the order of arrival, so that small images do not delay a large one for ever. */
 const queue: Waiting[] = [];
 let timer: NodeJS.Timeout | undefined;
-let lookMs = FIRST_LOOK_MS;
+let checkMs = MIN_CHECK_MS;
 
 /**
  * Resolves once there is room for this many bytes among the images and requests of all threads. Rejects with
@@ -119,7 +119,7 @@ function wakeNext(): void {
   clearTimeout(timer);
   const [first] = queue;
   if (first === undefined) {
-    lookMs = FIRST_LOOK_MS;
+    checkMs = MIN_CHECK_MS;
     return;
   }
   if (hasRoom(first.bytes)) {
@@ -127,11 +127,11 @@ function wakeNext(): void {
     first.resolve(new ImageReservation(first.bytes));
     return;
   }
-  timer = setTimeout(lookAgain, lookMs);
+  timer = setTimeout(checkAgain, checkMs);
 }
 
-function lookAgain(): void {
-  lookMs = Math.min(LAST_LOOK_MS, lookMs * 2);
+function checkAgain(): void {
+  checkMs = Math.min(MAX_CHECK_MS, checkMs * 2);
   // Garbage may be all that is in the way, and V8 would not collect it on its own.
   if (kept > 0) collectAll();
   wakeNext();

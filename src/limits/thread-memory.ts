@@ -9,7 +9,7 @@ const KIB = 1024;
  * Changes are shared with other threads in steps of so many bytes: each small request causes several, which would cost
  * it more than its data.
  */
-const TELLING_BYTES = 64 * KIB;
+const REPORT_STEP_BYTES = 64 * KIB;
 
 /**
  * Layout of the cells: the limits of all servers together, the memory of their requests, then an owner and its memory
@@ -31,7 +31,7 @@ class ThreadMemory {
   readonly #cells: Int32Array;
   #requestBytes = 0;
   /** The thread's count as other threads see it. */
-  #toldKib = 0;
+  #reportedKib = 0;
   #own: number | undefined;
   #ownBytes = 0;
 
@@ -67,16 +67,16 @@ class ThreadMemory {
 
   /** Number of bytes that requests hold in addition. */
   get requestBytes(): number {
-    return (Atomics.load(this.#cells, REQUESTS) - this.#toldKib) * KIB + this.#requestBytes;
+    return (Atomics.load(this.#cells, REQUESTS) - this.#reportedKib) * KIB + this.#requestBytes;
   }
 
   /** Adds bytes of requests, or subtracts negative ones; for the thread that receives them. */
   addRequestBytes(bytes: number): void {
     this.#requestBytes += bytes;
-    if (Math.abs(this.#requestBytes - this.#toldKib * KIB) < TELLING_BYTES) return;
+    if (Math.abs(this.#requestBytes - this.#reportedKib * KIB) < REPORT_STEP_BYTES) return;
     const kib = toKib(this.#requestBytes);
-    Atomics.add(this.#cells, REQUESTS, kib - this.#toldKib);
-    this.#toldKib = kib;
+    Atomics.add(this.#cells, REQUESTS, kib - this.#reportedKib);
+    this.#reportedKib = kib;
   }
 
   /** Adds bytes of this thread, or subtracts negative ones, without a check if there is room. */

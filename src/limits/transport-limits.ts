@@ -12,7 +12,7 @@ export const TRANSPORT_LIMITS = {
   /** Time that a message or body may take to arrive, in milliseconds. */
   messageMs: 300_000,
   /**
-   * Time after its last answer for which a client may use an HTTP connection again, in milliseconds, as `Keep-Alive: timeout=` tells it.
+   * Time after its last answer for which a client may use an HTTP connection again, in milliseconds, as `Keep-Alive: timeout=` says.
    * Above the 60 s of common load balancers: one that closes first never sends a request into a closing connection.
    */
   keepAliveMs: 75_000,

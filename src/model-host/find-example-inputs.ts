@@ -73,7 +73,7 @@ async function tryOn(
   return "runs";
 }
 
-/** True where a shape or a value that fits has to be looked for. */
+/** True where a valid shape or value has to be searched for. */
 function isOpen({ dtype, shape }: TensorSpec): boolean {
   return dtype === "bytes" || shape === undefined || shape.some((size) => typeof size === "object" || size === -1);
 }

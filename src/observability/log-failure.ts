@@ -18,7 +18,7 @@ export interface RequestFailure {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
-/** Writes a failed request to the log: with its stack where an operator should look, else at level `debug`. */
+/** Writes a failed request to the log: with its stack where an operator should know, else at level `debug`. */
 export function logFailure({ reason, code, record, path, fields }: RequestFailure, log: Logger): void {
   const about = () => ({ ...record.fields(), ...fields, path: loggedPath(path), ...(code !== undefined && { code }) });
   const isServerFault = code !== undefined && SERVER_FAULTS.includes(code);

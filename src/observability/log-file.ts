@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { failedPrecondition, reasonText } from "../errors.ts";
 import type { LogOutput } from "./log-output.ts";
-import { tellLogLoss } from "./output-errors.ts";
+import { reportLogLoss } from "./output-errors.ts";
 
 /** A log file that is open. */
 export interface LogFile extends LogOutput {
@@ -21,7 +21,7 @@ const RENAME_GRACE_MS = 1000;
  */
 export function openLogFile(path: string, renameGraceMs = RENAME_GRACE_MS): LogFile {
   const file = new AppendedFile(path, renameGraceMs);
-  let isTold = false;
+  let isReported = false;
   return {
     reopen: () => file.reopen(),
     isSameAs: (descriptor) => file.isSameAs(descriptor),
@@ -29,8 +29,8 @@ export function openLogFile(path: string, renameGraceMs = RENAME_GRACE_MS): LogF
       try {
         file.append(Buffer.from(line));
       } catch (reason) {
-        if (!isTold) tellLogLoss(`to ${path}`, reason);
-        isTold = true;
+        if (!isReported) reportLogLoss(`to ${path}`, reason);
+        isReported = true;
       }
     },
   };

@@ -4,18 +4,18 @@ let isWatching = false;
 
 /**
  * Keeps the process alive where its standard output or standard error is closed, or their disk is full: without a listener the first
- * line that is lost would end it. The loss of standard output is told once, on standard error.
+ * line that is lost would end it. The loss of standard output is reported once, on standard error.
  */
 export function surviveOutputErrors(): void {
   if (isWatching) return;
   isWatching = true;
   process.stderr.on("error", () => {});
-  process.stdout.once("error", (reason) => tellLogLoss("to standard output", reason));
+  process.stdout.once("error", (reason) => reportLogLoss("to standard output", reason));
   process.stdout.on("error", () => {});
 }
 
-/** Tells on standard error that the log is being lost. */
-export function tellLogLoss(whereTo: string, reason: unknown): void {
+/** Reports on standard error that the log is being lost. */
+export function reportLogLoss(whereTo: string, reason: unknown): void {
   process.stderr.write(
     `kserving: the log cannot be written ${whereTo} any more: ${reasonText(reason)}; the server goes on without it.\n`,
   );

@@ -31,5 +31,5 @@ export class RemotePart {
   }
 }
 
-/** Characters of an address that are told. */
+/** Maximum number of characters of an address. */
 const MAX_NAME = 200;

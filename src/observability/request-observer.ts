@@ -8,41 +8,41 @@ import { Timeline } from "./timeline.ts";
 export interface ObserverParts {
   /** Absent = requests are not counted. */
   readonly metrics?: RequestMetrics | undefined;
-  /** True to tell clients the times of their requests. Default false. */
+  /** Sends clients the times of their requests. Default false. */
   readonly serverTiming?: boolean | undefined;
   /** Absent = nothing is traced. */
   readonly tracer?: RequestTracer | undefined;
 }
 
-/** Tells the access log and the metrics of each request that is over. */
+/** Reports each completed request to the access log and the metrics. */
 export class RequestObserver {
   readonly #access: AccessLog;
   readonly #metrics: RequestMetrics | undefined;
-  readonly #tellsTimes: boolean;
+  readonly #sendsTimes: boolean;
   readonly #tracer: RequestTracer | undefined;
 
   constructor(access: AccessLog, { metrics, serverTiming = false, tracer }: ObserverParts = {}) {
     this.#tracer = tracer;
     this.#access = access;
     this.#metrics = metrics;
-    this.#tellsTimes = serverTiming;
+    this.#sendsTimes = serverTiming;
   }
 
-  /** Begins to observe a request, from an address; absent = its client is known. Returns whether anybody is to be told of it. */
+  /** Begins to observe a request, from an address; absent = its client is known. Returns true where it has to be reported. */
   begin(record: RequestRecord, address?: string): boolean {
     const isLogged = this.#access.isOn;
     const trace = this.#tracer?.begin(record.metadata);
-    const isWanted = isLogged || this.#tellsTimes || trace !== undefined;
+    const isWanted = isLogged || this.#sendsTimes || trace !== undefined;
     if (this.#metrics === undefined && !isWanted) return false;
     record.startTiming();
     if (isLogged && address !== undefined) this.#access.begin(record, { address, headers: record.metadata });
     record.trace = trace;
     if (isWanted) record.timeline = new Timeline({ span: trace?.span });
-    record.tellsTimes = this.#tellsTimes;
+    record.sendsTimes = this.#sendsTimes;
     return true;
   }
 
-  /** Tells of a request that is over. A stream is told of by its messages, each of which is a request. */
+  /** Reports a completed request. Each message of a stream is a request. */
   over(record: RequestRecord, outcome: RequestOutcome): void {
     if (this.#access.isOn) this.#access.write(record, outcome);
     if (record.messages !== undefined) return;

@@ -52,8 +52,8 @@ export class RequestRecord {
   user = "";
   /** Takes down the parts of the request in hooks and models; undefined = nobody wants to know them. */
   timeline: Timeline | undefined;
-  /** True where the answer tells its client the times. */
-  tellsTimes = false;
+  /** True where the answer has the times. */
+  sendsTimes = false;
   /** Its place in a trace; undefined = it is not recorded. */
   trace: RequestTrace | undefined;
   /** True where its route is of a kind that is worth a trace: not reads, such as probes and scrapes. */

@@ -1,4 +1,4 @@
-/** Protocol and method of a request as metrics tell them: one object for each route of a server. */
+/** Protocol and method of a request in metrics: one object for each route of a server. */
 export interface RouteName {
   /** Name of the protocol. */
   readonly protocol: string;

@@ -1,7 +1,7 @@
 import type { Interval } from "./interval.ts";
 import type { RequestRecord } from "./request-record.ts";
 
-/** Name of the header, and over gRPC of the trailer, that tells a client where its request's time went. */
+/** Name of the header, and over gRPC of the trailer, with the times of the parts of a request. */
 export const SERVER_TIMING = "server-timing";
 
 /** Times of one kind of part, of one stage. */
@@ -11,9 +11,9 @@ interface Entry {
   count: number;
 }
 
-/** Value of the header `Server-Timing`: the parts of a request in their order, in milliseconds; undefined where the client is not to be told. */
+/** Value of the header `Server-Timing`: the parts of a request in their order, in milliseconds; undefined where the client does not get it. */
 export function serverTiming(record: RequestRecord): string | undefined {
-  if (!record.tellsTimes) return undefined;
+  if (!record.sendsTimes) return undefined;
   const { deserializationMs, totalMs, timeline } = record;
   const encodeMs = record.serializationMs ?? record.sinceInferenceMs;
   const parts = groupsOf(timeline?.intervals ?? []).map(toText);

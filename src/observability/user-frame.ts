@@ -20,7 +20,7 @@ interface Thrown {
   readonly cause?: unknown;
 }
 
-/** Causes of causes that are looked at; an error may be its own cause. */
+/** Maximum depth of causes; an error may be its own cause. */
 const MAX_CAUSES = 8;
 /** `src` or `dist`, where the program's own frames lie. */
 const OWN_FOLDER = dirname(dirname(fileURLToPath(import.meta.url)));

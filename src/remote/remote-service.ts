@@ -68,7 +68,7 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
     load: refuseControl,
     unload: refuseControl,
     reconfigure: refuseControl,
-    lookAgain: refuseControl,
+    rescan: refuseControl,
     isReady: () => isConnected(client),
     onReadiness: (listener) => watchConnection(client, listener),
     close: async () => client.close(),

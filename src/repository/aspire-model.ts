@@ -3,7 +3,7 @@ import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { FLAT_VERSION } from "./folders/list-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
-import { lookAtModel } from "./look-at-model.ts";
+import { scanModel } from "./scan-model.ts";
 
 /**
  * Finds the versions of a model that should be served now. Never rejects: a model whose versions cannot be listed gets
@@ -11,7 +11,7 @@ import { lookAtModel } from "./look-at-model.ts";
  */
 export async function aspireModel(config: ModelConfig, options: LoadOptions): Promise<AspiredModel> {
   try {
-    const { model, warnings } = await lookAtModel(config, options, (version) => version);
+    const { model, warnings } = await scanModel(config, options, (version) => version);
     for (const warning of warnings) options.log.warn(warning);
     return model;
   } catch (reason) {

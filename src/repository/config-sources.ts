@@ -5,7 +5,7 @@ import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { FileSource } from "./file-source.ts";
 import { FolderSource } from "./folder-source.ts";
-import type { Look } from "./look.ts";
+import type { ScanState } from "./scan-state.ts";
 import { toNeedingModel } from "./to-needing-model.ts";
 
 /** Descriptions of the models with which a server is started. */
@@ -46,20 +46,20 @@ export class ConfigSources {
    * The models as described now, each name once. The first call throws errors; later calls log them and return the
    * former models.
    */
-  async read(look: Look): Promise<readonly ModelConfig[]> {
+  async read(scan: ScanState): Promise<readonly ModelConfig[]> {
     const all = new Map<string, Described>();
     const add = (title: string, models: readonly ModelConfig[]) => {
-      for (const model of models) this.#add(all, { title, model }, look);
+      for (const model of models) this.#add(all, { title, model }, scan);
     };
     add("the command line", this.#models);
     // A batching_parameters_file applies to all TensorFlow models.
     const batching: RawOptions[] = [];
     for (const source of this.#files) {
-      const file = await source.read(look);
+      const file = await source.read(scan);
       if (file.batching !== undefined) batching.push(file.batching);
       add(source.title, file.models);
     }
-    for (const source of this.#folders) add(source.title, await source.read(look));
+    for (const source of this.#folders) add(source.title, await source.read(scan));
     this.#isFirst = false;
     const problems = problemsOfNeeds(Array.from(all.values(), ({ model }) => toNeedingModel(model)));
     const ofTensorflow = Object.assign({}, ...batching) as RawOptions;
@@ -70,7 +70,7 @@ export class ConfigSources {
     });
   }
 
-  #add(all: Map<string, Described>, described: Described, look: Look): void {
+  #add(all: Map<string, Described>, described: Described, scan: ScanState): void {
     const { name } = described.model;
     const earlier = all.get(name);
     if (earlier === undefined) {
@@ -79,7 +79,7 @@ export class ConfigSources {
     }
     const message = `The model "${name}" is described by ${earlier.title} and by ${described.title}; expected each name once.`;
     if (this.#isFirst) throw invalidArgument(message);
-    look.told.error(`${message} The first one counts.`);
+    scan.log.error(`${message} The first one counts.`);
   }
 }
 

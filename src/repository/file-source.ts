@@ -3,7 +3,7 @@ import type { ConfigEntry } from "../codecs/config/config-node.ts";
 import { reasonText } from "../errors.ts";
 import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
 import { jsonOf } from "./config/read-fields.ts";
-import type { Look } from "./look.ts";
+import type { ScanState } from "./scan-state.ts";
 
 /**
  * A configuration file that is read again when it has changed, unless it is kept. While it is broken or missing, its
@@ -26,13 +26,13 @@ export class FileSource {
   }
 
   /** Throws the file's errors where it has not been read before. */
-  async read(look: Look): Promise<ConfigFile> {
+  async read(scan: ScanState): Promise<ConfigFile> {
     const stamp = this.#isKept ? "" : await stampOf(this.#path);
-    if (this.#kept === undefined || (stamp !== this.#stamp && look.isSettled(["", this.#path], stamp)))
+    if (this.#kept === undefined || (stamp !== this.#stamp && scan.isSettled(["", this.#path], stamp)))
       await this.#readAgain(stamp);
     const file = this.#kept as ConfigFile;
-    for (const warning of file.warnings) look.told.warn(warning);
-    if (this.#problem !== undefined) look.told.error(this.#problem);
+    for (const warning of file.warnings) scan.log.warn(warning);
+    if (this.#problem !== undefined) scan.log.error(this.#problem);
     return file;
   }
 

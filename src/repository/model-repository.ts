@@ -6,8 +6,8 @@ import type { ModelConfig } from "./config/model-config.ts";
 import { ConfigSources, type ModelSources } from "./config-sources.ts";
 import { KnownVersions } from "./known-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
-import { Look } from "./look.ts";
-import { lookAtModel } from "./look-at-model.ts";
+import { scanModel } from "./scan-model.ts";
+import { ScanState } from "./scan-state.ts";
 
 /** Settings of a repository. */
 export interface RepositoryOptions {
@@ -18,7 +18,7 @@ export interface RepositoryOptions {
 }
 
 /** Options of one check. */
-export interface LookOptions {
+export interface ScanOptions {
   /** Takes files as they are, for all models or for the model of this name; other files have to be quiet. */
   readonly atOnce?: boolean | string;
 }
@@ -30,7 +30,7 @@ export interface LookOptions {
 export class ModelRepository {
   readonly #sources: ConfigSources;
   readonly #load: LoadOptions;
-  readonly #look: Look;
+  readonly #scan: ScanState;
   readonly #quietMs: number;
   #models: ReadonlyMap<string, AspiredModel> = new Map();
   #known: ReadonlyMap<string, KnownVersions> = new Map();
@@ -42,7 +42,7 @@ export class ModelRepository {
     this.#sources = new ConfigSources(sources);
     this.#load = load;
     this.#quietMs = quietMs;
-    this.#look = new Look(log, quietMs);
+    this.#scan = new ScanState(log, quietMs);
   }
 
   /** The folders in which models, versions and descriptions may be added or removed, as of the last check. */
@@ -59,35 +59,35 @@ export class ModelRepository {
    * Finds the models that should be served now. The first check throws errors in the descriptions; later ones log them
    * and use the former descriptions. A model that cannot be listed never affects the others.
    */
-  look({ atOnce = false }: LookOptions = {}): Promise<readonly AspiredModel[]> {
-    const looking = this.#last.then(() => this.#lookNow(atOnce));
-    this.#last = looking.catch(() => {});
-    return looking;
+  scan({ atOnce = false }: ScanOptions = {}): Promise<readonly AspiredModel[]> {
+    const scanning = this.#last.then(() => this.#scanNow(atOnce));
+    this.#last = scanning.catch(() => {});
+    return scanning;
   }
 
-  async #lookNow(atOnce: boolean | string): Promise<readonly AspiredModel[]> {
-    this.#look.begin(this.#isFirst || atOnce);
-    this.#configs = await this.#sources.read(this.#look);
+  async #scanNow(atOnce: boolean | string): Promise<readonly AspiredModel[]> {
+    this.#scan.begin(this.#isFirst || atOnce);
+    this.#configs = await this.#sources.read(this.#scan);
     this.#known = new Map(
       this.#configs.map(({ name }) => [name, this.#known.get(name) ?? new KnownVersions(this.#quietMs)]),
     );
     const models = new Map<string, AspiredModel>();
-    for (const config of this.#configs) models.set(config.name, await this.#lookAt(config));
+    for (const config of this.#configs) models.set(config.name, await this.#scanModel(config));
     this.#models = models;
     this.#isFirst = false;
     return [...models.values()];
   }
 
-  async #lookAt(config: ModelConfig): Promise<AspiredModel> {
+  async #scanModel(config: ModelConfig): Promise<AspiredModel> {
     const before = this.#models.get(config.name);
     const known = this.#known.get(config.name) as KnownVersions;
     try {
-      const { model, available, isPending, warnings } = await lookAtModel(config, this.#load, (version, changedMs) => {
+      const { model, available, isPending, warnings } = await scanModel(config, this.#load, (version, changedMs) => {
         const key = [config.name, version.version] as const;
-        return known.choose(version, () => this.#look.isSettled(key, version.fingerprint, changedMs));
+        return known.choose(version, () => this.#scan.isSettled(key, version.fingerprint, changedMs));
       });
       known.saw(available);
-      for (const warning of warnings) this.#look.told.warn(warning);
+      for (const warning of warnings) this.#scan.log.warn(warning);
       // For example after a version's folder was renamed: the old one answers until the new one counts as written.
       const isGap = isPending && model.versions.length === 0;
       return isGap && before !== undefined ? { ...model, versions: before.versions } : model;
@@ -95,7 +95,7 @@ export class ModelRepository {
       const model = afterFailure(before, reason);
       // Its state shows why it does not load.
       if (model === undefined) return failedModel(config, reason);
-      this.#look.told.error(`The model ${config.name}: ${publicText(reason)}`);
+      this.#scan.log.error(`The model ${config.name}: ${publicText(reason)}`);
       return model;
     }
   }

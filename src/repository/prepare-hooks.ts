@@ -1,7 +1,8 @@
-import { type HookThreadChoices, openGeneration } from "../hook-host/hook-generation.ts";
+import type { HookThreadChoices } from "../hook-host/hook-generation.ts";
 import { HookPool } from "../hook-host/hook-pool.ts";
 import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
 import { startLocalRunner } from "../hook-host/local-runner.ts";
+import { openGeneration } from "../hook-host/open-generation.ts";
 import type { LoadMore } from "../hook-host/start-hooks.ts";
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";

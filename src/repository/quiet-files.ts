@@ -21,7 +21,7 @@ export class QuietFiles {
   }
 
   /** Begins the next check; forgets the files that the last one did not ask for. */
-  nextLook(): void {
+  nextScan(): void {
     this.#before = this.#now;
     this.#now = new Map();
   }

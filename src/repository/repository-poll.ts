@@ -1,7 +1,7 @@
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { trafficText } from "../serving/traffic.ts";
 import { FolderWatches } from "./folder-watches.ts";
-import type { LookOptions, ModelRepository } from "./model-repository.ts";
+import type { ModelRepository, ScanOptions } from "./model-repository.ts";
 
 /** Delay of a check after a change in a folder, in milliseconds: changes seldom come alone. */
 const CHANGE_MS = 50;
@@ -41,8 +41,8 @@ export class RepositoryPoll {
    * Checks now, and takes the files of all models, or of one, as they are; the first check throws errors in the models'
    * descriptions.
    */
-  async look(name?: string): Promise<void> {
-    await this.#look({ atOnce: name ?? true });
+  async scan(name?: string): Promise<void> {
+    await this.#scan({ atOnce: name ?? true });
     this.#next(this.#options.pollMs);
   }
 
@@ -52,8 +52,8 @@ export class RepositoryPoll {
     this.#watches.stop();
   }
 
-  async #look(options: LookOptions): Promise<void> {
-    const models = await this.#repository.look(options);
+  async #scan(options: ScanOptions): Promise<void> {
+    const models = await this.#repository.scan(options);
     if (this.#isStopped) return;
     if (this.#options.pollMs > 0) this.#watches.follow(this.#repository.folders);
     const text = textOf(models);
@@ -75,7 +75,7 @@ export class RepositoryPoll {
 
   async #poll(): Promise<void> {
     const started = performance.now();
-    await this.#look({});
+    await this.#scan({});
     const ended = performance.now();
     const { pollMs } = this.#options;
     const restMs = Math.min(IDLE_SHARE * (ended - started), MAX_POLLS * pollMs);

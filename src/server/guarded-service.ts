@@ -73,9 +73,9 @@ export class GuardedService implements Required<InferenceService> {
     await this.#service.reconfigure(models);
   }
 
-  async lookAgain(): Promise<void> {
+  async rescan(): Promise<void> {
     requireScope().assertControlsAll();
-    await this.#service.lookAgain();
+    await this.#service.rescan();
   }
 
   isReady(): boolean {

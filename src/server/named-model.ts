@@ -19,7 +19,7 @@ export type WarmUpOption = string | { readonly request: string; readonly count?:
 export interface NamedModelOptions extends QueueLimits {
   /** A file, a folder with the model in it, or a folder of versions: 1, 2, … */
   readonly path?: string;
-  /** A driver's name or the path of a user's own; left out = told by the path. */
+  /** A driver's name or the path of a user's own; default: the one that recognizes the path. */
   readonly driver?: string;
   /** The stages of a pipeline, in place of a driver; their paths are relative to the version's folder where there is a {@link path}. */
   readonly stages?: readonly StageOptions[];

@@ -5,7 +5,7 @@ import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 
-/** Models that the program which embeds the server describes. Their folders are looked at when they are to be loaded, and not in between. */
+/** Models that the program which embeds the server describes. Their folders are scanned only when they are to be loaded. */
 export class NamedModels implements ModelSource {
   readonly #options: Map<string, NamedModelOptions>;
   readonly #aspired = new Map<string, AspiredModel>();
@@ -24,9 +24,9 @@ export class NamedModels implements ModelSource {
   async start(load: LoadOptions, aspire: (models: readonly AspiredModel[]) => void): Promise<void> {
     this.#load = load;
     const names = [...this.#options.keys()];
-    await Promise.all(names.map((name) => this.#look(name)));
+    await Promise.all(names.map((name) => this.#scan(name)));
     this.#aspire = aspire;
-    if (names.length > 0) this.#tell();
+    if (names.length > 0) this.#update();
   }
 
   /** Adds a model, or changes one, which counts from the next {@link refresh} on. */
@@ -39,8 +39,8 @@ export class NamedModels implements ModelSource {
     this.#last = this.#last.then(async () => {
       this.#options.clear();
       for (const [name, options] of Object.entries(models)) this.#options.set(name, options);
-      await Promise.all(Object.keys(models).map((name) => this.#look(name)));
-      this.#tell();
+      await Promise.all(Object.keys(models).map((name) => this.#scan(name)));
+      this.#update();
     });
     return this.#last;
   }
@@ -48,11 +48,11 @@ export class NamedModels implements ModelSource {
   /** One after the other, so that what was seen last counts. */
   refresh(name: string): Promise<void> {
     if (!this.has(name)) return Promise.resolve();
-    this.#last = this.#last.then(() => this.#look(name)).then(() => this.#tell());
+    this.#last = this.#last.then(() => this.#scan(name)).then(() => this.#update());
     return this.#last;
   }
 
-  async look(): Promise<void> {
+  async rescan(): Promise<void> {
     for (const name of this.#options.keys()) await this.refresh(name);
   }
 
@@ -69,14 +69,14 @@ export class NamedModels implements ModelSource {
     this.#aspire = () => {};
   }
 
-  async #look(name: string): Promise<void> {
+  async #scan(name: string): Promise<void> {
     const options = this.#options.get(name) as NamedModelOptions;
     const model = await aspireModel(toModelConfig(name, options), this.#load as LoadOptions);
     const { maxQueue, maxQueueBytes, idleUnloadMs } = options;
     this.#aspired.set(name, { ...model, maxQueue, maxQueueBytes, idleUnloadMs });
   }
 
-  #tell(): void {
+  #update(): void {
     this.#aspire([...this.#options.keys()].flatMap((name) => this.#aspired.get(name) ?? []));
   }
 }

@@ -7,11 +7,11 @@ import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
 import { listenTls, listenTlsUnix, type TlsPort, type TlsPortUsers } from "./tls-port.ts";
 
-/** Seconds between two looks at the files of certificates. */
-const LOOK_S = 10;
+/** Seconds between two checks of the files of certificates. */
+const CHECK_S = 10;
 
 /** The transports, which do not listen themselves, and where they are to be reached. */
-export interface TlsWires {
+export interface TlsTransports {
   readonly host: string;
   /** gRPC's port; undefined = it has none. */
   readonly port: number | undefined;
@@ -46,13 +46,13 @@ export async function openTls({
   http,
   connections,
   log,
-}: TlsWires): Promise<OpenTls> {
+}: TlsTransports): Promise<OpenTls> {
   const opened: Pick<TlsPort, "server" | "close">[] = [];
   const close = (graceMs = 0) => {
     clearInterval(timer);
     for (const one of opened) one.close(graceMs);
   };
-  const timer = setInterval(() => void refresh(files, opened, log), LOOK_S * 1000).unref();
+  const timer = setInterval(() => void refresh(files, opened, log), CHECK_S * 1000).unref();
   const toUsers = (users: Users) => ({
     ...users,
     credentials: files.credentials,
@@ -82,7 +82,7 @@ export async function openTls({
 
 type Users = Pick<TlsPortUsers, "http1" | "http2">;
 
-/** A certificate that is being replaced may be whole at the next look. */
+/** A certificate that is being replaced may be complete at the next check. */
 async function refresh(files: TlsFiles, ports: readonly Pick<TlsPort, "server">[], log: Logger): Promise<void> {
   try {
     const isNew = await files.refresh(ports.map(({ server }) => server));

@@ -10,9 +10,9 @@ import type { RequestLogDefaults } from "../request-log/request-logs.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
 import { toRequestLog } from "./named-model.ts";
-import type { WireOptions } from "./open-wires.ts";
 import type { ServedModelsOptions } from "./served-models.ts";
 import type { ServerChoices } from "./server-options.ts";
+import type { TransportOptions } from "./transports.ts";
 
 /** Settings of hooks and models, and what hooks may call. */
 export function toLoadOptions(
@@ -60,7 +60,7 @@ export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): Reques
 }
 
 /** Addresses, and the settings of both transports. */
-export function toWireOptions(choices: ServerChoices, authentication?: Authentication): WireOptions {
+export function toTransportOptions(choices: ServerChoices, authentication?: Authentication): TransportOptions {
   const { host, port, http, tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs, log } = choices;
   const { accessLog, serverTiming } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };

@@ -29,7 +29,7 @@ export class PipelineSource implements ModelSource {
 
   async refresh(): Promise<void> {}
 
-  async look(): Promise<void> {}
+  async rescan(): Promise<void> {}
 
   describe(): undefined {}
 

@@ -12,7 +12,7 @@ import type { ModelSource } from "./model-source.ts";
 
 /** Settings of a repository that is served. */
 export interface RepositorySourceOptions {
-  /** Milliseconds between two looks; 0 = one look, at the start; negative = none but on request. */
+  /** Milliseconds between two scans; 0 = one scan, at the start; negative = only on request. */
   readonly pollMs: number;
   /** Names of the models that are loaded at the start, others when clients ask for them; absent = all are. */
   readonly explicit?: readonly string[];
@@ -21,7 +21,7 @@ export interface RepositorySourceOptions {
 
 type Aspire = (models: readonly AspiredModel[]) => void;
 
-/** The models that files and folders describe, which are looked at again and again. */
+/** The models that files and folders describe, which are scanned again and again. */
 export class RepositorySource implements ModelSource {
   readonly #sources: ModelSources;
   readonly #options: RepositorySourceOptions;
@@ -48,31 +48,31 @@ export class RepositorySource implements ModelSource {
       pollMs: quietMs,
       onChange: (models) => {
         this.#models = models;
-        this.#tell();
+        this.#update();
       },
     });
     if (pollMs < 0) aspire([]);
-    else await this.#poll.look();
+    else await this.#poll.scan();
     this.#checkWanted();
   }
 
-  /** Looks at everything now. */
-  async look(): Promise<void> {
-    await this.#poll?.look();
+  /** Scans everything now. */
+  async rescan(): Promise<void> {
+    await this.#poll?.scan();
   }
 
   async refresh(name: string): Promise<void> {
-    await this.#poll?.look(name);
+    await this.#poll?.scan(name);
     if (this.#wanted === undefined || !this.#has(name)) return;
     this.#wanted.add(name);
-    this.#tell();
+    this.#update();
   }
 
   describe(name: string): ModelConfig | undefined {
     return this.#repository?.describe(name);
   }
 
-  /** As of the last look. */
+  /** As of the last scan. */
   loadable(): readonly AspiredModel[] {
     return this.#wanted === undefined ? [] : this.#models;
   }
@@ -84,7 +84,7 @@ export class RepositorySource implements ModelSource {
     this.#aspire = () => {};
   }
 
-  #tell(): void {
+  #update(): void {
     this.#aspire(this.#wanted === undefined ? this.#models : this.#chosen(this.#wanted));
   }
 
@@ -96,7 +96,7 @@ export class RepositorySource implements ModelSource {
     }));
     const chosen = withNeeds(wanted, needs);
     const models = this.#models.filter(({ name }) => chosen.has(name));
-    return models.map((model) => ({ ...model, isAlong: !wanted.has(model.name) }));
+    return models.map((model) => ({ ...model, isDependencyOnly: !wanted.has(model.name) }));
   }
 
   #has(name: string): boolean {

@@ -80,7 +80,7 @@ export class ServedModels {
         own ??= await overrideConfig(this.#describe(name), overrides.config, this.#load as LoadOptions);
         this.#overrides.get(name)?.remove();
         this.#overrides.set(name, own);
-        this.#tell();
+        this.#update();
       });
     } catch (reason) {
       if (own !== undefined && this.#overrides.get(name) === own) this.#drop(name);
@@ -110,9 +110,9 @@ export class ServedModels {
     await this.#named.replace(Object.fromEntries(models.map(({ name, ...options }) => [name, options])));
   }
 
-  /** Looks again at the files that describe the models, and at those of the models. */
-  async look(): Promise<void> {
-    for (const source of this.#sources) await source.look();
+  /** Scans the files that describe the models, and those of the models. */
+  async rescan(): Promise<void> {
+    for (const source of this.#sources) await source.rescan();
   }
 
   /** Frees every model. */
@@ -140,7 +140,7 @@ export class ServedModels {
   #drop(name: string): void {
     if (!this.#overrides.has(name)) return;
     this.#forget(name);
-    this.#tell();
+    this.#update();
   }
 
   #forget(name: string): void {
@@ -157,10 +157,10 @@ export class ServedModels {
 
   #aspire(source: ModelSource, models: readonly AspiredModel[]): void {
     this.#aspired.set(source, models);
-    this.#tell();
+    this.#update();
   }
 
-  #tell(): void {
+  #update(): void {
     const described = this.#ofSources().filter(({ name }) => !this.#overrides.has(name));
     this.manager.aspire([...described, ...Array.from(this.#overrides.values(), ({ model }) => model)]);
   }

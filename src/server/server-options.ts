@@ -62,7 +62,7 @@ export interface ServerOptions {
   readonly corsOrigins?: readonly string[];
   /** Connections of both ports at a time; 0 = no limit. Default 16 384. */
   readonly maxConnections?: number;
-  /** Property that tells clients apart: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
+  /** Property that distinguishes clients: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
   readonly clientKey?: string;
   /** Requests per second of each client; 0 = no limit. Default 0. */
   readonly clientRate?: number;
@@ -74,7 +74,7 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[];
   /** Logs a line for each request: model, version, status, sizes and times. Default false. */
   readonly accessLog?: boolean;
-  /** Tells clients the times of their requests: HTTP's header `Server-Timing`, gRPC's trailer of that name. Default false. */
+  /** Sends clients the times of their requests: HTTP's header `Server-Timing`, gRPC's trailer of that name. Default false. */
   readonly serverTiming?: boolean;
   /** Sends traces of requests to the collector that OpenTelemetry's variables of the environment name, such as OTEL_EXPORTER_OTLP_ENDPOINT. Default false. */
   readonly tracing?: boolean;

@@ -15,15 +15,15 @@ export interface TlsPort extends SharedPort {
   readonly server: Pick<Server, "setSecureContext">;
 }
 
-/** Users of an encrypted port; a client that speaks what nobody here does is refused in its handshake. */
+/** Users of an encrypted port; a client whose protocol has no user is refused in its handshake. */
 export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "http2" | "connections">> {
   readonly credentials: TlsCredentials;
-  /** Told of a handshake that failed. */
+  /** Called after a handshake that failed. */
   readonly onRefused: (reason: Error) => void;
 }
 
 /**
- * Listens for TLS 1.2 and 1.3; the client's ALPN tells gRPC from HTTP/1.1, which is meant where it offers nothing. Clients need a certificate
+ * Listens for TLS 1.2 and 1.3; the client's ALPN distinguishes gRPC from HTTP/1.1, which is the default where it offers nothing. Clients need a certificate
  * where there is an authority for theirs. Throws `unavailable` when it cannot listen.
  */
 export async function listenTls(host: string, port: number, users: TlsPortUsers): Promise<TlsPort> {

@@ -12,7 +12,7 @@ export interface AspiredModel extends QueueLimits {
   /** Idle time after which a version is unloaded, in milliseconds; 0 = never, absent = the server's setting. */
   readonly idleUnloadMs?: number | undefined;
   /** True where only other models need it, so that it may be unloaded with them. */
-  readonly isAlong?: boolean;
+  readonly isDependencyOnly?: boolean;
   /** Routing of the requests that name no version; absent = to the highest version. */
   readonly traffic?: Traffic | undefined;
   /** Files in which its requests are recorded; absent = the server's setting. */

@@ -26,14 +26,14 @@ export class IdleTimer {
     const idleMs = limit();
     if (idleMs <= 0) return;
     const leftMs = isInUse() ? idleMs : Math.max(1, lastUse() + idleMs - performance.now());
-    this.#timer = setTimeout(() => this.#look(idleMs), Math.min(leftMs, MAX_TIMER_MS)).unref();
+    this.#timer = setTimeout(() => this.#checkIdle(idleMs), Math.min(leftMs, MAX_TIMER_MS)).unref();
   }
 
   stop(): void {
     clearTimeout(this.#timer);
   }
 
-  #look(idleMs: number): void {
+  #checkIdle(idleMs: number): void {
     const { isInUse, lastUse, onIdle } = this.#options;
     if (!isInUse() && performance.now() - lastUse() >= idleMs) onIdle(idleMs);
     else this.start();

@@ -52,7 +52,7 @@ export interface InferenceService {
    * Checks the files of the models, and those that describe them, for changes; resolves once each change is loaded or
    * has failed.
    */
-  lookAgain(): Promise<void>;
+  rescan(): Promise<void>;
   /** Reports if requests can be answered now. */
   isReady(): boolean;
   /** Calls back immediately and at each change of readiness; returns a function that removes the listener. */

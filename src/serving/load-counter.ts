@@ -12,18 +12,18 @@ export interface LoadCounts {
 export class LoadCounter {
   readonly #counts = new Map<string, LoadCounts>();
   /** The last reported status, by version. */
-  readonly #told = new Map<string, VersionStatus>();
+  readonly #statuses = new Map<string, VersionStatus>();
 
   /** To be called after each change of a version's status. */
   note(status: VersionStatus): void {
     const { model, version, generation, error } = status;
     const key = `${version}/${model}`;
-    const told = this.#told.get(key);
+    const known = this.#statuses.get(key);
     // A version that was unloaded begins at 0 again.
-    const before = told !== undefined && told.generation <= generation ? told.generation : 0;
+    const before = known !== undefined && known.generation <= generation ? known.generation : 0;
     const { succeeded = 0, failed = 0 } = this.#counts.get(key) ?? {};
-    const isNewFailure = error !== undefined && error !== told?.error;
-    this.#told.set(key, status);
+    const isNewFailure = error !== undefined && error !== known?.error;
+    this.#statuses.set(key, status);
     this.#counts.set(key, {
       model,
       version,
@@ -38,7 +38,7 @@ export class LoadCounter {
     for (const key of this.#counts.keys()) {
       if (keys.has(key)) continue;
       this.#counts.delete(key);
-      this.#told.delete(key);
+      this.#statuses.delete(key);
     }
     return [...this.#counts.values()];
   }

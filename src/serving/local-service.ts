@@ -37,7 +37,7 @@ export interface LocalServiceOptions {
   /** Changes the served models; absent = they cannot be changed. */
   readonly reconfigure?: (models: readonly DescribedModel[]) => Promise<void>;
   /** Checks the models' descriptions for changes; absent = there are none to check. */
-  readonly lookAgain?: () => Promise<void>;
+  readonly rescan?: () => Promise<void>;
   /** Loads a model, with the client's overrides where there are any; absent = its description cannot change. */
   readonly load?: (model: string, overrides: LoadOverrides | undefined) => Promise<void>;
   /** Unloads a model, and forgets a client's overrides of it. */
@@ -59,7 +59,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #manager: ModelManager;
   readonly #log: Logger;
   readonly #reconfigure: LocalServiceOptions["reconfigure"];
-  readonly #lookAgain: LocalServiceOptions["lookAgain"];
+  readonly #rescan: LocalServiceOptions["rescan"];
   readonly #load: NonNullable<LocalServiceOptions["load"]>;
   readonly #unload: NonNullable<LocalServiceOptions["unload"]>;
   readonly #loadable: NonNullable<LocalServiceOptions["loadable"]>;
@@ -70,10 +70,10 @@ export class LocalService implements InferenceService, ServiceLimits {
   #isRetired = false;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
-    const { requestTimeoutMs, maxCount, maxBytes, reconfigure, lookAgain, log } = options;
+    const { requestTimeoutMs, maxCount, maxBytes, reconfigure, rescan, log } = options;
     this.#log = log;
     this.#reconfigure = reconfigure;
-    this.#lookAgain = lookAgain;
+    this.#rescan = rescan;
     this.#manager = manager;
     const { load = (name) => manager.load(name), unload = (name, scope) => manager.unload(name, scope) } = options;
     this.#recorder = options.recorder;
@@ -85,10 +85,10 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.memory = new MemoryBudget(maxBytes);
     this.#leases = new Leases(manager.catalog, this, options);
     this.#readiness = new Readiness(() => this.isReady());
-    this.admission.onClose(() => this.#readiness.look());
+    this.admission.onClose(() => this.#readiness.check());
     manager.onState((status) => {
       this.#loads.note(status);
-      this.#readiness.look();
+      this.#readiness.check();
     });
   }
 
@@ -144,9 +144,9 @@ export class LocalService implements InferenceService, ServiceLimits {
     for (const { name, labels } of models) this.#manager.catalog.get(name)?.assertLabels(labels);
   }
 
-  async lookAgain(): Promise<void> {
-    await this.#lookAgain?.();
-    this.#log.info("a client had the models looked at again");
+  async rescan(): Promise<void> {
+    await this.#rescan?.();
+    this.#log.info("models scanned again for a client");
     await this.#manager.settled();
   }
 
@@ -161,7 +161,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   /** Becomes not ready, so that clients go elsewhere; requests are still admitted. */
   retire(): void {
     this.#isRetired = true;
-    this.#readiness.look();
+    this.#readiness.check();
   }
 
   get #isLeaving(): boolean {

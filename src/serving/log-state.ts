@@ -8,14 +8,14 @@ function newsOf({ cause }: Error): unknown {
 
 /** Logs one line for each change of a version's status; a persisting error is logged once. */
 export function logState(log: Logger): StateListener {
-  const told = new Map<string, string>();
+  const logged = new Map<string, string>();
   return ({ model, version, state, error, generation }) => {
     const fields = { model, version: String(version), state, generation };
     const place = `${model}/${version}`;
-    if (error === undefined || told.get(place) === error.message) log.info("model state", fields);
+    if (error === undefined || logged.get(place) === error.message) log.info("model state", fields);
     // Its own stack would add nothing to the message.
     else log.error(`model state: ${error.message}`, { ...fields, code: error.code, err: newsOf(error) });
-    if (error === undefined || state === "END") told.delete(place);
-    else told.set(place, error.message);
+    if (error === undefined || state === "END") logged.delete(place);
+    else logged.set(place, error.message);
   };
 }

@@ -1,4 +1,4 @@
-import { failedPrecondition, ServingError } from "../errors.ts";
+import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
 import type { LoadPolicy } from "./load-policy.ts";
@@ -6,6 +6,7 @@ import { ManagedVersion } from "./managed-version.ts";
 import { ModelQueue } from "./model-queue.ts";
 import type { RequestLogOptions } from "./request-log.ts";
 import type { Traffic } from "./traffic.ts";
+import { VersionLabels } from "./version-labels.ts";
 import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a model's versions. */
@@ -30,14 +31,11 @@ export class ManagedModel {
   readonly #onChange: (status: VersionStatus) => void;
   /** Highest first. */
   readonly #versions: ManagedVersion[] = [];
-  readonly #labels = new Map<string, bigint>();
-  /** Labels whose failure to be assigned has been logged. */
-  #toldLabels: readonly string[] = [];
-  #wantedLabels: Readonly<Record<string, bigint>> = {};
+  readonly #labels: VersionLabels;
   #aspired: readonly AspiredVersion[] = [];
   #idleUnloadMs: number | undefined;
   /** True where it was loaded only because other models need it. */
-  isAlong: boolean;
+  isDependencyOnly: boolean;
   #traffic: Traffic | undefined;
   #requestLog: RequestLogOptions | undefined;
   #isUnloaded = false;
@@ -45,12 +43,17 @@ export class ManagedModel {
   #current: ManagedVersion | undefined;
 
   /** `onChange` is called after each change of a version's status. */
-  constructor({ name, isAlong = false }: AspiredModel, policy: ModelPolicy, onChange: (status: VersionStatus) => void) {
+  constructor(
+    { name, isDependencyOnly = false }: AspiredModel,
+    policy: ModelPolicy,
+    onChange: (status: VersionStatus) => void,
+  ) {
     this.name = name;
-    this.isAlong = isAlong;
+    this.isDependencyOnly = isDependencyOnly;
     this.#policy = policy;
     this.#onChange = onChange;
     this.#queue = new ModelQueue(name);
+    this.#labels = new VersionLabels(name);
   }
 
   /** The highest version that is available. */
@@ -79,8 +82,8 @@ export class ManagedModel {
   }
 
   /** Checks if the models that it needs can answer; to be called after each change of a model's state. */
-  lookAtNeeds(): void {
-    for (const version of this.#versions) version.lookAtNeeds();
+  checkNeeds(): void {
+    for (const version of this.#versions) version.checkNeeds();
   }
 
   /** Routing of the requests that name no version; undefined = to the highest version. */
@@ -100,7 +103,7 @@ export class ManagedModel {
 
   /** Labels with their versions; a label that should move stays at its old version until the new one is available. */
   get labels(): ReadonlyMap<string, bigint> {
-    return this.#labels;
+    return this.#labels.assigned;
   }
 
   /** True once every version that should be served is available or has failed. */
@@ -115,8 +118,7 @@ export class ManagedModel {
 
   /** The status of one of its versions. */
   statusOf({ status, version }: ManagedVersion): VersionStatus {
-    const labels = Array.from(this.#labels, ([label, labelled]) => (labelled === version ? label : undefined));
-    return { ...status, labels: labels.filter((label) => label !== undefined) };
+    return { ...status, labels: this.#labels.of(version) };
   }
 
   /** A version, loaded or not. */
@@ -133,7 +135,7 @@ export class ManagedModel {
     this.#traffic = traffic;
     for (const { servable } of this.#versions) servable?.watchIdle();
     this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
-    this.#wantedLabels = labels;
+    this.#labels.wanted = labels;
     if (versions.length === 0) this.#isUnloaded = false;
     this.#route();
     this.#transition();
@@ -172,28 +174,12 @@ export class ManagedModel {
     }
     this.#forgetEnded();
     this.#isChanging = false;
-    if (this.isSettled) this.#warnOfLabels();
+    if (this.isSettled) this.#labels.warnOfUnassigned(this.#policy.log);
   }
 
   /** Throws `failed_precondition` for a label whose version is not the one that it should be. */
   assertLabels(labels: Readonly<Record<string, bigint>>): void {
-    for (const [label, version] of Object.entries(labels)) {
-      if (this.#labels.get(label) !== version) throw failedPrecondition(this.#unassigned(label, version));
-    }
-  }
-
-  #unassigned(label: string, version: bigint): string {
-    return `Request to assign label "${label}" to version ${version} of model ${this.name}, which is not currently available for inference`;
-  }
-
-  /** TensorFlow Serving's text, logged once per label. */
-  #warnOfLabels(): void {
-    const pending = Object.entries(this.#wantedLabels).filter(
-      ([label, version]) => this.#labels.get(label) !== version,
-    );
-    const told = pending.map(([label, version]) => this.#unassigned(label, version));
-    for (const text of told) if (!this.#toldLabels.includes(text)) this.#policy.log.warn(text);
-    this.#toldLabels = told;
+    this.#labels.assertAssigned(labels);
   }
 
   #manage(version: bigint): ManagedVersion {
@@ -219,11 +205,8 @@ export class ManagedModel {
 
   #route(): void {
     this.#current = this.#versions.find(({ servable }) => servable !== undefined);
-    for (const label of this.#labels.keys()) if (!Object.hasOwn(this.#wantedLabels, label)) this.#labels.delete(label);
-    for (const [label, version] of Object.entries(this.#wantedLabels)) {
-      const isAvailable = this.find(version)?.servable !== undefined;
-      if (isAvailable || this.#policy.allowLabelsForUnavailable) this.#labels.set(label, version);
-    }
+    const { allowLabelsForUnavailable } = this.#policy;
+    this.#labels.assign((version) => allowLabelsForUnavailable || this.find(version)?.servable !== undefined);
   }
 
   #forgetEnded(): void {

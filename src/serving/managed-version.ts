@@ -11,6 +11,7 @@ import { OnDemandServable } from "./on-demand-servable.ts";
 import { RETIRE_MS, retireServable } from "./retire-servable.ts";
 import { retryBackoff } from "./retry-backoff.ts";
 import type { Servable } from "./servable.ts";
+import { TargetPursuit } from "./target-pursuit.ts";
 import type { VersionContext } from "./version-context.ts";
 import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
@@ -31,13 +32,12 @@ export class ManagedVersion {
   /** The target whose files are those of the servable. */
   #loaded: VersionTarget | undefined;
   readonly #needs: VersionNeeds;
-  #target = new VersionTarget(undefined);
-  /** The target that was dealt with last. */
-  #reached = this.#target;
-  /** Ends the load, or the wait for one, of the target that is dealt with now. */
-  #abort = new AbortController();
-  #isTrying = false;
-  #isBusy = false;
+  readonly #pursuit = new TargetPursuit({
+    load: (target, signal) => this.#load(target, signal),
+    unload: (target, signal) => this.#unload(target, signal),
+    // Its dependencies may have changed meanwhile.
+    onReached: () => this.checkNeeds(),
+  });
 
   /** `onChange` is called after each change of {@link status}. */
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
@@ -47,7 +47,6 @@ export class ManagedVersion {
     this.#policy = on.policy;
     this.#needs = new VersionNeeds(on.policy.needed);
     this.#on = on;
-    this.#target.reach();
   }
 
   /** The servable that answers now, loaded or about to load when it is asked; undefined while there is none. */
@@ -78,7 +77,7 @@ export class ManagedVersion {
 
   /** True when it should be loaded. */
   get isWanted(): boolean {
-    return this.#target.aspired !== undefined;
+    return this.#pursuit.target.aspired !== undefined;
   }
 
   /** The reason why the last load was rejected, until one succeeds. */
@@ -88,22 +87,22 @@ export class ManagedVersion {
 
   /** True once what was last asked for is so, or has failed at least once. */
   get isSettled(): boolean {
-    return this.#target.isSettled;
+    return this.#pursuit.target.isSettled;
   }
 
   /** Loads these files, or their hooks alone where nothing else has changed, unless that is what it loads or has loaded, or failed to load, already. */
   aspire(aspired: AspiredVersion): void {
-    if (this.#target.aspired?.fingerprint === aspired.fingerprint) {
-      this.#target.aspired = aspired;
+    if (this.#pursuit.target.aspired?.fingerprint === aspired.fingerprint) {
+      this.#pursuit.target.aspired = aspired;
       return;
     }
     const retries = aspired.refusal === undefined ? this.#policy.retries : 0;
-    void this.#aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
+    void this.#pursuit.aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
   }
 
   /** Loads these files anew, in one try. What was loaded answers until they do, and stays when that fails; then this rejects. */
   reload(aspired: AspiredVersion): Promise<void> {
-    return this.#aim(new VersionTarget(aspired));
+    return this.#pursuit.aim(new VersionTarget(aspired));
   }
 
   /**
@@ -111,11 +110,11 @@ export class ManagedVersion {
    * fail, the old ones stay, the status gives the reason, and this throws it.
    */
   async reloadHooks(): Promise<void> {
-    if (this.#isBusy && !this.#target.isSettled) return this.#target.done;
+    if (this.#pursuit.isBusy && !this.#pursuit.target.isSettled) return this.#pursuit.target.done;
     const servable = this.#servable;
     if (servable === undefined || servable.sources().length === 0) return;
     // Files that have been replaced and do not load have a reason of their own.
-    const isCurrent = () => this.#servable === servable && this.#target === this.#loaded;
+    const isCurrent = () => this.#servable === servable && this.#pursuit.target === this.#loaded;
     try {
       await servable.reload();
     } catch (reason) {
@@ -129,47 +128,24 @@ export class ManagedVersion {
 
   /** Takes no new requests, finishes those under way, frees the model; resolves once it is freed. */
   drop(): Promise<void> {
-    return this.#target.aspired === undefined ? this.#target.done : this.#aim(new VersionTarget(undefined));
+    return this.#pursuit.target.aspired === undefined
+      ? this.#pursuit.target.done
+      : this.#pursuit.aim(new VersionTarget(undefined));
   }
 
-  /** Looks if the models that it needs can answer; to be called after each change of a model's state. */
-  lookAtNeeds(): void {
+  /** Checks if the models that it needs can answer; to be called after each change of a model's state. */
+  checkNeeds(): void {
     if (this.#needs.names.length === 0) return;
     this.#renew();
-    if (this.#needs.look(this.#servable)) this.#on.change(this);
+    if (this.#needs.check(this.#servable)) this.#on.change(this);
   }
 
   /** Loads it again where a model that it needs now takes or gives something else than when it was loaded. */
   #renew(): void {
-    const { aspired } = this.#target;
-    if (this.#servable === undefined || aspired === undefined || this.#isBusy) return;
-    // Its state tells where that fails.
+    const { aspired } = this.#pursuit.target;
+    if (this.#servable === undefined || aspired === undefined || this.#pursuit.isBusy) return;
+    // A failure is reported by its state.
     if (this.#needs.haveChangedSince(this.#servable)) void this.reload(aspired).catch(() => {});
-  }
-
-  #aim(target: VersionTarget): Promise<void> {
-    const old = this.#target;
-    this.#target = target;
-    old.follow(target);
-    // Other files, or none: what is being loaded is of no use. Equal ones may have changed since their load began.
-    const isStale = target.aspired?.fingerprint !== old.aspired?.fingerprint;
-    if (isStale || !this.#isTrying) this.#abort.abort();
-    if (!this.#isBusy) void this.#approach();
-    return target.done;
-  }
-
-  async #approach(): Promise<void> {
-    this.#isBusy = true;
-    while (this.#reached !== this.#target) {
-      const target = this.#target;
-      this.#abort = new AbortController();
-      if (target.aspired === undefined) await this.#unload(target, this.#abort.signal);
-      else await this.#load(target, this.#abort.signal);
-      this.#reached = target;
-    }
-    this.#isBusy = false;
-    // What it needs may have changed meanwhile.
-    this.lookAtNeeds();
   }
 
   async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
@@ -185,7 +161,7 @@ export class ManagedVersion {
         this.#fail(target, reason, left > 0);
       }
       // What is wanted by now may be something else.
-      if (left === 0 || this.#target !== target) return;
+      if (left === 0 || this.#pursuit.target !== target) return;
       await delay(backoff.next(), undefined, { signal, ref: false }).catch(() => {});
       if (signal.aborted) return;
     }
@@ -195,13 +171,11 @@ export class ManagedVersion {
     const { gate, timeoutMs } = this.#policy;
     // Before it takes a place of the gate, which the models that it needs have to pass too.
     if (this.#needs.names.length > 0) await this.#waitForNeeds(target, signal);
-    return gate.run(async () => {
-      this.#isTrying = true;
+    const attempt = () => {
       if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
-      return loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs }).finally(() => {
-        this.#isTrying = false;
-      });
-    }, signal);
+      return loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs });
+    };
+    return gate.run(() => this.#pursuit.attempt(attempt), signal);
   }
 
   async #waitForNeeds(target: VersionTarget, signal: AbortSignal): Promise<void> {
@@ -227,7 +201,7 @@ export class ManagedVersion {
   #onDemand(loaded: Servable): OnDemandServable {
     const { idleUnloadMs, log } = this.#on;
     const version = () => this.#loaded?.aspired as AspiredVersion;
-    const mayUnload = () => this.#target === this.#loaded;
+    const mayUnload = () => this.#pursuit.target === this.#loaded;
     const servable: OnDemandServable = new OnDemandServable(loaded, {
       idleUnloadMs,
       mayUnload,

@@ -1,5 +1,4 @@
-import { TurnsByName } from "../async/turns-by-name.ts";
-import { failedPrecondition, invalidArgument, reasonText, type ServingError } from "../errors.ts";
+import { invalidArgument, reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import { Catalog } from "./catalog.ts";
@@ -7,6 +6,7 @@ import type { UnloadOptions } from "./inference-service.ts";
 import { LoadGate } from "./load-gate.ts";
 import { ManagedModel, type ModelPolicy } from "./managed-model.ts";
 import { NeededModels } from "./needed-models.ts";
+import { RequestedLoads } from "./requested-loads.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
 
@@ -44,17 +44,14 @@ export class ModelManager {
   readonly #listeners = new Set<StateListener>();
   #waiting: (() => void)[] = [];
   readonly #strictReadiness: boolean;
-  readonly #refresh: (name: string) => Promise<void>;
-  /** Names of models whose folder is read before they are loaded on request, so that they are not loaded twice. */
-  readonly #held: string[] = [];
-  readonly #turns = new TurnsByName();
+  readonly #requested: RequestedLoads;
   #hasSettled = false;
   #isClosed = false;
 
   constructor({ threads, strictReadiness, refresh = async () => {}, ...policy }: ManagerOptions) {
-    this.#refresh = refresh;
     this.#strictReadiness = strictReadiness;
-    const isHeld = (name: string) => this.#held.includes(name);
+    this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
+    const isHeld = (name: string) => this.#requested.isHeld(name);
     this.#policy = { ...policy, gate: new LoadGate(threads), needed: this.#needed, isHeld };
     this.#log = policy.log;
   }
@@ -73,27 +70,14 @@ export class ModelManager {
     this.#check();
   }
 
-  /**
-   * Loads a model's files as they are now, and the models that it needs and that clients have unloaded. Resolves once
-   * all their versions have loaded or failed. Throws `not_found` for an unknown name, and the reason of a failed load.
-   * `change` is called before the load begins, to change which models to serve.
-   */
-  async load(name: string, change?: () => Promise<void>): Promise<void> {
-    const { loaded } = await this.#beginLoad(name, false, change);
-    await loaded;
-    await this.#needed.settled(this.catalog.get(name)?.needs ?? []);
+  /** Loads a model for a client: see {@link RequestedLoads.load}. */
+  load(name: string, change?: () => Promise<void>): Promise<void> {
+    return this.#requested.load(name, change);
   }
 
-  /**
-   * Frees a model once its requests are over, until it is loaded again. Throws `not_found` for an unknown name,
-   * `failed_precondition` where other models need it and are not to be unloaded with it.
-   */
-  async unload(name: string, { dependents = false }: UnloadOptions = {}): Promise<void> {
-    this.catalog.require(name);
-    if (dependents) return this.#unloadWithOthers(name);
-    const needing = this.#needed.dependentsOf(name);
-    if (needing.length > 0) throw isNeeded(name, needing);
-    await this.#unload(name);
+  /** Unloads a model for a client: see {@link RequestedLoads.unload}. */
+  unload(name: string, options?: UnloadOptions): Promise<void> {
+    return this.#requested.unload(name, options);
   }
 
   /**
@@ -158,50 +142,15 @@ export class ModelManager {
     await this.settled();
   }
 
-  /** Starts the load of a model, after the models that it needs and that clients have unloaded. */
-  #beginLoad(
-    name: string,
-    isAlong: boolean,
-    change?: () => Promise<void>,
-  ): Promise<{ readonly loaded: Promise<void> }> {
-    return this.#turns.run(name, async () => {
-      await this.#look(name, change);
-      const model = this.catalog.require(name);
-      model.isAlong = isAlong;
-      for (const need of model.wantedNeeds) {
-        // A model that needs it is notified where its load fails.
-        if (this.catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
-      }
-      return { loaded: model.load() };
-    });
-  }
-
-  async #unload(name: string): Promise<void> {
-    const { unloaded } = await this.#turns.run(name, async () => ({ unloaded: this.catalog.require(name).unload() }));
-    await unloaded;
-  }
-
-  /** Models that need it are unloaded before it, since their requests use it; models that were loaded only for it, after it. */
-  async #unloadWithOthers(name: string): Promise<void> {
-    const model = this.catalog.require(name);
-    const { needs } = model;
-    for (const other of this.#needed.dependentsOf(name)) await this.#unloadWithOthers(other.name);
-    await this.#unload(name);
-    for (const need of needs) {
-      const isLeft = this.catalog.get(need)?.isAlong && this.#needed.dependentsOf(need).length === 0;
-      if (isLeft) await this.#unloadWithOthers(need);
-    }
-  }
-
   #manage(aspired: AspiredModel): ManagedModel {
     const known = this.catalog.get(aspired.name);
     if (known !== undefined) return known;
-    const model = new ManagedModel(aspired, this.#policy, (status) => this.#tell(status));
+    const model = new ManagedModel(aspired, this.#policy, (status) => this.#notify(status));
     this.catalog.add(model);
     return model;
   }
 
-  #tell(status: VersionStatus): void {
+  #notify(status: VersionStatus): void {
     for (const listener of this.#listeners) {
       try {
         listener(status);
@@ -212,20 +161,10 @@ export class ModelManager {
     this.#check();
   }
 
-  async #look(name: string, change?: () => Promise<void>): Promise<void> {
-    this.#held.push(name);
-    try {
-      await this.#refresh(name);
-      await change?.();
-    } finally {
-      this.#held.splice(this.#held.indexOf(name), 1);
-    }
-  }
-
   #check(): void {
     for (const model of this.catalog.models()) if (model.isOver) this.catalog.delete(model.name);
     this.#needed.changed();
-    for (const model of this.catalog.models()) model.lookAtNeeds();
+    for (const model of this.catalog.models()) model.checkNeeds();
     if (this.#waiting.length === 0 || !this.#isSettled()) return;
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
@@ -233,12 +172,6 @@ export class ModelManager {
   #isSettled(): boolean {
     return this.catalog.models().every(({ isSettled }) => isSettled);
   }
-}
-
-function isNeeded(name: string, needing: readonly { readonly name: string }[]): ServingError {
-  const names = needing.map((model) => model.name).join(", ");
-  const hint = "unload what needs it first, or together with it (unload_dependents)";
-  return failedPrecondition(`The model ${name} is needed by ${names}; ${hint}.`);
 }
 
 function assertDistinct(models: readonly AspiredModel[]): void {

@@ -51,7 +51,7 @@ const WAIT_MS = 10_000;
 /** The same while other loads run, whose models can be unloaded after them; the time begins again after each. */
 const WAIT_FOR_LOADS_MS = 60_000;
 /** Time between two checks for room while a load waits, in milliseconds. */
-const LOOK_MS = 20;
+const RETRY_MS = 20;
 
 /** Maximum ratio of the measured size to the estimate: requests and other work take memory meanwhile. */
 const MAX_FACTOR = 4;
@@ -107,7 +107,7 @@ export class ModelMemory {
       signal?.throwIfAborted();
       const waitMs = this.#loading.count > 0 ? WAIT_FOR_LOADS_MS : WAIT_MS;
       if (performance.now() - Math.max(since, this.#lastLoaded) > waitMs) throw allInUse(what, bytes, this.#maxBytes);
-      if (!(await this.#makeRoom(bytes))) await delay(LOOK_MS, undefined, { ref: false, ...(signal && { signal }) });
+      if (!(await this.#makeRoom(bytes))) await delay(RETRY_MS, undefined, { ref: false, ...(signal && { signal }) });
     }
   }
 

@@ -43,7 +43,7 @@ export class NeededModels {
 
   /** To be called after each change of a model's state. */
   changed(): void {
-    for (const look of [...this.#waiting]) look();
+    for (const check of [...this.#waiting]) check();
   }
 
   /** The reason why requests that need these models fail now; undefined where they do not fail. */

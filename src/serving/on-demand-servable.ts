@@ -26,7 +26,7 @@ export interface OnDemandOptions {
   readonly load: (signal: AbortSignal, atOnce: boolean) => Promise<Servable>;
   /** Called after each load on demand, with the reason where it failed. */
   readonly onLoad: (failure: unknown) => void;
-  /** Told of it while it may be unloaded for others. */
+  /** Knows it while it may be unloaded to make room for other models. */
   readonly memory: Pick<ModelMemory, "add" | "delete">;
   readonly log: Logger;
 }
@@ -236,7 +236,7 @@ export class OnDemandServable implements Servable, Unloadable {
   }
 }
 
-/** Characters of a reason that clients are told at most. */
+/** Maximum number of characters of a reason that clients get. */
 const MAX_TEXT = 1024;
 
 /** Not `not_found`, as the reason may be, which clients would take as one about the model's name. */

@@ -2,7 +2,7 @@
  * Time between two checks of readiness while there are listeners, in milliseconds: threads end and are replaced without
  * a message.
  */
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 
 /** Notifies listeners when readiness changes. */
 export class Readiness {
@@ -18,10 +18,10 @@ export class Readiness {
 
   /** Calls back immediately and at each change; returns a function that removes the listener. */
   listen(listener: (ready: boolean) => void): () => void {
-    this.look();
+    this.check();
     this.#listeners.add(listener);
     listener(this.#known);
-    this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
+    this.#timer ??= setInterval(() => this.check(), CHECK_MS).unref();
     return () => {
       this.#listeners.delete(listener);
       if (this.#listeners.size > 0) return;
@@ -31,7 +31,7 @@ export class Readiness {
   }
 
   /** Checks now, after a known change. */
-  look(): void {
+  check(): void {
     const ready = this.#isReady();
     if (ready === this.#known) return;
     this.#known = ready;

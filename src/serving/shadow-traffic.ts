@@ -70,7 +70,7 @@ export class ShadowTraffic {
         throw new ServingError("unavailable", "What gets the copies is not available.");
       await this.#infer(request, target, limited);
     } catch (reason) {
-      if (!this.#closing.signal.aborted) this.#tell(name, shadow, reason);
+      if (!this.#closing.signal.aborted) this.#warn(name, shadow, reason);
     } finally {
       limited.clear();
       this.#underWay--;
@@ -94,7 +94,7 @@ export class ShadowTraffic {
     }
   }
 
-  #tell(model: string, shadow: Shadow, reason: unknown): void {
+  #warn(model: string, shadow: Shadow, reason: unknown): void {
     const key = `${model}\0${targetText(shadow)}`;
     const now = performance.now();
     const before = this.#failures.get(key);

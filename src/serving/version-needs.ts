@@ -20,8 +20,8 @@ export class VersionNeeds {
     return this.#missing;
   }
 
-  /** Looks again if the models can answer for what is loaded; returns true where {@link missing} has changed. */
-  look(loaded: Servable | undefined): boolean {
+  /** Checks if the models can answer for what is loaded; returns true where {@link missing} has changed. */
+  check(loaded: Servable | undefined): boolean {
     const missing = loaded === undefined ? undefined : this.#needed.problemOf(this.names);
     if (missing?.message === this.#missing?.message) return false;
     this.#missing = missing;

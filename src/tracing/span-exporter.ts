@@ -105,7 +105,7 @@ export class SpanExporter {
     const room = Math.max(0, this.#settings.maxQueue - this.#waiting.length);
     this.#waiting = [...batch.slice(0, room), ...this.#waiting];
     this.#problem = problem;
-    if (this.#quietUntil === 0) this.#tell("no collector takes the traces; they wait for one");
+    if (this.#quietUntil === 0) this.#warn("no collector takes the traces; they wait for one");
     this.#lose(batch.length - Math.min(room, batch.length), problem);
     return "failed";
   }
@@ -114,10 +114,10 @@ export class SpanExporter {
     if (count <= 0) return;
     this.#lostCount += count;
     this.#problem = problem;
-    if (performance.now() >= this.#quietUntil) this.#tell("spans of traces are lost");
+    if (performance.now() >= this.#quietUntil) this.#warn("spans of traces are lost");
   }
 
-  #tell(message: string): void {
+  #warn(message: string): void {
     const { host } = this.#settings.url;
     this.#log.warn(message, { collector: host, lost: this.#lostCount, why: this.#problem });
     this.#lostCount = 0;

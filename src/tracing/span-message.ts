@@ -101,7 +101,7 @@ function zeroOrDouble(value: number): WirePart {
   return { size: 2, write: (target, at) => target.writeUInt8(0, target.writeUInt8(tag, at)) };
 }
 
-/** Microseconds are what a double of milliseconds since the epoch can tell. */
+/** A double of milliseconds since the epoch is exact to microseconds. */
 function toNanoseconds(ms: number): bigint {
   return BigInt(Math.max(0, Math.round(ms * 1000))) * 1000n;
 }

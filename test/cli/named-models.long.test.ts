@@ -170,7 +170,7 @@ describe("looks on request", () => {
     const { program, ask, says } = await start("--config", config, "--poll-interval", "0");
     addVersion(path, 2);
     program.kill("SIGHUP");
-    await program.event("models looked at again");
+    await program.event("models scanned again");
     await says("2");
     expect(await ask("m/versions/1")).toBe(404);
   });

@@ -68,7 +68,7 @@ export class ScriptedService implements InferenceService {
 
   async reconfigure(): Promise<void> {}
 
-  async lookAgain(): Promise<void> {}
+  async rescan(): Promise<void> {}
 
   isReady(): boolean {
     return this.#ready;

@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createDeferred } from "../../src/async/deferred.ts";
-import { openGeneration } from "../../src/hook-host/hook-generation.ts";
 import type { LeasedModel, ModelProvider } from "../../src/hook-host/hook-leases.ts";
 import { HookPool } from "../../src/hook-host/hook-pool.ts";
 import { HookWorker } from "../../src/hook-host/hook-worker.ts";
+import { openGeneration } from "../../src/hook-host/open-generation.ts";
 import type { InitParams } from "../../src/hooks/hooks.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { compileUserModule } from "../../src/user-module/user-module.ts";
@@ -49,7 +49,7 @@ const startWorker = async (source: string, own: object = {}) => {
 /** A line to a model, and a promise that its other end has heard of its end. */
 const line = () => {
   const { port1, port2 } = new MessageChannel();
-  return { lines: { facts, hookArgs: {}, ports: [port2] }, port: port2, closed: once(port1, "close") };
+  return { connection: { facts, hookArgs: {}, ports: [port2] }, port: port2, closed: once(port1, "close") };
 };
 
 /** Leases a model as the only stage, each time by a line of `stages`, and what `load` gives beside it; `listeners` hear of new lines to the stage. */
@@ -59,7 +59,7 @@ const createProvider = (load: () => Promise<LeasedModel>) => {
   const provider: ModelProvider = {
     stages: () => {
       stages.push(line());
-      return stages.slice(-1).map(({ lines }) => lines);
+      return stages.slice(-1).map(({ connection }) => connection);
     },
     onReconnect: (listener) => {
       listeners.add(listener);
@@ -110,7 +110,7 @@ test("a model that was still loading when the thread ended is given back", async
   await worker.terminate();
   const back = createDeferred<void>();
   const model = line();
-  loaded.resolve({ lines: model.lines, close: async () => back.resolve() });
+  loaded.resolve({ connection: model.connection, close: async () => back.resolve() });
   await Promise.all([back.promise, model.closed, worker.returned]);
 });
 
@@ -121,7 +121,7 @@ test.each([
   let loads = 0;
   const { provider } = createProvider(async () => {
     const isFirst = ++loads === 1;
-    return { lines: line().lines, close: isFirst ? closeModel : async () => {} };
+    return { connection: line().connection, close: isFirst ? closeModel : async () => {} };
   });
   const file = hookFile(
     `

@@ -9,14 +9,14 @@ import { createEventLog } from "../helpers/event-log.ts";
 import { loadOptions } from "../helpers/load-options.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
-/** A repository whose files never become quiet, unless a look takes them at once. */
+/** A repository whose files never become quiet, unless a scan takes them at once. */
 function openRepository(sources: ModelSources) {
   const { log, events } = createEventLog();
   const repository = new ModelRepository(sources, { load: loadOptions(log), quietMs: 3_600_000, log });
   return {
-    look: async (options = {}) => brief(await repository.look(options)),
-    models: (options = {}) => repository.look(options),
-    told: () => events.map(({ msg }) => msg),
+    scan: async (options = {}) => brief(await repository.scan(options)),
+    models: (options = {}) => repository.scan(options),
+    messages: () => events.map(({ msg }) => msg),
   };
 }
 
@@ -39,27 +39,27 @@ test("a configuration file that is kept is read once", async () => {
   const [a, b] = ["a", "b"].map((name) => ({ name, path: join(folder, name) }));
   const file = configFile(a as object);
   const [kept, read] = [true, false].map((keepsFiles) => openRepository({ files: [file], keepsFiles }));
-  for (const each of [kept, read]) expect(await each?.look()).toEqual({ a: "1" });
+  for (const each of [kept, read]) expect(await each?.scan()).toEqual({ a: "1" });
   writeFileSync(file, toYaml([b as object]));
-  expect(await kept?.look({ atOnce: true })).toEqual({ a: "1" });
-  expect(await read?.look({ atOnce: true })).toEqual({ b: "1" });
+  expect(await kept?.scan({ atOnce: true })).toEqual({ a: "1" });
+  expect(await read?.scan({ atOnce: true })).toEqual({ b: "1" });
 });
 
 describe("a folder of models", () => {
   const files = { "a/1/m.onnx": "1", "b/model.onnx": "b" };
 
-  test("is looked at again: models and versions come once they are written, and go at once", async () => {
+  test("is scanned again: models and versions come once they are written, and go at once", async () => {
     const folder = tempFolder(files);
-    const { look } = openRepository({ folders: [folder] });
-    expect(await look()).toEqual({ a: "1", b: "1" });
+    const { scan } = openRepository({ folders: [folder] });
+    expect(await scan()).toEqual({ a: "1", b: "1" });
     mkdirSync(join(folder, "a/2"));
     writeFileSync(join(folder, "a/2/m.onnx"), "2");
-    expect(await look()).toEqual({ a: "1", b: "1" });
-    expect(await look({ atOnce: true })).toEqual({ a: "2", b: "1" });
+    expect(await scan()).toEqual({ a: "1", b: "1" });
+    expect(await scan({ atOnce: true })).toEqual({ a: "2", b: "1" });
     rmSync(join(folder, "a/2"), { recursive: true });
-    expect(await look()).toEqual({ a: "1", b: "1" });
+    expect(await scan()).toEqual({ a: "1", b: "1" });
     rmSync(join(folder, "b"), { recursive: true });
-    expect(await look()).toEqual({ a: "1" });
+    expect(await scan()).toEqual({ a: "1" });
   });
 
   test("keeps a version as it was while its files change", async () => {
@@ -74,14 +74,14 @@ describe("a folder of models", () => {
 
   test("that is empty or gone keeps its models, and says so once", async () => {
     const folder = tempFolder(files);
-    const { look, told } = openRepository({ folders: [folder] });
-    await look();
+    const { scan, messages } = openRepository({ folders: [folder] });
+    await scan();
     renameSync(folder, `${folder}-away`);
-    expect(await look()).toEqual({ a: "1", b: "1" });
+    expect(await scan()).toEqual({ a: "1", b: "1" });
     mkdirSync(folder);
-    expect(await look()).toEqual({ a: "1", b: "1" });
-    await look();
-    expect(told().map((each) => String(each).replaceAll(folder, "F"))).toEqual([
+    expect(await scan()).toEqual({ a: "1", b: "1" });
+    await scan();
+    expect(messages().map((each) => String(each).replaceAll(folder, "F"))).toEqual([
       expect.stringMatching(/^Its models are served as they were: The folder "F" does not exist/),
       expect.stringMatching(/^The model a: The model "F\/a" does not exist/),
       expect.stringMatching(/^The model b: /),
@@ -93,19 +93,19 @@ describe("a folder of models", () => {
   test("keeps what a config.pbtxt said while it is broken", async () => {
     const folder = tempFolder({ ...files, "a/config.pbtxt": 'backend: "onnxruntime" version_policy { all {} }' });
     mkdirSync(join(folder, "a/2"));
-    const { look, told } = openRepository({ folders: [folder] });
-    expect(await look()).toEqual({ a: "1,2", b: "1" });
+    const { scan, messages } = openRepository({ folders: [folder] });
+    expect(await scan()).toEqual({ a: "1,2", b: "1" });
     writeFileSync(join(folder, "a/config.pbtxt"), 'backend: "onnx');
-    expect(await look({ atOnce: true })).toEqual({ a: "1,2", b: "1" });
-    expect(told()).toEqual([expect.stringMatching(/^The model a is served as it was: .*config\.pbtxt:1:\d+/)]);
+    expect(await scan({ atOnce: true })).toEqual({ a: "1,2", b: "1" });
+    expect(messages()).toEqual([expect.stringMatching(/^The model a is served as it was: .*config\.pbtxt:1:\d+/)]);
   });
 
   test("serves the others where one cannot be read, loops or is a pipe", async () => {
     const folder = tempFolder({ ...files, "empty/.keep": "", "v1/v1/model.txt": "", "naïve 50%: x/1/m.onnx": "" });
     symlinkSync("loop", join(folder, "loop"));
     symlinkSync(folder, join(folder, "a/up"));
-    const { look, models } = openRepository({ folders: [folder] });
-    expect(await look()).toMatchObject({ a: "1", b: "1", "naïve 50%: x": "1" });
+    const { scan, models } = openRepository({ folders: [folder] });
+    expect(await scan()).toMatchObject({ a: "1", b: "1", "naïve 50%: x": "1" });
     const v1 = (await models()).find(({ name }) => name === "v1")!;
     await expect(v1.versions[0]!.load(new AbortController().signal)).rejects.toThrow(
       "holds v1/; expected folders of versions",
@@ -119,38 +119,38 @@ describe("a version", () => {
     const models = [modelConfig({ name: "m", path: folder })];
     const { log } = createEventLog();
     const repository = new ModelRepository({ models }, { load: loadOptions(), quietMs: 1, log });
-    const look = async () => brief(await repository.look());
-    expect(await look()).toEqual({ m: "2" });
-    expect(await look()).toEqual({ m: "2" });
+    const scan = async () => brief(await repository.scan());
+    expect(await scan()).toEqual({ m: "2" });
+    expect(await scan()).toEqual({ m: "2" });
     rmSync(join(folder, "2"), { recursive: true });
-    expect(await look()).toEqual({ m: "1" });
+    expect(await scan()).toEqual({ m: "1" });
   });
 
   test("whose folder is renamed stays until the new one counts", async () => {
     const folder = tempFolder({ "1/m.onnx": "1" });
-    const { look } = openRepository({ models: [modelConfig({ name: "m", path: folder })] });
-    expect(await look()).toEqual({ m: "1" });
+    const { scan } = openRepository({ models: [modelConfig({ name: "m", path: folder })] });
+    expect(await scan()).toEqual({ m: "1" });
     renameSync(join(folder, "1"), join(folder, "2"));
-    expect(await look()).toEqual({ m: "1" });
-    expect(await look({ atOnce: true })).toEqual({ m: "2" });
+    expect(await scan()).toEqual({ m: "1" });
+    expect(await scan({ atOnce: true })).toEqual({ m: "2" });
   });
 
   test("goes where others are there that are not chosen", async () => {
     const folder = tempFolder({ "1/m.onnx": "1", "2/m.onnx": "2" });
     const versions = { kind: "specific", versions: [1n] } as const;
-    const { look } = openRepository({ models: [modelConfig({ name: "m", path: folder, versions })] });
-    expect(await look()).toEqual({ m: "1" });
+    const { scan } = openRepository({ models: [modelConfig({ name: "m", path: folder, versions })] });
+    expect(await scan()).toEqual({ m: "1" });
     rmSync(join(folder, "1"), { recursive: true });
-    expect(await look()).toEqual({ m: "" });
+    expect(await scan()).toEqual({ m: "" });
   });
 
   test("goes with its folder, also the last one", async () => {
     const folder = tempFolder({ "1/m.onnx": "1" });
-    const { look, told } = openRepository({ models: [modelConfig({ name: "m", path: folder })] });
-    await look();
+    const { scan, messages } = openRepository({ models: [modelConfig({ name: "m", path: folder })] });
+    await scan();
     rmSync(join(folder, "1"), { recursive: true });
-    expect(await look()).toEqual({ m: "" });
-    expect(told()).toEqual([
+    expect(await scan()).toEqual({ m: "" });
+    expect(messages()).toEqual([
       `The model m: The folder "${folder}" is empty; expected folders of versions, named by numbers such as 1, or one model.`,
     ]);
   });
@@ -162,7 +162,7 @@ describe("a configuration file", () => {
   test("is read again when it has changed and is written: models come and go, labels move", async () => {
     const path = folder();
     const file = configFile({ name: "m", path, versions: "all", labels: { stable: 1 }, "max-queue": 3 });
-    const { look, models } = openRepository({ files: [file] });
+    const { scan, models } = openRepository({ files: [file] });
     expect(await models()).toMatchObject([{ name: "m", labels: { stable: 1n }, maxQueue: 3 }]);
     writeFileSync(
       file,
@@ -171,10 +171,10 @@ describe("a configuration file", () => {
         { name: "n", path },
       ]),
     );
-    expect(await look()).toEqual({ m: "1,2" });
+    expect(await scan()).toEqual({ m: "1,2" });
     expect(await models({ atOnce: true })).toMatchObject([{ name: "m", labels: { stable: 2n } }, { name: "n" }]);
     writeFileSync(file, toYaml([{ name: "n", path }]));
-    expect(await look({ atOnce: true })).toEqual({ n: "2" });
+    expect(await scan({ atOnce: true })).toEqual({ n: "2" });
   });
 
   test.each([
@@ -197,31 +197,33 @@ describe("a configuration file", () => {
   ])("that is %s leaves what it said before", async (_, breakIt, problem) => {
     const path = folder();
     const file = configFile({ name: "m", path });
-    const { look, told } = openRepository({ files: [file] });
-    await look();
+    const { scan, messages } = openRepository({ files: [file] });
+    await scan();
     breakIt(file);
-    expect(await look({ atOnce: true })).toEqual({ m: "2" });
-    await look({ atOnce: true });
-    expect(told()).toEqual([expect.stringContaining("The configuration stays as it was: ")]);
-    expect(told()[0]).toContain(problem);
+    expect(await scan({ atOnce: true })).toEqual({ m: "2" });
+    await scan({ atOnce: true });
+    expect(messages()).toEqual([expect.stringContaining("The configuration stays as it was: ")]);
+    expect(messages()[0]).toContain(problem);
     rmSync(file, { recursive: true, force: true });
     writeFileSync(file, toYaml([{ name: "other", path }]));
-    expect(await look({ atOnce: true })).toEqual({ other: "2" });
+    expect(await scan({ atOnce: true })).toEqual({ other: "2" });
   });
 
   test("that is broken from the start is refused", async () => {
     const file = join(tempFolder({ "serving.yaml": "models: [{ nam: x }]" }), "serving.yaml");
-    const { look } = openRepository({ files: [file] });
-    await expect(look()).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("nam") });
+    const { scan } = openRepository({ files: [file] });
+    await expect(scan()).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("nam") });
   });
 
   test("reports settings that take effect at the next start", async () => {
     const file = join(tempFolder({ "s.yaml": "http-port: 1\nmodels: []" }), "s.yaml");
-    const { look, told } = openRepository({ files: [file], settingNames: ["http-port"] });
-    await look();
+    const { scan, messages } = openRepository({ files: [file], settingNames: ["http-port"] });
+    await scan();
     writeFileSync(file, "http-port: 2\nmodels: []");
-    await look({ atOnce: true });
-    expect(told()).toEqual([expect.stringContaining("s.yaml: http-port changed, which counts from the next start on")]);
+    await scan({ atOnce: true });
+    expect(messages()).toEqual([
+      expect.stringContaining("s.yaml: http-port changed, which counts from the next start on"),
+    ]);
   });
 
   test("has its batching for all TensorFlow models", async () => {
@@ -239,12 +241,12 @@ describe("two models of one name", () => {
     const path = tempFolder({ "1/m.onnx": "1" });
     const models = [modelConfig({ name: "m", path })];
     const file = configFile({ name: "m", path });
-    await expect(openRepository({ models, files: [file] }).look()).rejects.toThrow(
+    await expect(openRepository({ models, files: [file] }).scan()).rejects.toThrow(
       `The model "m" is described by the command line and by ${file}; expected each name once.`,
     );
     const late = configFile();
-    const { look, told } = openRepository({ models, files: [late] });
-    await look();
+    const { scan, messages } = openRepository({ models, files: [late] });
+    await scan();
     writeFileSync(
       late,
       toYaml([
@@ -252,8 +254,8 @@ describe("two models of one name", () => {
         { name: "n", driver: "null" },
       ]),
     );
-    expect(await look({ atOnce: true })).toEqual({ m: "1", n: "1" });
-    expect(told()).toEqual([expect.stringContaining('The model "m" is described by')]);
+    expect(await scan({ atOnce: true })).toEqual({ m: "1", n: "1" });
+    expect(messages()).toEqual([expect.stringContaining('The model "m" is described by')]);
   });
 });
 

@@ -25,7 +25,7 @@ function poll(folder: string, pollMs: number) {
 test("new and removed versions are found, and checks without changes report nothing", async () => {
   const folder = tempFolder({ "a/1/m.onnx": "1" });
   const { polling, changes, until } = poll(folder, 30);
-  await polling.look();
+  await polling.scan();
   expect(changes).toEqual(["a 1"]);
   mkdirSync(join(folder, "a/2"));
   writeFileSync(join(folder, "a/2/m.onnx"), "2");
@@ -38,16 +38,16 @@ test("new and removed versions are found, and checks without changes report noth
 test("a version that goes is seen by its folder's own word, long before the next poll", async () => {
   const folder = tempFolder({ "a/1/m.onnx": "1", "a/2/m.onnx": "2", "b/1/m.onnx": "1" });
   const { polling, until } = poll(folder, 600_000);
-  await polling.look();
+  await polling.scan();
   rmSync(join(folder, "b"), { recursive: true });
   await until("a 2");
 });
 
-test("without polling there are looks on request alone, which take files as they are", async () => {
+test("without polling there are scans on request alone, which take files as they are", async () => {
   const folder = tempFolder({ "a/1/m.onnx": "1" });
   const { polling, changes } = poll(folder, 0);
-  await polling.look();
+  await polling.scan();
   renameSync(join(folder, "a/1"), join(folder, "a/5"));
-  await polling.look();
+  await polling.scan();
   expect(changes).toEqual(["a 1", "a 5"]);
 });

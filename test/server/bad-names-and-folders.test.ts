@@ -67,7 +67,7 @@ describe("versions that a client asks for", () => {
   );
 });
 
-/** Serves a folder of models, which is looked at on request. */
+/** Serves a folder of models, which is scanned on request. */
 async function serveFolder(folder: string) {
   const log = createSilentLogger();
   const source = new RepositorySource({ folders: [folder] }, { pollMs: 0, log });
@@ -87,10 +87,10 @@ describe("a folder of models", () => {
     const server = await serveFolder(disk);
     const ask = () => post(`${server.httpUrl}/v1/models/m:predict`, '{"inputs": [2]}');
     renameSync(disk, `${disk}-away`);
-    await server.service.lookAgain();
+    await server.service.rescan();
     expect((await ask())[0]).toBe(200);
     renameSync(`${disk}-away`, disk);
-    await server.service.lookAgain();
+    await server.service.rescan();
     expect((await ask())[0]).toBe(200);
     const { generation } = server.models().find(({ name }) => name === "m") ?? {};
     expect(generation).toBe(1);
@@ -109,7 +109,7 @@ describe("a version whose init_hook fails each time", () => {
     server.onState(({ version, state, error }) => states.push(`${version} ${state} ${error?.message ?? ""}`));
     mkdirSync(join(folder, "2"));
     writeFileSync(join(folder, "2/hooks.ts"), "export const init_hook = () => { throw new Error('no labels'); };");
-    await server.service.lookAgain();
+    await server.service.rescan();
     await expect.poll(() => states.filter((state) => state.startsWith("2 END")), { timeout: 20_000 }).toHaveLength(1);
     const tries = states.filter((state) => state.includes("init_hook failed: no labels"));
     expect(tries.length).toBeGreaterThanOrEqual(3);

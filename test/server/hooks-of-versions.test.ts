@@ -41,8 +41,8 @@ async function serve(files: Readonly<Record<string, string>>, more: (folder: str
       .toMatchObject([
         { state: "AVAILABLE", generation, ...(error && { error: { message: expect.stringContaining(error) } }) },
       ]);
-  const look = () => server.service.lookAgain();
-  return { folder, server, ask, seen, look };
+  const rescan = () => server.service.rescan();
+  return { folder, server, ask, seen, rescan };
 }
 
 describe("edited hooks", () => {
@@ -50,30 +50,30 @@ describe("edited hooks", () => {
     ["of a version's folder", "m/1/hooks.ts", () => ({})],
     ["of a model", "shared.ts", (folder: string) => ({ hooks: join(folder, "shared.ts") })],
   ])("%s take over in the model that is loaded; broken ones leave the last good ones", async (_, name, more) => {
-    const { folder, server, ask, seen, look } = await serve({ [name]: answering("old") }, more);
+    const { folder, server, ask, seen, rescan } = await serve({ [name]: answering("old") }, more);
     const { load } = await ask();
     const file = join(folder, name);
     writeFileSync(file, answering("newer"));
-    await look();
+    await rescan();
     await seen(2);
     expect(await ask()).toEqual({ answer: "newer", load });
     writeFileSync(file, "export const postproces = 5;");
-    await look();
+    await rescan();
     await seen(2, "postproces");
     expect(await ask()).toEqual({ answer: "newer", load });
     writeFileSync(file, answering("mended"));
-    await look();
+    await rescan();
     await seen(3);
     expect(server.models()[0]).not.toHaveProperty("error");
     expect(await ask()).toEqual({ answer: "mended", load });
   });
 
   it("together with other files load the version again, and so does a request for that", async () => {
-    const { folder, server, ask, seen, look } = await serve({ "m/1/hooks.ts": answering("old") }, () => ({}));
+    const { folder, server, ask, seen, rescan } = await serve({ "m/1/hooks.ts": answering("old") }, () => ({}));
     const loads = [(await ask()).load];
     writeFileSync(join(folder, "m/1/hooks.ts"), answering("new"));
     writeFileSync(join(folder, "m/1/data.bin"), "more");
-    await look();
+    await rescan();
     await seen(2);
     loads.push((await ask()).load);
     writeFileSync(join(folder, "m/1/hooks.ts"), answering("newest"));
@@ -83,13 +83,13 @@ describe("edited hooks", () => {
   });
 
   it("that come or go load the version again", async () => {
-    const { folder, ask, seen, look } = await serve({ "m/1/hooks.ts": answering("own") }, (at) => ({
+    const { folder, ask, seen, rescan } = await serve({ "m/1/hooks.ts": answering("own") }, (at) => ({
       hooks: join(at, "shared.ts"),
     }));
     writeFileSync(join(folder, "shared.ts"), answering("shared"));
     const { load } = await ask();
     rmSync(join(folder, "m/1/hooks.ts"));
-    await look();
+    await rescan();
     await seen(2);
     const after = await ask();
     expect([after.answer, after.load === load]).toEqual(["shared", false]);

@@ -25,7 +25,7 @@ if (process.getuid() === 0) {
   process.setgid(NOBODY);
   process.setuid(NOBODY);
 }
-await server.service.lookAgain();
+await server.service.rescan();
 const answer = await fetch(`${server.httpUrl}/v1/models/good:predict`, { method: "POST", body: '{"inputs": 1}' });
 const states = server.models().map(({ name, state, error }) => [name, [state, error?.code, error?.message]]);
 process.stdout.write(

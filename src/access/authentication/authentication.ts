@@ -57,12 +57,12 @@ export class Authentication {
 
   /** Reads again what has changed, and resolves with the paths of that. Rejects with the first problem; what was read before counts on there. */
   async refresh(): Promise<readonly string[]> {
-    const looks = await Promise.allSettled(
+    const refreshes = await Promise.allSettled(
       this.#parts.sources.map(async (source) => ((await source.refresh()) ? [source.path] : [])),
     );
-    const changed = looks.flatMap((look) => (look.status === "fulfilled" ? look.value : []));
+    const changed = refreshes.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
     if (changed.length > 0) this.#known.forget();
-    const failed = looks.find((look) => look.status === "rejected");
+    const failed = refreshes.find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
     return changed;
   }

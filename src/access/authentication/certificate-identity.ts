@@ -1,7 +1,7 @@
 import type { PeerCertificate } from "node:tls";
 import type { Identity } from "./identity.ts";
 
-/** The parts of an encrypted connection that tell of its client's certificate. */
+/** Parts of an encrypted connection that describe its client's certificate. */
 interface CertifiedConnection {
   /** True where an authority of ours has signed it. */
   readonly authorized?: boolean;

@@ -1,13 +1,16 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { Authentication } from "./authentication.ts";
 
-/** Milliseconds between two looks at the files. */
-const LOOK_MS = 10_000;
+/** Time between two checks of the files, in milliseconds. */
+const CHECK_MS = 10_000;
 
-/** Has files read again when they change, as long as the process lives or until what this returns is called; one that does not work is told and changes nothing. */
+/**
+ * Has files read again when they change, until the returned function is called. A file with an error changes nothing, and the
+ * error is logged.
+ */
 export function keepFresh(authentication: Pick<Authentication, "refresh">, log: Logger): () => void {
   let problem = "";
-  const look = async () => {
+  const check = async () => {
     try {
       const changed = await authentication.refresh();
       problem = "";
@@ -20,7 +23,7 @@ export function keepFresh(authentication: Pick<Authentication, "refresh">, log: 
     }
   };
   // An address may not have answered yet.
-  void look();
-  const timer = setInterval(() => void look(), LOOK_MS).unref();
+  void check();
+  const timer = setInterval(() => void check(), CHECK_MS).unref();
   return () => clearInterval(timer);
 }

@@ -13,7 +13,7 @@ export interface KeySet {
   /** Reads them again where they have changed. */
   refresh(): Promise<boolean>;
   /** Reads them again because one is missing; false where that was tried a moment ago. */
-  readonly lookForMore?: () => Promise<boolean>;
+  readonly refreshOnMiss?: () => Promise<boolean>;
 }
 
 /** Bytes of the shortest secret that signs tokens. */
@@ -25,7 +25,7 @@ export async function openKeySet(place: string): Promise<KeySet> {
   return WatchedFile.open(place, { what: "key set", parse: (text, file) => toFinder(text, file, true) });
 }
 
-/** Secrets count in files alone: what an address tells, others may know too. */
+/** Secrets are accepted from files only: others may read an address too. */
 async function toFinder(text: string, place: string, mayHaveSecrets: boolean): Promise<FindKey> {
   const { createLocalJWKSet } = await import("jose");
   const set = parseSet(text, place);

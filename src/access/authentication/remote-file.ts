@@ -54,7 +54,7 @@ export class RemoteFile<Content> {
   }
 
   /** Reads it again unless that was tried a moment ago; resolves with true where it says something new. */
-  readonly lookForMore = async (): Promise<boolean> => {
+  readonly refreshOnMiss = async (): Promise<boolean> => {
     if (this.#pending !== undefined) return this.#pending;
     if (performance.now() - this.#triedAt < RETRY_MS) return false;
     return this.#read();

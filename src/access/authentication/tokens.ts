@@ -31,7 +31,7 @@ export function openTokens(path: string): Promise<WatchedFile<Tokens>> {
   return WatchedFile.open(path, { what: "file of tokens", parse: (text, file) => readNameLines(text, file, parse) });
 }
 
-/** The name of a token; undefined for one that nobody has. It looks at all of them, so that its time tells nothing. */
+/** The name of a token; undefined for an unknown one. Compares all of them, so that its duration reveals nothing. */
 export function findToken(tokens: Tokens, token: string): string | undefined {
   const digest = digestOf(token);
   let found: string | undefined;

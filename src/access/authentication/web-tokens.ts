@@ -23,7 +23,7 @@ export function createWebTokenCheck(rules: WebTokenRules): BearerCheck {
     try {
       return await verify(token, rules);
     } catch (reason) {
-      if (codeOf(reason) !== "ERR_JWKS_NO_MATCHING_KEY" || !(await rules.keys.lookForMore?.().catch(() => false)))
+      if (codeOf(reason) !== "ERR_JWKS_NO_MATCHING_KEY" || !(await rules.keys.refreshOnMiss?.().catch(() => false)))
         throw toRefusal(reason);
       return await verify(token, rules).catch((again) => {
         throw toRefusal(again);

@@ -35,7 +35,7 @@ function toRule(node: ConfigNode): AccessRule {
     throw configError(node.place, 'The rule says nobody; expected who: with names, or "*" for who is known.');
   const read = new Set(kinds === undefined ? USUAL_KINDS : textsOf(kinds).map(toKind));
   if (models !== undefined && read.has("metrics"))
-    throw configError(models.place, "Metrics tell of all models; let a rule without models: allow them.");
+    throw configError(models.place, "Metrics are about all models; allow them by a rule without models:.");
   return { who: toPatterns(who), kinds: read, models: models === undefined ? NamePatterns.EVERY : toPatterns(models) };
 }
 

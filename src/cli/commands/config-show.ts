@@ -1,7 +1,7 @@
 import { createSilentLogger } from "../../observability/logger.ts";
 import { ConfigSources } from "../../repository/config-sources.ts";
 import { inspectModel } from "../../repository/folders/inspect-model.ts";
-import { Look } from "../../repository/look.ts";
+import { ScanState } from "../../repository/scan-state.ts";
 import { toColumns } from "../../text/columns.ts";
 import { maskOption, maskSecrets } from "../../text/mask-secrets.ts";
 import type { Environment } from "../settings/environment.ts";
@@ -16,7 +16,7 @@ export async function showConfig(argv: readonly string[], env: Environment): Pro
   const settings = toColumns([["Setting", "Value", "Origin"], ...toRows(commandLine)]);
   const sources = toModelSources(commandLine);
   if (sources === undefined) return settings;
-  const models = await new ConfigSources(sources).read(new Look(createSilentLogger(), 0));
+  const models = await new ConfigSources(sources).read(new ScanState(createSilentLogger(), 0));
   return [...settings, "", ...toConfigTable(await Promise.all(models.map(inspectModel)))];
 }
 

@@ -55,7 +55,7 @@ export class ProxyTargets {
       load: (model, overrides) => this.#fixed.load(model, overrides),
       unload: (model, options) => this.#fixed.unload(model, options),
       reconfigure: (models) => this.#fixed.reconfigure(models),
-      lookAgain: () => this.#fixed.lookAgain(),
+      rescan: () => this.#fixed.rescan(),
       isReady: () => !this.#isRetired && (allowProxyHeaders || this.#fixed.isReady()),
       onReadiness: (listener) => this.#fixed.onReadiness((ready) => listener(allowProxyHeaders || ready)),
     };

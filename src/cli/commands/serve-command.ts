@@ -53,7 +53,7 @@ export async function serve(
   const releaseSignals = endOnSignal();
   await probePorts(settings);
   reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
-  const { server, lookAgain } = await startServer({
+  const { server, rescan } = await startServer({
     ...{ options, sources, settings, log },
     onState: (version) => reporter.changed?.(version),
   });
@@ -64,7 +64,7 @@ export async function serve(
     watch: settings.watch,
     onReload,
     log,
-    ...(lookAgain && { lookAgain }),
+    ...(rescan && { rescan }),
   });
   const memory = new MemoryLimit(settings.maxRss, log);
   const stopping = { delayMs: settings.shutdownDelay * 1000, ends: memory.exceeded };

@@ -20,8 +20,8 @@ export interface WantedServer {
 /** A started server. */
 export interface StartedServer {
   readonly server: Server;
-  /** Looks at the descriptions and files of named models again; absent for one pipeline. */
-  readonly lookAgain?: () => Promise<void>;
+  /** Scans the descriptions and files of named models again; absent for one pipeline. */
+  readonly rescan?: () => Promise<void>;
 }
 
 /** Starts a server of one pipeline or of named models; the server is imported here, since that takes its time. */
@@ -31,7 +31,7 @@ export async function startServer({ options, sources, settings, log, onState }: 
   const { withDefaults } = await import("../../server/server-options.ts");
   const source = await openSource(sources, settings, log);
   const server = await openServer(withDefaults({ ...options, log }), source, onState);
-  return { server, lookAgain: () => source.look() };
+  return { server, rescan: () => source.rescan() };
 }
 
 async function openSource(

@@ -1,11 +1,11 @@
 import type { Logger } from "../../observability/logger.ts";
 
-/** Milliseconds between two looks at the program's memory. */
+/** Milliseconds between two checks of the program's memory. */
 const EVERY_MS = 1000;
 
 /**
  * Watches the resident memory of the process, without that of its child processes. Above the limit free memory is given back to the
- * system first; what is still above it at the next look exceeds it.
+ * system first; what is still above it at the next check exceeds it.
  */
 export class MemoryLimit {
   isExceeded = false;

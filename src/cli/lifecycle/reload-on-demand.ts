@@ -12,22 +12,22 @@ const QUIET_MS = 50;
 export interface ReloadOptions {
   /** Reloads the hooks when one of their files changes too. */
   readonly watch: boolean;
-  /** Looks at the descriptions and files of named models again. */
-  readonly lookAgain?: () => Promise<void>;
-  /** Told when that begins, and when it is over. */
+  /** Scans the descriptions and files of named models again. */
+  readonly rescan?: () => Promise<void>;
+  /** Called when that begins, and when it is over. */
   readonly onReload?: ((isOver: boolean) => void) | undefined;
   readonly log: Logger;
 }
 
-/** Looks at models and reloads hooks on SIGHUP (which ends the program where its terminal was closed), and as the options say; returns how to stop that. */
+/** Scans models and reloads hooks on SIGHUP (which ends the program where its terminal was closed), and as the options say; returns how to stop that. */
 export function reloadOnDemand(
   server: Pick<Server, "reloadHooks" | "hookSources" | "onState">,
   options: ReloadOptions,
 ): () => void {
-  // The hooks that a look has found changed are not loaded twice.
+  // Hooks that the scan has found changed are not loaded twice.
   const reload = async () => {
     options.onReload?.(false);
-    await lookAgain(options);
+    await scanModels(options);
     await reloadHooks(server, options);
     options.onReload?.(true);
     follow();
@@ -38,7 +38,7 @@ export function reloadOnDemand(
   const stopFollowing = server.onState(follow);
   // A terminal says so too when it is closed, and nobody could stop what was left behind.
   const hangUp = () => void (isTerminalGone() ? process.kill(process.pid, "SIGINT") : reload());
-  // The signal may come before the terminal looks closed.
+  // The signal may come before the terminal counts as closed.
   const onHangup = () => void setTimeout(hangUp, process.stdout.isTTY ? QUIET_MS : 0);
   process.on("SIGHUP", onHangup);
   return () => {
@@ -48,10 +48,10 @@ export function reloadOnDemand(
   };
 }
 
-async function lookAgain({ lookAgain: look, log }: ReloadOptions): Promise<void> {
+async function scanModels({ rescan, log }: ReloadOptions): Promise<void> {
   try {
-    await look?.();
-    if (look !== undefined) log.info("models looked at again");
+    await rescan?.();
+    if (rescan !== undefined) log.info("models scanned again");
   } catch (reason) {
     log.error(`the models stay as they were: ${reasonText(reason)}`, { err: reason });
   }
@@ -59,10 +59,10 @@ async function lookAgain({ lookAgain: look, log }: ReloadOptions): Promise<void>
 
 async function reloadHooks(
   server: Pick<Server, "reloadHooks" | "hookSources">,
-  { log, lookAgain: look }: ReloadOptions,
+  { log, rescan }: ReloadOptions,
 ): Promise<void> {
   if (server.hookSources().length === 0) {
-    if (look === undefined)
+    if (rescan === undefined)
       log.warn("nothing to reload: there is no hook file, or --workers 0 runs it in the main thread");
     return;
   }

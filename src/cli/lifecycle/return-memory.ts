@@ -1,4 +1,4 @@
-/** Milliseconds between two looks at the program's memory. */
+/** Milliseconds between two checks of the program's memory. */
 const EVERY_MS = 2000;
 /** Processor time of a stretch in which the program is quiet, at most, in milliseconds: trimming locks the heaps for some 10 ms. */
 const QUIET_MS = 100;
@@ -11,12 +11,12 @@ const BUSY_MS = 200;
  */
 export function returnMemory({ everyMs = EVERY_MS, quietMs = QUIET_MS, busyMs = BUSY_MS } = {}): () => void {
   if (process.platform !== "linux") return () => {};
-  let looked = cpuMs();
-  let trimmed = looked;
+  let checked = cpuMs();
+  let trimmed = checked;
   const timer = setInterval(() => {
     const now = cpuMs();
-    const isQuiet = now - looked <= quietMs;
-    looked = now;
+    const isQuiet = now - checked <= quietMs;
+    checked = now;
     if (!isQuiet || now - trimmed < busyMs) return;
     trimmed = now;
     void trim().catch(stop);

@@ -37,7 +37,7 @@ async function open(path: string, log: Logger): Promise<((text: string) => void)
     const { openDatagrams } = await import("../../native/send-datagram.ts");
     return openDatagrams(path);
   } catch (reason) {
-    log.warn(`systemd is not told how the program fares: ${reasonText(reason)}`);
+    log.warn(`the state of the program is not reported to systemd: ${reasonText(reason)}`);
     return undefined;
   }
 }

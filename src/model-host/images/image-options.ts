@@ -16,7 +16,7 @@ export const IMAGE_OPTIONS: OptionTable<RawImageOptions> = {
   layout: {
     type: "choice",
     choices: ["NHWC", "NCHW"],
-    help: "Where the channels of an image input are; left out, the dimension of 1, 3 or 4 tells, the last one first.",
+    help: "Where the channels of an image input are; default: the dimension of 1, 3 or 4, the last one first.",
   },
   color_format: {
     type: "choice",

@@ -16,7 +16,7 @@ export const IN_STREAM = 0xffffffff;
 /** Parts of a message at most: more tensors of 16 KB and more than fit the memory of a machine. */
 const MAX_PARTS = 1 << 20;
 
-/** Told of each message; `read` = messages that the sender has read. */
+/** Called for each message; `read` = messages that the sender has read. */
 type LinkListener = (line: number, message: Frame | undefined, read: number) => void;
 
 /** Limits and parts of a {@link LinkReader}. */

@@ -27,7 +27,7 @@ import { SpawnedProcess } from "./spawned-process.ts";
 
 /** Bytes that a message of a process may take beside what lies in the memory file: the answers of one moment. */
 const MAX_MESSAGE_BYTES = 1024 * 1024 * 1024;
-/** Milliseconds between two looks whether the process works on, at most. */
+/** Maximum time between two checks that the process makes progress, in milliseconds. */
 const PING_MS = 2000;
 /** Milliseconds that a process may take to end after its model was freed. */
 const END_MS = 5000;

@@ -70,7 +70,7 @@ const FACTS: Checks<ModelFacts> = {
   loadMs: isAmount,
 };
 
-/** Checks what a process, which is not trusted, tells of its model; throws {@link MalformedMessage}. */
+/** Checks the description of a model by its process, which is not trusted; throws {@link MalformedMessage}. */
 export function parseLoaded(value: unknown): LoadedModel {
   const { facts, hookArgs } = (value ?? {}) as { readonly [Name in keyof LoadedModel]?: unknown };
   if (hasMembers(facts, FACTS) && isRecord(hookArgs)) return { facts: facts as ModelFacts, hookArgs };

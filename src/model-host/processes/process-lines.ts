@@ -9,7 +9,7 @@ import { LinePort } from "./line-port.ts";
 import type { ProcessLink } from "./process-link.ts";
 import { relayLine } from "./relay-line.ts";
 
-/** Told when a line is opened and when it ends, so that the other side is. */
+/** Called when a line is opened and when it ends, to notify the other side. */
 export interface LineListener {
   opened(line: number): void;
   closed(line: number): void;
@@ -44,7 +44,7 @@ export class ProcessLines {
     return line;
   }
 
-  /** A new line for another thread; `onMalformed` is told when that sends a malformed message. */
+  /** A new line for another thread; `onMalformed` is called when that sends a malformed message. */
   openFor(onMalformed: MalformedListener): MessagePort {
     const { port1, port2 } = new MessageChannel();
     if (this.#isOver) port1.close();

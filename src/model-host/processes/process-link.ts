@@ -9,8 +9,8 @@ import type { RingWriter } from "./ring-writer.ts";
 const RING_FROM_BYTES = 32 * 1024;
 /** Line of messages that only say how much was read. */
 const NO_LINE = 0xffffffff;
-/** Messages through the memory file that may be read before the other side is told, where nothing else is sent. */
-const TOLD_AFTER = 4;
+/** Messages through the memory file that may be read before the other side is notified, where nothing else is sent. */
+const ACKNOWLEDGE_AFTER = 4;
 
 /** Parts of a {@link ProcessLink}. */
 export interface LinkParts {
@@ -20,7 +20,7 @@ export interface LinkParts {
   readonly in?: RingReader | undefined;
   /** Bytes that a message of the other side may take in the stream. */
   readonly maxBytes: number;
-  /** Told of each message; may throw {@link MalformedMessage} for one that the other side should not have sent. */
+  /** Called for each message; may throw {@link MalformedMessage} for one that the other side should not have sent. */
   readonly onMessage: (line: number, message: Frame) => void;
   /** Called once, when the other side sent what is no message; nothing is read from then on. */
   readonly onMalformed: (reason: MalformedMessage) => void;
@@ -32,8 +32,8 @@ export class ProcessLink {
   readonly #reader: LinkReader;
   #sent = 0;
   #read = 0;
-  /** Messages read when the other side was told last. */
-  #told = 0;
+  /** Messages read when the other side was last notified. */
+  #acknowledged = 0;
   #isBroken = false;
 
   constructor(parts: LinkParts) {
@@ -42,7 +42,7 @@ export class ProcessLink {
     const onMessage = this.#receive.bind(this);
     this.#reader = new LinkReader({ ring: parts.in, maxBytes, onMessage });
     stream.on("data", (chunk: Buffer) => this.#push(chunk));
-    // Whoever watches the process tells what has happened to it.
+    // The end of the process is reported by its watcher.
     stream.on("error", () => {});
   }
 
@@ -69,7 +69,7 @@ export class ProcessLink {
     bytes.writeUInt32LE(line, 0);
     bytes.writeUInt32LE(parts.length, 4);
     bytes.writeUInt32LE(this.#read, 8);
-    this.#told = this.#read;
+    this.#acknowledged = this.#read;
     let end = head;
     for (const [index, part] of parts.entries()) {
       const at = PREFIX_BYTES + index * PART_BYTES;
@@ -97,14 +97,14 @@ export class ProcessLink {
     this.#parts.out?.acknowledge(read);
     if (message === undefined) return;
     this.#read = (this.#read + 1) >>> 0;
-    if (!(message instanceof ArrayBuffer)) this.#tellRead();
+    if (!(message instanceof ArrayBuffer)) this.#acknowledge();
     this.#parts.onMessage(line, message);
   }
 
   /** Questions may wait for long before anything is answered, and their memory would not be used again meanwhile. */
-  #tellRead(): void {
+  #acknowledge(): void {
     const { stream } = this.#parts;
-    if ((this.#read - this.#told) >>> 0 < TOLD_AFTER || stream.writableEnded) return;
+    if ((this.#read - this.#acknowledged) >>> 0 < ACKNOWLEDGE_AFTER || stream.writableEnded) return;
     stream.write(this.#pack(NO_LINE, [], []));
   }
 }

@@ -2,7 +2,7 @@ import { writeSync } from "node:fs";
 
 /** Every content begins at a multiple of it: the length of a processor's cache line. */
 const ALIGNMENT = 64;
-/** Counts of messages are told modulo 2^32. */
+/** Counts of messages are sent modulo 2^32. */
 const HALF_COUNT = 2 ** 31;
 
 /** End of what one message lies in. */

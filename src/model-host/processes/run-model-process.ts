@@ -22,7 +22,7 @@ import { RING_BYTES } from "./shared-files.ts";
 const SOCKET_FD = 3;
 
 /**
- * Runs a model's process: loads a model, answers on every line that the server opens, and resolves once it was told to end.
+ * Runs a model's process: loads a model, answers on every line that the server opens, and resolves after the command to end.
  * `ringFds`: descriptors of the memory files, that of what comes from the server first; none where there are none.
  */
 export async function runModelProcess(ringFds: readonly number[], onStarted: () => void): Promise<void> {

@@ -78,7 +78,7 @@ export class RunQueue {
     this.#waiting.splice(index, 1);
     run.reject(reason);
     if (this.#waiting.length === 0) this.#endLinger();
-    this.#tellIdle();
+    this.#notifyIdle();
   }
 
   /** True where a run starts at once: none is before it, and it does not wait to be batched. */
@@ -156,7 +156,7 @@ export class RunQueue {
     if (this.#waiting.length > 0 && !this.#policy.gathers && ended - this.#turnedAt > TURN_MS) await this.#turn();
     this.#running--;
     this.#pumpSoon();
-    this.#tellIdle();
+    this.#notifyIdle();
   }
 
   #count(taken: readonly QueuedRun[], started: number, ms: number): void {
@@ -174,7 +174,7 @@ export class RunQueue {
     this.#turnedAt = performance.now();
   }
 
-  #tellIdle(): void {
+  #notifyIdle(): void {
     if (this.#running === 0 && this.#waiting.length === 0)
       for (const listener of this.#idleListeners.splice(0)) listener();
   }

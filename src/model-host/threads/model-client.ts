@@ -8,7 +8,7 @@ import type { ModelFacts } from "../model-facts.ts";
 import type { ModelHandle } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
 import { CALL, PREDICT, STATISTICS, toPredictMeta } from "./model-protocol.ts";
-import { ToldStatistics } from "./told-statistics.ts";
+import { ReportedStatistics } from "./reported-statistics.ts";
 
 /** A model that is reached by message. */
 export interface ModelAddress {
@@ -38,7 +38,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
   let closed = false;
   const connect = (port: HostPort) => new RpcClient(port, `the model's ${facts.isolated ? "process" : "thread"}`);
   const clients = ports.map(connect);
-  const told = clients.map((client) => new ToldStatistics(() => askStatistics(client)));
+  const statistics = clients.map((client) => new ReportedStatistics(() => askStatistics(client)));
   let turn = 0;
   const leastLoaded = () => {
     // Other threads' calls are not seen here: equals are chosen round-robin, so that not all begin with the first.
@@ -83,12 +83,12 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
         }
       }
     },
-    statistics: async () => sumStatistics(await Promise.all(told.map((copy) => copy.read()))),
+    statistics: async () => sumStatistics(await Promise.all(statistics.map((copy) => copy.read()))),
     reconnect: (instance, port, resend) => {
       const old = clients[instance];
       const client = connect(port);
       clients[instance] = client;
-      told[instance] = new ToldStatistics(() => askStatistics(client), told[instance]?.known);
+      statistics[instance] = new ReportedStatistics(() => askStatistics(client), statistics[instance]?.known);
       old?.close(resend);
     },
     close: async () => {

@@ -36,7 +36,7 @@ export interface ModelThread extends Loaded {
   readonly lost: Promise<LostThread>;
   /** Resolves once the thread has ended. */
   readonly ended: Promise<unknown>;
-  /** A new line to the model; `onMalformed` is told when the other end's thread sends a malformed message. */
+  /** A new line to the model; `onMalformed` is called when the other end's thread sends a malformed message. */
   connect(onMalformed?: MalformedListener): MessagePort;
   /** A new line to the model for this thread. */
   connectHere(): HostPort;
@@ -173,11 +173,11 @@ export class ModelThreadHost {
   /** An error that nobody caught in a driver ends its thread: the lines to it die, and with them what was asked on them. */
   #listen(): void {
     const log = this.#log;
-    let isTold = false;
+    let isReported = false;
     this.#worker.on("message", (event: unknown) => {
       if (isModelThreadEvent(event)) this.#receive(event);
-      else if (!isTold) {
-        isTold = true;
+      else if (!isReported) {
+        isReported = true;
         log.warn("a driver posted a message to the thread's parent port, which is the server's; it was ignored");
       }
     });

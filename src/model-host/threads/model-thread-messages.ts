@@ -31,7 +31,7 @@ export interface LoadCommand {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
-  /** The folder of the pipeline's hook file; absent = the driver is not told. */
+  /** The folder of the pipeline's hook file; absent = the driver does not get it. */
   readonly hookFolder?: string | undefined;
 }
 

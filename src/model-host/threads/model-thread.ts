@@ -5,7 +5,7 @@ import type { ModelThreadCommand, ModelWorkerData } from "./model-thread-message
 import { ThreadModels } from "./thread-models.ts";
 
 /**
- * Runs a model thread: loads models, answers on every line that is attached, frees models, and resolves once it was told to close.
+ * Runs a model thread: loads models, answers on every line that is attached, frees models, and resolves after the command to close.
  * `onStarted` is called once the code of the driver is there, before native code may start threads of its own.
  */
 export async function runModelThread(

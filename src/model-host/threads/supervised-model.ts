@@ -14,7 +14,7 @@ const BACKOFF = { firstMs: 100, maxMs: 30_000 };
 /** A process that lived for so many milliseconds is replaced at once. */
 const STEADY_MS = 10_000;
 
-/** Told when an instance has a new thread, so that its users connect again; `resend` = what they asked before has not run. */
+/** Called when an instance has a new thread, so that its users connect again; `resend` = their earlier requests have not run. */
 export type ReplacedListener = (instance: number, thread: ModelThread, resend: boolean) => void;
 
 /** One instance of a model, which gets a new thread, or process, when its own ends or gets stuck. */
@@ -102,7 +102,7 @@ export class SupervisedModel {
       }
       // Only a message: one that comes back reads it, frees its model and ends.
       void thread.close();
-      this.#tell(lost, thread);
+      this.#logLoss(lost, thread);
       const replace = () => void this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
       const waitMs = thread.pid === undefined ? 0 : this.#waitMs(performance.now() - since);
       if (waitMs === 0) replace();
@@ -117,7 +117,7 @@ export class SupervisedModel {
     return 0;
   }
 
-  #tell({ why, culprit }: LostThread, { facts: { driver, path }, pid }: ModelThread): void {
+  #logLoss({ why, culprit }: LostThread, { facts: { driver, path }, pid }: ModelThread): void {
     if (culprit === "other")
       this.#log.warn(`a model moves to another thread: its own ${why} in another model`, { driver, path });
     else if (pid === undefined) this.#log.error(`a model's thread ${why} and is replaced`, { driver, path });

@@ -141,7 +141,7 @@ export const METRICS = {
   nodejs_eventloop_lag_max_seconds: lag("the longest"),
   nodejs_gc_duration_seconds: {
     type: "histogram",
-    help: "Time of the main thread's garbage collections since the first look.",
+    help: "Time of the main thread's garbage collections since the first scrape.",
     labels: ["kind"],
     bounds: [0.001, 0.01, 0.1, 1, 2, 5],
   },
@@ -150,7 +150,7 @@ export const METRICS = {
 function lag(which: string): MetricDescription & { readonly type: "gauge" } {
   return {
     type: "gauge",
-    help: `Time for which the main thread did not turn, ${which} since the last look.`,
+    help: `Time for which the main thread's event loop was blocked, ${which} since the last scrape.`,
     labels: [],
   };
 }

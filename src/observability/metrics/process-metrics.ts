@@ -10,7 +10,7 @@ import { METRICS } from "./catalogue.ts";
 import { Histogram } from "./histogram.ts";
 import { type MetricFamily, toFamily, toSingle } from "./metric-family.ts";
 
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two checks of the event loop. */
 const LOOP_RESOLUTION_MS = 20;
 
 const GC_KINDS: Readonly<Record<number, string>> = {
@@ -23,7 +23,7 @@ const GC_KINDS: Readonly<Record<number, string>> = {
 /** Node's entry of a garbage collection, whose details its types leave out. */
 type CollectionEntry = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
-/** Facts about the process and its main thread. What costs something while nobody looks begins with the first look. */
+/** Facts about the process and its main thread. Costly measurements begin with the first request for metrics. */
 export class ProcessMetrics {
   readonly #collections = new Map(
     Object.values(GC_KINDS).map((kind) => [kind, new Histogram(METRICS.nodejs_gc_duration_seconds.bounds)]),
@@ -85,7 +85,7 @@ function toLagSeconds(ns: number): number {
   return Number.isNaN(ns) ? 0 : Math.max(0, ns / 1e9 - LOOP_RESOLUTION_MS / 1000);
 }
 
-/** Only Linux tells; undefined elsewhere. */
+/** Known on Linux only; undefined elsewhere. */
 async function countOpenFiles(): Promise<number | undefined> {
   const entries = await readdir("/proc/self/fd").catch(() => undefined);
   return entries?.length;

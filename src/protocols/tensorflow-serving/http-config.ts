@@ -17,7 +17,7 @@ export function configRoutes(service: InferenceService): readonly HttpRoute[] {
 
 async function reload(service: InferenceService): Promise<HttpAnswer> {
   const before = loadedFiles(service);
-  await service.lookAgain();
+  await service.rescan();
   return toJson(statuses(service), loadedFiles(service) === before ? 200 : 201);
 }
 

@@ -28,7 +28,7 @@ export function readFields<const Table extends FieldTable>(
   const values: Record<string, unknown> = {};
   for (const [key, entries] of groupByKey(node)) {
     const spec = Object.hasOwn(table, key) ? table[key] : undefined;
-    if (spec === undefined) tellUnknown(entries[0] as ConfigEntry, table, { whose, ...options });
+    if (spec === undefined) reportUnknown(entries[0] as ConfigEntry, table, { whose, ...options });
     else readField(values, spec, { key, entries }, options);
   }
   const missing = Object.keys(table).filter(
@@ -49,7 +49,7 @@ function groupByKey({ entries }: ConfigMap): Map<string, ConfigEntry[]> {
   return byKey;
 }
 
-function tellUnknown(
+function reportUnknown(
   { key, place }: ConfigEntry,
   table: FieldTable,
   { whose, findings, ignoresUnknown = false }: ReadOptions & { readonly whose: string },

@@ -35,8 +35,6 @@ export async function inspectModel(config: ModelConfig): Promise<InspectedModel>
 async function driverOf(config: ModelConfig, path: string): Promise<string> {
   const { stages, driver } = config;
   if (stages !== undefined)
-    return stages
-      .map((stage) => stage.driver ?? (stage.model === undefined ? "told by its path" : "served"))
-      .join(" → ");
+    return stages.map((stage) => stage.driver ?? (stage.model === undefined ? "by its path" : "served")).join(" → ");
   return path === "" ? (driver ?? "-") : (await locateModel(path, config)).driver;
 }

@@ -34,7 +34,7 @@ test.each([
   ["allow: [{ kinds: [infer] }]", "The rule says nobody"],
   ["allow: [{ who: [a], kinds: [run] }]", 'rules.yaml:1:29: There is no kind "run" of calls.'],
   ["allow: [{ who: [[a]] }]", "Expected a text"],
-  ["allow: [{ who: a, kinds: metrics, models: m }]", "Metrics tell of all models"],
+  ["allow: [{ who: a, kinds: metrics, models: m }]", "Metrics are about all models"],
   ["open: [control]", "never open to everybody"],
 ])("%j is refused with its place", (text, message) => {
   expect(() => read(text)).toThrow(message);

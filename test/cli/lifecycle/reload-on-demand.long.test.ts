@@ -60,7 +60,7 @@ describe("SIGHUP", () => {
   });
 });
 
-test("SIGHUP loads the edited hooks of named models once, although the look finds them changed too", async () => {
+test("SIGHUP loads the edited hooks of named models once, although the scan finds them changed too", async () => {
   const counting = (word: string) => `
 import { appendFileSync } from "node:fs";
 export const init_hook = ({ starts }) => appendFileSync(starts, "${word} ");
@@ -72,7 +72,7 @@ ${answering(word)}`;
   const source = new NamedModels(models);
   const server = await openServer(withDefaults({ models, log }), source);
   onTestFinished(() => server.close());
-  onTestFinished(reloadOnDemand(server, { watch: false, lookAgain: () => source.look(), log }));
+  onTestFinished(reloadOnDemand(server, { watch: false, rescan: () => source.rescan(), log }));
   await writeFile(hooks, counting("new"));
   process.emit("SIGHUP");
   await find({ msg: "hooks reloaded" });

@@ -1,24 +1,24 @@
 import type { Logger } from "../observability/logger.ts";
+import { DistinctLog } from "./distinct-log.ts";
 import { QuietFiles } from "./quiet-files.ts";
-import { ToldOnce } from "./told-once.ts";
 
 /** State that all checks of a repository share, and the options of the present one. */
-export class Look {
-  readonly told: ToldOnce;
+export class ScanState {
+  readonly log: DistinctLog;
   readonly #quiet: QuietFiles;
   #atOnce: boolean | string = true;
 
   /** `quietMs` is the time without a change after which a file counts as written, in milliseconds. */
   constructor(log: Logger, quietMs: number) {
-    this.told = new ToldOnce(log);
+    this.log = new DistinctLog(log);
     this.#quiet = new QuietFiles(quietMs);
   }
 
   /** Begins a check; `atOnce` takes files as they are, either for all models or for the model of this name. */
   begin(atOnce: boolean | string): void {
     this.#atOnce = atOnce;
-    this.told.nextLook();
-    this.#quiet.nextLook();
+    this.log.nextScan();
+    this.#quiet.nextScan();
   }
 
   /** Checks that the files of a model, or of all (an empty name), are no longer being written: see {@link QuietFiles.isQuiet}. */

@@ -1,11 +1,11 @@
 import { settlesWithin } from "../../async/settles-within.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
 
-/** Milliseconds that a model's thread has to tell its statistics: one that works for longer, or is stuck, is told of as it was last. */
-const TELL_MS = 500;
+/** Time that a model's thread has to report its statistics, in milliseconds; the last known ones of a busy or stuck thread are used. */
+const REPORT_MS = 500;
 
-/** Statistics of one copy of a model, which its thread tells when it can. */
-export class ToldStatistics {
+/** Statistics of one copy of a model, as its thread reports them. */
+export class ReportedStatistics {
   readonly #ask: () => Promise<RunStatistics>;
   /** Those of threads that this one has replaced. */
   readonly #before: RunStatistics;
@@ -17,20 +17,20 @@ export class ToldStatistics {
     this.#before = before;
   }
 
-  /** As they were told last. */
+  /** As of the last report. */
   get known(): RunStatistics {
     return sumStatistics([this.#before, this.#last]);
   }
 
-  /** As they are now, or as they were told last. */
+  /** As they are now, or as of the last report. */
   async read(): Promise<RunStatistics> {
-    this.#asked ??= this.#tell();
-    await settlesWithin(this.#asked, TELL_MS);
+    this.#asked ??= this.#update();
+    await settlesWithin(this.#asked, REPORT_MS);
     return this.known;
   }
 
-  /** A thread that is lost tells nothing more, and what it has told stays true. */
-  async #tell(): Promise<void> {
+  /** The last report of a lost thread stays valid. */
+  async #update(): Promise<void> {
     try {
       this.#last = await this.#ask();
     } catch {

@@ -13,7 +13,7 @@ import { neededModels } from "./stage.ts";
 import { warmUpFiles } from "./warm-up/warm-up-entry.ts";
 
 /** The versions of a model that its policy chooses from the present ones. */
-export interface ModelLook {
+export interface ModelScan {
   readonly model: AspiredModel;
   /** The present versions, chosen or not. */
   readonly available: ReadonlySet<bigint>;
@@ -32,7 +32,7 @@ export type Settle = (version: AspiredVersion, changedMs: number) => AspiredVers
  * Lists a model's versions and fingerprints their files. Throws `not_found` where there is none, `failed_precondition`
  * where they cannot be listed, or the model is refused.
  */
-export async function lookAtModel(config: ModelConfig, options: LoadOptions, settle: Settle): Promise<ModelLook> {
+export async function scanModel(config: ModelConfig, options: LoadOptions, settle: Settle): Promise<ModelScan> {
   if (config.refusal !== undefined) throw failedPrecondition(`${config.refusal}.`);
   const { available, warnings } = await chosenVersions(config);
   const shared = await sharedFingerprint(config);

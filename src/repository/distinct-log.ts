@@ -1,7 +1,7 @@
 import type { Logger } from "../observability/logger.ts";
 
 /** Logs the findings of each check; the same text only once while it persists. */
-export class ToldOnce {
+export class DistinctLog {
   readonly #log: Logger;
   #before = new Set<string>();
   #now = new Set<string>();
@@ -11,7 +11,7 @@ export class ToldOnce {
   }
 
   /** Begins the next check. */
-  nextLook(): void {
+  nextScan(): void {
     this.#before = this.#now;
     this.#now = new Set();
   }

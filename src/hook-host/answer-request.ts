@@ -1,0 +1,43 @@
+import type { CancelSignal } from "../async/cancel-source.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
+import { fromPlainCall } from "../pipeline/call-options.ts";
+import type { Pipeline } from "../pipeline/pipeline.ts";
+import type { PipelineResult } from "../pipeline/pipeline-request.ts";
+import type { Reply } from "../threads/responder.ts";
+import { failedAnswer, type TimedAnswer } from "../threads/timed-answer.ts";
+import type { WireRecord } from "../threads/wire-record.ts";
+import { payloadFromTensors, payloadToTensors, type RanMeta, type RunMeta } from "./hook-protocol.ts";
+
+/** The end of a request, and what is to be called where it failed. */
+interface Running {
+  readonly signal: CancelSignal;
+  readonly onError: (reason: unknown) => void;
+}
+
+/** Runs a request of the main thread in the pipeline, and makes its answer, with the times where they are wanted. */
+export async function answerRequest(
+  pipeline: Pipeline,
+  { meta, tensors = {} }: WireRecord,
+  { signal, onError }: Running,
+): Promise<Reply> {
+  const { call: plain, model, version, signature, kind, outputs } = meta as RunMeta;
+  const began = steadyMs();
+  const call = fromPlainCall(plain, signal);
+  const { timeline } = call;
+  try {
+    const info = { id: call.id, model, version: BigInt(version), signature };
+    const result = await pipeline.run({ info, inputs: payloadFromTensors(kind, tensors), outputs, call });
+    const timed = timeline && { began, intervals: timeline.intervals };
+    return { meta: toRanMeta(result, timed), tensors: payloadToTensors(result.outputs) };
+  } catch (reason) {
+    onError(reason);
+    if (timeline === undefined) throw reason;
+    return { meta: { metadata: {}, timed: failedAnswer(reason, began, timeline) }, tensors: undefined };
+  }
+}
+
+function toRanMeta({ metadata, contentType }: PipelineResult, timed: TimedAnswer | undefined): RanMeta | undefined {
+  if (timed !== undefined) return { metadata, timed, ...(contentType !== undefined && { contentType }) };
+  if (contentType !== undefined) return { metadata, contentType };
+  return Object.keys(metadata).length > 0 ? { metadata } : undefined;
+}

@@ -1,0 +1,30 @@
+import type { Logger } from "../observability/logger.ts";
+import { compileUserModule } from "../user-module/user-module.ts";
+import { HookGeneration, type HookThreadChoices } from "./hook-generation.ts";
+import { HookWorker } from "./hook-worker.ts";
+
+/**
+ * Compiles the hook file and imports it in a first thread. Throws `failed_precondition` for invalid hooks,
+ * `unavailable` when the signal aborts.
+ */
+export async function openGeneration(
+  choices: HookThreadChoices,
+  log: Logger,
+  signal?: AbortSignal,
+): Promise<HookGeneration> {
+  const compiled = await compileUserModule(choices.file);
+  const options = { ...choices, url: compiled.url };
+  const first = new HookWorker(options, log);
+  const stop = () => void first.terminate();
+  signal?.addEventListener("abort", stop);
+  if (signal?.aborted) stop();
+  try {
+    return new HookGeneration({ compiled, options, log, first, declared: await first.declared });
+  } catch (reason) {
+    await first.terminate();
+    await compiled.dispose();
+    throw reason;
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,66 @@
+import type { AccessPolicy } from "../access/access-policy.ts";
+import type { ClientGate } from "../access/client-gate.ts";
+import type { TlsFiles } from "../access/tls-files.ts";
+import type { ConnectionLimit } from "../limits/connection-limit.ts";
+import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { AccessLogOptions } from "../observability/access-log.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { RequestTracer } from "../observability/request-tracer.ts";
+
+/** Address to listen on, and the settings that both transports share. */
+export interface TransportOptions {
+  readonly host: string;
+  /** gRPC port; 0 picks a free one. */
+  readonly port: number;
+  /** Path of a Unix socket on which gRPC is served too. */
+  readonly grpcSocketPath?: string;
+  /** True where gRPC is served there alone, and has no port. */
+  readonly grpcSocketOnly: boolean;
+  /** gRPC's channel arguments, `KEY=VALUE`. */
+  readonly grpcChannelArguments: readonly string[];
+  /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
+  readonly httpPort?: number;
+  readonly maxMessageBytes: number;
+  /** An address of its own for administration; absent = the other ports answer such calls. */
+  readonly admin?: { readonly host: string; readonly port: number; readonly tls: TlsFiles | undefined };
+  /** Files for encrypted connections; absent = they are not encrypted. */
+  readonly tls?: TlsFiles | undefined;
+  /** Bytes that the requests of both transports hold together. Default: each limits its own. */
+  readonly memory?: MemoryBudget;
+  /** Milliseconds that a client may take nothing of an answer; 0 = no limit. */
+  readonly sendTimeoutMs: number;
+  readonly tensorContent: boolean;
+  readonly requireModelSpec: boolean;
+  /** URL of the metrics that have TensorFlow Serving's names. */
+  readonly tensorflowMetricsPath: string;
+  /** Permissions of clients. */
+  readonly policy: AccessPolicy;
+  /** Limit of the connections of all ports. */
+  readonly connections?: ConnectionLimit | undefined;
+  /** Limits of each client. */
+  readonly clients?: ClientGate | undefined;
+  /** Logs a line for each request. */
+  readonly accessLog: boolean;
+  /** Gives the address of a request's client behind trusted proxies. */
+  readonly addressOf?: AccessLogOptions["addressOf"];
+  /** Sends clients the times of their requests. */
+  readonly serverTiming: boolean;
+  /** Records traces; absent = no traces are recorded. */
+  readonly tracer?: RequestTracer | undefined;
+  readonly log: Logger;
+}
+
+/** The open ports of both transports. */
+export interface Transports {
+  /** `host:port`, or `unix:PATH` where gRPC has no port. */
+  readonly grpcAddress: string;
+  /** `http://host:port`, or `https://…`, where HTTP is served. */
+  readonly httpUrl: string | undefined;
+  /** The same of the address for administration, where it has one. */
+  readonly adminUrl?: string;
+  readonly isEncrypted: boolean;
+  /** Asks clients to use other servers, and still answers. */
+  retire(): void;
+  /** Refuses new requests, finishes running ones within `drainTimeoutMs`, then closes the connections. */
+  close(drainTimeoutMs: number): Promise<void>;
+}

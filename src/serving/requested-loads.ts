@@ -1,0 +1,108 @@
+import { TurnsByName } from "../async/turns-by-name.ts";
+import { failedPrecondition, type ServingError } from "../errors.ts";
+import type { Catalog } from "./catalog.ts";
+import type { UnloadOptions } from "./inference-service.ts";
+import type { NeededModels } from "./needed-models.ts";
+
+/** The models, and the source of their versions. */
+interface RequestedLoadsParts {
+  readonly catalog: Catalog;
+  readonly needed: NeededModels;
+  /** Finds out which versions should be served under a name. */
+  readonly refresh: (name: string) => Promise<void>;
+}
+
+/** Loads and unloads models for clients, together with the models that they need or that need them. */
+export class RequestedLoads {
+  readonly #catalog: Catalog;
+  readonly #needed: NeededModels;
+  readonly #refresh: (name: string) => Promise<void>;
+  /** Names of models whose folders are being scanned before they are loaded, so that they are not loaded twice. */
+  readonly #held: string[] = [];
+  readonly #turns = new TurnsByName();
+
+  constructor({ catalog, needed, refresh }: RequestedLoadsParts) {
+    this.#catalog = catalog;
+    this.#needed = needed;
+    this.#refresh = refresh;
+  }
+
+  /** True while no load of a model should begin, since one on request is about to. */
+  isHeld(name: string): boolean {
+    return this.#held.includes(name);
+  }
+
+  /**
+   * Loads a model's files as they are now, and the models that it needs and that clients have unloaded. Resolves once
+   * all their versions have loaded or failed. Throws `not_found` for an unknown name, and the reason of a failed load.
+   * `change` is called before the load begins, to change which models to serve.
+   */
+  async load(name: string, change?: () => Promise<void>): Promise<void> {
+    const { loaded } = await this.#beginLoad(name, false, change);
+    await loaded;
+    await this.#needed.settled(this.#catalog.get(name)?.needs ?? []);
+  }
+
+  /**
+   * Frees a model once its requests are over, until it is loaded again. Throws `not_found` for an unknown name,
+   * `failed_precondition` where other models need it and are not to be unloaded with it.
+   */
+  async unload(name: string, { dependents = false }: UnloadOptions = {}): Promise<void> {
+    this.#catalog.require(name);
+    if (dependents) return this.#unloadWithOthers(name);
+    const needing = this.#needed.dependentsOf(name);
+    if (needing.length > 0) throw isNeeded(name, needing);
+    await this.#unload(name);
+  }
+
+  /** Starts the load of a model, after the models that it needs and that clients have unloaded. */
+  #beginLoad(
+    name: string,
+    isDependencyOnly: boolean,
+    change?: () => Promise<void>,
+  ): Promise<{ readonly loaded: Promise<void> }> {
+    return this.#turns.run(name, async () => {
+      await this.#prepare(name, change);
+      const model = this.#catalog.require(name);
+      model.isDependencyOnly = isDependencyOnly;
+      for (const need of model.wantedNeeds) {
+        // A model that needs it is notified where its load fails.
+        if (this.#catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
+      }
+      return { loaded: model.load() };
+    });
+  }
+
+  async #unload(name: string): Promise<void> {
+    const { unloaded } = await this.#turns.run(name, async () => ({ unloaded: this.#catalog.require(name).unload() }));
+    await unloaded;
+  }
+
+  /** Models that need it are unloaded before it, since their requests use it; models that were loaded only for it, after it. */
+  async #unloadWithOthers(name: string): Promise<void> {
+    const model = this.#catalog.require(name);
+    const { needs } = model;
+    for (const other of this.#needed.dependentsOf(name)) await this.#unloadWithOthers(other.name);
+    await this.#unload(name);
+    for (const need of needs) {
+      const isLeft = this.#catalog.get(need)?.isDependencyOnly && this.#needed.dependentsOf(need).length === 0;
+      if (isLeft) await this.#unloadWithOthers(need);
+    }
+  }
+
+  async #prepare(name: string, change?: () => Promise<void>): Promise<void> {
+    this.#held.push(name);
+    try {
+      await this.#refresh(name);
+      await change?.();
+    } finally {
+      this.#held.splice(this.#held.indexOf(name), 1);
+    }
+  }
+}
+
+function isNeeded(name: string, needing: readonly { readonly name: string }[]): ServingError {
+  const names = needing.map((model) => model.name).join(", ");
+  const hint = "unload what needs it first, or together with it (unload_dependents)";
+  return failedPrecondition(`The model ${name} is needed by ${names}; ${hint}.`);
+}
