@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { discardInTurns } from "../net/discard-in-turns.ts";
 import type { Logger } from "../observability/logger.ts";
 
 /** The beginning of a request line of HTTP/1. */
@@ -52,8 +53,8 @@ function answer(socket: Socket, error: string): void {
   const body = `${JSON.stringify({ error })}\n`;
   const head = ["HTTP/1.1 505 HTTP Version Not Supported", "Content-Type: application/json"];
   socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close", "", body].join("\r\n"));
-  // Later data from the client is read: an earlier close would make the client lose the answer.
-  socket.resume();
+  // An earlier close would make the client lose the answer.
+  discardInTurns(socket);
   const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(timer));
 }

@@ -1,5 +1,5 @@
 import type { Server, Socket } from "node:net";
-import { TurnUse, turns } from "./turns.ts";
+import { WorkTurns } from "./work-turns.ts";
 
 type Open = (socket: Socket) => void;
 
@@ -19,7 +19,7 @@ interface ListeningHandle {
  * are added, which are called once there is a socket.
  */
 export function openInTurns(server: Server): void {
-  const turn = new OpeningTurn();
+  const turn = new WorkTurns();
   server.on("listening", () => acceptInTurns(server, turn));
   const listeners = server.listeners("connection") as Open[];
   server.removeAllListeners("connection");
@@ -35,7 +35,7 @@ export function openInTurns(server: Server): void {
 }
 
 /** Replaces Node's own function, where this version of Node has it. */
-function acceptInTurns(server: Server, turn: OpeningTurn): void {
+function acceptInTurns(server: Server, turn: WorkTurns): void {
   const { _handle: handle } = server as { readonly _handle?: ListeningHandle };
   const accept = handle?.onconnection;
   if (handle === undefined || typeof accept !== "function") return;
@@ -46,32 +46,6 @@ function acceptInTurns(server: Server, turn: OpeningTurn): void {
       else accepted.close();
     });
   };
-}
-
-/** The turns of a server's new connections. */
-class OpeningTurn {
-  readonly #use = new TurnUse();
-  #isTaken = false;
-
-  /** Opens now, or in a later turn; work that this starts belongs to the same connection. */
-  take(open: () => void): void {
-    if (this.#isTaken) open();
-    else if (turns.begin(this.#use) > 0) this.#open(open);
-    else
-      turns.wait(this.#use, () => {
-        turns.resume(this.#use);
-        this.#open(open);
-      });
-  }
-
-  #open(open: () => void): void {
-    this.#isTaken = true;
-    try {
-      open();
-    } finally {
-      this.#isTaken = false;
-    }
-  }
 }
 
 function ignore(): void {}

@@ -2,6 +2,7 @@ import { createServer, type Socket } from "node:net";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
+import { WorkTurns } from "../limits/work-turns.ts";
 import { destroyAfter } from "./destroy-after.ts";
 import { listen } from "./listen.ts";
 
@@ -32,6 +33,7 @@ const PREFACE = "PRI";
 export async function listenShared(host: string, port: number, users: SharedPortUsers): Promise<SharedPort> {
   const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = users;
   const unknown = new Set<Socket>();
+  const turn = new WorkTurns();
   const server = createServer((socket) => {
     unknown.add(socket);
     // After received data has been read: this thread may have been busy for long.
@@ -41,7 +43,7 @@ export async function listenShared(host: string, port: number, users: SharedPort
       clearTimeout(timer);
       unknown.delete(socket);
     });
-    tellApart(socket, (isHttp2) => {
+    tellApart(socket, turn, (isHttp2) => {
       clearTimeout(timer);
       unknown.delete(socket);
       if (isHttp2) users.http2(socket);
@@ -59,19 +61,23 @@ export async function listenShared(host: string, port: number, users: SharedPort
   return { port: bound, close };
 }
 
-/** Calls back once a connection's first bytes show its protocol, even if they arrive one by one. */
-function tellApart(socket: Socket, told: (isHttp2: boolean) => void): void {
+/**
+ * Calls back once a connection's first bytes show its protocol, even if they arrive one by one. Connections whose bytes
+ * arrive together are looked at in turns.
+ */
+function tellApart(socket: Socket, turn: WorkTurns, told: (isHttp2: boolean) => void): void {
   const giveUp = () => socket.destroy();
   let first = Buffer.alloc(0);
   const look = () => {
-    const more: Buffer | null = socket.read();
+    const more: Buffer | null = socket.destroyed ? null : socket.read();
     if (more === null) return;
     first = Buffer.concat([first, more]);
     const start = first.toString("latin1", 0, PREFACE.length);
     if (start !== PREFACE && PREFACE.startsWith(start)) return;
-    socket.off("readable", look).off("end", giveUp).off("error", giveUp);
+    socket.off("readable", lookInTurn).off("end", giveUp).off("error", giveUp);
     socket.unshift(first);
     told(start === PREFACE);
   };
-  socket.on("readable", look).on("end", giveUp).on("error", giveUp);
+  const lookInTurn = () => turn.take(look);
+  socket.on("readable", lookInTurn).on("end", giveUp).on("error", giveUp);
 }

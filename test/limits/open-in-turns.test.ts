@@ -3,14 +3,7 @@ import { type AddressInfo, connect, Server, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { openInTurns } from "../../src/limits/open-in-turns.ts";
-import { TurnUse, turns } from "../../src/limits/turns.ts";
-
-/** Makes this turn of the event loop one that has no time left. */
-function useUpTheTurn(): void {
-  turns.begin(new TurnUse());
-  const end = performance.now() + 10;
-  while (performance.now() < end);
-}
+import { useUpTheTurn } from "./use-up-the-turn.ts";
 
 function serverThatNotes() {
   const server = new Server();

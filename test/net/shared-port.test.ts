@@ -1,13 +1,16 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
+import { connect, type Server } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
+import { ConnectionLimit } from "../../src/limits/connection-limit.ts";
 import { listenShared } from "../../src/net/shared-port.ts";
 import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { createServer } from "../../src/server/server.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { resetFrames } from "../grpc/flood-frames.ts";
+import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
 import { RawClient } from "../proxy/raw-client.ts";
 
 async function startShared() {
@@ -64,6 +67,38 @@ test("a connection whose first bytes begin and reset hundreds of calls is ended,
   const client = new RawClient(port);
   client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 600));
   expect(await client.closed()).toContain("too_many_resets");
+});
+
+class AcceptCount extends ConnectionLimit {
+  accepted = 0;
+
+  constructor() {
+    super(0, () => {});
+  }
+
+  override guard(server: Server): void {
+    server.on("connection", () => this.accepted++);
+  }
+}
+
+test("connections whose first bytes come together are told apart in turns", async () => {
+  const perTurn: number[] = [];
+  const http1 = () => {
+    perTurn[perTurn.length - 1]!++;
+    useUpTheTurn();
+  };
+  const connections = new AcceptCount();
+  const shared = await listenShared("127.0.0.1", 0, { http1, http2: () => {}, connections });
+  onTestFinished(() => shared.close());
+  const clients = Array.from({ length: 20 }, () => connect(shared.port, "127.0.0.1"));
+  for (const client of clients) onTestFinished(() => void client.destroy());
+  await expect.poll(() => connections.accepted).toBe(clients.length);
+  for (const client of clients) client.write("GET / HTTP/1.1\r\n\r\n");
+  while (perTurn.reduce((sum, count) => sum + count, 0) < clients.length) {
+    perTurn.push(0);
+    await nextTurn();
+  }
+  expect(Math.max(...perTurn)).toBeLessThan(4);
 });
 
 /** The head of an HTTP/2 frame: three bytes of length, then the kind. */
