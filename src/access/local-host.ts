@@ -1,5 +1,6 @@
 import { isIP, type Socket } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
+import { plainAddress } from "./plain-address.ts";
 
 /** The address of clients that come through a Unix socket, which has none. */
 const LOCAL_ADDRESS = "unix:";
@@ -11,7 +12,9 @@ export function markLocal(socket: Socket): Socket {
 
 /** Checks that an address, with or without a port, is one that only programs of this machine have. */
 export function isLoopback(address: string): boolean {
-  return address === LOCAL_ADDRESS || /^(?:::ffff:)?127\.|^\[?::1(?:\]|$)/.test(address);
+  if (address === LOCAL_ADDRESS) return true;
+  const plain = plainAddress(address) ?? "";
+  return plain === "::1" || plain.startsWith("127.");
 }
 
 /**

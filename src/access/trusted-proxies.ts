@@ -1,6 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { invalidArgument } from "../errors.ts";
 import type { Caller } from "./caller.ts";
+import { plainAddress } from "./plain-address.ts";
 
 /** Name of the clients of a Unix socket in the list of proxies, as nginx has it. */
 const UNIX = "unix:";
@@ -55,13 +56,4 @@ export class TrustedProxies {
     if (family === 0) return this.#isUnixTrusted && address === UNIX;
     return this.#addresses.check(address, family === 4 ? "ipv4" : "ipv6");
   }
-}
-
-/** An address without port, brackets, zone or the prefix of IPv4 within IPv6; undefined for what is not an address. */
-function plainAddress(text: string): string | undefined {
-  const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];
-  const bare = (bracketed ?? text).replace(/^::ffff:(?=\d+\.)/i, "").split("%", 1)[0] as string;
-  if (isIP(bare) !== 0) return bare;
-  const [, host = ""] = /^([\d.]+):\d+$/.exec(bare) ?? [];
-  return isIP(host) === 4 ? host : undefined;
 }
