@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,11 +20,13 @@ export class AttackedServer {
   readonly target: Target;
   readonly #child: ChildProcess;
   readonly #watch: NodeJS.Timeout;
+  readonly #folder: string;
   #peakMb = 0;
   #end: string | undefined;
 
-  private constructor(child: ChildProcess, addresses: Pick<Target, "grpc" | "http">) {
+  private constructor(child: ChildProcess, addresses: Pick<Target, "grpc" | "http">, folder: string) {
     this.#child = child;
+    this.#folder = folder;
     this.target = { ...addresses, pid: child.pid as number };
     this.#watch = setInterval(() => this.#sample(), SAMPLE_MS);
     child.once("exit", (code, signal) => {
@@ -34,13 +36,14 @@ export class AttackedServer {
 
   /** Starts the program on free ports of the loopback interface, and waits until it is ready. */
   static async start(kind: ServerKind): Promise<AttackedServer> {
-    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf(kind))];
+    const folder = mkdtempSync(join(tmpdir(), "kserving-attack-"));
+    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf(kind, folder))];
     const child = watchChild(spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "ignore"] }));
     for await (const line of createInterface({ input: child.stdout })) {
       const event = JSON.parse(line);
       if (event.msg !== "ready") continue;
       child.stdout.resume();
-      return new AttackedServer(child, { grpc: event.grpc, http: event.http });
+      return new AttackedServer(child, { grpc: event.grpc, http: event.http }, folder);
     }
     throw new Error(`the server did not start with ${args.join(" ")}`);
   }
@@ -59,6 +62,12 @@ export class AttackedServer {
   /** Asks it to end, and kills it where it does not; resolves to what was wrong with that, if anything. */
   async stop(): Promise<string | undefined> {
     clearInterval(this.#watch);
+    const problem = await this.#exit();
+    rmSync(this.#folder, { recursive: true });
+    return problem;
+  }
+
+  async #exit(): Promise<string | undefined> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#end;
     this.#end = "stopped";
     const exited = once(this.#child, "exit");
@@ -99,10 +108,11 @@ const OWN_ARGUMENTS: Readonly<Record<ServerKind, readonly string[]>> = {
   "hostile-hooks": ["--driver", "null", "--hooks", fromRoot("bench/attack/hostile-hooks.ts")],
 };
 
-async function argumentsOf(kind: ServerKind): Promise<string[]> {
+/** `folder`: for the server's files. */
+async function argumentsOf(kind: ServerKind, folder: string): Promise<string[]> {
   const port = kind === "shared" ? await freePort() : 0;
   const ports = ["--host", "127.0.0.1", "--port", String(port), "--http-enable", "--http-port", String(port)];
-  const log = kind === "log-file" ? ["--log-path", join(mkdtempSync(join(tmpdir(), "kserving-attack-")), "log")] : [];
+  const log = kind === "log-file" ? ["--log-path", join(folder, "log")] : [];
   return [...OWN_ARGUMENTS[kind], ...ports, ...log];
 }
 
