@@ -24,9 +24,11 @@ export {
   type InitContext,
   type InitParams,
   type LoadedModel,
+  type RawRoute,
   type RemoteHandle,
   type StageHandle,
 } from "./hooks/hooks.ts";
+export type { RawAnswer, RawRequest } from "./hooks/raw-request.ts";
 export { type CropBox, cropImage } from "./media/crop-image.ts";
 export { type CropQuadOptions, cropQuad } from "./media/crop-quad.ts";
 export { type DecodeOptions, decodeImage } from "./media/decode-image.ts";

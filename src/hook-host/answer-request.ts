@@ -20,13 +20,13 @@ export async function answerRequest(
   { meta, tensors = {} }: WireRecord,
   { signal, onError }: Running,
 ): Promise<Reply> {
-  const { call: plain, model, version, signature, kind, outputs } = meta as RunMeta;
+  const { call: plain, model, version, signature, kind, outputs, raw } = meta as RunMeta;
   const began = steadyMs();
   const call = fromPlainCall(plain, signal);
   const { timeline } = call;
   try {
     const info = { id: call.id, model, version: BigInt(version), signature };
-    const result = await pipeline.run({ info, inputs: payloadFromTensors(kind, tensors), outputs, call });
+    const result = await pipeline.run({ info, inputs: payloadFromTensors(kind, tensors), outputs, raw, call });
     const timed = timeline && { began, intervals: timeline.intervals };
     return { meta: toRanMeta(result, timed), tensors: payloadToTensors(result.outputs) };
   } catch (reason) {
@@ -36,7 +36,10 @@ export async function answerRequest(
   }
 }
 
-function toRanMeta({ metadata, contentType }: PipelineResult, timed: TimedAnswer | undefined): RanMeta | undefined {
+function toRanMeta(result: PipelineResult, timed: TimedAnswer | undefined): RanMeta | undefined {
+  const { metadata, contentType, status } = result;
+  if (contentType !== undefined && status !== undefined)
+    return { metadata, contentType, status, ...(timed && { timed }) };
   if (timed !== undefined) return { metadata, timed, ...(contentType !== undefined && { contentType }) };
   if (contentType !== undefined) return { metadata, contentType };
   return Object.keys(metadata).length > 0 ? { metadata } : undefined;

@@ -17,6 +17,15 @@ const MAX_STARTED = 32;
 /** Settings of hook threads, the same for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
 
+/** Reserves the names of a hook file's functions that get bytes; throws where they are taken; returns how to give them back. */
+export type ClaimEntries = (entries: readonly string[]) => () => void;
+
+/** Log and claims of generations. */
+export interface GenerationServices {
+  readonly log: Logger;
+  readonly claim?: ClaimEntries | undefined;
+}
+
 /** Settings and services with which a generation starts its threads. */
 export interface HookStart {
   readonly workers: number;
@@ -36,6 +45,8 @@ export interface GenerationParts {
   /** A thread that has imported the hooks and knows their declarations. */
   readonly first: HookWorker;
   readonly declared: DeclaredHooks;
+  /** Gives back the names that it has claimed. */
+  readonly release?: (() => void) | undefined;
 }
 
 /**
@@ -144,6 +155,7 @@ export class HookGeneration {
   /** A thread that has not started has no requests, and does not receive the command to close. */
   async #end(endReady: (worker: HookWorker) => Promise<void>): Promise<void> {
     this.#isOver = true;
+    this.#parts.release?.();
     this.#replacements.stop();
     const end = (worker: HookWorker) => (this.#ready.has(worker) ? endReady(worker) : worker.terminate());
     await Promise.all([...this.#threads].map(end));

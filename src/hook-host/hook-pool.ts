@@ -61,6 +61,10 @@ export class HookPool implements PipelineRunner {
     return this.#generation.signatures;
   }
 
+  get entries(): readonly string[] {
+    return this.#generation.declared.entries ?? [];
+  }
+
   isReady(): boolean {
     return this.#generation.isReady();
   }

@@ -5,6 +5,7 @@ import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { Logged } from "../observability/log-filter.ts";
 import type { PlainCall } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
+import type { RawHead } from "../pipeline/pipeline-request.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { HookEdges } from "../pipeline/signatures.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
@@ -24,12 +25,14 @@ export interface RunMeta {
   readonly signature: string;
   readonly kind: Payload["kind"];
   readonly outputs?: readonly string[] | undefined;
+  readonly raw?: RawHead | undefined;
 }
 
 /** The meta of its answer; absent where hooks set nothing. */
 export interface RanMeta {
   readonly metadata: Readonly<Record<string, string>>;
   readonly contentType?: string;
+  readonly status?: number;
   /** Present where the parts of the request were asked for. */
   readonly timed?: TimedAnswer;
 }
@@ -102,6 +105,8 @@ export interface LeaseRequest {
 /** Declarations of a hook file, known before any model is loaded. */
 export interface DeclaredHooks {
   readonly options?: OptionTable;
+  /** Names of its functions that get bytes and give bytes; absent = there are none. */
+  readonly entries?: readonly string[];
 }
 
 /** The declarations, and what the pipeline's signatures need. */

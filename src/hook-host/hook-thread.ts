@@ -47,7 +47,9 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
   const detach = data.inspect ? await inspect(log) : () => {};
   try {
     const hooks = validateHooks(toHooks(await importHooks(data, log), data.file), data.stageCount, data.file);
-    say({ declared: { ...(hooks.options && { options: hooks.options }), edges: hookEdges(hooks) } });
+    const { options, entries } = hooks;
+    const named = entries && { entries: [...entries.keys()] };
+    say({ declared: { ...(options && { options }), ...named, edges: hookEdges(hooks) } });
     const { start } = await nextCommand(control, "start");
     const close = await startPipeline({ hooks, start, loadMore: parent.load, remote, log, data, say, control });
     await nextCommand(control, "close");

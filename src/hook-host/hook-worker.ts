@@ -131,7 +131,7 @@ export class HookWorker {
    * had started it.
    */
   async run(request: PipelineRequest): Promise<PipelineResult> {
-    const { info, inputs, outputs, call } = request;
+    const { info, inputs, outputs, raw, call } = request;
     const { id, model, version, signature } = info;
     const meta: RunMeta = {
       call: toPlainCall(call),
@@ -140,6 +140,7 @@ export class HookWorker {
       signature,
       kind: inputs.kind,
       outputs,
+      raw,
     };
     // A busy thread may die before it starts the request, and then another needs the inputs.
     const transfer = this.inFlight === 0;

@@ -18,6 +18,7 @@ export async function startLocalRunner(
   let open = true;
   return {
     signatures: pipeline.signatures,
+    ...(hooks?.entries && { entries: [...hooks.entries.keys()] }),
     run: (request) => pipeline.run(request),
     isReady: () => open,
     ...(clock && { hookTimes: () => clock.read() }),

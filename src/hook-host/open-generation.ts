@@ -1,15 +1,14 @@
-import type { Logger } from "../observability/logger.ts";
 import { compileUserModule } from "../user-module/user-module.ts";
-import { HookGeneration, type HookThreadChoices } from "./hook-generation.ts";
+import { type GenerationServices, HookGeneration, type HookThreadChoices } from "./hook-generation.ts";
 import { HookWorker } from "./hook-worker.ts";
 
 /**
- * Compiles the hook file and imports it in a first thread. Throws `failed_precondition` for invalid hooks,
+ * Compiles the hook file, imports it in a first thread, and claims its routes. Throws `failed_precondition` for invalid hooks,
  * `unavailable` when the signal aborts.
  */
 export async function openGeneration(
   choices: HookThreadChoices,
-  log: Logger,
+  { log, claim }: GenerationServices,
   signal?: AbortSignal,
 ): Promise<HookGeneration> {
   const compiled = await compileUserModule(choices.file);
@@ -19,7 +18,9 @@ export async function openGeneration(
   signal?.addEventListener("abort", stop);
   if (signal?.aborted) stop();
   try {
-    return new HookGeneration({ compiled, options, log, first, declared: await first.declared });
+    const declared = await first.declared;
+    const release = claim?.(declared.entries ?? []);
+    return new HookGeneration({ compiled, options, log, first, declared, release });
   } catch (reason) {
     await first.terminate();
     await compiled.dispose();

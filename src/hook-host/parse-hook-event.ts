@@ -41,13 +41,14 @@ function checkMark(content: unknown): void {
 
 /** The hook thread has already checked the file's declarations, so invalid ones are malformed. */
 function checkDeclared(content: unknown): void {
-  const { options, edges } = membersOf(content, "declared");
+  const { options, edges, entries = [] } = membersOf(content, "declared");
   const { inputs, outputs, replacesChain, changesInputs, changesOutputs } = membersOf(edges, "declared.edges");
   const flags = [replacesChain, changesInputs, changesOutputs];
   expect(
     flags.every((flag) => typeof flag === "boolean"),
     "declared.edges lacks its flags",
   );
+  expect(Array.isArray(entries) && entries.every((name) => typeof name === "string"), "declared.entries are not names");
   try {
     checkDeclarations({ inputs, outputs, options }, "declared");
   } catch (cause) {

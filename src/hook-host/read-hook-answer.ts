@@ -1,3 +1,4 @@
+import { isStatus } from "../hooks/route-entries.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
@@ -20,9 +21,11 @@ export function readHookAnswer(
   const outputs = payloadFromTensors(kind, tensors);
   if (outputs.kind === "json" && !(outputs.json instanceof Uint8Array)) throw new MalformedMessage("it has no JSON");
   if (meta === undefined) return { metadata: {}, outputs };
-  const { metadata, contentType } = (meta ?? {}) as { metadata?: unknown; contentType?: unknown };
+  const { metadata, contentType, status } = (meta ?? {}) as { [Key in keyof RanMeta]?: unknown };
   if (!isTextRecord(metadata)) throw new MalformedMessage("its metadata are not texts");
   if (contentType === undefined) return { metadata, outputs };
   if (typeof contentType !== "string") throw new MalformedMessage("its content type is not a text");
-  return { metadata, contentType, outputs };
+  if (status === undefined) return { metadata, contentType, outputs };
+  if (!isStatus(status)) throw new MalformedMessage("its status is none");
+  return { metadata, contentType, status, outputs };
 }

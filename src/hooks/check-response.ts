@@ -5,6 +5,11 @@ import { kindOf } from "./kind-of.ts";
 /** Characters that an HTTP header can carry. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/;
 
+/** Checks for a text that an HTTP header can carry. */
+export function isHeaderText(value: unknown): value is string {
+  return typeof value === "string" && HEADER_TEXT.test(value);
+}
+
 /**
  * Checks the members of `ctx.response`, to which JavaScript can assign any value; throws `internal` with the place, the
  * given value and the expected one.
@@ -17,9 +22,7 @@ export function checkResponse(response: unknown): ResponseInfo {
   const entry = Object.entries(metadata).find(([, value]) => typeof value !== "string");
   if (entry !== undefined) throw wrong(`metadata["${entry[0]}"]`, entry[1], "a text; convert it with String()");
   if (contentType === undefined) return { metadata: metadata as Record<string, string> };
-  if (typeof contentType !== "string" || !HEADER_TEXT.test(contentType)) {
-    throw wrong("contentType", contentType, 'a media type such as "image/jpeg"');
-  }
+  if (!isHeaderText(contentType)) throw wrong("contentType", contentType, 'a media type such as "image/jpeg"');
   return { metadata: metadata as Record<string, string>, contentType };
 }
 

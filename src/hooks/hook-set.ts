@@ -3,6 +3,8 @@ import { didYouMean, nearest } from "../text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import type { Hook, Hooks } from "./hooks.ts";
 import { kindOf } from "./kind-of.ts";
+import type { RawEntry } from "./raw-entry.ts";
+import { routeEntries } from "./route-entries.ts";
 
 /** Hooks after all checks: one slot per stage, or a `process` that replaces the chain. */
 export interface HookSet {
@@ -14,12 +16,15 @@ export interface HookSet {
   readonly inputs?: Hooks["inputs"];
   readonly outputs?: Hooks["outputs"];
   readonly options?: Hooks["options"];
+  /** Functions that get bytes and give bytes, by name; absent = there are none. */
+  readonly entries?: ReadonlyMap<string, RawEntry>;
 }
 
 const FUNCTIONS = ["init_hook", "process", "close_hook"] as const;
 const SLOTS = ["preprocess", "postprocess"] as const;
 const DATA = ["inputs", "outputs", "options"] as const;
-const MEMBERS: readonly string[] = [...FUNCTIONS, ...SLOTS, ...DATA];
+const ROUTES = "rawRequest";
+const MEMBERS: readonly string[] = [...FUNCTIONS, ...SLOTS, ROUTES, ...DATA];
 
 /** The hooks of an imported module: its default export if that is an object, else its named exports. */
 export function toHooks(exports: Readonly<Record<string, unknown>>, file: string): Hooks {
@@ -62,7 +67,7 @@ function nameOf({ name }: { readonly name: string }): string {
 export function validateHooks(hooks: Hooks, stageCount: number, file: string): HookSet {
   checkMembers(hooks, file);
   checkDeclarations(hooks, file);
-  const { init_hook, close_hook, process, inputs, outputs, options } = hooks;
+  const { init_hook, close_hook, process, inputs, outputs, options, rawRequest } = hooks;
   return {
     ...(init_hook && { init: init_hook }),
     ...(close_hook && { close: close_hook }),
@@ -70,6 +75,7 @@ export function validateHooks(hooks: Hooks, stageCount: number, file: string): H
     ...(inputs && { inputs }),
     ...(outputs && { outputs }),
     ...(options && { options }),
+    ...(rawRequest !== undefined && { entries: routeEntries(rawRequest, file) }),
     preprocess: toSlots("preprocess", hooks.preprocess, stageCount, file),
     postprocess: toSlots("postprocess", hooks.postprocess, stageCount, file),
   };
@@ -85,7 +91,7 @@ function checkMembers(hooks: Hooks, file: string): void {
     );
   }
   if (!names.some((name) => MEMBERS.includes(name))) {
-    throw failedPrecondition(`${file} exports no hooks; expected at least one of ${MEMBERS.slice(0, 5).join(", ")}.`);
+    throw failedPrecondition(`${file} exports no hooks; expected at least one of ${MEMBERS.slice(0, 6).join(", ")}.`);
   }
   for (const name of FUNCTIONS) {
     const value: unknown = hooks[name];

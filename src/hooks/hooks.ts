@@ -3,6 +3,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
+import type { ContextRoute } from "./raw-request.ts";
 
 /** A truthy value under this name, in the result of preprocess, means that the stage's model is not run. */
 export const SKIP_KEY = "ml-serving-ignore";
@@ -20,6 +21,8 @@ export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
   readonly postprocess?: HookSlots<State, Inputs>;
   /** Replaces the automatic chain and calls `ctx.drivers[i].predict` itself. `args` are the first stage's. */
   readonly process?: Hook<State, Inputs>;
+  /** HTTP routes of its own, whose requests reach {@link RawRoute.answer} as they were sent. */
+  readonly rawRequest?: RawRoute<State> | readonly RawRoute<State>[];
   /** Called when these hooks are replaced or the server ends. */
   readonly close_hook?: (global_ctx: unknown) => unknown;
   /** Inputs of the pipeline, for metadata, checks and generated clients. */
@@ -49,6 +52,9 @@ export type HookSlots<State extends object = AnyState, Inputs = Tensors> =
  * Values that a driver gives to hooks (`session`, `model_inputs` …), and `driver`, the stage's own {@link StageHandle}.
  */
 export type HookArgs = Readonly<Record<string, Loose>> & { readonly driver: StageHandle };
+
+/** An HTTP route of a hook file, which gets the `ctx` of its request. */
+export type RawRoute<State extends object = AnyState> = ContextRoute<HookContext<State>>;
 
 /** A value whose type only the user's own code knows: undeclared attributes of `ctx`, a driver's handles. */
 // biome-ignore lint/suspicious/noExplicitAny: a hook that declares no types must be able to use such values without casts

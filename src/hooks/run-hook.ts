@@ -33,6 +33,25 @@ export async function runHook(placed: PlacedHook, values: Values, ctx: HookConte
   );
 }
 
+/** Calls a function of a hook file that is no step of the pipeline, with {@link runHook}'s errors and limits, and gives what it returned. */
+export async function callHook(
+  call: () => unknown,
+  place: string,
+  { ctx, timeoutMs = 0 }: CallPlace,
+): Promise<unknown> {
+  try {
+    const returned = call();
+    return isThenable(returned) ? await settle(returned, { place, signal: ctx.signal, timeoutMs }) : returned;
+  } catch (reason) {
+    throw hookError(place, reason, ctx.signal);
+  }
+}
+
+interface CallPlace {
+  readonly ctx: HookContext;
+  readonly timeoutMs?: number | undefined;
+}
+
 interface Wait {
   readonly place: string;
   readonly signal: AbortSignal;

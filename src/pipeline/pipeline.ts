@@ -15,6 +15,7 @@ import { pickOutputs } from "./pick-outputs.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { runJson } from "./run-json.ts";
+import { runRaw } from "./run-raw.ts";
 import { type Step, sealOutputs } from "./seal-outputs.ts";
 import { hookEdges, pipelineSignatures } from "./signatures.ts";
 import { type StageParts, Stages } from "./stages.ts";
@@ -46,7 +47,7 @@ export class Pipeline {
   /** Runs one request; throws only ServingError. */
   async run(request: PipelineRequest): Promise<PipelineResult> {
     try {
-      return await (this.#isModelAlone && request.inputs.kind === "tensors"
+      return await (this.#isModelAlone && request.inputs.kind === "tensors" && request.raw === undefined
         ? this.#runModel(request)
         : this.#run(request));
     } catch (reason) {
@@ -58,7 +59,8 @@ export class Pipeline {
 
   async #run(request: PipelineRequest): Promise<PipelineResult> {
     const { models, hooks } = this.#parts;
-    const { inputs: payload } = request;
+    const { inputs: payload, raw } = request;
+    if (raw !== undefined) return runRaw(raw, request, { ...this.#parts, open: () => this.#context(request) });
     const stages = this.#stages;
     if (hooks === undefined && payload.kind === "json") return runJson(request, payload.json, { models, stages });
     const received = openPayload(payload);

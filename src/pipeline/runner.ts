@@ -9,6 +9,8 @@ export type WarmedThread = Pick<PipelineRunner, "signatures" | "run">;
 /** Runs requests of one pipeline, in this thread or in hook threads. */
 export interface PipelineRunner {
   readonly signatures: Readonly<Record<string, Signature>>;
+  /** Names of the functions of the hooks that get bytes and give bytes; absent = there are none. */
+  readonly entries?: readonly string[];
   /** Runs one request; throws only ServingError. */
   run(request: PipelineRequest): Promise<PipelineResult>;
   /** Reports if requests can be run now: false while no hook thread is alive. */

@@ -62,6 +62,8 @@ export interface HttpServerOptions {
   readonly tracer?: RequestTracer | undefined;
   /** Counts the requests, shared with other transports. Default: new ones. */
   readonly metrics?: RequestMetrics;
+  /** Answers the routes that hooks declare. Default true. */
+  readonly hookRoutes?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
   readonly tensorflowMetricsPath?: string;
   readonly log: Logger;
@@ -85,7 +87,7 @@ export interface HttpServer {
 
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
-  const { host, log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
+  const { host, log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs, hookRoutes = true } = options;
   const dependencies = toDependencies(service, options);
   const protocols = options.protocols.flatMap(({ name, http }) =>
     http === undefined ? [] : [{ name, ...http(dependencies) }],
@@ -98,7 +100,8 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   );
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
-  answerRequests(server, exchanges, { dependencies, listener: createRequestListener(protocols, dependencies) });
+  const listener = createRequestListener(protocols, dependencies, hookRoutes);
+  answerRequests(server, exchanges, { dependencies, listener });
   observeRequests(server, observer);
   refuseGarbage(server, observer);
   if (options.port !== "shared") await listen(server, host, options.port, options.connections);

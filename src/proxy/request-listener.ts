@@ -1,22 +1,25 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { createHookRouter } from "./hook-router.ts";
 import { sendError } from "./http-errors.ts";
 import type { HttpDependencies, NamedHttpProtocol } from "./http-route.ts";
 import { createInferenceRouter } from "./inference-router.ts";
 import { requestRefusal } from "./request-refusal.ts";
 import { toOriginForm } from "./to-origin-form.ts";
 
-/** Answers every request: inference by its whole URL, all others by an Express application. */
+/** Answers every request: routes of hooks where these are wanted, and inference, by the whole URL, all others by an Express application. */
 export function createRequestListener(
   protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
+  hookRoutes = true,
 ): RequestListener {
+  const ofHooks = hookRoutes ? createHookRouter(protocols, dependencies) : () => false;
   const route = createInferenceRouter(protocols, dependencies);
   const app = lazyApp(protocols, dependencies);
   return (request: IncomingMessage, response: ServerResponse) => {
     const refusal = requestRefusal(request);
     toOriginForm(request);
     if (refusal !== undefined) sendError(refusal, { request, response, log: dependencies.log });
-    else if (!route(request, response)) app(request, response);
+    else if (!ofHooks(request, response) && !route(request, response)) app(request, response);
   };
 }
 

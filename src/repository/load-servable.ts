@@ -7,6 +7,7 @@ import type { ModelHost } from "../model-host/model-host.ts";
 import { startModel } from "../model-host/start-model.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { MemoryShare, ModelMemory } from "../serving/model-memory.ts";
+import type { RouteClaims } from "../serving/route-claims.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
@@ -45,6 +46,8 @@ export type LoadOptions = HostedModelsOptions &
     readonly memory: ModelMemory;
     /** Ends the loading before its next step. */
     readonly signal?: AbortSignal;
+    /** Keeps two models from declaring one HTTP route. */
+    readonly routes?: RouteClaims;
   };
 
 /** Checks and loads hooks and models, hooks first since they load quickly; on failure frees the loaded ones. */
@@ -52,7 +55,8 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
   const cleanup = new CleanupStack();
   try {
     const stages = await chooseStages(source.stages, cleanup);
-    const hooks = await prepareHooks(source.hooks, source.stages.length, options);
+    const claim = (entries: readonly string[]) => options.routes?.claim(source.name, entries) ?? (() => {});
+    const hooks = await prepareHooks(source.hooks, source.stages.length, { ...options, claim });
     cleanup.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
     const sizes = await fileSizes(stages);

@@ -1,4 +1,4 @@
-import type { HookThreadChoices } from "../hook-host/hook-generation.ts";
+import type { ClaimEntries, HookThreadChoices } from "../hook-host/hook-generation.ts";
 import { HookPool } from "../hook-host/hook-pool.ts";
 import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
 import { startLocalRunner } from "../hook-host/local-runner.ts";
@@ -21,6 +21,8 @@ export interface HookOptions {
   readonly thread: Omit<HookThreadChoices, "file" | "stageCount" | "logged">;
   /** Calls to other servers, for hooks in the main thread. */
   readonly remote: RemoteClient;
+  /** Reserves the HTTP routes that the hooks declare. */
+  readonly claim?: ClaimEntries | undefined;
   readonly log: Logger;
 }
 
@@ -62,8 +64,10 @@ function importHere(file: string, { thread, log }: HookOptions): Promise<Readonl
   );
 }
 
-function prepareHere(hooks: HookSet | undefined, file: string, { remote, log, thread }: HookOptions): PreparedHooks {
+function prepareHere(hooks: HookSet | undefined, file: string, options: HookOptions): PreparedHooks {
+  const { remote, log, thread, claim } = options;
   const { hookTimeoutMs } = thread;
+  const release = hooks?.entries && claim?.([...hooks.entries.keys()]);
   return {
     declared: hooks && (hooks.options === undefined ? {} : { options: hooks.options }),
     shareTensors: hooks !== undefined,
@@ -73,14 +77,14 @@ function prepareHere(hooks: HookSet | undefined, file: string, { remote, log, th
       const parts = { models: handles, ...(hooks && { hooks }), remote, log, hookTimeoutMs };
       return startLocalRunner(parts, { params, loadMore, file });
     },
-    dispose: async () => {},
+    dispose: async () => release?.(),
   };
 }
 
 async function prepareThreads(file: string, stageCount: number, options: HookOptions): Promise<PreparedHooks> {
-  const { workers, thread, log } = options;
+  const { workers, thread, log, claim } = options;
   const choices = { ...thread, file, stageCount, logged: log.filter?.shared ?? log.level };
-  const open = (signal?: AbortSignal) => openGeneration(choices, log, signal);
+  const open = (signal?: AbortSignal) => openGeneration(choices, { log, claim }, signal);
   const generation = await open();
   return {
     declared: generation.declared,

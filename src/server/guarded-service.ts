@@ -1,6 +1,7 @@
 import { type CallScope, currentScope } from "../access/call-scope.ts";
 import { ServingError } from "../errors.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
+import type { HookRoutes } from "../serving/hook-routes.ts";
 import type {
   IndexScope,
   InferenceService,
@@ -76,6 +77,11 @@ export class GuardedService implements Required<InferenceService> {
   async rescan(): Promise<void> {
     requireScope().assertControlsAll();
     await this.#service.rescan();
+  }
+
+  /** Looked up before a call is let in, which then finds its model as every call does. */
+  hookRoutes(): HookRoutes {
+    return this.#service.hookRoutes?.() ?? new Map();
   }
 
   isReady(): boolean {

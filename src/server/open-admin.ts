@@ -35,7 +35,7 @@ export async function openAdmin(
   const { tls: files, host, port, log } = options;
   const message = "Models are run at the server's other ports, not at the one for administration.";
   const policy = options.policy?.refusing({ kinds: ["inference"], code: "not_found", message });
-  const own = { ...options, ...(policy && { policy }) };
+  const own = { ...options, ...(policy && { policy }), hookRoutes: false };
   if (files === undefined || port === "shared") return createHttpServer(service, own);
   const http = await createHttpServer(service, { ...own, port: "shared" });
   const { openTls } = await import("./open-tls.ts");

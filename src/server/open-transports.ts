@@ -19,7 +19,9 @@ export async function openTransports(
   service: InferenceService,
   transportOptions: TransportOptions,
 ): Promise<Transports> {
-  const { httpPort, admin, policy } = transportOptions;
+  const { httpPort, admin, policy, log } = transportOptions;
+  const routes = httpPort === undefined ? [...(service.hookRoutes?.().keys() ?? [])] : [];
+  if (routes.length > 0) log.warn(`hooks declare routes, but HTTP is not served: ${routes.join(", ")}`);
   const { PROTOCOLS } = await importProtocols();
   // They are read over HTTP alone.
   const metrics = httpPort === undefined && admin === undefined ? {} : { metrics: new RequestMetrics() };

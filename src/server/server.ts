@@ -8,6 +8,7 @@ import { RequestLogs } from "../request-log/request-logs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { LocalService } from "../serving/local-service.ts";
 import { ModelMemory } from "../serving/model-memory.ts";
+import { RouteClaims } from "../serving/route-claims.ts";
 import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { GuardedService } from "./guarded-service.ts";
@@ -80,7 +81,8 @@ export async function openServer(
       log,
     });
     await recorder.check();
-    await served.start(toLoadOptions(choices, { remote, memory, own: service }), source instanceof PipelineSource);
+    const loading = toLoadOptions(choices, { remote, memory, own: service, routes: new RouteClaims() });
+    await served.start(loading, source instanceof PipelineSource);
     const opened = await openTransports(authentication ? new GuardedService(service) : service, {
       ...transports,
       memory: service.memory,

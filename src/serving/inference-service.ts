@@ -1,8 +1,10 @@
 import type { CallOptions } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
+import type { RawHead } from "../pipeline/pipeline-request.ts";
 import type { ChosenSignature } from "../signature/choose-signature.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
+import type { HookRoutes } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { RecordedCount } from "./recorded-count.ts";
@@ -53,6 +55,8 @@ export interface InferenceService {
    * has failed.
    */
   rescan(): Promise<void>;
+  /** HTTP routes that hooks declare; the same object until they change. Absent where another server answers. */
+  hookRoutes?(): HookRoutes;
   /** Reports if requests can be answered now. */
   isReady(): boolean;
   /** Calls back immediately and at each change of readiness; returns a function that removes the listener. */
@@ -123,6 +127,8 @@ export interface ServableDescription {
    * not report it.
    */
   readonly graphRefusal?: string;
+  /** Names of the functions of its hooks that get bytes and give bytes; absent where a remote server has it. */
+  readonly entries?: readonly string[];
   /** Maximum number of rows in a batch of waiting requests; absent or 0 = no batching, or a remote server does not report it. */
   readonly maxBatchSize?: number;
 }
@@ -139,6 +145,8 @@ export interface InferRequest {
    * they are those of the signature. Only where {@link ServableDescription.graphRefusal} is empty.
    */
   readonly targets?: readonly string[] | undefined;
+  /** The function of the hooks that gets the bytes of the only input in place of the pipeline. */
+  readonly raw?: RawHead | undefined;
   readonly call: CallOptions;
 }
 
@@ -154,6 +162,8 @@ export interface InferResponse {
   readonly metadata: Readonly<Record<string, string>>;
   /** A content type that a hook chose for an HTTP answer of one output. */
   readonly contentType?: string | undefined;
+  /** HTTP status of the answer to a request with {@link InferRequest.raw}. */
+  readonly status?: number | undefined;
 }
 
 export type { CallOptions } from "../pipeline/call-options.ts";

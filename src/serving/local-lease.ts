@@ -25,8 +25,8 @@ export class LocalLease implements Lease {
   #isReleased = false;
 
   constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
-    const { name, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
-    this.description = { model: name, version, drivers, signatures, maxBatchSize, graphRefusal };
+    const { name, version, drivers, signatures, maxBatchSize, graphRefusal, entries } = servable;
+    this.description = { model: name, version, drivers, signatures, maxBatchSize, graphRefusal, entries };
     this.#servable = servable;
     this.#queue = queue;
     this.#limits = limits;
@@ -34,7 +34,7 @@ export class LocalLease implements Lease {
   }
 
   /** One function, since each further await would cost a small request as much as its checks. */
-  async infer({ signature, inputs, outputs, targets, call: given }: InferRequest): Promise<InferResponse> {
+  async infer({ signature, inputs, outputs, targets, raw, call: given }: InferRequest): Promise<InferResponse> {
     const { admission, memory: budget, requestTimeoutMs } = this.#limits;
     const { model, version } = this.description;
     const { record, memory = budget.open() } = given;
@@ -61,12 +61,12 @@ export class LocalLease implements Lease {
       // begin.
       if (!call.depth) admitted = admission.enter(info);
       started = performance.now();
-      const result = await this.#servable.run({ info, inputs, outputs, targets, call });
+      const result = await this.#servable.run({ info, inputs, outputs, targets, raw, call });
       isSuccess = true;
       memory.growTo(payloadBytes(result.outputs));
       memory.isWireOnly = !this.#servable.hooksShareTensors;
-      const { outputs: made, metadata, contentType } = result;
-      return { model, version, signature: info.signature, outputs: made, metadata, contentType };
+      const { outputs: made, metadata, contentType, status } = result;
+      return { model, version, signature: info.signature, outputs: made, metadata, contentType, status };
     } finally {
       record?.endInference();
       limited?.clear();

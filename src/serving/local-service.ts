@@ -4,6 +4,7 @@ import type { Logger } from "../observability/logger.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import type { DescribedModel } from "./described-model.ts";
+import { type HookRoutes, toHookRoutes } from "./hook-routes.ts";
 import type {
   IndexScope,
   InferenceService,
@@ -68,6 +69,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly #loads = new LoadCounter();
   readonly #leases: Leases;
   #isRetired = false;
+  #hookRoutes: HookRoutes | undefined;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
     const { requestTimeoutMs, maxCount, maxBytes, reconfigure, rescan, log } = options;
@@ -87,6 +89,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.check());
     manager.onState((status) => {
+      this.#hookRoutes = undefined;
       this.#loads.note(status);
       this.#readiness.check();
     });
@@ -148,6 +151,11 @@ export class LocalService implements InferenceService, ServiceLimits {
     await this.#rescan?.();
     this.#log.info("models scanned again for a client");
     await this.#manager.settled();
+  }
+
+  hookRoutes(): HookRoutes {
+    this.#hookRoutes ??= toHookRoutes(this.#manager.catalog.models());
+    return this.#hookRoutes;
   }
 
   isReady(): boolean {

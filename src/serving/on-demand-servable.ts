@@ -87,6 +87,10 @@ export class OnDemandServable implements Servable, Unloadable {
     return this.#loaded?.signatures ?? this.#facts.signatures;
   }
 
+  get entries() {
+    return this.#loaded?.entries ?? this.#facts.entries;
+  }
+
   get maxBatchSize() {
     return this.#facts.maxBatchSize;
   }

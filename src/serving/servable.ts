@@ -31,6 +31,8 @@ export interface Servable {
   readonly memoryBytes: number;
   /** True where hooks run in this thread: they may keep tensors of requests and answers, and change them later. */
   readonly hooksShareTensors: boolean;
+  /** Names of the functions of its hooks that get bytes and give bytes. */
+  readonly entries: readonly string[];
   /** Leases of running requests. */
   readonly leases: LeaseCount;
   /** Counts and times of its requests. */
@@ -106,6 +108,9 @@ export function createServable(
     maxBatchSize: hosts.length === 1 ? (hosts[0]?.facts.maxBatchSize ?? 0) : 0,
     get signatures() {
       return runner.signatures;
+    },
+    get entries() {
+      return runner.entries ?? [];
     },
     run: (request) => runner.run(request),
     isReady: () => runner.isReady() && hosts.every((host) => host.isReady()),

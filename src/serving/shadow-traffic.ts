@@ -41,7 +41,8 @@ export class ShadowTraffic {
       description: lease.description,
       release: () => lease.release(),
       infer: (request) => {
-        this.#copy(request, model);
+        // A copy of bytes would reach a function that the other may not have.
+        if (request.raw === undefined) this.#copy(request, model);
         return lease.infer(request);
       },
     };

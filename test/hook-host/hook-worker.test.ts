@@ -128,7 +128,7 @@ test.each([
     export const init_hook = (_: any, ctx: any) => ctx.loadModel("test", "m");
     export const preprocess = async () => { ${exiting} };`,
   );
-  const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, log, signal);
+  const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, { log }, signal);
   const generation = await open();
   const pool = new HookPool({ generation, open, workers: 1, provider, params });
   onTestFinished(() => generation.dispose());
@@ -146,7 +146,7 @@ test.each([
 
 test("closing a pool ends a reload whose file never finishes to load", async () => {
   let file = hookFile(passing);
-  const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, log, signal);
+  const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, { log }, signal);
   const { provider } = nothingToLease();
   const generation = await open();
   const pool = new HookPool({ generation, open, workers: 1, provider, params });
@@ -160,7 +160,7 @@ test("closing a pool ends a reload whose file never finishes to load", async () 
 describe("a hook file that does not load says which one, and what to do:", () => {
   const loading = async (source: string, own: object = {}) => {
     const file = hookFile(source);
-    const error = await openGeneration({ ...choices, ...own, file }, log).catch((reason) => reason);
+    const error = await openGeneration({ ...choices, ...own, file }, { log }).catch((reason) => reason);
     return { code: error.code, message: String(error.message).replace(dirname(file), "") };
   };
 

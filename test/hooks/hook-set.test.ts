@@ -47,7 +47,7 @@ describe("hooks that cannot work are refused before a port opens", () => {
     [
       "nothing",
       {},
-      "my.ts exports no hooks; expected at least one of init_hook, process, close_hook, preprocess, postprocess.",
+      "my.ts exports no hooks; expected at least one of init_hook, process, close_hook, preprocess, postprocess, rawRequest.",
     ],
   ])("%s", (_, hooks, message) => {
     expect(check(hooks)).toThrow(message);

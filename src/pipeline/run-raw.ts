@@ -1,0 +1,68 @@
+import { ServingError } from "../errors.ts";
+import { checkResponse } from "../hooks/check-response.ts";
+import type { HookSet } from "../hooks/hook-set.ts";
+import type { HookContext } from "../hooks/hooks.ts";
+import { callHook } from "../hooks/run-hook.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
+import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
+import type { HookClock } from "./hook-times.ts";
+import type { Payload } from "./payload.ts";
+import { type PipelineRequest, type PipelineResult, RAW_BODY, type RawHead } from "./pipeline-request.ts";
+
+/** The hooks of a pipeline, and a context for the request. */
+interface RawParts {
+  readonly hooks?: HookSet;
+  readonly hookTimeoutMs?: number;
+  readonly clock?: HookClock;
+  readonly open: () => HookContext;
+}
+
+/** Calls the function of the hook file that a request names; throws `not_found` where the file has none. Its time counts as that of `process`. */
+export async function runRaw(
+  { entry: name, facts }: RawHead,
+  { info, inputs, call }: PipelineRequest,
+  { hooks, hookTimeoutMs: timeoutMs, clock, open }: RawParts,
+): Promise<PipelineResult> {
+  const entry = hooks?.entries?.get(name);
+  if (entry === undefined) {
+    const message = `Version ${info.version} of the model ${info.model} does not answer ${name}.`;
+    throw new ServingError("not_found", message);
+  }
+  const ctx = open();
+  const body = bodyOf(inputs);
+  const { timeline } = call;
+  const id = timeline?.newId();
+  const start = steadyMs();
+  let code: string | undefined;
+  timeline?.enter(id);
+  try {
+    const returned = await callHook(() => entry.call({ facts, headers: call.metadata, body }, ctx), entry.place, {
+      ctx,
+      timeoutMs,
+    });
+    const { status, contentType, body: made } = entry.seal(returned);
+    const { metadata } = checkResponse(ctx.response);
+    return { outputs: rawPayload(made), metadata, contentType, status };
+  } catch (reason) {
+    code = ServingError.from(reason).code;
+    throw reason;
+  } finally {
+    const end = steadyMs();
+    timeline?.enter(undefined);
+    timeline?.add("process", start, end, { stage: 0, id, code });
+    clock?.add("process", 0, end - start);
+  }
+}
+
+/** A body as a payload. */
+export function rawPayload(body: Uint8Array): Payload & { readonly kind: "tensors" } {
+  // Not a Buffer, which would be one on the other side of a thread only.
+  const bytes = new Uint8Array(body.buffer as ArrayBuffer, body.byteOffset, body.byteLength);
+  return { kind: "tensors", tensors: createTensors([[RAW_BODY, createTensor("uint8", [bytes.length], bytes)]]) };
+}
+
+function bodyOf(payload: Payload): Buffer {
+  const { data } = (payload as { readonly tensors: Tensors }).tensors[RAW_BODY] ?? {};
+  const bytes = data as Uint8Array;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,84 @@
+import type { HookRoutes } from "../serving/hook-routes.ts";
+import { inferRaw } from "../serving/infer-raw.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
+import { answerRequest } from "./answer-request.ts";
+import { answerUnrouted } from "./answer-unrouted.ts";
+import { permitOrigin } from "./cors.ts";
+import { hookRouteTexts, ownerOf } from "./hook-route-texts.ts";
+import type { HttpExchange } from "./http-exchange.ts";
+import { type HttpAnswer, type HttpDependencies, type NamedHttpProtocol, nameRoute } from "./http-route.ts";
+import type { InferenceRouter } from "./inference-router.ts";
+
+/** Name of the protocol of these routes in metrics. */
+const PROTOCOL = "hooks";
+
+/**
+ * The HTTP routes that hooks declare, which win over those of all protocols; a method that they do not have is left to
+ * the protocol of the path. The log has each change of them.
+ */
+export function createHookRouter(
+  protocols: readonly NamedHttpProtocol[],
+  dependencies: HttpDependencies,
+): InferenceRouter {
+  const { service, policy, log } = dependencies;
+  let told: HookRoutes = new Map();
+  const current = () => {
+    const routes = service.hookRoutes?.() ?? told;
+    if (routes === told) return routes;
+    for (const text of hookRouteTexts(routes, told, protocols)) log.info(text);
+    told = routes;
+    return routes;
+  };
+  current();
+  return (request, response) => {
+    const routes = current();
+    if (routes.size === 0) return false;
+    const { method = "", url = "" } = request;
+    const [path = "", query = ""] = splitUrl(url);
+    const methods = routes.get(path);
+    if (methods === undefined) return false;
+    const model = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+    const pair = { request, response };
+    if (model === undefined) {
+      if (ownerOf(path, protocols) !== undefined) return false;
+      const own = [...methods.keys()].map((each) => ({ method: each, kind: "inference" as const }));
+      answerUnrouted({ protocol: { inference: [] }, routes: own }, pair, dependencies);
+      return true;
+    }
+    permitOrigin(pair, policy);
+    const name = nameRoute(PROTOCOL, method === "HEAD" ? "GET" : method, path);
+    const answer = (exchange: HttpExchange) => answerByHook(service, exchange, { model, method, path, query });
+    void answerRequest({ kind: "inference", name, answer }, pair, dependencies);
+    return true;
+  };
+}
+
+function splitUrl(url: string): readonly string[] {
+  const at = url.indexOf("?");
+  return at < 0 ? [url] : [url.slice(0, at), url.slice(at + 1)];
+}
+
+interface Found {
+  readonly model: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+}
+
+async function answerByHook(
+  service: InferenceService,
+  exchange: HttpExchange,
+  { model, method, path, query }: Found,
+): Promise<HttpAnswer> {
+  exchange.record.model = model;
+  const body = await exchange.readBody();
+  const call = exchange.callInfo();
+  const lease = await service.acquire({ model }, call);
+  try {
+    const entry = `${method === "HEAD" ? "GET" : method} ${path}`;
+    const { metadata, ...answer } = await inferRaw(lease, { entry, facts: { method, path, query }, body, call });
+    return { ...answer, headers: metadata };
+  } finally {
+    lease.release();
+  }
+}
