@@ -28,6 +28,7 @@ export {
   type RemoteHandle,
   type StageHandle,
 } from "./hooks/hooks.ts";
+export type { InferenceContext, InferenceData, InferenceResponse } from "./hooks/inference-context.ts";
 export type { RawAnswer, RawRequest } from "./hooks/raw-request.ts";
 export { type CropBox, cropImage } from "./media/crop-image.ts";
 export { type CropQuadOptions, cropQuad } from "./media/crop-quad.ts";

@@ -2,6 +2,7 @@ import { failedPrecondition } from "../errors.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import type { Hook, Hooks } from "./hooks.ts";
+import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";
 import { kindOf } from "./kind-of.ts";
 import type { RawEntry } from "./raw-entry.ts";
 import { routeEntries } from "./route-entries.ts";
@@ -65,6 +66,11 @@ function nameOf({ name }: { readonly name: string }): string {
  * expected one.
  */
 export function validateHooks(hooks: Hooks, stageCount: number, file: string): HookSet {
+  const isHookFile = Object.keys(hooks).some((name) => MEMBERS.includes(name));
+  if (isInferenceFile(file, hooks, isHookFile)) {
+    const entries = inferenceEntries(hooks as Readonly<Record<string, unknown>>, file);
+    return { entries, preprocess: noSlots(stageCount), postprocess: noSlots(stageCount) };
+  }
   checkMembers(hooks, file);
   checkDeclarations(hooks, file);
   const { init_hook, close_hook, process, inputs, outputs, options, rawRequest } = hooks;
@@ -105,8 +111,12 @@ function checkMembers(hooks: Hooks, file: string): void {
   }
 }
 
+function noSlots(count: number): null[] {
+  return new Array(count).fill(null);
+}
+
 function toSlots(name: "preprocess" | "postprocess", slots: unknown, count: number, file: string): (Hook | null)[] {
-  if (slots === undefined || slots === null) return new Array(count).fill(null);
+  if (slots === undefined || slots === null) return noSlots(count);
   const models = count === 1 ? "is 1 model" : `are ${count} models`;
   if (typeof slots === "function") {
     if (count === 1) return [slots as Hook];

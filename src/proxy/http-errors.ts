@@ -29,6 +29,12 @@ export class HttpError extends Error {
   }
 }
 
+/** Status and body of the answer to an error, for handlers that are told of it. */
+export function toErrorAnswer(reason: unknown): { readonly status: number; readonly body: Buffer } {
+  const { status, message } = reason instanceof HttpError ? reason : toHttpError(ServingError.from(reason));
+  return { status, body: errorBody(message) };
+}
+
 /** The last middleware: answers errors that Express throws, for example for a wrongly percent-encoded path. */
 export function createErrorMiddleware(log: Logger): ErrorRequestHandler {
   return (reason, request, response, _next) => {

@@ -23,6 +23,8 @@ export interface HttpDependencies {
   readonly clients?: ClientGate | undefined;
   /** Counts and times of the requests of all transports. */
   readonly metrics: RequestMetrics;
+  /** Port of gRPC; absent = it has none. */
+  readonly grpcPort?: number | undefined;
   /** URL of the metrics that have TensorFlow Serving's names. */
   readonly tensorflowMetricsPath: string;
   /** Records traces; absent = nobody does. */

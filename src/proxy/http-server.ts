@@ -62,6 +62,8 @@ export interface HttpServerOptions {
   readonly tracer?: RequestTracer | undefined;
   /** Counts the requests, shared with other transports. Default: new ones. */
   readonly metrics?: RequestMetrics;
+  /** Port of gRPC, for handlers that are told of it. */
+  readonly grpcPort?: number | undefined;
   /** Answers the routes that hooks declare. Default true. */
   readonly hookRoutes?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
@@ -124,8 +126,8 @@ export async function createHttpServer(service: InferenceService, options: HttpS
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const { clients, tracer, tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
-  return { service, maxMessageBytes, memory, policy, clients, metrics, tensorflowMetricsPath, tracer, log };
+  const { clients, tracer, grpcPort, tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
+  return { service, maxMessageBytes, memory, policy, clients, metrics, tensorflowMetricsPath, grpcPort, tracer, log };
 }
 
 function newServer({

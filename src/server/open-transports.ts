@@ -60,7 +60,8 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
   let servedPort: number | undefined;
   const grpc = await openGrpc(service, { ...options, findHttpPort: () => servedPort });
   try {
-    const http = await startHttp(service, options, httpPort);
+    const grpcPort = Number(/:(\d+)$/.exec(grpc.grpcAddress)?.[1] ?? options.port);
+    const http = await startHttp(service, { ...options, grpcPort }, httpPort);
     servedPort = http.port;
     return { ...grpc, httpUrl: http.url, ...bothTransports(grpc, http) };
   } catch (reason) {

@@ -3,13 +3,14 @@ import { markLocal } from "../access/local-host.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { Protocol } from "../protocols/protocol.ts";
-import type { HttpServer } from "../proxy/http-server.ts";
+import type { HttpServer, HttpServerOptions } from "../proxy/http-server.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { TransportOptions } from "./transports.ts";
 
 /** Settings with which one transport is started. */
 export type Opening = TransportOptions &
-  Pick<GrpcServerOptions, "findHttpPort"> & {
+  Pick<GrpcServerOptions, "findHttpPort"> &
+  Pick<HttpServerOptions, "grpcPort"> & {
     readonly protocols: readonly Protocol[];
     readonly metrics?: RequestMetrics;
     readonly httpPolicy: AccessPolicy;
@@ -48,5 +49,5 @@ export async function startHttp(
   port: number | "shared",
 ): Promise<HttpServer> {
   const { createHttpServer } = await importHttp();
-  return createHttpServer(service, { ...options, policy: options.httpPolicy, port });
+  return createHttpServer(service, { grpcPort: options.port, ...options, policy: options.httpPolicy, port });
 }

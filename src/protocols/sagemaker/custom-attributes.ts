@@ -10,6 +10,8 @@ export interface CustomAttributes {
   readonly model: string;
   readonly version?: bigint;
   readonly method: InvokedMethod;
+  /** The method where the header names one. */
+  readonly namedMethod?: InvokedMethod;
 }
 
 const ATTRIBUTE = /(tfs-[a-z-]+)=([^,]+)/g;
@@ -21,13 +23,15 @@ const INT64_MAX = 2n ** 63n - 1n;
  */
 export function readCustomAttributes(header = ""): CustomAttributes {
   const found = new Map(Array.from(header.matchAll(ATTRIBUTE), ([, key = "", value = ""]) => [key, value.trim()]));
-  const method = found.get("tfs-method") ?? "predict";
+  const { "tfs-method": named } = Object.fromEntries(found);
+  const method = named ?? "predict";
   if (!isMethod(method)) {
     throw invalidArgument(`The custom attribute tfs-method is "${method}"; expected ${METHODS.join(", ")}.`);
   }
   const model = found.get("tfs-model-name") ?? "";
   const version = found.get("tfs-model-version");
-  return version === undefined ? { model, method } : { model, method, version: toVersion(version) };
+  const choices = { model, method, ...(named !== undefined && { namedMethod: method }) };
+  return version === undefined ? choices : { ...choices, version: toVersion(version) };
 }
 
 function isMethod(text: string): text is InvokedMethod {

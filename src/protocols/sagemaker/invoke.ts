@@ -6,6 +6,7 @@ import type { InferenceService, ModelRef } from "../../serving/inference-service
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
 import { answerPredict } from "../tensorflow-serving/http-predict.ts";
 import { type AcceptedType, acceptedType } from "./accepted-type.ts";
+import { answerByHandlers, type HandlerDependencies } from "./answer-by-handlers.ts";
 import { answerEncoded, isEncodedType } from "./answer-encoded.ts";
 import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
 import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./predict-body.ts";
@@ -13,17 +14,24 @@ import { withoutLineBreaks, withoutLineBreaksJob } from "./without-line-breaks.t
 
 /**
  * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one input.
- * Throws 415 for any other type of body and 406 for an answer that is not JSON.
+ * Where the model has handlers (`inference.ts`), they answer any type. `named` = the model of the URL. Throws 415 for any other type of body and 406 for an answer that is not JSON.
  */
-export async function invoke(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
+export async function invoke(
+  exchange: HttpExchange,
+  dependencies: HandlerDependencies,
+  named = "",
+): Promise<HttpAnswer> {
+  const { service } = dependencies;
   const { headers } = exchange.request;
+  const attributes = readCustomAttributes(single(headers["x-amzn-sagemaker-custom-attributes"]));
+  const ref = toRef(service, named === "" ? attributes : { ...attributes, model: named });
+  exchange.record.model = ref.model;
+  const handled = await answerByHandlers(exchange, { ref, attributes, named }, dependencies);
+  if (handled !== undefined) return handled;
   const mediaType = exchange.mediaType === "" ? "application/json" : exchange.mediaType;
   const form = bodyForm(mediaType);
   if (form === undefined && !isEncodedType(mediaType)) throw new HttpError(415, `Unsupported Media Type: ${mediaType}`);
   const accepted = acceptedType(headers.accept);
-  const attributes = readCustomAttributes(single(headers["x-amzn-sagemaker-custom-attributes"]));
-  const ref = toRef(service, attributes);
-  exchange.record.model = ref.model;
   const body = await exchange.readBody();
   if (form === undefined)
     return inForm(await answerEncoded(service, { ref, body, mediaType }, exchange), accepted, exchange);

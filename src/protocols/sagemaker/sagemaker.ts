@@ -8,11 +8,11 @@ const INVOCATIONS = /^\/invocations\/?(?:\?|$)/;
 /** The contract of a container that serves models under Amazon SageMaker: `GET /ping` and `POST /invocations`. */
 export const sagemaker: Protocol = {
   name: "sagemaker",
-  http: ({ service }) => ({
+  http: ({ service, grpcPort, log }) => ({
     inference: [
       {
         path: "/invocations",
-        find: (url) => (INVOCATIONS.test(url) ? (exchange) => invoke(service, exchange) : undefined),
+        find: (url) => (INVOCATIONS.test(url) ? (exchange) => invoke(exchange, { service, grpcPort, log }) : undefined),
       },
     ],
     routes: [pingRoute(service)],

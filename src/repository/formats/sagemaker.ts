@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
@@ -7,19 +7,21 @@ import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 /** Folders below the model folder that may hold a folder of versions, such as `export/Servo/1`. */
 const MAX_DEPTH = 4;
 const VERSION = /^\d+$/;
-/** Hook files that SageMaker's users put in the place of inference.py. */
-const HOOK_FILES = ["hooks.ts", "hooks.mts", "hooks.js", "hooks.mjs"];
+/** Hook files, and files of handlers, that SageMaker's users put in the place of inference.py. */
+const HOOK_FILES = ["hooks", "inference"].flatMap((name) => ["ts", "mts", "js", "mjs"].map((end) => `${name}.${end}`));
 
 /**
  * Finds the models of a SageMaker container: every folder with numeric folders, under its own name; else the folder
- * itself, as the model `model`. All versions are served. `code/hooks.ts` holds the hooks of all. Throws
+ * itself, as the model `model`. All versions are served. `code/hooks.ts`, or `code/inference.ts`, in a model's folder
+ * holds its hooks, in a folder around it those of all models there. Throws
  * `failed_precondition` for a folder that cannot be read, `invalid_argument` where `code/inference.py` would have to run.
  */
 export async function findSagemakerModels(folder: string, first: string | undefined): Promise<readonly ModelConfig[]> {
-  const hooks = await findHooks(join(folder, "code"));
   const paths = await foldersOfVersions(folder, 0);
-  if (paths.length === 0) return [toConfig("model", folder, hooks)];
-  const models = paths.map((path) => toConfig(basename(path), path, hooks));
+  if (paths.length === 0) return [toConfig("model", folder, await findHooks(folder, folder))];
+  const models = await Promise.all(
+    paths.map(async (path) => toConfig(basename(path), path, await findHooks(path, folder))),
+  );
   if (first === undefined) return models;
   const chosen = models.find(({ name }) => name === first);
   if (chosen === undefined) {
@@ -49,13 +51,16 @@ async function list(folder: string) {
   }
 }
 
-async function findHooks(code: string): Promise<string | undefined> {
+/** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to `root`. Throws `invalid_argument` where `inference.py` would have to run. */
+async function findHooks(path: string, root: string): Promise<string | undefined> {
+  const code = join(path, "code");
   const names = await readdir(code).catch((): readonly string[] => []);
   const own = HOOK_FILES.find((name) => names.includes(name));
-  if (own === undefined && names.includes("inference.py")) {
+  if (own !== undefined) return join(code, own);
+  if (names.includes("inference.py")) {
     throw invalidArgument(
-      `${join(code, "inference.py")} is not run: write its steps as hooks in ${join(code, "hooks.ts")} (docs/hooks.md), or remove it.`,
+      `${join(code, "inference.py")} is not run: write its handlers in ${join(code, "inference.ts")} or its steps as hooks in ${join(code, "hooks.ts")} (docs/sagemaker.md), or remove it.`,
     );
   }
-  return own === undefined ? undefined : join(code, own);
+  return path === root ? undefined : findHooks(dirname(path), root);
 }

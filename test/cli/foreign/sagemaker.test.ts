@@ -55,13 +55,28 @@ describe("findSagemakerModels", () => {
     expect(await findSagemakerModels(folder, undefined)).toMatchObject([{ name: "model", path: folder }]);
   });
 
+  test("a model's own code comes before that of all", async () => {
+    const handlers = "export const handler = () => ['', 'a/b'];";
+    const folder = modelFolder(["a/1", "b/1", "c/d/1"], {
+      "code/inference.ts": handlers,
+      "b/code/hooks.js": "",
+      "c/code/inference.mjs": handlers,
+    });
+    const found = await findSagemakerModels(folder, undefined);
+    expect(found.map(({ name, hooks }) => [name, hooks])).toEqual([
+      ["a", join(folder, "code/inference.ts")],
+      ["b", join(folder, "b/code/hooks.js")],
+      ["d", join(folder, "c/code/inference.mjs")],
+    ]);
+  });
+
   test.each([
     ["a default model that is not there", { "m/1/x": "" }, "no", 'SAGEMAKER_TFS_DEFAULT_MODEL_NAME is "no"; '],
     [
       "inference.py",
       { "m/1/x": "", "code/inference.py": "" },
       undefined,
-      "inference.py is not run: write its steps as hooks",
+      "inference.py is not run: write its handlers in",
     ],
   ])("refuses %s", async (_, files, first, message) => {
     await expect(findSagemakerModels(modelFolder([], files), first)).rejects.toThrow(message);

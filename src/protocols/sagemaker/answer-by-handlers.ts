@@ -1,0 +1,86 @@
+import { ServingError } from "../../errors.ts";
+import { logFailure } from "../../observability/log-failure.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { toErrorAnswer } from "../../proxy/http-errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { inferRaw, type RawRequest, type RawResponse } from "../../serving/infer-raw.ts";
+import type { InferenceService, Lease, ModelRef } from "../../serving/inference-service.ts";
+import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
+import { answerPredict } from "../tensorflow-serving/http-predict.ts";
+import type { CustomAttributes } from "./custom-attributes.ts";
+import { handlerFacts, type Invocation } from "./handler-facts.ts";
+
+/** Services for handlers, and what they are told of the server. */
+export interface HandlerDependencies {
+  readonly service: InferenceService;
+  readonly grpcPort?: number | undefined;
+  readonly log: Logger;
+}
+
+/** Answers an invocation by the handlers of the model's `inference.ts`; undefined for a model without. */
+export async function answerByHandlers(
+  exchange: HttpExchange,
+  invocation: Invocation,
+  dependencies: HandlerDependencies,
+): Promise<HttpAnswer | undefined> {
+  const { ref, attributes } = invocation;
+  if (!(await hasHandlers(dependencies.service, ref))) return undefined;
+  const body = await exchange.readBody();
+  const call = exchange.callInfo();
+  const lease = await dependencies.service.acquire(ref, call);
+  try {
+    const facts = handlerFacts(exchange.request, invocation, dependencies.grpcPort);
+    const ask = (entry: string, given: Pick<RawRequest, "facts" | "body">) =>
+      inferRaw(lease, { entry, call, ...given });
+    if (lease.description.entries?.includes("handler")) return toAnswer(await ask("handler", { facts, body }));
+    const input = await ask("input_handler", { facts, body });
+    const made = await answerOfModel(exchange, { lease, method: attributes.method, body: input.body }, dependencies);
+    return toAnswer(await ask("output_handler", { facts: { ...facts, status_code: made.status }, body: made.body }));
+  } finally {
+    lease.release();
+  }
+}
+
+/** A model that cannot be found is refused later, as for every invocation. */
+async function hasHandlers(service: InferenceService, ref: ModelRef): Promise<boolean> {
+  try {
+    const lease = await service.acquire(ref);
+    lease.release();
+    return lease.description.entries?.some((name) => name === "handler" || name === "input_handler") ?? false;
+  } catch {
+    return false;
+  }
+}
+
+interface ModelRequest {
+  readonly lease: Lease;
+  readonly method: CustomAttributes["method"];
+  readonly body: Uint8Array;
+}
+
+/** The answer of the model's REST API, an error too, unless the client has left. */
+async function answerOfModel(
+  exchange: HttpExchange,
+  { lease, method, body: bytes }: ModelRequest,
+  { service, log }: HandlerDependencies,
+): Promise<{ readonly status: number; readonly body: Uint8Array }> {
+  const { model, version } = lease.description;
+  const ref = { model, version };
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  try {
+    const answer = await (method === "predict"
+      ? answerPredict(service, { ref, body }, exchange)
+      : answerExamples(service, { ref, method, body }, exchange));
+    return { status: answer.status ?? 200, body: Buffer.concat([answer.body, ...(answer.rest ?? [])]) };
+  } catch (reason) {
+    const { code } = ServingError.from(reason);
+    if (code === "cancelled" || code === "deadline_exceeded") throw reason;
+    logFailure({ reason, code, record: exchange.record, path: exchange.request.url ?? "" }, log);
+    return toErrorAnswer(reason);
+  }
+}
+
+function toAnswer({ metadata, ...answer }: RawResponse): HttpAnswer {
+  return { ...answer, headers: metadata };
+}
