@@ -17,7 +17,7 @@ export function pairModels(flags: readonly ModelFlag[]): StageOptions[] {
   if (drivers.length === 0 && paths.length === 0) {
     throw new ServingError(
       "invalid_argument",
-      "No model is given; expected --model-path PATH, --driver null for hooks alone, or models in the file of --config. kserving --help has examples.",
+      "No model is given; expected its path, such as kserving model.onnx, a hook file, a folder of models, or --config FILE. kserving --help has examples.",
     );
   }
   if (drivers.length === 0) return paths.map((path) => ({ path }));

@@ -39,6 +39,7 @@ const OPTIONS = {
   options: OBJECT_CHECK,
   warmup: WARM_UP_CHECK,
   requestLog: OBJECT_CHECK,
+  alias: TEXT_CHECK,
   host: TEXT_CHECK,
   port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },

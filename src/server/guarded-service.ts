@@ -32,9 +32,13 @@ export class GuardedService implements Required<InferenceService> {
   acquire(ref: ModelRef, request?: RoutedRequest): Lease | Promise<Lease> {
     const scope = requireScope();
     if (scope.isWhole) return this.#service.acquire(ref, request);
-    const model = ref.model === "" ? this.#onlyModel() : ref.model;
+    const model = ref.model === "" ? this.#onlyModel() : this.nameOf(ref.model);
     scope.assertModel(model);
     return withoutNames(() => this.#service.acquire({ ...ref, model }, request));
+  }
+
+  nameOf(model: string): string {
+    return this.#service.nameOf?.(model) ?? model;
   }
 
   index(wanted?: IndexScope): readonly ServableState[] {
@@ -58,13 +62,13 @@ export class GuardedService implements Required<InferenceService> {
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {
-    requireScope().assertModel(model);
+    requireScope().assertModel(this.nameOf(model));
     await this.#service.load(model, overrides);
   }
 
   async unload(model: string, options?: UnloadOptions): Promise<void> {
     const scope = requireScope();
-    scope.assertModel(model);
+    scope.assertModel(this.nameOf(model));
     if (options?.dependents === true) scope.assertControlsAll();
     await this.#service.unload(model, options);
   }

@@ -49,8 +49,9 @@ function lazyRecordedRequests(maxBytes: number): RecordedRequests {
 /** Limits of loading. */
 export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): ServedModelsOptions["manager"] {
   const { loadTimeoutMs: timeoutMs, loadRetries: retries, loadRetryMs: retryMs, loadThreads: threads } = choices;
-  const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs } = choices;
-  return { timeoutMs, retries, retryMs, threads, strictReadiness, allowLabelsForUnavailable, idleUnloadMs, memory };
+  const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs, alias } = choices;
+  const loading = { timeoutMs, retries, retryMs, threads, idleUnloadMs, memory };
+  return { ...loading, strictReadiness, allowLabelsForUnavailable, alias };
 }
 
 /** Settings of request logs where a model has none of its own. */

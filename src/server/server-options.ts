@@ -15,6 +15,8 @@ import type { AdminAddress } from "./open-admin.ts";
 export interface ServerOptions {
   /** The stages of one pipeline, in order, served as version 1; it is this or {@link models}. */
   readonly stages?: readonly StageOptions[];
+  /** A name by which clients also find the model while there is only one. Default: none. */
+  readonly alias?: string;
   /** Models by the names that clients call. */
   readonly models?: Readonly<Record<string, NamedModelOptions>>;
   /** The pipeline's hooks: a file's path, or hooks as they are. */

@@ -21,6 +21,12 @@ export interface ShadowedModel {
 /** The models by name, loaded or not; error texts are TensorFlow Serving's, which clients assert on. */
 export class Catalog {
   readonly #models = new Map<string, ManagedModel>();
+  readonly #alias: string | undefined;
+
+  /** `alias`: a name that also means the model while there is only one. */
+  constructor(alias?: string) {
+    this.#alias = alias;
+  }
 
   add(model: ManagedModel): void {
     this.#models.set(model.name, model);
@@ -46,13 +52,19 @@ export class Catalog {
     throw new ServingError("not_found", `There is no model "${name}".${servedNames(name, this.#models.keys())}`);
   }
 
+  /** The name of the model that a name in a request means; empty and the alias mean the only model. Throws `invalid_argument` for an empty one of several. */
+  nameOf(given: string): string {
+    if (given === "") return this.#onlyName();
+    return given === this.#alias && this.#models.size === 1 ? this.#onlyName() : given;
+  }
+
   /**
    * The version that a reference means: its version or its label's, else the one that the model's traffic rules choose,
    * else the highest available one. Version 0 means no version, unless version 0 exists. Without a request, the version
    * is only described.
    */
   resolve({ model: given, version, label }: ModelRef, request?: RoutedRequest): LoadedVersion {
-    const name = given === "" ? this.#onlyName() : given;
+    const name = this.nameOf(given);
     const model = this.#models.get(name);
     const wanted = label !== undefined && model !== undefined ? versionOf(model, label) : version;
     const isLatest = wanted === undefined || (wanted === 0n && model?.find(0n) === undefined);
@@ -63,14 +75,14 @@ export class Catalog {
 
   /** Names of the inputs that decide where a request with this reference is routed; undefined where none do. */
   stickyInputs({ model: given, version = 0n, label }: ModelRef): readonly string[] | "all" | undefined {
-    const model = this.#models.get(given === "" ? this.#onlyName() : given);
+    const model = this.#models.get(this.nameOf(given));
     const inputs = model?.traffic?.split?.stickyInputs;
     return inputs === undefined || label !== undefined || version !== 0n ? undefined : inputs;
   }
 
   /** The model to which a request is copied; undefined where this request is not. */
   shadowOf({ model: given, version = 0n, label }: ModelRef): ShadowedModel | undefined {
-    const model = this.#models.get(given === "" ? this.#onlyName() : given);
+    const model = this.#models.get(this.nameOf(given));
     const shadow = model?.traffic?.shadow;
     if (model === undefined || shadow === undefined || label !== undefined || version !== 0n) return undefined;
     if (Math.random() >= shadow.share) return undefined;

@@ -25,6 +25,8 @@ export interface InferenceService {
    * Without `request`, the version is only described.
    */
   acquire(ref: ModelRef, request?: RoutedRequest): Lease | Promise<Lease>;
+  /** The name of the model that a name of a request means: its own, or that of the model whose alias it is; absent = names have no aliases. */
+  nameOf?(model: string): string;
   /** Every name and version that was to be loaded; empty where a remote server does not report them. */
   index(scope?: IndexScope): readonly ServableState[];
   /**

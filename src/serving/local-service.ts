@@ -99,6 +99,10 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.#leases.acquire(ref, request);
   }
 
+  nameOf(model: string): string {
+    return model === "" ? model : this.#manager.catalog.nameOf(model);
+  }
+
   index({ loadable = false }: IndexScope = {}): readonly ServableState[] {
     const models = this.#manager.catalog.models();
     return servableStates(models, { loadable: loadable ? this.#loadable() : [], isLeaving: this.#isLeaving });
@@ -126,7 +130,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {
-    await this.#load(model, overrides).catch((reason) => {
+    await this.#load(this.nameOf(model), overrides).catch((reason) => {
       throw publicError(ServingError.from(reason));
     });
     const given = overrides && { files: [...overrides.files.keys()], config: overrides.config.length };
@@ -134,7 +138,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   }
 
   async unload(model: string, options?: UnloadOptions): Promise<void> {
-    await this.#unload(model, options);
+    await this.#unload(this.nameOf(model), options);
     this.#log.info("a client unloaded the model", { model });
   }
 

@@ -16,6 +16,8 @@ export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "n
   readonly threads: number;
   /** Ready only when every model that should be served is available. */
   readonly strictReadiness: boolean;
+  /** A name that also means the model while there is only one. */
+  readonly alias?: string | undefined;
   /** Finds out which versions should be served under a name, before the name is loaded on request. */
   readonly refresh?: (name: string) => Promise<void>;
 }
@@ -37,9 +39,9 @@ export type StateListener = (status: VersionStatus) => void;
  */
 export class ModelManager {
   /** The models, for requests. */
-  readonly catalog = new Catalog();
+  readonly catalog: Catalog;
   readonly #policy: ModelPolicy;
-  readonly #needed = new NeededModels(this.catalog);
+  readonly #needed: NeededModels;
   readonly #log: Logger;
   readonly #listeners = new Set<StateListener>();
   #waiting: (() => void)[] = [];
@@ -48,7 +50,9 @@ export class ModelManager {
   #hasSettled = false;
   #isClosed = false;
 
-  constructor({ threads, strictReadiness, refresh = async () => {}, ...policy }: ManagerOptions) {
+  constructor({ threads, strictReadiness, alias, refresh = async () => {}, ...policy }: ManagerOptions) {
+    this.catalog = new Catalog(alias);
+    this.#needed = new NeededModels(this.catalog);
     this.#strictReadiness = strictReadiness;
     this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
     const isHeld = (name: string) => this.#requested.isHeld(name);

@@ -21,14 +21,10 @@ describe("a usage error ends with 2 and one line", () => {
     [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
     [
       ["prxy"],
-      'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, replay, health, config, runtimes, hash-password, hash-token, tensorflow-model-server, ovms, ie_serving; a model goes with --model-path.',
+      'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, replay, health, config, runtimes, hash-password, hash-token, tensorflow-model-server, ovms, ie_serving; a model is the path of a file or folder.',
     ],
     [["help", "prxy"], 'There is no command "prxy". Did you mean "proxy"?'],
-    [["models"], "a model goes with --model-path."],
-    [
-      ["model.onnx"],
-      'Unexpected argument "model.onnx"; a command comes first (serve, proxy, replay, health, config, runtimes, hash-password, hash-token, tensorflow-model-server, ovms, ie_serving); a model goes with',
-    ],
+    [["models"], "a model is the path of a file or folder."],
     [["proxy", "serve"], 'kserving proxy takes flags alone, not "serve"; kserving proxy --help lists them.'],
     [
       ["proxy", "--port", "1"],
@@ -36,7 +32,7 @@ describe("a usage error ends with 2 and one line", () => {
     ],
     [
       [],
-      "No model is given; expected --model-path PATH, --driver null for hooks alone, or models in the file of --config. kserving --help has",
+      "No model is given; expected its path, such as kserving model.onnx, a hook file, a folder of models, or --config FILE.",
     ],
     [
       [...NULL, "--http-server-command", "front 'a"],

@@ -230,3 +230,12 @@ test("a single user has a name, and a password in a file", async () => {
   ] as const)
     await expect(start({ auth: wrong })).rejects.toThrow(message);
 });
+
+test("an alias opens no model that its caller may not call", async () => {
+  const options = { models: { zebra: NULL_MODEL }, alias: "team-a" };
+  const { httpUrl } = await start(options);
+  const own = await start({ models: { "team-a": NULL_MODEL }, alias: "zebra" });
+  const path = "v2/models";
+  expect((await ask(`${httpUrl}/${path}/team-a/infer`, bearer(TOKENS.team), BODY))[0]).toBe(403);
+  expect((await ask(`${own.httpUrl}/${path}/zebra/infer`, bearer(TOKENS.team), BODY))[0]).toBe(200);
+});

@@ -32,6 +32,20 @@ async function ask(httpUrl: string | undefined, model: string) {
 const ANSWER = [200, { outputs: [3.25] }];
 
 describe("models by name", () => {
+  it("answer to the alias on every protocol while there is only one, which then is told by its own name", async () => {
+    const server = await startServer({ models: { half: { path: HALF } }, alias: "default" });
+    const { httpUrl } = server;
+    expect(await ask(httpUrl, "default")).toEqual(ANSWER);
+    const status = await (await fetch(`${httpUrl}/v1/models/default`)).text();
+    expect(status).toContain('"AVAILABLE"');
+    const metadata = (await (await fetch(`${httpUrl}/v2/models/default`)).json()) as { readonly name: string };
+    expect(metadata.name).toBe("half");
+    expect((await fetch(`${httpUrl}/v2/models/default/ready`)).status).toBe(200);
+    expect((await ask(httpUrl, "other"))[0]).toBe(404);
+    await server.load("second", { path: HALF });
+    expect((await ask(httpUrl, "default"))[0]).toBe(404);
+  });
+
   it("are called by the hooks of others", async () => {
     const { httpUrl } = await startServer({
       models: {

@@ -22,6 +22,29 @@ describe("a reference means", () => {
     expect((await catalogOf(["m", 0n], ["m", 2n])).resolve({ model: "m", version: 0n }).version).toBe(0n);
   });
 
+  test("the only model where the name is the alias, unless a model has that name", async () => {
+    const versions = [pipelineVersion(1n)];
+    const { catalog } = await manage([{ name: "m", versions }], { alias: "default" });
+    expect(catalog.resolve({ model: "default" }).model).toBe("m");
+    expect(() => catalog.resolve({ model: "other" })).toThrow("Latest(other)");
+    const { catalog: two } = await manage(
+      [
+        { name: "m", versions },
+        { name: "n", versions },
+      ],
+      { alias: "default" },
+    );
+    expect(() => two.resolve({ model: "default" })).toThrow("Latest(default)");
+    const { catalog: named } = await manage(
+      [
+        { name: "m", versions },
+        { name: "default", versions },
+      ],
+      { alias: "default" },
+    );
+    expect(named.resolve({ model: "default" }).model).toBe("default");
+  });
+
   test("the only model where the name is empty", async () => {
     expect((await catalogOf(["m", 1n])).resolve({ model: "" }).model).toBe("m");
   });

@@ -16,6 +16,7 @@ import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown
 import { openSystemdReporter } from "../lifecycle/systemd-reporter.ts";
 import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
+import { ONLY_MODEL_ALIAS } from "../settings/apply-words.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -42,7 +43,8 @@ export async function serve(
   const { settings, foreign } = commandLine;
   tuneHeap();
   const sources = toModelSources(commandLine);
-  const options = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
+  const wanted = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
+  const options = { ...wanted, ...(commandLine.words.length > 0 && { alias: ONLY_MODEL_ALIAS }) };
   const programLog = openProgramLog(settings);
   const { log } = programLog;
   reopenOnDemand(programLog);

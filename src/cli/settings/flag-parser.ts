@@ -15,10 +15,11 @@ const DESCRIPTIONS: Readonly<Record<SettingsCommand, string>> = {
 const EPILOGUES: Readonly<Record<SettingsCommand, string>> = {
   serve: `
 Examples:
-  kserving --model-path emotion.onnx --http-enable
+  kserving emotion.onnx
+  kserving emotion.onnx faces.ts --http-port 8080
   kserving --driver onnx --model-path face.onnx --driver onnx --model-path emotion.onnx --hooks faces.ts
   kserving --driver null --hooks service.ts -o threshold=0.5
-  kserving --model-repository models --http-enable
+  kserving models
 
 Commands:
   kserving [serve]  serve models, with the flags above
@@ -50,7 +51,7 @@ export interface ListedFlag {
  */
 export function createFlagParser(name: SettingsCommand, onListed: (flag: ListedFlag) => void): Command {
   const command = new Command(name === "serve" ? "kserving" : `kserving ${name}`)
-    .usage(name === "serve" ? "[serve] [flags]" : "[flags]")
+    .usage(name === "serve" ? "[serve] [PATH...] [flags]" : "[flags]")
     .description(DESCRIPTIONS[name])
     .addHelpText(
       "after",

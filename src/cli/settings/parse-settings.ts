@@ -1,6 +1,7 @@
+import { existsSync } from "node:fs";
 import { CommanderError } from "commander";
 import { ServingError } from "../../errors.ts";
-import type { SettingsCommand } from "../command-names.ts";
+import { COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
 import { commandsWithFlag } from "../foreign/commands-with-flag.ts";
 import { unexpectedArgument } from "../unexpected-argument.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
@@ -18,6 +19,8 @@ export interface ParsedCommandLine<Command extends SettingsCommand> {
   readonly listed: readonly ListedFlag[];
   /** Sources of the settings that are given: a flag, a variable, or a place in a file; others have their defaults. */
   readonly origins: ReadonlyMap<SettingName, string>;
+  /** Words without a flag, which are paths of models and hook files. */
+  readonly words: readonly string[];
 }
 
 /**
@@ -30,7 +33,7 @@ export function parseSettings<Command extends SettingsCommand>(
   { env, files = new Map(), foreign = new Map() }: SettingSources,
 ): ParsedCommandLine<Command> {
   const listed: ListedFlag[] = [];
-  const flags = parseArguments(command, argv, (flag) => listed.push(flag));
+  const { flags, words } = parseArguments(command, argv, (flag) => listed.push(flag));
   const given: GivenValues = new Map();
   for (const [name, setting] of settingsOf(command)) {
     const flag = readFlag(name, setting, flags[name]) ?? foreign.get(name);
@@ -42,7 +45,7 @@ export function parseSettings<Command extends SettingsCommand>(
     given.has(name) ? given.get(name)?.value : valueOfAbsent(setting, given),
   ]);
   const origins = new Map(Array.from(given, ([name, { origin }]) => [name, origin]));
-  return { settings: Object.fromEntries(complete) as Settings<Command>, listed, origins };
+  return { settings: Object.fromEntries(complete) as Settings<Command>, listed, origins, words };
 }
 
 /** Sources of settings in addition to the command line. */
@@ -81,7 +84,7 @@ function parseArguments(
   name: SettingsCommand,
   argv: readonly string[],
   onListed: (flag: ListedFlag) => void,
-): Partial<Record<string, unknown>> {
+): { readonly flags: Partial<Record<string, unknown>>; readonly words: readonly string[] } {
   const command = createFlagParser(name, onListed);
   try {
     command.parse(argv, { from: "user" });
@@ -92,13 +95,18 @@ function parseArguments(
       toUsageError(reason, `${command.name()} --help lists the flags`)
     );
   }
-  const [unexpected] = command.args;
-  if (unexpected === undefined) return command.opts();
+  const unexpected = command.args.find((word) => name !== "serve" || !isPath(word));
+  if (unexpected === undefined) return { flags: command.opts(), words: command.args };
   if (name === "serve") throw unexpectedArgument(unexpected, unexpected === argv[0]);
   throw new ServingError(
     "invalid_argument",
     `${command.name()} takes flags alone, not "${unexpected}"; ${command.name()} --help lists them.`,
   );
+}
+
+/** A path or an address by its look, or a name of something that is there. */
+function isPath(word: string): boolean {
+  return /[./\\]/.test(word) || (!COMMAND_NAMES.some((name) => name === word) && existsSync(word));
 }
 
 /** The error for a flag that the other command has. */

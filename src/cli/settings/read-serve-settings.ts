@@ -1,5 +1,6 @@
 import type { ConfigFile } from "../../repository/config/read-config-file.ts";
 import type { ForeignCommandLine } from "../foreign/foreign-program.ts";
+import { applyWords } from "./apply-words.ts";
 import type { Environment } from "./environment.ts";
 import { type ParsedCommandLine, parseSettings } from "./parse-settings.ts";
 import { FILE_SETTINGS, type FileSettings, readFileSettings } from "./read-file-settings.ts";
@@ -26,14 +27,15 @@ export async function readServeSettings(
   const sources = { env, foreign: foreign?.settings ?? new Map() };
   const parsed = parseSettings("serve", argv, { ...sources, files: defaults });
   const given = { ...(foreign && { foreign }) };
-  if (parsed.settings.config.length === 0) return { ...withControl(parsed), configs: [], ...given };
+  if (parsed.settings.config.length === 0) return { ...(await applyWords(withControl(parsed))), configs: [], ...given };
   // Not needed for help, which should not wait for it.
   const { readConfigFile } = await import("../../repository/config/read-config-file.ts");
   const configs: ConfigFile[] = [];
   for (const path of parsed.settings.config) configs.push(await readConfigFile(path, [...FILE_SETTINGS.keys()]));
   const ofFiles: FileSettings = new Map(configs.flatMap(({ settings }) => [...readFileSettings(settings)]));
   const files: FileSettings = new Map([...defaults, ...ofFiles]);
-  return { ...withControl(parseSettings("serve", argv, { ...sources, files })), configs, ...given };
+  const withFiles = withControl(parseSettings("serve", argv, { ...sources, files }));
+  return { ...(await applyWords(withFiles)), configs, ...given };
 }
 
 /** Models that load only when a client asks for them need a client that may: programs on this machine, unless something else is said. */

@@ -53,7 +53,8 @@ export function isModelReady(service: InferenceService, { model, version }: Serv
 
 /** The error for a model or version that does not answer, with Triton's text, and with alternatives. */
 export function modelNotFound({ model, version }: ModelRef, service: InferenceService): ServingError {
-  const known = service.index().filter((one) => one.model === model);
+  const name = service.nameOf?.(model) ?? model;
+  const known = service.index().filter((one) => one.model === name);
   const which = version === undefined || known.length === 0 ? `'${model}'` : `'${model}' version ${version}`;
   const isThere = known.some((one) => version === undefined || one.version === version);
   const text = `Request for unknown model: ${which}`;

@@ -18,7 +18,8 @@ interface ModelVersionStatus {
  * means none unless it exists: OpenVINO's client sends it for every version. Throws `not_found` with the original's texts.
  */
 export function modelStatus(service: InferenceService, { model, version }: ModelRef): ModelStatus {
-  const known = service.index().filter((one) => one.model === model);
+  const name = service.nameOf?.(model) ?? model;
+  const known = service.index().filter((one) => one.model === name);
   const ofVersion = known.filter((one) => one.version === version);
   const isAll = version === undefined || (version === 0n && ofVersion.length === 0);
   const found = isAll ? known : ofVersion;

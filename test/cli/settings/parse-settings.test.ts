@@ -252,7 +252,6 @@ describe("what cannot be meant", () => {
     ["a boolean twice", ["--http-enable", "--http-enable=false"], '--http-enable is given "true" and "false"'],
     ["an empty text", ["--name="], '--name is ""; expected a text that is not empty.'],
     ["a misspelt command", ["srve"], 'There is no command "srve". Did you mean "serve"?'],
-    ["a file without its flag", ["model.onnx"], 'Unexpected argument "model.onnx"; a command comes first'],
     ["a word behind flags", ["--driver", "null", "proxy"], 'Unexpected argument "proxy"'],
   ])("is refused: %s", (_, argv, message) => {
     expect(() => serve(argv)).toThrow(

@@ -1,0 +1,112 @@
+import { stat } from "node:fs/promises";
+import { basename, dirname, parse, resolve } from "node:path";
+import { invalidArgument } from "../../errors.ts";
+import { parseVersion } from "../../repository/folders/parse-version.ts";
+import type { ParsedCommandLine } from "./parse-settings.ts";
+import { flagOf, type SettingName } from "./settings.ts";
+
+/** A name that also means the only model of a command line such as `kserving emotion.onnx`. */
+export const ONLY_MODEL_ALIAS = "default";
+
+type Parsed = ParsedCommandLine<"serve">;
+
+/**
+ * The command line with the flags that its bare words stand for: a model file or a folder with one model is `--model-path` under its own
+ * name, several are `--model`, a folder of models or versions is `--model-repository`, and a script is `--hooks`. HTTP is on, and every
+ * file has to load, unless settings say otherwise. Throws `invalid_argument` for words that do not go together, or not with flags.
+ */
+export async function applyWords(parsed: Parsed): Promise<Parsed> {
+  if (parsed.words.length === 0) return parsed;
+  const scripts = parsed.words.filter(isScript);
+  const models = parsed.words.filter((word) => !isScript(word));
+  assertNoFlag(parsed, "modelPath", models);
+  const served = await withModels(onByDefault(parsed, "httpEnable"), models);
+  return scripts.length === 0 ? served : withHooks(served, scripts, models);
+}
+
+async function withModels(parsed: Parsed, words: readonly string[]): Promise<Parsed> {
+  const [only, ...others] = words;
+  if (only === undefined) return parsed;
+  if (others.length === 0 && !(await holdsSeveral(only))) return withPipeline(parsed, only);
+  const folders: string[] = [];
+  const models: string[] = [];
+  for (const word of words) {
+    if (await holdsSeveral(word)) folders.push(word);
+    else models.push(`${nameOf(word)}=${word}`);
+  }
+  const whole = folders.length === 0 ? onByDefault(parsed, "failFast") : parsed;
+  return withList(withList(whole, "model", models), "modelRepository", folders);
+}
+
+function withPipeline(parsed: Parsed, word: string): Parsed {
+  const pipeline = given(parsed, "modelPath", [word], quoted(word));
+  const listed = [...parsed.listed, { flag: "model-path", value: word }];
+  return { ...given(pipeline, "name", nameIn(parsed) ?? nameOf(word), quoted(word)), listed };
+}
+
+function withHooks(parsed: Parsed, scripts: readonly string[], models: readonly string[]): Parsed {
+  const [script = "", second] = scripts;
+  if (second !== undefined)
+    throw invalidArgument(`${quoted(script)} and ${quoted(second)} are hook files; expected one.`);
+  assertNoFlag(parsed, "hooks", scripts);
+  const hooked = given(parsed, "hooks", script, quoted(script));
+  if (models.length > 0 || parsed.origins.has("driver")) return hooked;
+  const driver = given(hooked, "driver", ["null"], quoted(script));
+  return { ...driver, listed: [...parsed.listed, { flag: "driver", value: "null" }] };
+}
+
+function withList(parsed: Parsed, name: "model" | "modelRepository", entries: readonly string[]): Parsed {
+  const [first] = entries;
+  if (first === undefined) return parsed;
+  return given(parsed, name, [...parsed.settings[name], ...entries], quoted(first));
+}
+
+function onByDefault(parsed: Parsed, name: "httpEnable" | "failFast"): Parsed {
+  return parsed.origins.has(name) ? parsed : { ...parsed, settings: { ...parsed.settings, [name]: true } };
+}
+
+/** The command line with one more setting, and with its origin. */
+function given(parsed: Parsed, name: SettingName, value: unknown, origin: string): Parsed {
+  const origins = new Map([...parsed.origins, [name, origin] as const]);
+  return { ...parsed, settings: { ...parsed.settings, [name]: value }, origins };
+}
+
+function assertNoFlag({ origins }: Parsed, name: SettingName, words: readonly string[]): void {
+  const [word] = words;
+  const origin = origins.get(name);
+  if (word === undefined || origin === undefined) return;
+  throw invalidArgument(
+    `${quoted(word)} and ${origin} say the same; expected one. A chain is written as ${flagOf("modelPath")} FIRST ${flagOf("modelPath")} SECOND.`,
+  );
+}
+
+function nameIn({ origins, settings }: Parsed): string | undefined {
+  return origins.has("name") ? settings.name : undefined;
+}
+
+/** A folder of versions or of models. */
+async function holdsSeveral(path: string): Promise<boolean> {
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder) return false;
+  const { findModel, isDetected } = await import("../../repository/folders/find-model.ts");
+  const model = await findModel(path).catch(() => undefined);
+  return model === undefined || !(await isDetected(model));
+}
+
+/** The name of a file without its ending, or of a folder; a version's folder has its model's name. */
+function nameOf(word: string): string {
+  const path = resolve(word);
+  const name = parse(path).name;
+  return parseVersion(name) === undefined ? name : basename(dirname(path));
+}
+
+function isScript(word: string): boolean {
+  return /\.[cm]?[jt]s$/.test(word);
+}
+
+function quoted(word: string): string {
+  return `"${word}"`;
+}

@@ -1,0 +1,85 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { applyWords } from "../../../src/cli/settings/apply-words.ts";
+import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
+
+let folder = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "kserving-words-"));
+  await mkdir(join(folder, "models/emotion/3"), { recursive: true });
+  await mkdir(join(folder, "one"));
+  for (const path of ["a.onnx", "b.xml", "models/emotion/3/model.onnx", "one/iris.joblib"])
+    await writeFile(join(folder, path), "");
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const at = (path: string) => join(folder, path);
+
+async function read(...argv: string[]) {
+  return applyWords(parseSettings("serve", argv, { env: {} }));
+}
+
+describe("a path without a flag means", () => {
+  test("the only model, under its file's name, over gRPC and HTTP", async () => {
+    const { settings, listed } = await read(at("a.onnx"));
+    expect(settings).toMatchObject({ modelPath: [at("a.onnx")], name: "a", httpEnable: true });
+    expect(listed).toEqual([{ flag: "model-path", value: at("a.onnx") }]);
+  });
+
+  test("the only model of a folder, and of a version's folder under its model's name", async () => {
+    expect((await read(at("one"))).settings).toMatchObject({ modelPath: [at("one")], name: "one" });
+    const version = at("models/emotion/3");
+    expect((await read(version)).settings).toMatchObject({ modelPath: [version], name: "emotion" });
+  });
+
+  test.each(["models", "models/emotion"])("the models or versions of the folder %s", async (path) => {
+    const { settings } = await read(at(path));
+    expect(settings).toMatchObject({ modelRepository: [at(path)], modelPath: [], httpEnable: true, failFast: false });
+  });
+
+  test("several models where there are several, each of which has to load", async () => {
+    const { settings } = await read(at("a.onnx"), at("b.xml"));
+    expect(settings).toMatchObject({ model: [`a=${at("a.onnx")}`, `b=${at("b.xml")}`], failFast: true });
+  });
+
+  test("hooks, alone or of the only model", async () => {
+    const alone = await read("hooks.ts");
+    expect(alone.settings).toMatchObject({ hooks: "hooks.ts", name: "default" });
+    expect(alone.listed).toEqual([{ flag: "driver", value: "null" }]);
+    const { settings, listed } = await read(at("a.onnx"), "hooks.mjs");
+    expect(settings).toMatchObject({ hooks: "hooks.mjs", name: "a" });
+    expect(listed).toEqual([{ flag: "model-path", value: at("a.onnx") }]);
+  });
+
+  test("an address, which names the model by its last part", async () => {
+    const address = "https://models.example/emotion.onnx";
+    expect((await read(address)).settings).toMatchObject({ modelPath: [address], name: "emotion" });
+  });
+});
+
+describe("flags go before what a path implies", () => {
+  test("the name, and HTTP that is switched off", async () => {
+    const { settings } = await read(at("a.onnx"), "--name", "face", "--http-enable=false");
+    expect(settings).toMatchObject({ name: "face", httpEnable: false });
+  });
+
+  test("failures of several models that may be left alone", async () => {
+    expect((await read(at("a.onnx"), at("b.xml"), "--fail-fast=false")).settings.failFast).toBe(false);
+  });
+});
+
+describe("what does not go together is refused", () => {
+  test.each([
+    [["a.onnx", "--model-path", "b.onnx"], '"a.onnx" and --model-path say the same; expected one.'],
+    [["a.ts", "--hooks", "b.ts"], '"a.ts" and --hooks say the same; expected one.'],
+    [["a.ts", "b.ts"], '"a.ts" and "b.ts" are hook files; expected one.'],
+  ])("%j", async (argv, message) => {
+    await expect(read(...argv)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(message),
+    });
+  });
+});
