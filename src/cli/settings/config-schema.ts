@@ -1,5 +1,6 @@
 import { type JsonSchema, schemaOfFields } from "../../repository/config/json-schema.ts";
 import { MODEL_FIELDS } from "../../repository/config/model-fields.ts";
+import { SETTING_GROUPS } from "../../repository/formats/kserving.ts";
 import { FILE_SETTINGS } from "./read-file-settings.ts";
 import type { Setting } from "./setting.ts";
 import { SETTINGS } from "./settings.ts";
@@ -14,8 +15,22 @@ export function configSchema(): JsonSchema {
     properties: {
       $schema: { type: "string" },
       ...Object.fromEntries(settings),
+      ...Object.fromEntries(SETTING_GROUPS.map((group) => [group, schemaOfGroup(group, settings)])),
       models: { description: "named models", type: "array", items: schemaOfFields(MODEL_FIELDS) },
     },
+    additionalProperties: false,
+  };
+}
+
+type NamedSchema = readonly [name: string, schema: JsonSchema];
+
+/** Settings that may be written as a mapping, by their names without the group's. */
+function schemaOfGroup(group: string, settings: readonly NamedSchema[]): JsonSchema {
+  const members = settings.filter(([name]) => name.startsWith(`${group}-`));
+  return {
+    description: `the settings ${group}-…, as keys without ${group}-`,
+    type: "object",
+    properties: Object.fromEntries(members.map(([name, schema]) => [name.slice(group.length + 1), schema])),
     additionalProperties: false,
   };
 }

@@ -16,15 +16,17 @@ export interface OwnConfig {
   readonly settings: readonly ConfigEntry[];
 }
 
-/** The only key besides the settings. */
+/** Key of the models. */
 const MODELS_KEY = "models";
+/** Keys of settings that may be written as a mapping: `auth: { users: FILE }` is `auth-users: FILE`. */
+export const SETTING_GROUPS = ["auth"] as const;
 
 /** Reads our own configuration file; `settingNames` are the settings that it may contain. */
 export function readOwnConfig(node: ConfigMap, settingNames: readonly string[], source: ConfigSource): OwnConfig {
-  const known = [MODELS_KEY, ...settingNames];
+  const known = [MODELS_KEY, ...SETTING_GROUPS, ...settingNames];
   const settings: ConfigEntry[] = [];
   let models: ConfigNode | undefined;
-  for (const entry of node.entries) {
+  for (const entry of withoutGroups(node, settingNames, source)) {
     if (entry.key === MODELS_KEY) models = entry.value;
     else if (settingNames.includes(entry.key)) settings.push(entry);
     // The schema's place, for editors.
@@ -37,6 +39,37 @@ export function readOwnConfig(node: ConfigMap, settingNames: readonly string[], 
     }
   }
   return { settings, models: models === undefined ? [] : readModels(models, source) };
+}
+
+/** The entries of the file, with each entry of a group under its own name. */
+function withoutGroups({ entries }: ConfigMap, settingNames: readonly string[], source: ConfigSource): ConfigEntry[] {
+  const flat = entries.flatMap((entry) =>
+    SETTING_GROUPS.some((group) => group === entry.key) ? membersOf(entry, settingNames, source) : [entry],
+  );
+  const seen = new Set<string>();
+  for (const { key, place } of flat) {
+    if (seen.has(key)) source.findings.error(place, `"${key}" is given a second time; it takes one value.`);
+    seen.add(key);
+  }
+  return flat;
+}
+
+function membersOf({ key: group, value }: ConfigEntry, settingNames: readonly string[], source: ConfigSource) {
+  const prefix = `${group}-`;
+  const known = settingNames.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length));
+  if (value.kind !== "map") {
+    source.findings.error(value.place, `"${group}" is not a mapping; expected keys with values: ${known.join(", ")}.`);
+    return [];
+  }
+  return value.entries.flatMap((entry) => {
+    if (known.includes(entry.key)) return [{ ...entry, key: prefix + entry.key }];
+    const hint = didYouMean(entry.key, known);
+    source.findings.error(
+      entry.place,
+      `"${group}" has no key "${entry.key}".${hint} Expected some of ${known.join(", ")}.`,
+    );
+    return [];
+  });
 }
 
 function readModels(node: ConfigNode, source: ConfigSource): ModelConfig[] {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { readConfigFile } from "../../../src/repository/config/read-config-file.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
-const SETTINGS = ["http-port", "log-level"];
+const SETTINGS = ["http-port", "log-level", "auth-users", "auth-rules"];
 
 /** Reads a text as the file `config` of a new folder. */
 async function read(text: string) {
@@ -153,12 +153,32 @@ models:
       "models: [{ name: a, path: x, batching: { max_batchsize: 8 } }]",
       'Did you mean "max_batch_size"?',
     ],
+    [
+      "auth without keys",
+      "auth: users.txt\n",
+      'config:1:7: "auth" is not a mapping; expected keys with values: users, rules.',
+    ],
+    ["a misspelt key of auth", "auth:\n  user: u\n", 'config:2:3: "auth" has no key "user". Did you mean "users"?'],
+    [
+      "a setting that stands in auth and beside it",
+      "auth: { users: u }\nauth-users: v\n",
+      'config:2:1: "auth-users" is given a second time',
+    ],
     ["models that are none", "models: 5\n", 'config:1:9: "models" is "5"; expected keys with values'],
     ["a file without keys", "- a\n", "config:1:1: The file holds no keys"],
     ["an empty file", "", "config:1:1: The file is empty"],
     ["half a file", '{"models": [{"name": "a", ', "config:1:"],
   ])("%s is refused with its place", async (_, text, message) => {
     expect(await refusal(text)).toContain(message);
+  });
+
+  test("may have the settings of authentication as a mapping", async () => {
+    const { settings } = await read("auth:\n  users: users.txt\n  rules: rules.yaml\nlog-level: debug\n");
+    expect(settings).toMatchObject([
+      { key: "auth-users", place: { line: 2, column: 3 }, value: { text: "users.txt" } },
+      { key: "auth-rules", value: { text: "rules.yaml" } },
+      { key: "log-level" },
+    ]);
   });
 
   test("all errors are reported together", async () => {
