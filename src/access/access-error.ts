@@ -1,14 +1,14 @@
 import { type ErrorCode, ServingError, type ServingErrorOptions } from "../errors.ts";
 
-/** Headers of an HTTP answer; several values of one name are sent as several headers. */
+/** Headers of an answer; several values of one name are sent as several headers. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-/** Options of an error, with the headers of its HTTP answer. */
+/** Options of an error, with the headers of its answer. */
 interface AccessErrorOptions extends ServingErrorOptions {
   readonly headers: AnswerHeaders;
 }
 
-/** A refusal of a call because of who sends it, with the challenge that HTTP has in headers. */
+/** A refusal of a call because of who sends it, with a challenge in headers (HTTP) or trailers (gRPC). */
 export class AccessError extends ServingError {
   readonly headers: AnswerHeaders;
 

@@ -207,11 +207,12 @@ export abstract class GrpcCall extends ListMember {
 
   #status(): OutgoingHttpHeaders {
     if (this.#failure === undefined) return OK_TRAILERS;
-    const { code, details, statusDetails, retryDelayMs } = this.#failure;
+    const { code, details, statusDetails, retryDelayMs, challenge } = this.#failure;
     const status = { "grpc-status": code, "grpc-message": encodeURI(details) };
     const id = this.#record && sendableId(this.#record.id);
     return {
       ...status,
+      ...challenge,
       ...(statusDetails !== undefined && { [STATUS_DETAILS]: statusDetails }),
       ...(id !== undefined && { [ID_HEADER]: id }),
       ...(retryDelayMs !== undefined && { [RETRY_PUSHBACK]: Math.ceil(retryDelayMs) }),

@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
-import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import type { CallKind } from "../../src/access/caller.ts";
 import type { GrpcProtocolOptions } from "../../src/grpc/grpc-route.ts";
@@ -47,6 +47,9 @@ const CALLERS = {
   admin: bearer(TOKENS.admin),
 } as const;
 
+/** Both ways to authenticate, in the answer to a caller who has not. */
+const CHALLENGES = /Basic realm.*Bearer realm/;
+
 /** The fate of a call: let in, or refused with a status of HTTP or its fellow of gRPC. */
 function expected(caller: keyof typeof CALLERS, kind: CallKind): "in" | 401 | 403 {
   if (kind === "health" || caller === "admin") return "in";
@@ -80,17 +83,59 @@ test.each(["without encryption", "with TLS"] as const)(
   },
 );
 
+test("with a port for administration, every route and method is answered at the ports of its kind alone", async () => {
+  const server = await startServer({
+    ...{ stages: [{ driver: "null" }], auth: await authFiles(), allowControl: "all", admin: {} },
+  });
+  const client = new Client(server.grpcAddress, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const wrong: string[] = [];
+  const check = (caller: string, { method, path }: Route, outcome: unknown, fate: unknown) => {
+    if (outcome !== fate) wrong.push(`${caller}: ${method} ${path}: ${outcome}, not ${fate}`);
+  };
+  for (const caller of Object.keys(CALLERS) as (keyof typeof CALLERS)[]) {
+    const asked = HTTP_ROUTES.flatMap((route) => {
+      const isMoved = route.kind === "control" || route.kind === "metrics";
+      return [
+        [route, isMoved, server.httpUrl] as const,
+        [route, route.kind === "inference", server.adminUrl as string] as const,
+      ];
+    });
+    const ask = asked.map(async ([route, isElsewhere, url]) => {
+      const [status, outcome] = await askStatus(url, route, CALLERS[caller]);
+      check(caller, route, isElsewhere ? status : outcome, isElsewhere ? 404 : expected(caller, route.kind));
+    });
+    const askRpc = GRPC_ROUTES.map(async (route) => {
+      const fate = route.kind === "control" ? 403 : expected(caller, route.kind);
+      check(caller, route, await askGrpc(client, route, CALLERS[caller]), fate);
+    });
+    await Promise.all([...ask, ...askRpc]);
+  }
+  expect(wrong).toEqual([]);
+});
+
 /** `/v1/models/:name{/versions/:version}\\:predict` as clients write it. */
 function toUrl(path: string, kind: CallKind): string {
-  const filled = path
-    .replaceAll(/\{[^}]*\}/g, "")
-    .replaceAll("\\", "")
-    .replace(":version", "1")
-    .replace(":region", "r");
+  const filled = withoutOptional(path).replaceAll("\\", "").replace(":version", "1").replace(":region", "r");
   return filled.replace(/:(?:name|model)\b/, kind === "control" ? "absent" : "default");
 }
 
-async function askHttp(url: string, { method, path }: Route, authorization?: string): Promise<"in" | number> {
+/** Without the parts in braces, which may hold such parts themselves. */
+function withoutOptional(path: string): string {
+  const shorter = path.replaceAll(/\{[^{}]*\}/g, "");
+  return shorter === path ? path : withoutOptional(shorter);
+}
+
+async function askHttp(url: string, route: Route, authorization?: string): Promise<"in" | number> {
+  return (await askStatus(url, route, authorization))[1];
+}
+
+/** The status of an answer, and the fate of the call. */
+async function askStatus(
+  url: string,
+  { method, path }: Route,
+  authorization?: string,
+): Promise<readonly [number, "in" | number]> {
   const [status, headers] = await new Promise<[number, IncomingHttpHeaders]>((resolve, reject) => {
     const options = { method, headers: { ...(authorization && { authorization }) }, ca: tlsFile("ca.pem") };
     const send = url.startsWith("https:") ? requestTls : requestPlain;
@@ -99,27 +144,29 @@ async function askHttp(url: string, { method, path }: Route, authorization?: str
     });
     sent.on("error", reject).end(method === "POST" ? "{}" : undefined);
   });
-  if (status === 401 && !/Basic realm.*Bearer realm/.test(String(headers["www-authenticate"]))) return 0;
-  return status === 401 || status === 403 ? status : "in";
+  if (status === 401 && !CHALLENGES.test(String(headers["www-authenticate"]))) return [status, 0];
+  return [status, status === 401 || status === 403 ? status : "in"];
 }
 
 async function askGrpc(client: Client, { path, isStream }: Route, authorization?: string): Promise<"in" | number> {
   const metadata = new Metadata();
   if (authorization !== undefined) metadata.set("authorization", authorization);
-  const code = await new Promise<number>((resolve) => {
+  const error = await new Promise<Partial<ServiceError> | null>((resolve) => {
     if (!isStream) {
-      client.makeUnaryRequest(path, asIs, asIs, Buffer.alloc(0), metadata, (error) => resolve(error?.code ?? 0));
+      client.makeUnaryRequest(path, asIs, asIs, Buffer.alloc(0), metadata, resolve);
       return;
     }
     const call = client.makeBidiStreamRequest(path, asIs, asIs, metadata);
-    call.on("error", ({ code = 2 }: { code?: number }) => resolve(code)).on("end", () => resolve(0));
+    call.on("error", resolve).on("end", () => resolve(null));
     call.on("data", () => {
-      resolve(0);
+      resolve(null);
       call.cancel();
     });
     call.end(Buffer.alloc(0));
   });
-  return code === 16 ? 401 : code === 7 ? 403 : "in";
+  const challenge = error?.metadata?.get("www-authenticate").join(", ") ?? "";
+  if (error?.code === 16) return CHALLENGES.test(challenge) ? 401 : 0;
+  return error?.code === 7 ? 403 : "in";
 }
 
 function asIs(bytes: Buffer): Buffer {
