@@ -8,12 +8,18 @@ const STATUSES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 interface HealthCheck {
   readonly timeoutMs: number;
   readonly isEncrypted: boolean;
+  /** The client's certificate and its private key (PEM), for servers that ask for one. */
+  readonly cert: Buffer | null;
+  readonly key: Buffer | null;
 }
 
 /** Asks the health service of a gRPC server, whose certificate is not checked; resolves with the status, rejects with gRPC's error. */
-export async function checkHealth(address: string, { timeoutMs, isEncrypted }: HealthCheck): Promise<string> {
+export async function checkHealth(
+  address: string,
+  { timeoutMs, isEncrypted, cert, key }: HealthCheck,
+): Promise<string> {
   const channel = isEncrypted
-    ? credentials.createSsl(null, null, null, { rejectUnauthorized: false, checkServerIdentity: () => undefined })
+    ? credentials.createSsl(null, key, cert, { rejectUnauthorized: false, checkServerIdentity: () => undefined })
     : credentials.createInsecure();
   // TLS has no names that are addresses.
   const name = isEncrypted ? { "grpc.ssl_target_name_override": "localhost" } : {};

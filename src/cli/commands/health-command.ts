@@ -1,7 +1,8 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { Command } from "commander";
-import { reasonText } from "../../errors.ts";
+import { invalidArgument, reasonText } from "../../errors.ts";
+import { readPem } from "../../remote/read-pem.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Environment, fromEnvironment } from "../settings/environment.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
@@ -18,7 +19,8 @@ Examples:
   kserving health unix:/run/kserving/grpc.sock
 
 HOST:PORT, unix:PATH and grpcs://HOST:PORT are asked over gRPC (grpc.health.v1), http:// and https:// by GET ${READY_PATH}
-unless the URL has a path. Certificates are not checked: this is meant for the machine that the server runs on.
+unless the URL has a path. The server's certificate is not checked: the command is for the machine that the server runs
+on. A server with --tls-client-ca needs --remote-cert and --remote-key.
 The exit code is 0 where the server is ready, else 1.
 `;
 
@@ -29,6 +31,8 @@ export async function health(argv: readonly string[], env: Environment): Promise
     .description("Asks a server whether it is ready, for probes of containers and services.")
     .argument("[address]", "address to ask", `127.0.0.1:${port}`)
     .option("--timeout <seconds>", "maximum time of the answer", "3")
+    .option("--remote-cert <file>", "certificate (PEM) to show the server")
+    .option("--remote-key <file>", "private key (PEM) of --remote-cert")
     .helpOption("-h, --help", "print this help")
     .addHelpText("after", EPILOGUE)
     .configureOutput({ outputError: () => {} })
@@ -39,33 +43,53 @@ export async function health(argv: readonly string[], env: Environment): Promise
     throw toUsageError(reason, "kserving health --help says what it takes");
   }
   const [address = ""] = command.processedArgs as string[];
-  const { timeout: text } = command.opts<{ timeout: string }>();
+  const { timeout: text, ...paths } = command.opts<HealthFlags>();
   const seconds = { type: "seconds", default: 0, help: "", commands: [] } as const;
   const timeoutMs = 1000 * Number(readSetting(seconds, { source: "--timeout", text }));
-  const problem = await problemOf(address, timeoutMs);
+  const problem = await problemOf(address, { timeoutMs, ...readCertificate(paths) });
   console.log(problem === undefined ? `${address} is ready` : `${address} is not ready: ${problem}`);
   return problem === undefined ? EXIT.ok : EXIT.failure;
 }
 
+interface HealthFlags {
+  readonly timeout: string;
+  readonly remoteCert?: string;
+  readonly remoteKey?: string;
+}
+
+/** Time for the answer, and the certificate to show. */
+interface Asking {
+  readonly timeoutMs: number;
+  readonly cert: Buffer | null;
+  readonly key: Buffer | null;
+}
+
+function readCertificate({ remoteCert, remoteKey }: Omit<HealthFlags, "timeout">): Pick<Asking, "cert" | "key"> {
+  if ((remoteCert === undefined) !== (remoteKey === undefined))
+    throw invalidArgument("--remote-cert and --remote-key go together; one of them is missing.");
+  return { cert: readPem(remoteCert, "--remote-cert"), key: readPem(remoteKey, "--remote-key") };
+}
+
 /** The reason for which a server is not ready; undefined where it is. */
-async function problemOf(address: string, timeoutMs: number): Promise<string | undefined> {
+async function problemOf(address: string, asking: Asking): Promise<string | undefined> {
   try {
-    if (/^https?:\/\//.test(address)) return await problemOverHttp(new URL(address), timeoutMs);
+    if (/^https?:\/\//.test(address)) return await problemOverHttp(new URL(address), asking);
     const { checkHealth } = await import("../../remote/check-health.ts");
     const isEncrypted = address.startsWith("grpcs://");
-    const status = await checkHealth(address.replace(/^grpcs?:\/\//, ""), { timeoutMs, isEncrypted });
+    const status = await checkHealth(address.replace(/^grpcs?:\/\//, ""), { ...asking, isEncrypted });
     return status === "SERVING" ? undefined : status;
   } catch (reason) {
     return reasonText(reason);
   }
 }
 
-function problemOverHttp(url: URL, timeoutMs: number): Promise<string | undefined> {
+function problemOverHttp(url: URL, { timeoutMs, cert, key }: Asking): Promise<string | undefined> {
   if (url.pathname === "/") url.pathname = READY_PATH;
   const request = url.protocol === "https:" ? requestHttps : requestHttp;
   const signal = AbortSignal.timeout(timeoutMs);
+  const certificate = cert !== null && key !== null && { cert, key };
   return new Promise((resolve, reject) => {
-    const sent = request(url, { agent: false, signal, rejectUnauthorized: false }, (response) => {
+    const sent = request(url, { agent: false, signal, rejectUnauthorized: false, ...certificate }, (response) => {
       response.resume();
       const { statusCode = 0 } = response;
       resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`);

@@ -35,6 +35,26 @@ test("health asks over TLS without a look at the certificate", async () => {
   expect((await health([httpUrl]))[0]).toBe(0);
 });
 
+test("health shows a certificate to a server that asks for one", async () => {
+  const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key"), clientCa: tlsPath("ca.pem") };
+  const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }], tls });
+  const certificate = ["--remote-cert", tlsPath("client.pem"), "--remote-key", tlsPath("client.key")];
+  for (const address of [`grpcs://${grpcAddress}`, httpUrl]) {
+    expect((await health([address, ...certificate]))[0]).toBe(0);
+    expect((await health([address]))[0]).toBe(1);
+  }
+});
+
+test.each([
+  [["--remote-cert", tlsPath("client.pem")], "--remote-cert and --remote-key go together"],
+  [["--remote-cert", "/nowhere.pem", "--remote-key", tlsPath("client.key")], "cannot be read from /nowhere.pem"],
+])("health refuses %j", async (flags, message) => {
+  const err = vi.spyOn(process.stderr, "write").mockImplementation(() => true);
+  onTestFinished(() => err.mockRestore());
+  expect((await health(flags))[0]).not.toBe(0);
+  expect(String(err.mock.calls)).toContain(message);
+});
+
 test("health says what is wrong where no server answers", async () => {
   const silent = createServer();
   await once(silent.listen(0, "127.0.0.1"), "listening");
