@@ -10,6 +10,6 @@ const data: HookThreadData = { ...workerData };
 for (const name of Object.keys(data)) delete workerData[name];
 (parentPort as MessagePort).close();
 await once(parentPort as MessagePort, "close");
-await runHookThread(data, new LazyRemote(data.remoteTls));
+await runHookThread(data, new LazyRemote(data));
 // Ends this thread only, whatever timers and sockets the hooks left open.
 exit();

@@ -60,6 +60,8 @@ export interface HookThreadData {
   readonly inspect: boolean;
   /** Files for encrypted connections to other servers. */
   readonly remoteTls?: RemoteTlsPaths | undefined;
+  /** File of the credentials at other servers. */
+  readonly remoteAuthFile?: string | undefined;
   /** Port between the thread and the main thread; unlike `parentPort`, user code cannot reach it. */
   readonly control: MessagePort;
   /** One 32-bit integer that counts the turns of the thread's event loop. */

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { type ErrorCode, ServingError } from "../errors.ts";
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
 import { RemotePart } from "../observability/remote-part.ts";
 import { toTensors } from "../tensor/plain-value.ts";
@@ -54,10 +54,21 @@ export function remoteHandle(client: RemoteClient, address: string, caller: Call
         });
       } catch (reason) {
         code = ServingError.from(reason).code;
-        throw blameHook(reason, `A hook gave ${address} what it does not take`);
+        throw blameHook(refusedThere(reason, address), `A hook gave ${address} what it does not take`);
       } finally {
         part.end(address, code);
       }
     },
   };
 }
+
+/** The other server refuses this one, not the client, which may have shown this one all that it asks for. */
+function refusedThere(reason: unknown, address: string): unknown {
+  if (!(reason instanceof ServingError) || !REFUSALS.includes(reason.code)) return reason;
+  const hint = "give its credentials as authorization, or in the file of --remote-auth-file";
+  return new ServingError("internal", `${address} refuses calls of this server; ${hint}: ${reason.message}`, {
+    cause: reason,
+  });
+}
+
+const REFUSALS: readonly ErrorCode[] = ["unauthenticated", "permission_denied"];

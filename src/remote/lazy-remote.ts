@@ -1,18 +1,18 @@
-import type { RemoteCall, RemoteClient, RemoteTlsPaths } from "../pipeline/remote.ts";
+import type { RemoteCall, RemoteClient } from "../pipeline/remote.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import type { RemotePool } from "./remote-pool.ts";
+import type { RemoteFiles, RemotePool } from "./remote-pool.ts";
 
 /** Calls of other servers for hooks; loads the gRPC client on first use, since most pipelines never call one. */
 export class LazyRemote implements RemoteClient {
-  readonly #tls: RemoteTlsPaths | undefined;
+  readonly #files: RemoteFiles;
   #pool: Promise<RemotePool> | undefined;
 
-  constructor(tls?: RemoteTlsPaths) {
-    this.#tls = tls;
+  constructor(files: RemoteFiles) {
+    this.#files = files;
   }
 
   async predict(address: string, call: RemoteCall): Promise<Tensors> {
-    this.#pool ??= import("./remote-pool.ts").then(({ RemotePool }) => new RemotePool(this.#tls));
+    this.#pool ??= import("./remote-pool.ts").then(({ RemotePool }) => new RemotePool(this.#files));
     return (await this.#pool).predict(address, call);
   }
 

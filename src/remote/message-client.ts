@@ -16,14 +16,15 @@ const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 /** Milliseconds that a connection may take. */
 const CONNECT_MS = 10_000;
 
-/** A client of the gRPC server at `host:port`. */
-export function createMessageClient(address: string): MessageClient {
+/** A client of the gRPC server at `host:port`, with an `Authorization` where that asks for one. */
+export function createMessageClient(address: string, authorization?: string): MessageClient {
   const client = createGrpcClient(address, MAX_MESSAGE_BYTES);
   const { signal } = new AbortController();
+  const metadata = authorization === undefined ? {} : { authorization };
   return {
     connect: () => connect(client, address),
     call: async (path, message, timeoutMs) => {
-      const call = { signal, metadata: {}, deadline: Date.now() + timeoutMs };
+      const call = { signal, metadata, deadline: Date.now() + timeoutMs };
       return (await callUnary(client, path, { message: toBuffer(message), call })).message;
     },
     close: () => client.close(),

@@ -4,12 +4,15 @@ import { invalidArgument } from "../errors.ts";
 /** `Authorization` headers by address. */
 type Headers = ReadonlyMap<string, string>;
 
+/** Time for which the content of the file counts as current, in milliseconds. */
+const FRESH_MS = 10_000;
 const LINE = /^(\S+)\s+(.+?)\s*$/;
 const TOKEN = /^(?:Bearer|Basic) [\w~+/.=-]+$/i;
 
 /** The credentials by which this server is known at others, each for its address alone. */
 export class RemoteCredentials {
   readonly #file: WatchedFile<Headers>;
+  #readAt = performance.now();
 
   private constructor(file: WatchedFile<Headers>) {
     this.#file = file;
@@ -23,6 +26,13 @@ export class RemoteCredentials {
   /** The `Authorization` header for a server; undefined where none is to be sent. */
   headerFor(address: string): string | undefined {
     return this.#file.content.get(address.toLowerCase());
+  }
+
+  /** Reads the file again after ten seconds; one with an error leaves the former credentials in use. */
+  async freshen(): Promise<void> {
+    if (performance.now() - this.#readAt < FRESH_MS) return;
+    this.#readAt = performance.now();
+    await this.refresh().catch(() => {});
   }
 
   /** Reads the file again; resolves with its path where it has changed. */

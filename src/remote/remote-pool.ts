@@ -3,6 +3,8 @@ import { ServingError } from "../errors.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { SingleRequest } from "../serving/infer-once.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { parseRemoteAddress } from "./remote-address.ts";
+import { RemoteCredentials } from "./remote-credentials.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
 
 /** One predict on another server. */
@@ -10,17 +12,26 @@ type PoolCall = Pick<SingleRequest, "model" | "signature" | "signal" | "outputs"
   readonly inputs: Tensors;
 };
 
+/** Files by which other servers know this one. */
+export interface RemoteFiles {
+  readonly remoteTls?: RemoteTlsPaths | undefined;
+  /** Credentials by server, as {@link RemoteCredentials} reads them. */
+  readonly remoteAuthFile?: string | undefined;
+}
+
 /** Connections to other servers by address, opened on first use and kept. */
 export class RemotePool {
   readonly #services = new Map<string, RemoteService>();
-  readonly #tls: RemoteTlsPaths | undefined;
+  readonly #files: RemoteFiles;
+  #credentials: RemoteCredentials | undefined;
 
-  constructor(tls?: RemoteTlsPaths) {
-    this.#tls = tls;
+  constructor(files: RemoteFiles = {}) {
+    this.#files = files;
   }
 
   /** Runs one predict on the server at `address` (host:port, or grpcs://host:port). */
-  async predict(address: string, { inputs, ...call }: PoolCall): Promise<Tensors> {
+  async predict(address: string, { inputs, ...given }: PoolCall): Promise<Tensors> {
+    const call = { ...given, metadata: { ...(await this.#authorizationAt(address)), ...given.metadata } };
     const service = this.#services.get(address) ?? this.#open(address);
     this.#services.set(address, service);
     const payload = { kind: "tensors", tensors: inputs } as const;
@@ -29,14 +40,26 @@ export class RemotePool {
     throw new ServingError("internal", `${address} answered JSON to a tensor request.`);
   }
 
-  /** The files were checked at the start, and their paths are no client's business. */
+  /** The files were checked at the start; clients do not get their paths. */
   #open(address: string): RemoteService {
     try {
-      return createRemoteService(address, { tls: this.#tls });
+      return createRemoteService(address, { tls: this.#files.remoteTls });
     } catch (cause) {
-      const message = `The files for encrypted connections to ${address} cannot be used any more; the log says why.`;
-      throw new ServingError("internal", message, { cause });
+      throw unusable("files for encrypted connections", address, cause);
     }
+  }
+
+  async #authorizationAt(address: string): Promise<{ readonly authorization?: string }> {
+    const { remoteAuthFile } = this.#files;
+    if (remoteAuthFile === undefined) return {};
+    try {
+      this.#credentials ??= await RemoteCredentials.open(remoteAuthFile);
+    } catch (cause) {
+      throw unusable("file of credentials", address, cause);
+    }
+    await this.#credentials.freshen();
+    const authorization = this.#credentials.headerFor(parseRemoteAddress(address).authority);
+    return authorization === undefined ? {} : { authorization };
   }
 
   /** Closes all connections. */
@@ -44,4 +67,8 @@ export class RemotePool {
     await Promise.all([...this.#services.values()].map((service) => service.close()));
     this.#services.clear();
   }
+}
+
+function unusable(what: string, address: string, cause: unknown): ServingError {
+  return new ServingError("internal", `The ${what} for ${address} cannot be used; the log says why.`, { cause });
 }

@@ -46,6 +46,7 @@ const OPTIONS = {
   grpcSocketPath: TEXT_CHECK,
   grpcSocketOnly: BOOLEAN_CHECK,
   grpcChannelArguments: TEXTS,
+  remoteAuthFile: TEXT_CHECK,
   remoteTls: { ...OBJECT_CHECK, expected: 'an object, such as { ca: "ca.pem" }' },
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },

@@ -21,7 +21,14 @@ export function toLoadOptions(
 ): LoadOptions {
   const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
-  const thread = { hookTimeoutMs, stallMs, memoryMb, inspect, remoteTls: choices.remoteTls };
+  const thread = {
+    hookTimeoutMs,
+    stallMs,
+    memoryMb,
+    inspect,
+    remoteTls: choices.remoteTls,
+    remoteAuthFile: choices.remoteAuthFile,
+  };
   const recorded = lazyRecordedRequests(choices.maxMessageBytes);
   return {
     workers,

@@ -48,6 +48,8 @@ export interface ServerOptions {
   readonly tls?: TlsPaths;
   /** Files for `ctx.remote("grpcs://HOST:PORT")`: the authority of other servers, and the certificate to show them. */
   readonly remoteTls?: RemoteTlsPaths;
+  /** File of this server's credentials at others, for `ctx.remote`: lines of `HOST:PORT USER:PASSWORD` or `HOST:PORT Bearer TOKEN`. */
+  readonly remoteAuthFile?: string;
   /** The largest message or body taken, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */

@@ -4,6 +4,7 @@ import { openAuthentication } from "../access/authentication/open-authentication
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
+import { RemoteCredentials } from "../remote/remote-credentials.ts";
 import { RequestLogs } from "../request-log/request-logs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { LocalService } from "../serving/local-service.ts";
@@ -43,8 +44,8 @@ export async function openServer(
   onState: (version: ServedVersion) => void = () => {},
 ): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
-  await checkRemoteTls(choices);
-  const remote = new LazyRemote(choices.remoteTls);
+  await checkRemoteFiles(choices);
+  const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
   const transports = { ...toTransportOptions(choices, authentication), ...(await openTlsFiles(choices)), tracer };
@@ -95,7 +96,8 @@ export async function openServer(
 }
 
 /** Throws `failed_precondition` for files that cannot be used, before a hook needs them. */
-async function checkRemoteTls({ remoteTls }: ServerChoices): Promise<void> {
+async function checkRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): Promise<void> {
+  if (remoteAuthFile !== undefined) await RemoteCredentials.open(remoteAuthFile);
   if (remoteTls === undefined) return;
   const { clientCredentials } = await import("../remote/client-credentials.ts");
   clientCredentials(true, remoteTls);

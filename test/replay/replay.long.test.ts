@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { encodePredictRequest, encodePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
@@ -6,6 +7,7 @@ import { encodePredictionLog } from "../../src/protocols/tensorflow-serving/pred
 import { frameRecord } from "../../src/request-log/frame-record.ts";
 import { createServer } from "../../src/server/server.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
+import { authFiles } from "../access/auth-fixture.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { connectService } from "../protocols/tensorflow-serving/connect-service.ts";
@@ -73,6 +75,16 @@ async function run(argv: readonly string[]) {
 }
 
 describe("kserving replay", () => {
+  it("shows a server its credentials", async () => {
+    const file = await recorded([[1]]);
+    const { grpcAddress } = await startServer({ models: MODELS, auth: await authFiles("allow: [{ who: alice }]") });
+    const auth = join(tempFolder({ auth: `${grpcAddress} alice:open sesame` }), "auth");
+    const given = await run([file, "--against", grpcAddress, "--remote-auth-file", auth]);
+    expect([given.code, given.stdout]).toEqual([0, expect.not.stringContaining("sesame")]);
+    const without = await run([file, "--against", grpcAddress]);
+    expect([without.code, without.stdout]).toEqual([1, expect.stringContaining("UNAUTHENTICATED")]);
+  });
+
   it("finds the same answers where the server is the same", async () => {
     const file = await recorded();
     const { code, counts, stderr } = await replay(file);

@@ -1,6 +1,8 @@
 import { Command } from "commander";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { createMessageClient } from "../../remote/message-client.ts";
+import { parseRemoteAddress } from "../../remote/remote-address.ts";
+import { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import type { ReplayRate } from "../../replay/pace.ts";
 import { assertRequestLog } from "../../replay/recorded-calls.ts";
 import type { ReplayOutcome } from "../../replay/replay-outcome.ts";
@@ -30,6 +32,7 @@ interface ReplayFlags {
   readonly model?: string;
   readonly tolerance?: readonly string[];
   readonly timeout: string;
+  readonly remoteAuthFile?: string;
 }
 
 /** `kserving replay`: sends recorded requests again and compares the answers. Throws `failed_precondition` where they differ. */
@@ -52,6 +55,10 @@ function createReplayCommand(): Command {
     .option("--model <name>", "model to use instead of the recorded ones and their versions")
     .option("--tolerance <[dtype=]rtol[,atol]>", "maximum difference of equal numbers; repeatable", collect)
     .option("--timeout <seconds>", "maximum time of one request, in seconds", "60")
+    .option(
+      "--remote-auth-file <file>",
+      "credentials at the server: lines of HOST:PORT USER:PASSWORD or HOST:PORT Bearer TOKEN",
+    )
     .helpOption("-h, --help", "print this help")
     .addHelpText("after", EPILOGUE)
     .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
@@ -79,7 +86,7 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
   };
   readSetting({ ...READ, type: "address", default: "" }, { source: "--against", text: against });
   for (const file of files) await assertRequestLog(file);
-  const client = createMessageClient(against);
+  const client = createMessageClient(against, await authorizationAt(against, flags.remoteAuthFile));
   // After Ctrl-C the results so far are printed too; a second Ctrl-C ends the program.
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
@@ -94,6 +101,12 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
     process.off("SIGINT", interrupt);
     client.close();
   }
+}
+
+async function authorizationAt(address: string, path: string | undefined): Promise<string | undefined> {
+  return path === undefined
+    ? undefined
+    : (await RemoteCredentials.open(path)).headerFor(parseRemoteAddress(address).authority);
 }
 
 /** The parts of a setting that reading its value does not need. */

@@ -60,6 +60,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     ...toAuth(settings),
     ...(settings.adminPort !== undefined && { admin: { host: settings.adminHost, port: settings.adminPort } }),
     ...toRemoteTls(settings),
+    ...(settings.remoteAuthFile !== undefined && { remoteAuthFile: settings.remoteAuthFile }),
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),
   };
 }

@@ -62,9 +62,9 @@ export const AUTH_SETTINGS = {
     type: "text",
     placeholder: "FILE",
     isPath: true,
-    help: "credentials of the proxy itself, by server",
-    details: "Lines of HOST:PORT USER:PASSWORD or HOST:PORT Bearer TOKEN.",
-    commands: PROXY,
+    help: "credentials of this program at other servers",
+    details: "Lines of HOST:PORT USER:PASSWORD or HOST:PORT Bearer TOKEN, for --grpc-address and ctx.remote.",
+    commands: BOTH,
   },
   forwardAuthorization: {
     type: "boolean",
