@@ -14,8 +14,8 @@ import numpy as np
 from . import arrays
 from .errors import invalid
 
-# Bytes of the header, the question's number, bytes of the body, deadline in milliseconds since 1970 or 0, slot or -1.
-PREFIX = struct.Struct("<IIQdi4x")
+# Bytes of the header, the question's number, bytes of the body, deadline in milliseconds since 1970 or 0, slot or -1, number of the request that a hook runs for.
+PREFIX = struct.Struct("<IIQdiI")
 CHUNK = 1 << 16
 # From here on the file costs less than the pipe.
 SLOT_BYTES = 1 << 16
@@ -44,13 +44,11 @@ class Header:
 class Question:
     """One question: its number, what its header says, and tensors by name; `failure` says why a tensor could not be made."""
 
-    __slots__ = ("id", "slot", "deadline", "message", "tensors", "end", "failure")
+    __slots__ = ("id", "slot", "deadline", "context", "message", "tensors", "end", "failure")
 
-    def __init__(self, id, slot, deadline, header, tensors):
+    def __init__(self, prefix, header, tensors):
+        _, self.id, _, self.deadline, self.slot, self.context = prefix
         self.failure = None
-        self.id = id
-        self.slot = slot
-        self.deadline = deadline
         self.message = header.message
         self.tensors = tensors
         self.end = header.end
@@ -68,7 +66,8 @@ class Frames:
 
     def read(self):
         """The next question."""
-        header_size, number, body_size, deadline, slot = PREFIX.unpack(self._take(PREFIX.size))
+        prefix = PREFIX.unpack(self._take(PREFIX.size))
+        header_size, _, body_size, _, slot, _ = prefix
         header = self._header(self._take(header_size))
         body = memoryview(bytearray(self._take(body_size)) if body_size <= CHUNK else self._take_large(body_size))
         tensors, start, failure = {}, 0, None
@@ -83,7 +82,7 @@ class Frames:
             except ValueError as error:
                 # numpy has fewer dimensions than requests, and smaller ones.
                 failure = failure or invalid(f'Input "{name}" of {len(shape)} dimensions is no array for numpy: {error}.')
-        question = Question(number, slot, deadline, header, tensors)
+        question = Question(prefix, header, tensors)
         question.failure = failure
         return question
 
@@ -107,7 +106,7 @@ class Frames:
                 parts.append(bytes(-size % 8))
         body_size = sum(map(len, parts))
         text = self._text(header, tuple(specs))
-        self._send([PREFIX.pack(len(text), question.id, body_size, 0, -1) + text, *parts], body_size)
+        self._send([PREFIX.pack(len(text), question.id, body_size, 0, -1, 0) + text, *parts], body_size)
 
     def _header(self, text):
         header = self._headers.get(text)

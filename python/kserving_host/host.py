@@ -44,6 +44,10 @@ class Host:
     def answer(self):
         """Reads one question and answers it, whatever comes of it."""
         question = self._frames.read()
+        if question.message["op"] == "hooks":
+            from .hooks.loop import serve as serve_hooks
+
+            serve_hooks(self._frames, question)
         try:
             self._write(question, *self._run(question))
         except Exception as error:
@@ -60,6 +64,8 @@ class Host:
             raise question.failure
         message = question.message
         operation = message["op"]
+        if operation == "ready":
+            return {"result": sys.executable}, {}
         if operation == "predict":
             return {}, self._predict(message.get("outputs"), question)
         if operation == "call":

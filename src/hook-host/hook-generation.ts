@@ -79,7 +79,7 @@ export class HookGeneration {
 
   /** The files of the hooks; a change in one calls for a new generation. */
   get sources(): readonly string[] {
-    return this.#parts.compiled.sources;
+    return this.#parts.declared.sources ?? this.#parts.compiled.sources;
   }
 
   /** Inputs and outputs of the pipeline, known once it has started. */

@@ -46,7 +46,7 @@ export interface ModelConnection {
 
 /** Start data of a hook thread. */
 export interface HookThreadData {
-  /** The compiled hook module. */
+  /** The compiled hook module, or a copy of the Python file. */
   readonly url: string;
   /** The hook file as the user gave it, for messages. */
   readonly file: string;
@@ -58,6 +58,8 @@ export interface HookThreadData {
   readonly memoryMb: number;
   /** Lets a debugger attach; the thread may then hang, and promises stay pending, without consequences. */
   readonly inspect: boolean;
+  /** The `-o` options for all drivers and the hooks: for Python hooks those of their process. */
+  readonly options?: RawOptions;
   /** Files for encrypted connections to other servers. */
   readonly remoteTls?: RemoteTlsPaths | undefined;
   /** File of the credentials at other servers. */
@@ -109,6 +111,10 @@ export interface DeclaredHooks {
   readonly options?: OptionTable;
   /** Names of its functions that get bytes and give bytes; absent = there are none. */
   readonly entries?: readonly string[];
+  /** The `-o` keys of the process that runs the hooks. */
+  readonly hostOptions?: readonly string[];
+  /** The files that the hooks come from, where only the thread knows them. */
+  readonly sources?: readonly string[];
 }
 
 /** The declarations, and what the pipeline's signatures need. */

@@ -1,7 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import { isOwnFailure } from "../errors.ts";
-import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
-import { withinStartLimit } from "../hooks/start-limit.ts";
+import { isOwnFailure, type ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { HookClock } from "../pipeline/hook-times.ts";
 import { Pipeline } from "../pipeline/pipeline.ts";
@@ -17,6 +15,7 @@ import { answerRequest } from "./answer-request.ts";
 import { watchExternalMemory } from "./external-memory.ts";
 import { guardProcess } from "./guard-process.ts";
 import type { HookCommand, HookEvent, HookThreadData } from "./hook-protocol.ts";
+import { type OpenedHooks, openHooks } from "./open-hooks.ts";
 import { OtherModels } from "./other-models.ts";
 import { ParentModels } from "./parent-models.ts";
 import { replacedBuiltIn } from "./replaced-built-in.ts";
@@ -24,6 +23,9 @@ import { type LoadMore, startHooks } from "./start-hooks.ts";
 import { toModelClient } from "./to-model-client.ts";
 
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
+
+/** Time for the last answers of a thread whose hooks are lost, in milliseconds. */
+const FLUSH_MS = 20;
 
 /** Saved before user code may replace it. */
 const { exit } = process;
@@ -46,14 +48,17 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
   const parent = new ParentModels(control, say);
   const detach = data.inspect ? await inspect(log) : () => {};
   try {
-    const hooks = validateHooks(toHooks(await importHooks(data, log), data.file), data.stageCount, data.file);
+    const opened = await openHooks(data, log);
+    const { hooks, sources } = opened;
     const { options, entries } = hooks;
-    const named = entries && { entries: [...entries.keys()] };
-    say({ declared: { ...(options && { options }), ...named, edges: hookEdges(hooks) } });
+    const found = { ...(entries && { entries: [...entries.keys()] }), ...(sources && { sources }) };
+    say({ declared: { ...(options && { options }), ...found, edges: hookEdges(hooks) } });
     const { start } = await nextCommand(control, "start");
-    const close = await startPipeline({ hooks, start, loadMore: parent.load, remote, log, data, say, control });
+    const close = await startPipeline({ opened, start, loadMore: parent.load, remote, log, data, say, control });
+    void opened.lost?.then((reason) => endLost(reason, say));
     await nextCommand(control, "close");
     await close();
+    await opened.close();
     say({ closed: true });
   } catch (reason) {
     say({ failed: toWireError(reason) });
@@ -69,15 +74,14 @@ async function inspect(log: Logger): Promise<() => void> {
   return openInspector(log);
 }
 
-async function importHooks({ url, file, hookTimeoutMs }: HookThreadData, log: Logger): Promise<HookExports> {
-  const { importCompiled } = await import("../user-module/user-module.ts");
-  return withinStartLimit(importCompiled(url, file), `${file} has not been loaded`, { hookTimeoutMs, log });
+/** Ends the thread after the answers to its requests have been sent. */
+function endLost(reason: ServingError, say: (event: HookEvent) => void): void {
+  say({ failed: toWireError(reason) });
+  setTimeout(exit, FLUSH_MS);
 }
 
-type HookExports = Readonly<Record<string, unknown>>;
-
 interface PipelineStart {
-  readonly hooks: HookSet;
+  readonly opened: OpenedHooks;
   readonly start: Start;
   readonly loadMore: LoadMore;
   readonly remote: RemoteClient;
@@ -89,7 +93,7 @@ interface PipelineStart {
 
 /** Returns a function that ends it. */
 async function startPipeline({
-  hooks,
+  opened,
   start,
   loadMore,
   remote,
@@ -104,8 +108,10 @@ async function startPipeline({
     const { stage, instance, port, resend } = command.reconnect;
     models[stage]?.reconnect(instance, toHostPort(port), resend);
   });
-  const { file, hookTimeoutMs } = data;
-  const started = await startHooks(hooks, { models, params: start.params, log, loadMore, file, hookTimeoutMs });
+  const { file, hookTimeoutMs: startTimeoutMs } = data;
+  const { hooks, hookTimeoutMs } = opened;
+  const limits = { file, hookTimeoutMs: startTimeoutMs };
+  const started = await startHooks(hooks, { models, params: start.params, log, loadMore, ...limits });
   const others = new OtherModels(loadMore);
   const findOther = (name: string) => others.find(name);
   const { globalCtx } = started;

@@ -71,9 +71,9 @@ export class HookWorker {
     void this.ended.then(() => watch.stop());
   }
 
-  /** True while requests can be sent to it; false once the thread has ended. */
+  /** True while requests can be sent to it; false once the thread has ended, or has a reason to. */
   get isOpen(): boolean {
-    return this.#client?.isOpen ?? false;
+    return this.#client?.isOpen === true && !this.#control.hasFailed;
   }
 
   /** True once it has answered a request. */

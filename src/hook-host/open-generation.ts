@@ -1,9 +1,10 @@
 import { compileUserModule } from "../user-module/user-module.ts";
 import { type GenerationServices, HookGeneration, type HookThreadChoices } from "./hook-generation.ts";
 import { HookWorker } from "./hook-worker.ts";
+import { copyPythonHooks, isPythonFile } from "./python/copy-python-hooks.ts";
 
 /**
- * Compiles the hook file, imports it in a first thread, and claims its routes. Throws `failed_precondition` for invalid hooks,
+ * Compiles the hook file, or copies one in Python, imports it in a first thread, and claims its routes. Throws `failed_precondition` for invalid hooks,
  * `unavailable` when the signal aborts.
  */
 export async function openGeneration(
@@ -11,7 +12,8 @@ export async function openGeneration(
   { log, claim }: GenerationServices,
   signal?: AbortSignal,
 ): Promise<HookGeneration> {
-  const compiled = await compileUserModule(choices.file);
+  const { file } = choices;
+  const compiled = await (isPythonFile(file) ? copyPythonHooks(file) : compileUserModule(file));
   const options = { ...choices, url: compiled.url };
   const first = new HookWorker(options, log);
   const stop = () => void first.terminate();

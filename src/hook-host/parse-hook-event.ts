@@ -41,7 +41,11 @@ function checkMark(content: unknown): void {
 
 /** The hook thread has already checked the file's declarations, so invalid ones are malformed. */
 function checkDeclared(content: unknown): void {
-  const { options, edges, entries = [] } = membersOf(content, "declared");
+  const { options, edges, entries = [], sources = [] } = membersOf(content, "declared");
+  expect(
+    Array.isArray(sources) && sources.every((source) => typeof source === "string"),
+    "declared.sources are not paths",
+  );
   const { inputs, outputs, replacesChain, changesInputs, changesOutputs } = membersOf(edges, "declared.edges");
   const flags = [replacesChain, changesInputs, changesOutputs];
   expect(

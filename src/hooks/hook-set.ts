@@ -1,7 +1,7 @@
 import { failedPrecondition } from "../errors.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
-import type { Hook, Hooks } from "./hooks.ts";
+import type { Hook, HookContext, Hooks } from "./hooks.ts";
 import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";
 import { kindOf } from "./kind-of.ts";
 import type { RawEntry } from "./raw-entry.ts";
@@ -12,6 +12,8 @@ export interface HookSet {
   readonly init?: Hooks["init_hook"];
   readonly close?: Hooks["close_hook"];
   readonly process?: Hook;
+  /** Called when a request has ended, with its context: for hooks that run elsewhere. */
+  readonly release?: (ctx: HookContext) => void;
   readonly preprocess: readonly (Hook | null)[];
   readonly postprocess: readonly (Hook | null)[];
   readonly inputs?: Hooks["inputs"];

@@ -67,10 +67,14 @@ export class Pipeline {
     if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
     const ctx = this.#context(request);
     const inputs = this.#checkDeclared(received, request);
-    const { process } = hooks;
-    const last =
-      process === undefined ? stages.run(inputs, request, ctx) : stages.runProcess(process, inputs, { request, ctx });
-    return this.#seal(await last, request, ctx);
+    const { process, release } = hooks;
+    try {
+      const last =
+        process === undefined ? stages.run(inputs, request, ctx) : stages.runProcess(process, inputs, { request, ctx });
+      return this.#seal(await last, request, ctx);
+    } finally {
+      release?.(ctx);
+    }
   }
 
   /** Runs the only model, the most frequent case: each further step would cost a small request a fiftieth of its time. */

@@ -56,7 +56,7 @@ export async function loadServable(source: ServableSource, options: LoadOptions)
   try {
     const stages = await chooseStages(source.stages, cleanup);
     const claim = (entries: readonly string[]) => options.routes?.claim(source.name, entries) ?? (() => {});
-    const hooks = await prepareHooks(source.hooks, source.stages.length, { ...options, claim });
+    const hooks = await prepareHooks(source, { ...options, claim });
     cleanup.add(() => hooks.dispose());
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
     const sizes = await fileSizes(stages);

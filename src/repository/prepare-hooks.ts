@@ -1,8 +1,11 @@
+import type { RawOptions } from "../drivers/option-table.ts";
+import { failedPrecondition } from "../errors.ts";
 import type { ClaimEntries, HookThreadChoices } from "../hook-host/hook-generation.ts";
 import { HookPool } from "../hook-host/hook-pool.ts";
 import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
 import { startLocalRunner } from "../hook-host/local-runner.ts";
 import { openGeneration } from "../hook-host/open-generation.ts";
+import { isPythonFile, PYTHON_HOOK_OPTIONS } from "../hook-host/python/copy-python-hooks.ts";
 import type { LoadMore } from "../hook-host/start-hooks.ts";
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
 import type { Hooks, InitParams } from "../hooks/hooks.ts";
@@ -18,7 +21,7 @@ import type { HostedModels } from "./hosted-models.ts";
 export interface HookOptions {
   /** Hook threads; 0 = hooks run in the main thread, as hook sets always do. */
   readonly workers: number;
-  readonly thread: Omit<HookThreadChoices, "file" | "stageCount" | "logged">;
+  readonly thread: Omit<HookThreadChoices, "file" | "stageCount" | "logged" | "options">;
   /** Calls to other servers, for hooks in the main thread. */
   readonly remote: RemoteClient;
   /** Reserves the HTTP routes that the hooks declare. */
@@ -38,18 +41,31 @@ export interface PreparedHooks {
   dispose(): Promise<void>;
 }
 
+/** A pipeline's hooks, and what they are checked against. */
+export interface HookSource {
+  /** A hook file's path, or a hook set. */
+  readonly hooks?: string | Hooks | undefined;
+  readonly stages: readonly unknown[];
+  /** `-o` options for all drivers and the hooks. */
+  readonly options: RawOptions;
+}
+
 /** Imports and checks hooks where they will run; throws `failed_precondition` for hooks that do not fit the number of models. */
 export async function prepareHooks(
-  hooks: string | Hooks | undefined,
-  stageCount: number,
+  { hooks, stages, options: own }: HookSource,
   options: HookOptions,
 ): Promise<PreparedHooks> {
+  const stageCount = stages.length;
   if (hooks === undefined) return prepareHere(undefined, "", options);
   if (typeof hooks !== "string") {
     const name = "The hooks object";
     return prepareHere(validateHooks(hooks, stageCount, name), name, options);
   }
-  if (options.workers > 0) return prepareThreads(hooks, stageCount, options);
+  if (options.workers > 0) return prepareThreads({ file: hooks, stageCount, options: own }, options);
+  if (isPythonFile(hooks))
+    throw failedPrecondition(
+      `${hooks} is Python, which runs in processes of its own, not in the main thread; expected --workers 1 or more.`,
+    );
   return prepareHere(
     validateHooks(toHooks(await importHere(hooks, options), hooks), stageCount, hooks),
     hooks,
@@ -81,13 +97,16 @@ function prepareHere(hooks: HookSet | undefined, file: string, options: HookOpti
   };
 }
 
-async function prepareThreads(file: string, stageCount: number, options: HookOptions): Promise<PreparedHooks> {
+async function prepareThreads(
+  own: Pick<HookThreadChoices, "file" | "stageCount" | "options">,
+  options: HookOptions,
+): Promise<PreparedHooks> {
   const { workers, thread, log, claim } = options;
-  const choices = { ...thread, file, stageCount, logged: log.filter?.shared ?? log.level };
+  const choices = { ...thread, ...own, logged: log.filter?.shared ?? log.level };
   const open = (signal?: AbortSignal) => openGeneration(choices, { log, claim }, signal);
   const generation = await open();
   return {
-    declared: generation.declared,
+    declared: { ...generation.declared, ...(isPythonFile(own.file) && { hostOptions: PYTHON_HOOK_OPTIONS }) },
     shareTensors: false,
     start: async (provider, params) => {
       const pool = new HookPool({ generation, open, workers, provider, params });

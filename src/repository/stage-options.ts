@@ -66,7 +66,7 @@ function checkHookKey(
 ): void {
   const drivers = stages.map(({ found }) => found.driver);
   const table: OptionTable = hooks?.options ?? {};
-  if (takesOption(table, key)) return;
+  if (takesOption(table, key) || hooks?.hostOptions?.includes(key)) return;
   const hint = hintFor(key, [...drivers.map(({ options }) => options), HOST_OPTIONS, table]);
   if (hooks !== undefined && hooks.options === undefined) {
     log.warn(`No driver knows the option "${key}"; it goes to the hooks.${hint}`);

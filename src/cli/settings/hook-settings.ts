@@ -3,7 +3,12 @@ import { SERVE, type Setting } from "./setting.ts";
 
 /** Settings of the hook file and its threads. */
 export const HOOK_SETTINGS = {
-  hooks: { type: "text", placeholder: "FILE", help: "TypeScript or JavaScript file with hooks", commands: SERVE },
+  hooks: {
+    type: "text",
+    placeholder: "FILE",
+    help: "TypeScript, JavaScript or Python file with hooks",
+    commands: SERVE,
+  },
   workers: {
     type: "count",
     min: 0,

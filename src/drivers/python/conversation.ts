@@ -1,19 +1,28 @@
 import type { Duplex } from "node:stream";
 import { ServingError } from "../../errors.ts";
-import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
 import { hidePaths } from "../../text/hide-paths.ts";
+import { type AnswerCall, answerCall, FIRST_CALL } from "./answer-calls.ts";
 import { FrameReader } from "./frame-reader.ts";
 import type { SlotFile } from "./slot-file.ts";
-import { decodeTensor, encodeTensor } from "./tensor-bytes.ts";
-import { alignTo, writeFrame } from "./write-frame.ts";
-
-/** From here on a file in memory costs less than the pipe, in bytes. */
-const SLOT_BYTES = 1 << 16;
+import {
+  areInBody,
+  fillSlot,
+  partsOf,
+  readBody,
+  readTensors,
+  SLOT_BYTES,
+  type TensorEntry,
+  toEntries,
+} from "./tensor-entries.ts";
+import { writeFrame } from "./write-frame.ts";
 
 /** A request: `op` and its fields, with tensors next to it. */
 export interface PythonRequest {
-  readonly op: "load" | "predict" | "call";
+  readonly op: "load" | "predict" | "call" | "ready" | "hooks" | "init" | "hook";
   readonly tensors?: Tensors;
+  /** Number of the request that a hook runs for. */
+  readonly context?: number;
   /** Milliseconds since 1970. */
   readonly deadline?: number | undefined;
   readonly [field: string]: unknown;
@@ -23,13 +32,13 @@ export interface PythonRequest {
 export interface PythonResponse {
   readonly result: unknown;
   readonly tensors: Tensors;
+  /** Additions of a hook to the response. */
+  readonly response?: unknown;
 }
-
-/** name, dtype, shape, bytes, and where they are: a position in the slot's file, or -1 for the body. */
-type TensorEntry = readonly [name: string, dtype: string, shape: readonly number[], size: number, position: number];
 
 interface AnswerHeader {
   readonly result?: unknown;
+  readonly response?: unknown;
   readonly tensors?: readonly TensorEntry[];
   readonly error?: { readonly code: string; readonly message: string; readonly detail: string | null };
 }
@@ -41,6 +50,14 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
+/** Handlers of a {@link Conversation}. */
+interface ConversationListener {
+  /** Called whenever the oldest request has changed. */
+  onProgress(): void;
+  /** Answers the questions of the process; absent where it has none. */
+  readonly onCall?: AnswerCall | undefined;
+}
+
 /**
  * Sends requests to a Python process and receives its answers. Large tensors are passed in memory files, one for each
  * open request with large tensors.
@@ -50,18 +67,22 @@ export class Conversation {
   readonly #slots: readonly SlotFile[];
   readonly #free: number[];
   readonly #waiting = new Map<number, Waiting>();
-  readonly #onProgress: () => void;
+  readonly #listener: ConversationListener;
   /** The last answer's header that had only tensors, and its content: the next one's is often the same. */
   #lastHeader = { bytes: Buffer.alloc(0), entries: [] as readonly TensorEntry[] };
   #asked = 0;
   #lost: ServingError | undefined;
 
-  /** `onProgress` is called whenever the oldest request has changed. */
-  constructor(stream: Duplex, slots: readonly SlotFile[], onProgress: () => void) {
+  /** Requests use the first `own` slots; the others are for the questions of the process. */
+  constructor(
+    stream: Duplex,
+    { slots, own }: { slots: readonly SlotFile[]; own: number },
+    listener: ConversationListener,
+  ) {
     this.#stream = stream;
     this.#slots = slots;
-    this.#free = slots.map((_, index) => index);
-    this.#onProgress = onProgress;
+    this.#free = Array.from({ length: own }, (_, index) => index);
+    this.#listener = listener;
     const reader = new FrameReader((id, header, body) => this.#onFrame(id, header, body));
     stream.on("data", (chunk: Buffer) => reader.push(chunk));
     // The process's supervisor reports its end.
@@ -76,12 +97,12 @@ export class Conversation {
   /** Asks, and gives the answer; rejects with the error that Python answers, or with what {@link fail} is given. */
   ask(request: PythonRequest): Promise<PythonResponse> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    const parts = Object.values(request.tensors ?? {}).map(encodeTensor);
+    const parts = partsOf(request.tensors ?? {});
     return new Promise((resolve, reject) => {
       const id = this.#asked++ >>> 0;
       const slot = this.#free.pop() ?? -1;
       this.#waiting.set(id, { op: request.op, slot, resolve, reject });
-      if (this.#waiting.size === 1) this.#onProgress();
+      if (this.#waiting.size === 1) this.#listener.onProgress();
       const abandon = (reason: unknown) => {
         this.#waiting.delete(id);
         this.#release(slot);
@@ -91,12 +112,18 @@ export class Conversation {
     });
   }
 
+  /** Tells the process something, without an answer. */
+  tell(op: "drop", context: number): void {
+    if (this.#lost !== undefined || !this.#stream.writable) return;
+    this.#stream.write(writeFrame({ id: 0, slot: -1, context, header: JSON.stringify({ op }), body: [] }));
+  }
+
   /** Rejects all open requests; the oldest one, which was being answered, with its own reason. */
   fail(oldest: ServingError, others: ServingError): void {
     this.#lost = others;
     const [first, ...rest] = this.#waiting.values();
     this.#waiting.clear();
-    this.#onProgress();
+    this.#listener.onProgress();
     first?.reject(oldest);
     for (const { reject } of rest) reject(others);
   }
@@ -105,7 +132,7 @@ export class Conversation {
   #start(sending: Sending, abandon: (reason: unknown) => void): void {
     const isLarge = sending.parts.some(({ byteLength }) => byteLength >= SLOT_BYTES);
     if (isLarge) {
-      this.#fillSlot(sending)
+      fillSlot(this.#slots[sending.slot], sending.parts, 0)
         .then((positions) => this.#send(sending, positions))
         .catch(abandon);
       return;
@@ -117,72 +144,51 @@ export class Conversation {
     }
   }
 
-  /** Writes large parts to a slot's file; where each is now, -1 = nowhere. */
-  async #fillSlot({ slot, parts }: Sending): Promise<number[]> {
-    const positions: number[] = [];
-    let end = 0;
-    for (const bytes of parts) {
-      const isThere = bytes.byteLength >= SLOT_BYTES && (await this.#slots[slot]?.write(bytes, end));
-      positions.push(isThere ? end : -1);
-      if (isThere) end += alignTo(64, bytes.byteLength);
-    }
-    return positions;
-  }
-
   #send({ id, slot, request, parts }: Sending, positions: readonly number[]): void {
     if (!this.#waiting.has(id)) return;
-    const { tensors = {}, deadline, ...fields } = request;
-    const entries = Object.entries(tensors).map(
-      ([name, { dtype, shape }], index): TensorEntry => [
-        name,
-        dtype,
-        shape,
-        parts[index]!.byteLength,
-        positions[index] ?? -1,
-      ],
-    );
+    const { tensors = {}, deadline, context, ...fields } = request;
+    const { entries, body } = toEntries(tensors, parts, positions);
     const header = JSON.stringify({ ...fields, tensors: entries });
-    const body = parts.filter((_, index) => (positions[index] ?? -1) < 0);
-    this.#stream.write(writeFrame({ id, deadline, slot, header, body }));
+    this.#stream.write(writeFrame({ id, deadline, slot, context, header, body }));
   }
 
   #onFrame(id: number, header: Buffer, body: Buffer): void {
+    if (id >= FIRST_CALL) {
+      void this.#answer(id, header, body);
+      return;
+    }
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return;
     this.#waiting.delete(id);
-    this.#onProgress();
-    const { result, error, tensors = [] } = this.#parse(header);
+    this.#listener.onProgress();
+    const { result, response, error, tensors = [] } = this.#parse(header);
     if (error !== undefined) {
       this.#release(waiting.slot);
       waiting.reject(toError(error, waiting.op));
-    } else if (tensors.every(([, , , , position]) => position < 0)) {
-      waiting.resolve({ result, tensors: readBody(tensors, body) });
+    } else if (areInBody(tensors)) {
+      waiting.resolve({ result, response, tensors: readBody(tensors, body) });
       this.#release(waiting.slot);
     } else {
-      this.#readTensors(tensors, body, waiting.slot)
-        .then((read) => waiting.resolve({ result, tensors: read }), waiting.reject)
+      readTensors(tensors, body, this.#slots[waiting.slot])
+        .then((read) => waiting.resolve({ result, response, tensors: read }), waiting.reject)
         .finally(() => this.#release(waiting.slot));
     }
+  }
+
+  async #answer(id: number, header: Buffer, body: Buffer): Promise<void> {
+    const { onCall } = this.#listener;
+    if (onCall === undefined) return;
+    const frame = await answerCall({ id, header, body }, this.#slots, onCall);
+    if (this.#lost === undefined && this.#stream.writable) this.#stream.write(frame);
   }
 
   #parse(header: Buffer): AnswerHeader {
     if (header.equals(this.#lastHeader.bytes)) return { tensors: this.#lastHeader.entries };
     const answer = JSON.parse(header.toString()) as AnswerHeader;
-    const { result, error, tensors = [] } = answer;
-    if (result === undefined && error === undefined)
+    const { result, response, error, tensors = [] } = answer;
+    if (result === undefined && response === undefined && error === undefined)
       this.#lastHeader = { bytes: Buffer.from(header), entries: tensors };
     return answer;
-  }
-
-  async #readTensors(entries: readonly TensorEntry[], body: Buffer, slot: number): Promise<Tensors> {
-    const tensors = readBody(entries, body);
-    for (const [name, dtype, shape, size, position] of entries) {
-      if (position < 0) continue;
-      const bytes = Buffer.allocUnsafeSlow(size);
-      await this.#slots[slot]?.read(bytes, position);
-      tensors[name] = decodeTensor(dtype, [...shape], bytes);
-    }
-    return tensors;
   }
 
   #release(slot: number): void {
@@ -202,27 +208,19 @@ interface Sending {
   readonly parts: readonly Uint8Array[];
 }
 
-/** The tensors that are in the body. Each has a buffer to itself, so that the server can hand it over. */
-function readBody(entries: readonly TensorEntry[], body: Buffer): Tensors {
-  const tensors = createTensors();
-  let start = 0;
-  for (const [name, dtype, shape, size, position] of entries) {
-    if (position >= 0) continue;
-    const bytes = Buffer.allocUnsafeSlow(size);
-    body.copy(bytes, 0, start, start + size);
-    start += alignTo(8, size);
-    // The entries may be those of other answers too.
-    tensors[name] = decodeTensor(dtype, [...shape], bytes);
-  }
-  return tensors;
-}
-
 /** Longer texts are useless for a client, and searching for paths takes time. */
 const MAX_MESSAGE = 4096;
 
-/** The user who loads a model may see its path; a client must not. */
+/** Requests of clients. The user who loads a model or a hook file may see its path; a client must not. */
+const FOR_CLIENTS: ReadonlySet<string> = new Set(["predict", "call", "hook"]);
+
 function toError({ code, message, detail }: NonNullable<AnswerHeader["error"]>, op: PythonRequest["op"]): ServingError {
   const short = message.slice(0, MAX_MESSAGE);
-  const text = op === "load" ? short : hidePaths(short);
-  return new ServingError(code as ServingError["code"], text, detail === null ? {} : { cause: new Error(detail) });
+  const text = FOR_CLIENTS.has(op) ? hidePaths(short) : short;
+  return new ServingError(code as ServingError["code"], text, detail === null ? {} : { cause: tracebackOf(detail) });
+}
+
+/** An error whose stack is Python's alone. */
+function tracebackOf(detail: string): Error {
+  return Object.assign(new Error(detail), { stack: detail });
 }

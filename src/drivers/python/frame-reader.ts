@@ -1,10 +1,10 @@
 /**
  * Begins each frame, little endian: u32 bytes of the header, u32 number of the request, u64 bytes of the body, and of a request alone f64 deadline
- * (milliseconds since 1970, 0 = none) and i32 slot (-1 = none); 4 bytes are spare.
+ * (milliseconds since 1970, 0 = none), i32 slot (-1 = none) and u32 number of the request that a hook runs for (0 = none).
  */
 export const PREFIX_BYTES = 32;
 /** Offsets of the prefix's members. */
-export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 24 } as const;
+export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 24, context: 28 } as const;
 /** Of the body's size as many bytes are used as Node reads into a number. */
 export const SIZE_BYTES = 6;
 

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { frameworkPythons } from "../../runtimes/python.ts";
 import type { DriverHost, Model } from "../driver.ts";
+import { type PythonSearch, startWithFirst } from "./first-python.ts";
 import type { PythonHostOptions } from "./host-options.ts";
 import { parseNames, parseSpecs } from "./parse-specs.ts";
 import { processMemory } from "./process-memory.ts";
@@ -46,7 +46,7 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
   const request = toRequest(source, host);
   const log = host.log.child({ driver: source.framework.name });
   const start = (python: string) => startProcess(python, { source, request, host: { ...host, log } });
-  const first = await startFirst(source, start);
+  const first = await startWithFirst(toSearch(source, start));
   const { python } = first.loaded;
   log.info("the model runs in Python", { python, pid: first.process.pid, ...first.loaded.facts });
   const again = async () => (await start(python)).process;
@@ -87,28 +87,13 @@ function folderOf(path: string): string {
 }
 
 /** An interpreter that lacks the framework leaves the next one its turn. */
-async function startFirst(
+function toSearch(
   { framework, options }: PythonSource,
   start: (python: string) => Promise<Started>,
-): Promise<Started> {
-  const commands = options.python === undefined ? frameworkPythons() : [options.python];
-  const lacking = new Set<string>();
-  for (const command of commands) {
-    try {
-      return await start(command);
-    } catch (reason) {
-      const isUnusable = reason instanceof ServingError && UNUSABLE.has(reason.code);
-      if (!isUnusable) throw reason;
-      lacking.add(reason.code === "unavailable" ? `${command}: ${reason.message}` : reason.message);
-    }
-  }
-  throw failedPrecondition(
-    `The ${framework.name} driver finds no Python with ${framework.title}: ${[...lacking].join("; ")}. ${framework.howToInstall} Or name an interpreter that has it: -o python=PATH.`,
-  );
+): PythonSearch<Started> {
+  const { name, title, howToInstall } = framework;
+  return { who: `The ${name} driver finds`, title, howToInstall, python: options.python, start };
 }
-
-/** The interpreter did not start, lacks numpy, or lacks the module. */
-const UNUSABLE: ReadonlySet<string> = new Set(["unavailable", "unimplemented"]);
 
 async function startProcess(
   python: string,

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import type { AnswerCall } from "./answer-calls.ts";
 import { Conversation, type PythonRequest, type PythonResponse } from "./conversation.ts";
 import { SlotFile } from "./slot-file.ts";
 import { WatchedChild } from "./watched-child.ts";
@@ -28,6 +29,8 @@ export interface ProcessOptions {
   /** Milliseconds that one request may take; 0 = no limit. Loading is not limited. */
   readonly timeoutMs: number;
   readonly log: Logger;
+  /** Answers the questions of the process, which has as many slots for them as there are for requests. */
+  readonly onCall?: AnswerCall;
 }
 
 /** One Python process, which ends with this one, for any reason. Its output becomes log lines. */
@@ -45,7 +48,7 @@ export class PythonProcess {
   #isLimited = false;
   #isLate = false;
 
-  private constructor(slots: readonly SlotFile[], { python, threads, timeoutMs, log }: ProcessOptions) {
+  private constructor(slots: readonly SlotFile[], { python, threads, timeoutMs, log, onCall }: ProcessOptions) {
     this.#slots = slots;
     this.#timeoutMs = timeoutMs;
     const args = [
@@ -61,7 +64,8 @@ export class PythonProcess {
       windowsHide: true,
     });
     const stream = this.#child.stdio[FRAMES_FD] as Duplex;
-    this.#conversation = new Conversation(stream, slots, () => this.#restartTimer());
+    const onProgress = () => this.#restartTimer();
+    this.#conversation = new Conversation(stream, { slots, own: SLOTS }, { onProgress, onCall });
     this.#child.stdin?.on("error", () => {});
     this.#watched = new WatchedChild(this.#child, { stream, log: log.child({ python: this.#child.pid }) });
     this.ended = this.#watched.ended;
@@ -71,7 +75,8 @@ export class PythonProcess {
 
   /** Starts the interpreter; whether that works is seen with the first answer. */
   static async start(options: ProcessOptions): Promise<PythonProcess> {
-    return new PythonProcess(await Promise.all(Array.from({ length: SLOTS }, () => SlotFile.create())), options);
+    const count = options.onCall === undefined ? SLOTS : 2 * SLOTS;
+    return new PythonProcess(await Promise.all(Array.from({ length: count }, () => SlotFile.create())), options);
   }
 
   /** Requests that have no answer yet. */
@@ -96,6 +101,11 @@ export class PythonProcess {
   /** Asks; rejects with `unavailable` when the process ends before it has answered, `deadline_exceeded` when that was for taking too long. */
   ask(request: PythonRequest): Promise<PythonResponse> {
     return this.#conversation.ask(request);
+  }
+
+  /** Tells the process that a request of hooks has ended. */
+  drop(context: number): void {
+    this.#conversation.tell("drop", context);
   }
 
   /** From here on requests have a limited time: loading takes as long as it takes. */

@@ -4,16 +4,18 @@ import { PREFIX, PREFIX_BYTES, SIZE_BYTES } from "./frame-reader.ts";
 export interface RequestFrame {
   readonly id: number;
   /** Milliseconds since 1970; absent = none. */
-  readonly deadline: number | undefined;
+  readonly deadline?: number | undefined;
   /** -1 = none. */
   readonly slot: number;
+  /** Number of the request that a hook runs for; absent = none. */
+  readonly context?: number | undefined;
   /** The same text for requests of the same kind, so that it need not be read again. */
   readonly header: string;
   readonly body: readonly Uint8Array[];
 }
 
 /** A frame in its own buffer: the stream may hold it longer than the caller waits. */
-export function writeFrame({ id, deadline = 0, slot, header, body }: RequestFrame): Buffer {
+export function writeFrame({ id, deadline = 0, slot, context = 0, header, body }: RequestFrame): Buffer {
   const headerSize = Buffer.byteLength(header);
   const bodySize = body.reduce((sum, part) => sum + alignTo(8, part.byteLength), 0);
   const bytes = Buffer.alloc(PREFIX_BYTES + headerSize + bodySize);
@@ -22,6 +24,7 @@ export function writeFrame({ id, deadline = 0, slot, header, body }: RequestFram
   bytes.writeUIntLE(bodySize, PREFIX.bodySize, SIZE_BYTES);
   bytes.writeDoubleLE(deadline, PREFIX.deadline);
   bytes.writeInt32LE(slot, PREFIX.slot);
+  bytes.writeUInt32LE(context, PREFIX.context);
   bytes.write(header, PREFIX_BYTES);
   let end = PREFIX_BYTES + headerSize;
   for (const part of body) {

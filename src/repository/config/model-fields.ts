@@ -89,7 +89,7 @@ export const MODEL_FIELDS = {
   },
   hooks: {
     type: "text",
-    help: "TypeScript or JavaScript file with hooks; a version's folder may have its own, called hooks.ts, hooks.js or hooks.mjs",
+    help: "TypeScript, JavaScript or Python file with hooks; a version's folder may have its own, called hooks.ts, hooks.js, hooks.mjs or hooks.py",
   },
   options: { type: "options", help: "what -o takes: options for all drivers and the hooks" },
   batching: { type: "options", table: BATCHING_OPTIONS, help: "the options of batching, apart from the others" },

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 
-const NAMES = ["hooks.ts", "hooks.js", "hooks.mjs"];
+const NAMES = ["hooks.ts", "hooks.js", "hooks.mjs", "hooks.py"];
 
 /** The hook file in a version's folder, which overrides the model's; undefined where there is none. */
 export async function findHooks(folder: string): Promise<string | undefined> {

@@ -1,0 +1,1 @@
+"""Runs hook files in Python: the functions around models, whose models run in the server."""

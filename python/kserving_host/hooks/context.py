@@ -1,0 +1,156 @@
+"""`ctx`: one object for all hooks of a request. It takes any attribute, and has what the hooks of gRPC's servers are used to."""
+
+import collections
+
+from .failures import Aborted
+
+# grpc.StatusCode by number, for codes given as an enum, a number or a name.
+CODES = (
+    "ok cancelled unknown invalid_argument deadline_exceeded not_found already_exists permission_denied resource_exhausted "
+    "failed_precondition aborted out_of_range unimplemented internal unavailable data_loss unauthenticated"
+).split()
+
+Metadatum = collections.namedtuple("Metadatum", "key value")
+
+
+class Context:
+    """`drivers`, `driver` and `global_ctx` are attributes like the hooks' own; `metadata` and `request` are asked for when they are used."""
+
+    def __init__(self, request, global_ctx):
+        self._kserving = request
+        self.drivers = list(request.drivers)
+        self.driver = request.drivers[0]
+        self.global_ctx = global_ctx
+
+    def __getattr__(self, name):
+        # Only for attributes that are not there.
+        if name in ("metadata", "request"):
+            return self._kserving.info()[name]
+        if name == "response":
+            return self._kserving.response
+        raise AttributeError(f"ctx has no attribute {name!r}; set it in an earlier hook of the same request")
+
+    def invocation_metadata(self):
+        return tuple(Metadatum(key, value) for key, value in self.metadata.items())
+
+    def is_active(self):
+        return self._kserving.info(fresh=True)["active"]
+
+    def peer(self):
+        return "unknown"
+
+    def send_initial_metadata(self, metadata):
+        self.response.metadata.update({str(key): _text(value) for key, value in metadata})
+
+    set_trailing_metadata = send_initial_metadata
+
+    def set_code(self, code):
+        self._kserving.code = _code_name(code)
+
+    def set_details(self, details):
+        self._kserving.details = _text(details)
+
+    def abort(self, code, details=""):
+        """Ends the request with a status: abort(grpc.StatusCode.NOT_FOUND, "no such face"), or "not_found", or 5."""
+        raise Aborted(_code_name(code), _text(details) or "A hook ended the request.")
+
+    def add_callback(self, callback):
+        """Calls back when the request's last hook has returned."""
+        self._kserving.callbacks.append(callback)
+        return True
+
+    def remote(self, address):
+        return Other(self._kserving, {"call": "remote", "address": address})
+
+    @property
+    def models(self):
+        return Models(self._kserving)
+
+
+class Response:
+    """What is sent with the outputs."""
+
+    def __init__(self):
+        self.metadata = {}
+        self.content_type = None
+
+
+class Request:
+    """What a context knows besides its attributes."""
+
+    def __init__(self, number, ask, drivers):
+        self.number = number
+        self.drivers = drivers
+        self.response = Response()
+        self.callbacks = []
+        self.code = None
+        self.details = ""
+        self._ask = ask
+        self._info = None
+
+    def ask(self, header, tensors):
+        return self._ask({**header, "request": self.number}, tensors)
+
+    def info(self, fresh=False):
+        if self._info is None or fresh:
+            self._info, _ = self.ask({"call": "info"}, {})
+        return self._info
+
+    def raise_chosen(self):
+        if self.code not in (None, "ok"):
+            raise Aborted(self.code, self.details or "A hook ended the request.")
+
+    def additions(self):
+        """Members of the answer's header, where there are any."""
+        metadata, content_type = self.response.metadata, self.response.content_type
+        if not metadata and content_type is None:
+            return {}
+        return {"response": {"metadata": metadata, **({} if content_type is None else {"contentType": content_type})}}
+
+    def end(self):
+        for callback in self.callbacks:
+            callback()
+
+
+class Models:
+    """The server's other models: ctx.models.get("emotion").predict(inputs)."""
+
+    def __init__(self, request):
+        self._request = request
+
+    def get(self, name):
+        return Other(self._request, {"call": "model", "name": name})
+
+
+class Other:
+    """A model that is not one of this pipeline's."""
+
+    def __init__(self, request, header):
+        self._request = request
+        self._header = header
+
+    def predict(self, inputs, **options):
+        from .values import pack_values
+
+        result, tensors = pack_values(inputs, {})
+        header = {**self._header, "options": options}
+        if result is not None:
+            header["values"] = result
+        return self._request.ask(header, tensors)[1]
+
+
+def _code_name(code):
+    """Of a grpc.StatusCode, a number or a name in either case."""
+    value = getattr(code, "value", code)
+    if isinstance(value, tuple):
+        value = value[0]
+    if isinstance(value, int) and 0 <= value < len(CODES):
+        return CODES[value]
+    name = str(value).lower()
+    if name in CODES:
+        return name
+    raise ValueError(f"{code!r} is no status; expected a grpc.StatusCode, its number, or its name such as not_found")
+
+
+def _text(value):
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

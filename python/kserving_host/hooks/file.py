@@ -1,0 +1,175 @@
+"""The hook file: imported once, then asked for its functions."""
+
+import linecache
+import os
+import sys
+import types
+
+from ..errors import HostError, one_line, refused
+from . import failures
+from .calling import Caller, call_init
+from .context import Context, Request
+from .models import create_drivers
+from .values import pack_values, values_of
+
+SLOTS = ("preprocess", "postprocess")
+
+
+class HookFile:
+    """`path` is the file, `source` the copy of it that all processes of one generation run."""
+
+    def __init__(self, message):
+        self.name = message["file"]
+        self.path = os.path.abspath(self.name)
+        self.ask = None
+        self._source = message["source"]
+        self._stages = message["stages"]
+        self._import_paths = message["importPaths"]
+        self._contexts = {}
+        self._module = None
+        self._hooks = {}
+        self._drivers = None
+        self._global_ctx = None
+
+    def answer(self, question):
+        """Header and tensors of the answer; None for what is not answered."""
+        message = question.message
+        operation = message["op"]
+        if operation == "hook":
+            return self._run(question)
+        if operation == "drop":
+            self._drop(question.context)
+            return None
+        return {"result": self._load() if operation == "hooks" else self._init(message)}, {}
+
+    def close(self):
+        """Lets the file's close_hook run."""
+        close = getattr(self._module, "close_hook", None)
+        if callable(close):
+            close(self._global_ctx)
+
+    def _run(self, question):
+        message = question.message
+        kind, stage = message["hook"], message["stage"]
+        ctx = self._context(question.context)
+        values = values_of(message, question.tensors)
+        driver = ctx._kserving.drivers[stage]
+        try:
+            returned = self._hooks[kind, stage](values, ctx, driver.args)
+            ctx._kserving.raise_chosen()
+        except (Exception, SystemExit) as error:
+            raise failures.HookFailure(message["place"], error) from error
+        finally:
+            if message["last"]:
+                self._drop(question.context)
+        # What goes to a model gets the dtypes of its inputs.
+        dtypes = driver.dtypes if kind == "preprocess" else {}
+        try:
+            result, tensors = pack_values(returned, dtypes)
+        except HostError as error:
+            raise failures.HookFailure(message["place"], error) from None
+        header = {} if result is None else {"result": result}
+        return {**header, **ctx._kserving.additions()}, tensors
+
+    def _context(self, number):
+        ctx = self._contexts.get(number)
+        if ctx is None:
+            ctx = Context(Request(number, self.ask, self._drivers(number)), self._global_ctx)
+            self._contexts[number] = ctx
+        return ctx
+
+    def _drop(self, number):
+        ctx = self._contexts.pop(number, None)
+        if ctx is not None:
+            ctx._kserving.end()
+
+    def _load(self):
+        """Imports the file, and tells what is in it."""
+        sys.dont_write_bytecode = False
+        for folder in reversed([os.path.dirname(self.path), *self._import_paths]):
+            sys.path.insert(1, os.path.abspath(folder))
+        self._module = self._import()
+        members = {name: getattr(self._module, name, None) for name in (*SLOTS, "process", "init_hook")}
+        process = members["process"]
+        if callable(process):
+            # The drivers of the original looked for it first; the others are then functions of the file's own.
+            self._hooks["process", 0] = Caller(process)
+        else:
+            for kind in SLOTS:
+                self._take_slots(kind, members[kind])
+            if not self._hooks and not callable(members["init_hook"]):
+                raise refused(f"{self.name} has no hooks; expected at least one of preprocess, postprocess, process, init_hook.")
+        return {
+            "hooks": [{"hook": kind, "stage": stage} for kind, stage in self._hooks],
+            "sources": self._sources(),
+            "python": sys.executable,
+        }
+
+    def _import(self):
+        with open(self._source, "rb") as file:
+            source = file.read()
+        folder, base = os.path.split(self.path)
+        name = os.path.splitext(base)[0]
+        module = types.ModuleType(name)
+        module.__file__ = self.path
+        # Tracebacks show the lines that run, whatever the file has become.
+        lines = source.decode("utf-8", "replace").splitlines(keepends=True)
+        linecache.cache[self.path] = (len(source), None, lines, self.path)
+        sys.modules[name] = module
+        try:
+            exec(compile(source, self.path, "exec", dont_inherit=True), module.__dict__)
+        except SyntaxError as error:
+            where = self.name if error.filename == self.path else os.path.basename(error.filename or "")
+            raise self._refuse(f"{where}:{error.lineno}: {one_line(error)}: {(error.text or '').strip()}", error) from error
+        except ModuleNotFoundError as error:
+            raise self._refuse(f'{self.name} needs the module "{error.name}"{_advice(error.name, folder)}', error) from error
+        except (Exception, SystemExit) as error:
+            place = failures.place_of(error) or base
+            raise self._refuse(f"{self.name} failed while it was imported: {place}: {failures.text_of(error)}", error) from error
+        return module
+
+    def _refuse(self, message, error):
+        return HostError("failed_precondition", message, failures.traceback_from(error))
+
+    def _take_slots(self, kind, given):
+        if given is None:
+            return
+        functions = [given] if callable(given) else given
+        models = "is 1 model" if self._stages == 1 else f"are {self._stages} models"
+        if not isinstance(functions, (list, tuple)):
+            raise refused(f"{self.name}: {kind} is a {type(given).__name__}; expected a function or a list of functions.")
+        if callable(given) and self._stages != 1:
+            raise refused(f"{self.name}: {kind} is one function, but there {models}; expected a list with one function per model, None = no hook.")
+        if len(functions) != self._stages:
+            count = "1 function" if len(functions) == 1 else f"{len(functions)} functions"
+            raise refused(f"{self.name}: {kind} has {count}, but there {models}; expected one function per model, None = no hook.")
+        for stage, function in enumerate(functions):
+            if function is not None and not callable(function):
+                raise refused(f"{self.name}: {kind}[{stage}] is a {type(function).__name__}; expected a function or None.")
+            if function is not None:
+                self._hooks[kind, stage] = Caller(function)
+
+    def _sources(self):
+        """The file, and what it has imported from its own folder."""
+        folder = os.path.join(os.path.dirname(self.path), "")
+        files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+        return [self.path, *sorted(each for each in files if each.startswith(folder) and each.endswith(".py") and each != self.path and "site-packages" not in each)]
+
+    def _init(self, message):
+        ask = self.ask
+        self._drivers = lambda number: create_drivers(message["drivers"], ask, number)
+        function = getattr(self._module, "init_hook", None)
+        if callable(function):
+            ctx = Context(Request(0, ask, self._drivers(0)), None)
+            try:
+                self._global_ctx = call_init(function, ctx, message["params"])
+            except (Exception, SystemExit) as error:
+                place = failures.place_of(error)
+                text = error.message if isinstance(error, HostError) else failures.text_of(error)
+                raise self._refuse(f"{place}: {text}" if place else text, error) from error
+        return None
+
+
+def _advice(name, folder):
+    version = sys.version.split()[0]
+    return f", which {sys.executable} (Python {version}) does not have, nor the folder of the file. Install it there, or name an interpreter that has it: -o python=PATH."

@@ -1,0 +1,122 @@
+"""The pipeline's models as hooks see them: they run in the server, and answer numpy arrays."""
+
+from ..errors import HostError
+from .values import pack_values, to_numpy, unpack_values
+
+
+def create_drivers(facts, ask, number):
+    """One driver per stage; `number` is the request that its calls belong to, 0 for those of init_hook."""
+    return [Driver(each, ask, number, stage) for stage, each in enumerate(facts)]
+
+
+class Driver:
+    """`inputs` maps names to shapes, `outputs` too; `predict(values)` gives arrays by name."""
+
+    __slots__ = ("_facts", "_ask", "_number", "_model", "_args")
+
+    def __init__(self, facts, ask, number, model):
+        self._facts = facts
+        self._ask = ask
+        self._number = number
+        self._model = model
+        self._args = None
+
+    @property
+    def driver_name(self):
+        return self._facts["name"]
+
+    name = driver_name
+
+    @property
+    def inputs(self):
+        return {each["name"]: each["shape"] for each in self._facts["inputs"]}
+
+    @property
+    def outputs(self):
+        return {each["name"]: each["shape"] for each in self._facts["outputs"]}
+
+    @property
+    def dtypes(self):
+        return self._facts["dtypes"]
+
+    @property
+    def args(self):
+        """Keyword arguments of the stage's hooks."""
+        if self._args is None:
+            own = self._proxy(self._facts["args"], ())
+            absent = {name: Absent(name, self.driver_name) for name in ABSENT.get(self.driver_name, ()) if name not in own}
+            self._args = {**absent, **own, "model_inputs": self.inputs, "model_outputs": list(self.outputs), "driver": self}
+        return self._args
+
+    def predict(self, inputs, signature=None, outputs=None):
+        result, tensors = pack_values(inputs, self.dtypes)
+        header = {"call": "predict", "model": self._model, "signature": signature, "outputs": outputs}
+        if result is not None:
+            header["values"] = result
+        return self._send(header, tensors)[1]
+
+    def _send(self, header, tensors):
+        result, tensors = self._ask({**header, "request": self._number}, tensors)
+        return result, {name: to_numpy(array) for name, array in tensors.items()}
+
+    def _proxy(self, value, path):
+        if isinstance(value, list):
+            return [self._proxy(each, (*path, index)) for index, each in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        if value.get("$method") is True:
+            return lambda *args: self._call(path, args)
+        members = {name: self._proxy(each, (*path, name)) for name, each in value.items()}
+        return Handle(".".join(map(str, path)), members) if path and _has_methods(value) else members
+
+    def _call(self, path, args):
+        packed, tensors = pack_values({"args": list(args)}, {}, plain=True)
+        result, tensors = self._send({"call": "method", "model": self._model, "path": list(path), "args": packed["args"]}, tensors)
+        return unpack_values(result, tensors)
+
+
+class Handle:
+    """An object of the server; its methods are called there."""
+
+    def __init__(self, name, members):
+        self.__dict__.update(members)
+        self._name = name
+
+    def __getattr__(self, name):
+        has = ", ".join(each for each in self.__dict__ if not each.startswith("_"))
+        raise AttributeError(f"{self._name} has no {name!r}: the model runs in the server, not in this process. It has {has}; driver.predict runs the model")
+
+
+# What drivers of the original gave to hooks, and cannot be had from another process.
+ABSENT = {
+    "tensorflow": ("graph", "sess"),
+    "pytorch": ("model", "model_class"),
+    "openvino": ("exec_net", "plugin"),
+}
+
+
+class Absent:
+    """Refuses any use, and says what to do instead."""
+
+    def __init__(self, name, driver):
+        object.__setattr__(self, "_text", f"{name} of the {driver} driver is not available to Python hooks: the model runs in the server, not in this process. Use driver.predict(values), or ctx.drivers[i].predict(values)")
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        raise HostError("failed_precondition", f"{self._text}.")
+
+    def __call__(self, *args, **kwargs):
+        raise HostError("failed_precondition", f"{self._text}.")
+
+    def __getitem__(self, key):
+        raise HostError("failed_precondition", f"{self._text}.")
+
+    def __bool__(self):
+        return False
+
+
+def _has_methods(value):
+    if isinstance(value, dict):
+        return value.get("$method") is True or any(_has_methods(each) for each in value.values())
+    return isinstance(value, list) and any(_has_methods(each) for each in value)

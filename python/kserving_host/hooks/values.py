@@ -1,0 +1,142 @@
+"""Values between hooks and the server: arrays travel as tensors, what is plain as JSON, and the server gives it a dtype."""
+
+import math
+
+import numpy as np
+
+from .. import arrays
+from ..errors import HostError
+
+MOST_SAFE = 2**53
+
+
+def to_numpy(array):
+    """bfloat16 comes as float32, which holds each of its values."""
+    if not isinstance(array, arrays.Bits):
+        return array
+    return np.left_shift(array.array.astype(np.uint32), 16).view(np.float32)
+
+
+def pack_values(returned, dtypes, plain=False):
+    """What a hook gave by name: None and its arrays, or JSON with markers for arrays where anything is plain. `dtypes` are those of a model's inputs."""
+    if returned is None:
+        raise _wrong("None (is a return missing?)")
+    if not hasattr(returned, "items"):
+        raise _wrong(f"a {type(returned).__name__}")
+    tensors, whole = {}, not plain
+    for name, value in returned.items():
+        if not isinstance(name, str):
+            raise _wrong(f"a dict with the key {name!r}")
+        array = as_array(value)
+        if array is None:
+            whole = False
+        tensors[name] = value if array is None else fit(array, dtypes.get(name))
+    if whole:
+        return None, tensors
+    found = {}
+    return {_escape(name): _pack(value, name, found) for name, value in tensors.items()}, found
+
+
+def values_of(message, tensors):
+    """Arrays, or plain values with arrays in them, by name."""
+    if "values" in message:
+        return unpack_values(message["values"], tensors)
+    return {name: to_numpy(array) for name, array in tensors.items()}
+
+
+def unpack_values(json, tensors):
+    """The values behind JSON with markers."""
+    if isinstance(json, list):
+        return [unpack_values(each, tensors) for each in json]
+    if not isinstance(json, dict):
+        return json
+    if len(json) == 1 and "$tensor" in json:
+        return to_numpy(tensors[json["$tensor"]])
+    return {_unescape(name): unpack_values(each, tensors) for name, each in json.items()}
+
+
+def as_array(value):
+    """An array for what is one, or a list with arrays in it; None for what is plain."""
+    if isinstance(value, (np.ndarray, np.generic, arrays.Bits)):
+        return value if isinstance(value, arrays.Bits) else np.asarray(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return np.array(bytes(value), object)
+    if isinstance(value, (list, tuple)):
+        return _list_as_array(value)
+    # Tensors of frameworks, images of Pillow.
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    return None
+
+
+def fit(array, wanted):
+    """Casts numbers to a model's dtype as frameworks do that are fed arrays; what does not fit stays, and is refused by the model."""
+    if isinstance(array, arrays.Bits):
+        return array
+    if array.dtype.kind in "US":
+        return array.astype(object)
+    target = arrays.NUMPY_TYPES.get(wanted)
+    if target is None or array.dtype == target or not np.can_cast(array.dtype, target, "same_kind"):
+        return array
+    cast = array.astype(target)
+    is_integer = target.kind in "iu"
+    return array if is_integer and not np.array_equal(cast, array) else cast
+
+
+def _list_as_array(value):
+    first = next(_leaves(value), None)
+    if isinstance(first, (bytes, bytearray)):
+        return np.array([bytes(each) if isinstance(each, bytearray) else each for each in value], object)
+    if not isinstance(first, (np.ndarray, np.generic)):
+        return None
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise HostError("internal", f"a list of arrays of different shapes cannot be a tensor: {error}") from error
+
+
+def _leaves(value):
+    for each in value:
+        if isinstance(each, (list, tuple)):
+            yield from _leaves(each)
+        else:
+            yield each
+
+
+def _pack(value, place, found):
+    if isinstance(value, bool) or isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else _keep(np.asarray(value, np.float32), found)
+    if isinstance(value, int):
+        return value if abs(value) <= MOST_SAFE else _keep(np.asarray(value), found)
+    if value is None:
+        return None
+    array = as_array(value)
+    if array is not None:
+        return _keep(fit(array, None), found)
+    if hasattr(value, "items"):
+        return {_escape(str(name)): _pack(each, f"{place}.{name}", found) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_pack(each, f"{place}[{index}]", found) for index, each in enumerate(value)]
+    expected = "arrays, numbers, texts, bytes, and lists and dicts of them"
+    raise HostError("internal", f"{place} is a {type(value).__name__}; expected {expected}")
+
+
+def _keep(array, found):
+    name = str(len(found))
+    found[name] = array
+    return {"$tensor": name}
+
+
+def _escape(name):
+    """A marker's key begins with one `$`."""
+    return f"${name}" if name.startswith("$") else name
+
+
+def _unescape(name):
+    return name[1:] if name.startswith("$") else name
+
+
+def _wrong(what):
+    return HostError("internal", f"it returned {what}; expected a dict of values by name")

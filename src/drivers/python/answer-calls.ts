@@ -1,0 +1,55 @@
+import { publicText, ServingError } from "../../errors.ts";
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import type { SlotFile } from "./slot-file.ts";
+import { endOf, fillSlot, partsOf, readTensors, type TensorEntry, toEntries } from "./tensor-entries.ts";
+import { writeFrame } from "./write-frame.ts";
+
+/** Numbers of frames from here on are the Python process's own questions, and our answers to them. */
+export const FIRST_CALL = 0x80000000;
+
+/** A question of the Python process: its fields, with tensors next to them. */
+export interface PythonCall {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly tensors: Tensors;
+}
+
+/** The answer to a question of the Python process. */
+export interface PythonCallAnswer {
+  readonly result?: unknown;
+  readonly tensors?: Tensors;
+}
+
+/** Answers a question of the Python process; what it throws is raised there. */
+export type AnswerCall = (call: PythonCall) => Promise<PythonCallAnswer>;
+
+/** A received frame with a question. */
+interface CallFrame {
+  readonly id: number;
+  readonly header: Buffer;
+  readonly body: Buffer;
+}
+
+/** Answers the question in a frame, and gives the frame of the answer; large tensors lie in the slot that the question names. */
+export async function answerCall(
+  { id, header, body }: CallFrame,
+  slots: readonly SlotFile[],
+  answer: AnswerCall,
+): Promise<Buffer> {
+  const { slot = -1, tensors: entries = [], ...fields } = JSON.parse(header.toString()) as CallHeader;
+  try {
+    const tensors = await readTensors(entries, body, slots[slot]);
+    const { result, tensors: made = createTensors() } = await answer({ fields, tensors });
+    const parts = partsOf(made);
+    const sent = toEntries(made, parts, await fillSlot(slots[slot], parts, endOf(entries)));
+    const text = JSON.stringify({ result, tensors: sent.entries });
+    return writeFrame({ id, slot, header: text, body: sent.body });
+  } catch (reason) {
+    const { code } = ServingError.from(reason);
+    return writeFrame({ id, slot, header: JSON.stringify({ error: { code, message: publicText(reason) } }), body: [] });
+  }
+}
+
+interface CallHeader {
+  readonly slot?: number;
+  readonly tensors?: readonly TensorEntry[];
+}

@@ -1,0 +1,102 @@
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import type { SlotFile } from "./slot-file.ts";
+import { decodeTensor, encodeTensor } from "./tensor-bytes.ts";
+import { alignTo } from "./write-frame.ts";
+
+/** From here on a file in memory costs less than the pipe, in bytes. */
+export const SLOT_BYTES = 1 << 16;
+
+/** name, dtype, shape, bytes, and where they are: a position in the slot's file, or -1 for the body. */
+export type TensorEntry = readonly [
+  name: string,
+  dtype: string,
+  shape: readonly number[],
+  size: number,
+  position: number,
+];
+
+/** Tensors as a frame has them: entries for its header, and the bytes of its body. */
+export interface SentTensors {
+  readonly entries: readonly TensorEntry[];
+  readonly body: readonly Uint8Array[];
+}
+
+/** The tensors' bytes, which may view them. */
+export function partsOf(tensors: Tensors): readonly Uint8Array[] {
+  return Object.values(tensors).map(encodeTensor);
+}
+
+/** The entries of tensors whose large parts were written to a slot at these positions. */
+export function toEntries(
+  tensors: Tensors,
+  parts: readonly Uint8Array[],
+  positions: readonly number[] = [],
+): SentTensors {
+  const entries = Object.entries(tensors).map(
+    ([name, { dtype, shape }], index): TensorEntry => [
+      name,
+      dtype,
+      shape,
+      parts[index]!.byteLength,
+      positions[index] ?? -1,
+    ],
+  );
+  return { entries, body: parts.filter((_, index) => (positions[index] ?? -1) < 0) };
+}
+
+/** Writes large parts to a slot's file, from a position on; where each is now, -1 = nowhere. */
+export async function fillSlot(
+  slot: SlotFile | undefined,
+  parts: readonly Uint8Array[],
+  start: number,
+): Promise<number[]> {
+  const positions: number[] = [];
+  let end = start;
+  for (const bytes of parts) {
+    const isThere = bytes.byteLength >= SLOT_BYTES && (await slot?.write(bytes, end)) === true;
+    positions.push(isThere ? end : -1);
+    if (isThere) end += alignTo(64, bytes.byteLength);
+  }
+  return positions;
+}
+
+/** Position behind the tensors that a frame has in its slot. */
+export function endOf(entries: readonly TensorEntry[]): number {
+  return Math.max(0, ...entries.map(([, , , size, position]) => (position < 0 ? 0 : alignTo(64, position + size))));
+}
+
+/** True where all tensors are in the frame's body. */
+export function areInBody(entries: readonly TensorEntry[]): boolean {
+  return entries.every(([, , , , position]) => position < 0);
+}
+
+/** The tensors that are in the body. Each has a buffer to itself, so that the server can hand it over. */
+export function readBody(entries: readonly TensorEntry[], body: Buffer): Tensors {
+  const tensors = createTensors();
+  let start = 0;
+  for (const [name, dtype, shape, size, position] of entries) {
+    if (position >= 0) continue;
+    const bytes = Buffer.allocUnsafeSlow(size);
+    body.copy(bytes, 0, start, start + size);
+    start += alignTo(8, size);
+    // The entries may be those of other answers too.
+    tensors[name] = decodeTensor(dtype, [...shape], bytes);
+  }
+  return tensors;
+}
+
+/** All tensors of a frame. The body is read at once: it may be overwritten later. */
+export async function readTensors(
+  entries: readonly TensorEntry[],
+  body: Buffer,
+  slot: SlotFile | undefined,
+): Promise<Tensors> {
+  const tensors = readBody(entries, body);
+  for (const [name, dtype, shape, size, position] of entries) {
+    if (position < 0) continue;
+    const bytes = Buffer.allocUnsafeSlow(size);
+    await slot?.read(bytes, position);
+    tensors[name] = decodeTensor(dtype, [...shape], bytes);
+  }
+  return tensors;
+}
