@@ -1,4 +1,5 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
+import { inOrder } from "../async/in-order.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import { codecs } from "./codecs.ts";
 import { type EncodedForm, encodingBytes } from "./encoding-bytes.ts";
@@ -44,4 +45,20 @@ export function encodeInThread<Args extends readonly unknown[], Result>(
 ): Promise<Result> {
   const transfer = memory?.isWireOnly === true ? "owned" : undefined;
   return codecs.run(job, args, { transfer, signal, memory, scratchBytes: encodingBytes(args, form) });
+}
+
+/**
+ * Parts of one large message in order: bytes as they are, and the results of a job, which several threads do at the same time. What its
+ * arguments view is copied when their turn comes, and no more of it is done than is taken.
+ */
+export function encodeInParts<Args extends readonly unknown[]>(
+  job: Job<Args, Uint8Array>,
+  parts: Iterable<Uint8Array | Args>,
+  { signal, memory, form = "protobuf" }: EncodeOptions,
+): AsyncIterable<Uint8Array> {
+  const encode = async (part: Uint8Array | Args) =>
+    part instanceof Uint8Array
+      ? part
+      : codecs.run(job, part, { signal, memory, scratchBytes: encodingBytes(part, form) });
+  return inOrder(parts, encode, codecs.maxThreads + 1);
 }

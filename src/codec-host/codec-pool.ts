@@ -45,14 +45,15 @@ interface Task {
  * is work, do one job each at a time, in the order of arrival, and end after a while without work.
  */
 export class CodecPool {
-  readonly #maxThreads: number;
+  /** Jobs that it does at the same time, at most. */
+  readonly maxThreads: number;
   readonly #idleMs: number;
   readonly #idle = new Map<CodecWorker, NodeJS.Timeout>();
   readonly #running = new Map<Task, CodecWorker>();
   readonly #queue: Task[] = [];
 
   constructor({ maxThreads = defaultThreads(), idleMs = IDLE_MS }: CodecPoolOptions = {}) {
-    this.#maxThreads = maxThreads;
+    this.maxThreads = maxThreads;
     this.#idleMs = idleMs;
   }
 
@@ -89,7 +90,7 @@ export class CodecPool {
 
   /** A job alone is always done, as a request alone is always let in. */
   #hasRoom({ options }: Task): boolean {
-    return this.#running.size === 0 || (this.#running.size < this.#maxThreads && fits(options));
+    return this.#running.size === 0 || (this.#running.size < this.maxThreads && fits(options));
   }
 
   async #do(task: Task): Promise<void> {

@@ -1,3 +1,4 @@
+import { pipeline, Readable } from "node:stream";
 import { createDeflate, createGzip } from "node:zlib";
 import type { Compression } from "./inflate.ts";
 
@@ -27,4 +28,12 @@ export async function compress(
     pieces.push(piece);
   }
   return pieces;
+}
+
+/** Compresses bytes while they arrive; takes no more of them than its reader does. Fails as they fail. */
+export function compressStream(parts: AsyncIterable<Uint8Array>, how: Compression): AsyncIterable<Uint8Array> {
+  const stream = COMPRESSORS[how]({ chunkSize: CHUNK_BYTES });
+  // The reader is told of an error.
+  pipeline(Readable.from(parts), stream, () => {});
+  return stream;
 }

@@ -6,7 +6,7 @@ import { acceptedCompression, compressAnswer } from "./compress-answer.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpDependencies, RouteHandler } from "./http-route.ts";
-import { answerBytes, sendAnswer } from "./send-answer.ts";
+import { heldBytes, sendAnswer } from "./send-answer.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 
 /** A request with its response. */
@@ -45,13 +45,14 @@ export async function answerRequest(
     }
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
     const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
-    exchange.holdAnswer(answerBytes(plain));
+    exchange.holdAnswer(heldBytes(plain));
     const compression = acceptedCompression(request);
     const made = compression === undefined ? plain : await compressAnswer(plain, compression, exchange);
     exchange.beginSending();
     setServerTiming(response, exchange.record);
-    sendAnswer(response, made, { id: exchange.record.id, log });
-    exchange.record.wrote(request.method === "HEAD" ? 0 : answerBytes(made));
+    const sent = sendAnswer(response, made, { id: exchange.record.id, log });
+    const bytes = typeof sent === "number" ? sent : await sent;
+    exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
   } catch (reason) {
     await arrivedTogether(request);
     sendError(reason, { request, response, log });

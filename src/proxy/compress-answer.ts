@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { compress } from "../limits/compress.ts";
+import { compress, compressStream } from "../limits/compress.ts";
 import { type Compression, isCompression } from "../limits/inflate.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
@@ -16,13 +16,19 @@ export function acceptedCompression({ headers }: IncomingMessage): Compression |
   return isCompression(name) ? name : undefined;
 }
 
+const NO_BYTES = new Uint8Array(0);
+
 /** Compresses an answer, unless it is small. Throws `unavailable` where memory is short. */
 export async function compressAnswer(
   answer: HttpAnswer,
   compression: Compression,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  const { body, rest = [], ...head } = answer;
+  const { body, rest = [], stream, ...head } = answer;
+  if (stream !== undefined) {
+    const parts = compressStream(joined([body, ...rest], stream.parts), compression);
+    return { ...head, body: NO_BYTES, stream: { ...stream, parts }, contentEncoding: compression };
+  }
   let bytes = answerBytes(answer);
   const pieces = await compress([body, ...rest], compression, (made) => {
     bytes += made;
@@ -30,8 +36,13 @@ export async function compressAnswer(
     exchange.holdAnswer(bytes);
   });
   if (pieces === undefined) return answer;
-  const [first = new Uint8Array(0), ...others] = pieces;
+  const [first = NO_BYTES, ...others] = pieces;
   const compressed = { ...head, body: first, rest: others, contentEncoding: compression };
   exchange.holdAnswer(answerBytes(compressed));
   return compressed;
+}
+
+async function* joined(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* first;
+  yield* rest;
 }

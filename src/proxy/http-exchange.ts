@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CancelSource } from "../async/cancel-source.ts";
-import { decodeInThread, encodeInThread } from "../codec-host/codec-jobs.ts";
+import { decodeInThread, encodeInParts, encodeInThread } from "../codec-host/codec-jobs.ts";
 import type { Job } from "../codec-host/job.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
@@ -76,6 +76,14 @@ export class HttpExchange {
   /** Encodes a large answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
   encode<Args extends readonly unknown[], Result>(job: Job<Args, Result>, args: Args): Promise<Result> {
     return encodeInThread(job, args, { signal: this.#cancel, memory: this.#memory, form: "text" });
+  }
+
+  /** Parts of a very large answer in order: bytes, and what codec threads make of the arguments of a job, while the parts are sent. */
+  encodeParts<Args extends readonly unknown[]>(
+    job: Job<Args, Uint8Array>,
+    parts: Iterable<Uint8Array | Args>,
+  ): AsyncIterable<Uint8Array> {
+    return encodeInParts(job, parts, { signal: this.#cancel, memory: this.#memory, form: "text" });
   }
 
   /** Counts an answer of this size instead of the request; throws `unavailable` where there is no room. */

@@ -86,6 +86,13 @@ export type CreateHttpProtocol = (dependencies: HttpDependencies) => HttpProtoco
 /** Answers one request; throws instead of answering with an error. */
 export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;
 
+/** The rest of a very large answer, which is never whole in memory. */
+interface AnswerStream {
+  /** Memory that it is made of, in bytes. */
+  readonly heldBytes: number;
+  readonly parts: AsyncIterable<Uint8Array>;
+}
+
 /** A successful answer. */
 export interface HttpAnswer {
   /** Default 200. */
@@ -94,6 +101,8 @@ export interface HttpAnswer {
   readonly body: Uint8Array;
   /** Bytes after the body, so that large tensors need not be appended to it by a copy. */
   readonly rest?: readonly Uint8Array[];
+  /** Bytes after these that are made while they are sent. An answer with them does not tell its length; an error in them cuts the answer short. */
+  readonly stream?: AnswerStream | undefined;
   /** Compression of the body, chosen by the transport; absent = none. */
   readonly contentEncoding?: string;
   /** Headers set by hooks. */

@@ -20,9 +20,16 @@ interface SendChoices {
   readonly log: Logger;
 }
 
-/** Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a hook chose another. */
-export function sendAnswer(response: ServerResponse, answer: HttpAnswer, { id, log }: SendChoices): void {
-  const { status = 200, headers = {}, contentType, contentEncoding, body, rest } = answer;
+/**
+ * Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a hook chose another.
+ * Returns the length of its body; of a streamed one once all of it is written, or its client has left. Rejects with the stream's error.
+ */
+export function sendAnswer(
+  response: ServerResponse,
+  answer: HttpAnswer,
+  { id, log }: SendChoices,
+): number | Promise<number> {
+  const { status = 200, headers = {}, contentType, contentEncoding, body, rest = [], stream } = answer;
   for (const name in headers) {
     const value = headers[name] as string;
     if (!isSendable(name, value)) log.warn("a hook's response header was left out", { header: name });
@@ -30,7 +37,8 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, { id, l
     else response.setHeader(name, value);
   }
   const bytes = answerBytes(answer);
-  const head = [...NO_SNIFFING, "content-type", contentType, "content-length", String(bytes)];
+  const head = [...NO_SNIFFING, "content-type", contentType];
+  if (stream === undefined) head.push("content-length", String(bytes));
   const sent = sendableId(id);
   if (sent !== undefined && !response.hasHeader(ID_HEADER)) head.push(ID_HEADER, sent);
   if (contentEncoding !== undefined) {
@@ -38,9 +46,11 @@ export function sendAnswer(response: ServerResponse, answer: HttpAnswer, { id, l
     response.appendHeader("Vary", "Accept-Encoding");
   }
   response.writeHead(status, head);
-  if (bytes > WHOLE_BYTES) void writeSlices(response, rest === undefined ? [body] : [body, ...rest]);
-  else if (rest === undefined) response.end(body);
+  if (stream !== undefined) return writeStream(response, [body, ...rest], stream.parts);
+  if (bytes > WHOLE_BYTES) void writeSlices(response, [body, ...rest]);
+  else if (rest.length === 0) response.end(body);
   else sendParts(response, [body, ...rest]);
+  return bytes;
 }
 
 function sendParts(response: ServerResponse, parts: Uint8Array[]): void {
@@ -49,24 +59,62 @@ function sendParts(response: ServerResponse, parts: Uint8Array[]): void {
   response.end(last);
 }
 
-/** Yields between slices: for a client that reads fast, the system would take everything in one turn. */
 async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[]): Promise<void> {
-  const use = new TurnUse();
-  let bytes = 0;
-  for (const part of parts) {
-    for (let at = 0; at < part.length && !response.destroyed; at += SLICE_BYTES) {
-      const slice = part.subarray(at, at + SLICE_BYTES);
-      bytes += slice.length;
-      if (bytes < SLICE_BYTES) {
-        response.write(slice);
-        continue;
-      }
-      await written(response, slice);
-      await turns.next(use);
-      bytes = 0;
+  const writer = new SliceWriter(response);
+  for (const part of parts) await writer.write(part);
+  response.end();
+}
+
+/** The next part is taken once the one before has gone to the system. */
+async function writeStream(
+  response: ServerResponse,
+  first: readonly Uint8Array[],
+  stream: AsyncIterable<Uint8Array>,
+): Promise<number> {
+  const writer = new SliceWriter(response);
+  try {
+    for (const part of first) await writer.write(part);
+    for await (const part of stream) {
+      await writer.write(part);
+      if (response.destroyed) break;
     }
+  } catch (reason) {
+    // What its end has caused is no failure.
+    if (!response.destroyed) throw reason;
   }
   response.end();
+  return writer.bytes;
+}
+
+/** Yields between slices: for a client that reads fast, the system would take everything in one turn. */
+class SliceWriter {
+  /** Number of bytes written. */
+  bytes = 0;
+  readonly #response: ServerResponse;
+  readonly #closed: Promise<unknown>;
+  readonly #use = new TurnUse();
+  #unwaited = 0;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    this.#closed = new Promise((resolve) => response.once("close", resolve));
+  }
+
+  /** Writes bytes; resolves when most have gone to the system, or the client has left. */
+  async write(part: Uint8Array): Promise<void> {
+    for (let at = 0; at < part.length && !this.#response.destroyed; at += SLICE_BYTES) {
+      const slice = part.subarray(at, at + SLICE_BYTES);
+      this.bytes += slice.length;
+      this.#unwaited += slice.length;
+      if (this.#unwaited < SLICE_BYTES) {
+        this.#response.write(slice);
+        continue;
+      }
+      await Promise.race([written(this.#response, slice), this.#closed]);
+      await turns.next(this.#use);
+      this.#unwaited = 0;
+    }
+  }
 }
 
 /** Never resolves if the client leaves before. */
@@ -74,7 +122,12 @@ function written(response: ServerResponse, slice: Uint8Array): Promise<void> {
   return new Promise((resolve) => response.write(slice, () => resolve()));
 }
 
-/** Length of an answer's body. */
+/** Memory that an answer holds until it is sent, in bytes. */
+export function heldBytes(answer: HttpAnswer): number {
+  return answerBytes(answer) + (answer.stream?.heldBytes ?? 0);
+}
+
+/** Length of an answer's body, without what is streamed. */
 export function answerBytes({ body, rest }: HttpAnswer): number {
   return rest === undefined ? body.length : rest.reduce((sum, part) => sum + part.length, body.length);
 }

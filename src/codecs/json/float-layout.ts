@@ -1,10 +1,10 @@
-import { withoutZeros } from "./digit-groups.ts";
-
 const ZERO = 0x30;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
 const POINT = 0x2e;
 const LETTER_E = 0x65;
+/** `0.00` as four bytes, the first lowest. */
+const ZERO_POINT = 0x30302e30;
 /** Below this exponent `%g` writes one. */
 const MIN_FIXED_EXPONENT = -4;
 
@@ -14,50 +14,47 @@ const FLOAT_TYPES = {
   float64: { round: (value: number) => value, digits: 17 },
 } as const;
 
-/** The place of a number's digits for {@link layoutDigits}, which stands before them what belongs there. `exponent` is the first digit's. */
-export function digitsPlace(start: number, exponent: number): number {
-  return exponent < 0 && exponent >= MIN_FIXED_EXPONENT ? start + 1 - exponent : start + 1;
+/** Checks if `%g` with so many digits writes a number whose first digit stands for 10^exponent without an exponent. */
+export function isPlain(exponent: number, count: number): boolean {
+  return exponent >= MIN_FIXED_EXPONENT && exponent < count;
 }
 
 /**
- * Lays `count` digits, which lie at their place, out from `start` on as C's `%g` does, with `.0` behind a whole number; returns where the
- * text ends.
+ * Begins a number whose first digit stands for 10^exponent, with the zeros of a fraction. Returns the place for its digits;
+ * {@link layoutPlain} or {@link layoutScientific} then stands among them what belongs there.
  */
-export function layoutDigits(buffer: Uint8Array, start: number, exponent: number, count: number): number {
-  if (exponent < MIN_FIXED_EXPONENT || exponent >= count) return scientific(buffer, start, exponent, count);
-  return exponent < 0 ? fraction(buffer, start, exponent, count) : fixed(buffer, start, exponent, count);
+export function openDigits(text: DataView, start: number, exponent: number): number {
+  if (exponent >= 0 || exponent < MIN_FIXED_EXPONENT) return start + 1;
+  text.setUint32(start, ZERO_POINT, true);
+  text.setUint8(start + 4, ZERO);
+  return start + 1 - exponent;
 }
 
-/** The digits lie behind the point and its zeros already. */
-function fraction(buffer: Uint8Array, start: number, exponent: number, count: number): number {
-  const place = digitsPlace(start, exponent);
-  buffer[start] = ZERO;
-  buffer[start + 1] = POINT;
-  for (let at = start + 2; at < place; at++) buffer[at] = ZERO;
-  return withoutZeros(buffer, place, place + count);
-}
-
-/** The digits before the point move to the left of it. */
-function fixed(buffer: Uint8Array, start: number, exponent: number, count: number): number {
+/** Lays out digits, the first `kept` without the zeros at their end, with `.0` behind a whole number; returns where the text ends. */
+export function layoutPlain(text: DataView, start: number, exponent: number, kept: number): number {
+  if (exponent < 0) return start + 1 - exponent + kept;
   const point = start + exponent + 1;
-  for (let at = start; at < point; at++) buffer[at] = buffer[at + 1]!;
-  buffer[point] = POINT;
-  if (exponent < count - 1) return withoutZeros(buffer, point + 1, start + 1 + count);
-  buffer[point + 1] = ZERO;
+  for (let at = start; at < point; at++) text.setUint8(at, text.getUint8(at + 1));
+  text.setUint8(point, POINT);
+  if (kept > exponent + 1) return start + 1 + kept;
+  text.setUint8(point + 1, ZERO);
   return point + 2;
 }
 
-function scientific(buffer: Uint8Array, start: number, exponent: number, count: number): number {
-  let at = withoutZeros(buffer, start + 1, start + 1 + count);
-  buffer[start] = buffer[start + 1]!;
-  if (at === start + 2) at--;
-  else buffer[start + 1] = POINT;
-  buffer[at++] = LETTER_E;
-  buffer[at++] = exponent < 0 ? MINUS : PLUS;
+/** Lays out digits likewise with an exponent, of two digits at least. */
+export function layoutScientific(text: DataView, start: number, exponent: number, kept: number): number {
+  text.setUint8(start, text.getUint8(start + 1));
+  let at = start + 1;
+  if (kept > 1) {
+    text.setUint8(at, POINT);
+    at += kept;
+  }
+  text.setUint8(at, LETTER_E);
+  text.setUint8(at + 1, exponent < 0 ? MINUS : PLUS);
   const magnitude = Math.abs(exponent);
-  buffer[at++] = ZERO + ((magnitude / 10) | 0);
-  buffer[at++] = ZERO + (magnitude % 10);
-  return at;
+  text.setUint8(at + 2, ZERO + ((magnitude / 10) | 0));
+  text.setUint8(at + 3, ZERO + (magnitude % 10));
+  return at + 4;
 }
 
 /** The text of any number by the same rules, without haste: NaN, infinities, zero, very small and very large numbers. */

@@ -1,21 +1,18 @@
-import { writeNine, writeSix } from "./digit-groups.ts";
+import { COMMON_BELOW, COMMON_FROM, writeCommon32 } from "./common-float32.ts";
+import { writeNine } from "./digit-groups.ts";
 import { POWERS, productError, roundHalfEven } from "./exact-product.ts";
-import { digitsPlace, layoutDigits, slowFloatText } from "./float-layout.ts";
+import { isPlain, layoutPlain, layoutScientific, openDigits, slowFloatText } from "./float-layout.ts";
+import { SHORT_DIGITS, writeShort } from "./short-float.ts";
 
 /** Bytes of the longest text of a number, and more: sign, 17 digits, point, leading zeros, exponent. */
 export const MAX_FLOAT_BYTES = 48;
 
 const MINUS = 0x2d;
-/** Number of digits of the first attempt: that of C's `%g`. */
-const SHORT_DIGITS = 6;
-const SHORT_LIMIT = 10 ** SHORT_DIGITS;
 /** Number of digits that always preserve a float32, and a float64. */
 const FLOAT32_DIGITS = 9;
 const FLOAT64_DIGITS = 17;
 /** 10^-n as the nearest double. */
 const INVERSE_POWERS = POWERS.map((_, exponent) => Number(`1e-${exponent}`));
-/** A float32 times a power up to this one is exact: 24 bits and the 28 of its odd part. */
-const MAX_EXACT_POWER = 12;
 /** Scaling errs by less than this below 10^9; nearer to a tie the slow way decides. */
 const TIE_MARGIN = 1e-6;
 /** A number that is brought back by six digits is nearer to them than this: half of its last bit, as part of 10^6. */
@@ -30,43 +27,50 @@ const LOW_LIMIT = 10 ** LOW_DIGITS;
  * `.0` behind whole numbers; `NaN`, `Infinity` and `-Infinity` bare, which is not strict JSON. Returns where the text ends; the buffer has
  * room for {@link MAX_FLOAT_BYTES} more.
  */
-export function writeFloat32(buffer: Uint8Array, start: number, value: number): number {
+export function writeFloat32(text: DataView, start: number, value: number): number {
   const magnitude = Math.abs(value);
+  if (magnitude >= COMMON_FROM && magnitude < COMMON_BELOW)
+    return writeCommon32(text, value < 0 ? writeMinus(text, start) : start, magnitude);
+  return writeRare32(text, start, value, magnitude);
+}
+
+function writeRare32(text: DataView, start: number, value: number, magnitude: number): number {
   // Nine digits need the power 8 - exponent.
-  if (!(magnitude >= 1e-13 && magnitude < 1e22)) return writeSlow(buffer, start, slowFloatText(value, "float32"));
+  if (!(magnitude >= 1e-13 && magnitude < 1e22)) return writeSlow(text, start, value, "float32");
   const exponent = decimalExponent(magnitude);
-  const at = value < 0 ? writeMinus(buffer, start) : start;
+  const at = value < 0 ? writeMinus(text, start) : start;
   const scale = SHORT_DIGITS - 1 - exponent;
   const exact = scaled(magnitude, scale);
   const digits = (exact + 0.5) | 0;
   if (Math.abs(exact - digits) > FLOAT32_MARGIN || Math.fround(scaled(digits, -scale)) !== magnitude)
-    return writeLong32(buffer, at, magnitude, exponent) ?? writeSlow(buffer, start, slowFloatText(value, "float32"));
-  return writeShort(buffer, at, digits, exponent);
+    return writeLong32(text, at, magnitude, exponent) ?? writeSlow(text, start, value, "float32");
+  return writeShort(text, at, digits, exponent);
 }
 
 /** Writes a float64 likewise: six significant digits, else seventeen. */
-export function writeFloat64(buffer: Uint8Array, start: number, value: number): number {
+export function writeFloat64(text: DataView, start: number, value: number): number {
   const magnitude = Math.abs(value);
   // Seventeen digits need the power 16 - exponent.
-  if (!(magnitude >= 1e-5 && magnitude < 1e15)) return writeSlow(buffer, start, slowFloatText(value, "float64"));
+  if (!(magnitude >= 1e-5 && magnitude < 1e15)) return writeSlow(text, start, value, "float64");
   const exponent = decimalExponent(magnitude);
-  const at = value < 0 ? writeMinus(buffer, start) : start;
+  const at = value < 0 ? writeMinus(text, start) : start;
   const scale = SHORT_DIGITS - 1 - exponent;
   const exact = scaled(magnitude, scale);
   const digits = (exact + 0.5) | 0;
   if (Math.abs(exact - digits) > FLOAT64_MARGIN || scaled(digits, -scale) !== magnitude)
-    return writeLong64(buffer, at, magnitude, exponent);
-  return writeShort(buffer, at, digits, exponent);
+    return writeLong64(text, at, magnitude, exponent);
+  return writeShort(text, at, digits, exponent);
 }
 
-function writeMinus(buffer: Uint8Array, start: number): number {
-  buffer[start] = MINUS;
+function writeMinus(text: DataView, start: number): number {
+  text.setUint8(start, MINUS);
   return start + 1;
 }
 
-function writeSlow(buffer: Uint8Array, start: number, text: string): number {
-  for (let index = 0; index < text.length; index++) buffer[start + index] = text.charCodeAt(index);
-  return start + text.length;
+function writeSlow(text: DataView, start: number, value: number, type: "float32" | "float64"): number {
+  const slow = slowFloatText(value, type);
+  for (let index = 0; index < slow.length; index++) text.setUint8(start + index, slow.charCodeAt(index));
+  return start + slow.length;
 }
 
 /** The power of ten of the first digit, for magnitudes between 10^-22 and 10^22. */
@@ -86,27 +90,21 @@ function scaled(value: number, scale: number): number {
   return scale >= 0 ? value * POWERS[scale]! : value / POWERS[-scale]!;
 }
 
-function writeShort(buffer: Uint8Array, at: number, digits: number, exponent: number): number {
-  // Rounded up to one digit more.
-  if (digits === SHORT_LIMIT) return writeShort(buffer, at, SHORT_LIMIT / 10, exponent + 1);
-  writeSix(buffer, digitsPlace(at, exponent), digits);
-  return layoutDigits(buffer, at, exponent, SHORT_DIGITS);
-}
-
 /** Undefined where the last digit is not certain. */
-function writeLong32(buffer: Uint8Array, at: number, magnitude: number, exponent: number): number | undefined {
+function writeLong32(text: DataView, start: number, magnitude: number, exponent: number): number | undefined {
   const scale = FLOAT32_DIGITS - 1 - exponent;
   const exact = scaled(magnitude, scale);
   const whole = exact | 0;
   const rest = exact - whole;
-  if (Math.abs(rest - 0.5) < TIE_MARGIN && !(scale >= 0 && scale <= MAX_EXACT_POWER)) return undefined;
-  const isUp = rest > 0.5 || (rest === 0.5 && (whole & 1) === 1);
-  writeNine(buffer, digitsPlace(at, exponent), isUp ? whole + 1 : whole);
-  return layoutDigits(buffer, at, exponent, FLOAT32_DIGITS);
+  if (Math.abs(rest - 0.5) < TIE_MARGIN) return undefined;
+  const kept = FLOAT32_DIGITS - writeNine(text, openDigits(text, start, exponent), rest > 0.5 ? whole + 1 : whole);
+  return isPlain(exponent, FLOAT32_DIGITS)
+    ? layoutPlain(text, start, exponent, kept)
+    : layoutScientific(text, start, exponent, kept);
 }
 
 /** Scales exactly: the product as a double and the error of that double. */
-function writeLong64(buffer: Uint8Array, at: number, magnitude: number, exponent: number): number {
+function writeLong64(text: DataView, start: number, magnitude: number, exponent: number): number {
   const power = POWERS[FLOAT64_DIGITS - 1 - exponent]!;
   const product = magnitude * power;
   const error = roundHalfEven(productError(magnitude, power, product));
@@ -117,9 +115,14 @@ function writeLong64(buffer: Uint8Array, at: number, magnitude: number, exponent
     high += carry;
     low -= carry * LOW_LIMIT;
   }
-  const place = digitsPlace(at, exponent);
-  // Eight digits behind a zero, which the layout writes over.
-  writeNine(buffer, place - 1, high);
-  writeNine(buffer, place + FLOAT64_DIGITS - LOW_DIGITS, low);
-  return layoutDigits(buffer, at, exponent, FLOAT64_DIGITS);
+  const place = openDigits(text, start, exponent);
+  const before = text.getUint8(place - 1);
+  // Eight digits behind a zero.
+  const highZeros = writeNine(text, place - 1, high);
+  text.setUint8(place - 1, before);
+  const lowZeros = writeNine(text, place + FLOAT64_DIGITS - LOW_DIGITS, low);
+  const kept = FLOAT64_DIGITS - (lowZeros < LOW_DIGITS ? lowZeros : LOW_DIGITS + highZeros);
+  return isPlain(exponent, FLOAT64_DIGITS)
+    ? layoutPlain(text, start, exponent, kept)
+    : layoutScientific(text, start, exponent, kept);
 }

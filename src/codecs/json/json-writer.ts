@@ -13,6 +13,7 @@ const MAX_INT32_BYTES = 11;
 /** JSON text under construction, in a buffer that grows. */
 export class JsonWriter {
   #buffer: Buffer;
+  #view: DataView | undefined;
   #length = 0;
 
   /** `expectedBytes` spares the buffer some growing. */
@@ -20,10 +21,11 @@ export class JsonWriter {
     this.#buffer = Buffer.allocUnsafe(Math.max(expectedBytes, INITIAL_BYTES));
   }
 
-  /** Reserves `bytes` more; written bytes count after {@link advance}. Write from {@link length} on. */
-  reserve(bytes: number): Buffer {
-    if (this.#length + bytes > this.#buffer.length) this.#grow(bytes);
-    return this.#buffer;
+  /** Room for `bytes` more, from {@link length} on; written bytes count after {@link advance}. */
+  reserve(bytes: number): DataView {
+    const buffer = this.#room(bytes);
+    this.#view ??= new DataView(buffer.buffer, buffer.byteOffset, buffer.length);
+    return this.#view;
   }
 
   get length(): number {
@@ -37,7 +39,7 @@ export class JsonWriter {
 
   /** Appends ASCII text without escapes: brackets, commas, numbers. */
   ascii(text: string): void {
-    const buffer = this.reserve(text.length);
+    const buffer = this.#room(text.length);
     let at = this.#length;
     for (let index = 0; index < text.length; index++) buffer[at++] = text.charCodeAt(index);
     this.#length = at;
@@ -66,7 +68,7 @@ export class JsonWriter {
   /** A JSON string that holds bytes, of any number, as standard base64. */
   base64(bytes: Uint8Array): void {
     const source = toBuffer(bytes);
-    const target = this.reserve(4 * Math.ceil(bytes.length / 3) + 2);
+    const target = this.#room(4 * Math.ceil(bytes.length / 3) + 2);
     target[this.#length++] = QUOTE;
     for (let start = 0; start < bytes.length; start += PIECE_BYTES) {
       const text = source.toString("base64", start, Math.min(start + PIECE_BYTES, bytes.length));
@@ -81,7 +83,7 @@ export class JsonWriter {
       this.ascii(value.toString());
       return;
     }
-    const buffer = this.reserve(MAX_INT32_BYTES);
+    const buffer = this.#room(MAX_INT32_BYTES);
     if (value < 0) buffer[this.#length++] = MINUS;
     this.#length = writeDigits(buffer, this.#length, Math.abs(value));
   }
@@ -91,8 +93,13 @@ export class JsonWriter {
     return this.#buffer.subarray(0, this.#length);
   }
 
+  #room(bytes: number): Buffer {
+    if (this.#length + bytes > this.#buffer.length) this.#grow(bytes);
+    return this.#buffer;
+  }
+
   #write(text: string): void {
-    const buffer = this.reserve(3 * text.length);
+    const buffer = this.#room(3 * text.length);
     this.#length += buffer.write(text, this.#length, "utf8");
   }
 
@@ -100,6 +107,7 @@ export class JsonWriter {
     const grown = Buffer.allocUnsafeSlow(Math.max(2 * this.#buffer.length, this.#length + bytes));
     this.#buffer.copy(grown, 0, 0, this.#length);
     this.#buffer = grown;
+    this.#view = undefined;
   }
 }
 

@@ -1,15 +1,14 @@
-import { isUtf8 } from "node:buffer";
-import { defineJob } from "../../codec-host/job.ts";
 import { isLargeText } from "../../codec-host/large-message.ts";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
+import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
-import type { DType } from "../../tensor/dtype.ts";
-import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { elementCount, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
+import { textAnswer } from "../text-answer.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
+import { type NamedOutputs, writeOutputs, writeOutputsJob, writeOutputsTo } from "./outputs-json.ts";
 
 const JSON_TYPE = "application/json";
 /** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */
@@ -42,8 +41,18 @@ export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAn
   return { contentType: JSON_TYPE, body: writeOutputs(outputs), headers };
 }
 
-/** {@link toKibernetikaAnswer} for a codec thread. */
-export const toKibernetikaAnswerJob = defineJob(import.meta.url, "toKibernetikaAnswerJob", toKibernetikaAnswer);
+/** {@link toKibernetikaAnswer} for what {@link isLargeAnswer}: codec threads write it. */
+export async function toLargeAnswer(response: Answered, request: Wanted, exchange: HttpExchange): Promise<HttpAnswer> {
+  const outputs = filterOutputs(answeredTensors(response), request.outFilter);
+  if (isRawAsked(request)) throw notRaw(request.outMimeType, outputs);
+  const text = {
+    tensors: outputs.map(([, tensor]) => tensor),
+    job: writeOutputsJob,
+    args: [outputs] as const,
+    write: (writer: JsonWriter) => writeOutputsTo(writer, outputs),
+  };
+  return { contentType: JSON_TYPE, ...(await textAnswer(text, exchange)), headers: response.metadata };
+}
 
 /** Checks if a codec thread should write an answer; a single value with a media type is sent unchanged. */
 export function isLargeAnswer(response: Answered, request: Wanted): boolean {
@@ -61,10 +70,8 @@ function isRawAsked({ outMimeType }: Wanted): boolean {
   return outMimeType !== "" && outMimeType !== JSON_TYPE;
 }
 
-type Entries = readonly (readonly [name: string, tensor: Tensor])[];
-
 /** The requested outputs: a server behind the proxy may answer with more. */
-function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
+function filterOutputs(outputs: Tensors, names: readonly string[]): NamedOutputs {
   const entries = Object.entries(outputs);
   if (names.length === 0) return entries;
   const wanted = new Set(names);
@@ -72,7 +79,7 @@ function filterOutputs(outputs: Tensors, names: readonly string[]): Entries {
 }
 
 /** The bytes of an answer with one output of one `bytes` element, of any rank. */
-function onlyBytes(outputs: Entries): Uint8Array | undefined {
+function onlyBytes(outputs: NamedOutputs): Uint8Array | undefined {
   const [first, ...others] = outputs;
   if (first === undefined || others.length > 0) return undefined;
   const [, tensor] = first;
@@ -83,44 +90,10 @@ function withCharset(type: string): string {
   return type === "text/plain" ? "text/plain; charset=utf-8" : type;
 }
 
-function notRaw(type: string, outputs: Entries): ServingError {
+function notRaw(type: string, outputs: NamedOutputs): ServingError {
   const came = outputs.map(([name, { dtype, shape }]) => `${name}: ${dtype} [${shape}]`).join(", ");
   return invalidArgument(
     `out_mime_type ${type} needs exactly one output, of dtype bytes and with one element, but there is ` +
       `${came || "none"}; choose one with out_filter, or leave out_mime_type away.`,
   );
 }
-
-function writeOutputs(outputs: Entries): Buffer {
-  const writer = new JsonWriter();
-  writer.ascii("{");
-  for (const [index, [name, tensor]] of outputs.entries()) {
-    if (index > 0) writer.ascii(",");
-    writer.string(name);
-    writer.ascii(":");
-    writeTensor(writer, tensor, STYLE);
-  }
-  writer.ascii("}");
-  return writer.finish();
-}
-
-/** Largest finite values, which replace infinities. */
-const MAXIMA: Partial<Record<DType, string>> = {
-  float16: "65504.0",
-  bfloat16: "3.3895314e+38",
-  float32: "3.40282347e+38",
-  float64: "1.7976931348623157e+308",
-};
-
-/** Strict JSON: NaN is null, an infinity the largest value of its dtype; bytes are text where they are UTF-8, else base64. */
-const STYLE: TensorStyle = {
-  separator: ",",
-  nonFinite: (writer, value, { dtype }) => {
-    if (Number.isNaN(value)) writer.ascii("null");
-    else writer.ascii(`${value < 0 ? "-" : ""}${MAXIMA[dtype]}`);
-  },
-  bytes: (writer, element) => {
-    if (isUtf8(element)) writer.text(element);
-    else writer.base64(element);
-  },
-};

@@ -7,7 +7,7 @@ import type { CallOptions, InferenceService, InferResponse } from "../../serving
 import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
 import { assertOutputs } from "../../signature/assert-outputs.ts";
-import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toKibernetikaAnswerJob } from "./http-answer.ts";
+import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 import { inferJson } from "./infer-json.ts";
@@ -39,12 +39,7 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   checkMimeType(request.outMimeType);
   const response = await infer(service, { choice, request, call });
   if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);
-  const { outFilter, outMimeType } = request;
-  const { outputs, metadata: headers, contentType } = response;
-  return exchange.encode(toKibernetikaAnswerJob, [
-    { outputs, metadata: headers, ...(contentType !== undefined && { contentType }) },
-    { outFilter, outMimeType },
-  ]);
+  return toLargeAnswer(response, request, exchange);
 }
 
 interface KibernetikaCall {

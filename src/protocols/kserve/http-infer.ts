@@ -1,13 +1,24 @@
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
+import { textAnswer } from "../text-answer.ts";
 import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
 import { toRawInput } from "./http-raw-request.ts";
-import { type AnswerForm, isLargeJson, type KserveBodyParts, writeAnswer, writeAnswerJob } from "./http-response.ts";
-import { inferLeased } from "./infer-kserve.ts";
+import {
+  type AnswerForm,
+  isAllJson,
+  isLargeJson,
+  type KserveBodyParts,
+  writeAnswer,
+  writeAnswerJob,
+  writeJson,
+  writeJsonJob,
+} from "./http-response.ts";
+import { inferLeased, type KserveAnswer } from "./infer-kserve.ts";
 import { defaultSignature } from "./model-metadata.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { NO_PARAMETERS } from "./parameters.ts";
@@ -36,10 +47,21 @@ export async function answerInfer(
   const { request, form } = await read({ body, header, path }, lease, exchange);
   if (request.id !== "") exchange.record.id = request.id;
   const answer = await inferLeased(lease, request, call);
+  if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
   const parts = isLargeJson(answer, form)
     ? await exchange.encode(writeAnswerJob, [answer, form])
     : writeAnswer(answer, form);
   return toHttpAnswer(parts, answer.metadata);
+}
+
+async function toJsonAnswer(answer: KserveAnswer, form: AnswerForm, exchange: HttpExchange): Promise<HttpAnswer> {
+  const text = {
+    tensors: answer.outputs.map(({ tensor }) => tensor),
+    job: writeJsonJob,
+    args: [answer, form] as const,
+    write: (writer: JsonWriter) => void writeJson(writer, answer, form),
+  };
+  return { contentType: "application/json", ...(await textAnswer(text, exchange)), headers: answer.metadata };
 }
 
 interface ReceivedInfer {

@@ -40,6 +40,12 @@ const BYTES_PER_ELEMENT = 8;
 export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyParts {
   const elements = answer.outputs.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0);
   const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
+  const binary = writeJson(writer, answer, form);
+  return { json: writer.finish(), binary };
+}
+
+/** Writes the JSON of an answer; returns the outputs that follow it as bytes. */
+export function writeJson(writer: JsonWriter, answer: KserveAnswer, form: AnswerForm): readonly Uint8Array[] {
   const binary: Uint8Array[] = [];
   writer.ascii("{");
   if (answer.id !== "") writeMember(writer, "id", answer.id);
@@ -48,16 +54,28 @@ export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyP
   writer.ascii('"outputs":[');
   for (const [index, output] of answer.outputs.entries()) {
     if (index > 0) writer.ascii(",");
-    const asBytes = elementCount(output.tensor.shape) > 0 && wantsBytes(output, form);
+    const asBytes = isBinary(output, form);
     if (asBytes) binary.push(toRaw(output.tensor));
     writeOutput(writer, output, { asBytes, isStrict: form.isStrict });
   }
   writer.ascii("]}");
-  return { json: writer.finish(), binary };
+  return binary;
 }
 
 /** {@link writeAnswer} for a codec thread. */
 export const writeAnswerJob = defineJob(import.meta.url, "writeAnswerJob", writeAnswer);
+
+/** Writes an answer without binary outputs in a codec thread. */
+export const writeJsonJob = defineJob(
+  import.meta.url,
+  "writeJsonJob",
+  (answer: KserveAnswer, form: AnswerForm) => writeAnswer(answer, form).json,
+);
+
+/** Checks if no output of an answer is binary. */
+export function isAllJson({ outputs }: KserveAnswer, form: AnswerForm): boolean {
+  return !outputs.some((output) => isBinary(output, form));
+}
 
 /** Checks if writing an answer is work for a codec thread: numbers that are sent as bytes are not. */
 export function isLargeJson({ outputs }: KserveAnswer, form: AnswerForm): boolean {
@@ -66,6 +84,10 @@ export function isLargeJson({ outputs }: KserveAnswer, form: AnswerForm): boolea
     ({ tensor }) => tensor.dtype === "bytes" && elementCount(tensor.shape) > MANY_ELEMENTS,
   );
   return hasManyBytes || isLargeText(outputs.filter(isText).map(({ tensor }) => tensor));
+}
+
+function isBinary(output: AnsweredOutput, form: AnswerForm): boolean {
+  return elementCount(output.tensor.shape) > 0 && wantsBytes(output, form);
 }
 
 function wantsBytes({ name }: AnsweredOutput, { isBinary, outputs }: AnswerForm): boolean {
@@ -104,7 +126,7 @@ function flat(tensor: Tensor): Tensor {
 }
 
 const LENIENT: TensorStyle = { separator: ",", bytes: writeBytes };
-const STRICT: TensorStyle = { ...LENIENT, nonFinite: (writer) => writer.ascii("null") };
+const STRICT: TensorStyle = { ...LENIENT, nonFinite: "null" };
 
 /** Bytes that are not UTF-8 cannot be expressed in the protocol; a broken string would be worse than an error. */
 function writeBytes(writer: JsonWriter, element: Uint8Array): void {

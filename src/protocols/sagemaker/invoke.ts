@@ -10,7 +10,7 @@ import { answerByHandlers, type HandlerDependencies } from "./answer-by-handlers
 import { answerEncoded, isEncodedType } from "./answer-encoded.ts";
 import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
 import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./predict-body.ts";
-import { withoutLineBreaks, withoutLineBreaksJob } from "./without-line-breaks.ts";
+import { eachWithoutLineBreaks, withoutLineBreaks, withoutLineBreaksJob } from "./without-line-breaks.ts";
 
 /**
  * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one input.
@@ -65,10 +65,11 @@ async function inForm(
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   if (!isNamed) return answer;
-  const { body } = answer;
+  const { body, stream } = answer;
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const line = isLarge ? await exchange.encode(withoutLineBreaksJob, [body]) : withoutLineBreaks(body);
-  return { ...answer, contentType, body: line };
+  const rest = stream && { ...stream, parts: eachWithoutLineBreaks(stream.parts) };
+  return { ...answer, contentType, body: line, stream: rest };
 }
 
 function single(header: string | string[] | undefined): string | undefined {

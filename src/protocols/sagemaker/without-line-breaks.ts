@@ -12,3 +12,8 @@ export function withoutLineBreaks(json: Uint8Array): Uint8Array {
 
 /** {@link withoutLineBreaks} for a codec thread. */
 export const withoutLineBreaksJob = defineJob(import.meta.url, "withoutLineBreaksJob", withoutLineBreaks);
+
+/** Parts of JSON likewise; those of numbers alone have none. */
+export async function* eachWithoutLineBreaks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const part of parts) yield part.includes(LINE_BREAK) ? withoutLineBreaks(part) : part;
+}

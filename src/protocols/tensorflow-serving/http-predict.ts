@@ -1,4 +1,5 @@
-import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { ServingError } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
@@ -14,6 +15,7 @@ import type {
 import type { ChosenSignature } from "../../signature/choose-signature.ts";
 import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import { answeredTensors } from "../answered-tensors.ts";
+import { textAnswer } from "../text-answer.ts";
 import { checkOutputFilter } from "./grpc-signature.ts";
 import {
   decodePredictJob,
@@ -24,7 +26,7 @@ import {
   parsePredictBody,
   readInputs,
 } from "./http-request.ts";
-import { writePredictions, writePredictionsJob } from "./http-response.ts";
+import { hasFewLists, writePredictionsJob, writePredictionsTo } from "./http-response.ts";
 import { versionHeaders } from "./http-version.ts";
 
 /** A predict request of the REST API. */
@@ -65,10 +67,13 @@ export async function toPredictions(
   if (signature.spec?.outputs !== undefined && Object.keys(outputs).length === 0) {
     throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
   }
-  const text = isLargeText(Object.values(outputs))
-    ? await exchange.encode(writePredictionsJob, [outputs, format])
-    : writePredictions(outputs, format);
-  return { contentType: "application/json", body: text, headers: versionHeaders(answer) };
+  const text = {
+    tensors: Object.values(outputs),
+    job: writePredictionsJob,
+    args: [outputs, format] as const,
+    write: hasFewLists(outputs, format) && ((writer: JsonWriter) => writePredictionsTo(writer, outputs, format)),
+  };
+  return { contentType: "application/json", ...(await textAnswer(text, exchange)), headers: versionHeaders(answer) };
 }
 
 interface ReceivedPredict {

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { defineJob } from "../../codec-host/job.ts";
 import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { rowWriter, type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
+import { rowWriter, type TensorStyle, writeItems, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
@@ -12,40 +12,54 @@ const BYTES_SUFFIX = "_bytes";
 /** Text that one element takes, roughly: that of floats with all their digits, since growing copies what is written. */
 const BYTES_PER_ELEMENT: Readonly<Partial<Record<DType, number>>> = { float32: 14, float64: 22 };
 const BYTES_PER_OTHER = 8;
+const FEW_LISTS = 64;
 
 /**
  * The answer to a predict request, as TensorFlow Serving writes it: `predictions` for a row request, `outputs` for a
  * column request; one output alone goes without its name. Throws `invalid_argument` for outputs that have no rows, and for complex numbers.
  */
 export function writePredictions(outputs: Tensors, format: PredictFormat): Uint8Array {
-  const entries = Object.entries(outputs);
   let expectedBytes = 0;
-  for (const [, { dtype, data }] of entries) {
-    if (dtype.startsWith("complex")) throw invalidArgument(`Failed to write JSON value for tensor type: ${dtype}`);
+  for (const { dtype, data } of Object.values(outputs))
     expectedBytes += data.length * (BYTES_PER_ELEMENT[dtype] ?? BYTES_PER_OTHER);
-  }
   const writer = new JsonWriter(expectedBytes);
-  if (format === "row") writeRows(writer, entries);
-  else writeColumns(writer, entries);
+  writePredictionsTo(writer, outputs, format);
   return writer.finish();
 }
 
 /** {@link writePredictions} for a codec thread. */
 export const writePredictionsJob = defineJob(import.meta.url, "writePredictionsJob", writePredictions);
 
+/** {@link writePredictions} with a writer. */
+export function writePredictionsTo(writer: JsonWriter, outputs: Tensors, format: PredictFormat): void {
+  const entries = Object.entries(outputs);
+  for (const [, { dtype }] of entries)
+    if (dtype.startsWith("complex")) throw invalidArgument(`Failed to write JSON value for tensor type: ${dtype}`);
+  if (format === "row") writeRows(writer, entries);
+  else writeColumns(writer, entries);
+}
+
+/** Checks that an answer is made of few lists: rows of several outputs are lists each. */
+export function hasFewLists(outputs: Tensors, format: PredictFormat): boolean {
+  const tensors = Object.values(outputs);
+  const rows = tensors[0]?.shape[0] ?? 0;
+  return format === "column" || tensors.length === 1 || rows * tensors.length <= FEW_LISTS;
+}
+
 type Entries = readonly (readonly [name: string, tensor: Tensor])[];
 
 function writeRows(writer: JsonWriter, entries: Entries): void {
   const count = rowCount(entries);
-  const columns = entries.map(([name, tensor]) => ({ name, write: rowWriter(writer, tensor, styleOf(name)) }));
-  const [only] = columns;
   writer.ascii('{\n    "predictions": [');
+  const [only] = entries;
+  if (only !== undefined && entries.length === 1) writeItems(writer, only[1], styleOf(only[0]));
+  else writeObjects(writer, entries, count);
+  writer.ascii(count > 0 ? "\n    ]\n}" : "]\n}");
+}
+
+function writeObjects(writer: JsonWriter, entries: Entries, count: number): void {
+  const columns = entries.map(([name, tensor]) => ({ name, write: rowWriter(writer, tensor, styleOf(name)) }));
   for (let row = 0; row < count; row++) {
-    if (columns.length === 1) {
-      if (row > 0) writer.ascii(", ");
-      only?.write(row);
-      continue;
-    }
     writer.ascii(row > 0 ? ",\n        {" : "\n        {");
     for (const [index, { name, write }] of columns.entries()) {
       writer.ascii(index > 0 ? ",\n            " : "\n            ");
@@ -55,7 +69,6 @@ function writeRows(writer: JsonWriter, entries: Entries): void {
     }
     writer.ascii("\n        }");
   }
-  writer.ascii(count > 0 ? "\n    ]\n}" : "]\n}");
 }
 
 /** The first dimension that all outputs share; 0 without outputs. */

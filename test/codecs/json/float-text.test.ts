@@ -6,7 +6,7 @@ type WriteFloat = typeof writeFloat32;
 
 function text(write: WriteFloat, value: number): string {
   const buffer = Buffer.alloc(MAX_FLOAT_BYTES);
-  return buffer.toString("latin1", 0, write(buffer, 0, value));
+  return buffer.toString("latin1", 0, write(new DataView(buffer.buffer, buffer.byteOffset, buffer.length), 0, value));
 }
 
 /** Any finite bit pattern, many magnitudes, many round numbers. */
@@ -45,6 +45,17 @@ describe("writeFloat32", () => {
     [1234567.125, "1234567.12"],
     [1234567.375, "1234567.38"],
     [16777216, "16777216.0"],
+    [1e-4 * (1 + 2 ** -20), "0.000100000092"],
+    [0.0099999998, "0.01"],
+    [9.999999, "9.99999905"],
+    [99.99999, "99.9999924"],
+    [123.4, "123.4"],
+    [120, "120.0"],
+    [999.99994, "999.999939"],
+    [999999.94, "999999.938"],
+    [536870912, "536870912.0"],
+    [999999936, "999999936.0"],
+    [1000000000, "1e+09"],
     [1e10, "1e+10"],
     [123456789012, "1.23456791e+11"],
     [3.4028234663852886e38, "3.40282347e+38"],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { JsonWriter } from "../../../src/codecs/json/json-writer.ts";
 import { rowWriter, type TensorStyle, writeTensor } from "../../../src/codecs/json/tensor-json.ts";
+import { toFloat16 } from "../../../src/tensor/float16.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 
 const STYLE: TensorStyle = { separator: ", ", bytes: (writer, element) => writer.text(element) };
@@ -58,13 +59,25 @@ describe("writeTensor", () => {
     ).toBe(text);
   });
 
-  test("uses the style's separator and its words for what is not finite", () => {
-    const data = Float32Array.of(1, Number.NaN, Number.NEGATIVE_INFINITY);
-    const nonFinite: NonNullable<TensorStyle["nonFinite"]> = (writer, value, { dtype }) =>
-      writer.string(`${dtype} ${value}`);
-    expect(written(createTensor("float32", [3], data), { separator: ",", nonFinite })).toBe(
-      '[1.0,"float32 NaN","float32 -Infinity"]',
-    );
+  test("uses the style's separator", () => {
+    expect(written(createTensor("float32", [2], Float32Array.of(1, Number.NaN)), { separator: "," })).toBe("[1.0,NaN]");
+  });
+
+  test.each<[TensorStyle["nonFinite"], string]>([
+    [undefined, "[1.0, NaN, Infinity, -Infinity]"],
+    ["null", "[1.0, null, null, null]"],
+    ["largest", "[1.0, null, 3.40282347e+38, -3.40282347e+38]"],
+  ])("writes what is not finite by the rule %s", (nonFinite, text) => {
+    const data = Float32Array.of(1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY);
+    expect(written(createTensor("float32", [4], data), { nonFinite })).toBe(text);
+  });
+
+  test("writes more floats than it converts at once, of every size", () => {
+    const numbers = Array.from({ length: 1000 }, (_, index) => index % 128);
+    const text = `[${numbers.map((number) => `${number}.0`).join(", ")}]`;
+    expect(written(createTensor("float16", [1000], Uint16Array.from(numbers, toFloat16)))).toBe(text);
+    expect(written(createTensor("float32", [1000], Float32Array.from(numbers)))).toBe(text);
+    expect(written(createTensor("float64", [1000], Float64Array.from(numbers)))).toBe(text);
   });
 
   test("refuses complex numbers", () => {
