@@ -47,10 +47,10 @@ export class AccessPolicy {
     return this.#authentication?.enter(kind, caller);
   }
 
-  /** Throws `permission_denied` for a call of this kind because of where it comes from. */
-  check(kind: CallKind, caller: Caller): void {
+  /** Throws `permission_denied` for a call of this kind because of where it comes from; `access` = clients that may make this control call, whatever others are open to. */
+  check(kind: CallKind, caller: Caller, access = this.#control): void {
     this.#assertHere(kind);
-    if (kind === "control") assertControl(caller, this.#control);
+    if (kind === "control") assertControl(caller, access);
     else if (kind === "inference") this.#checkOrigin(caller);
   }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
+import type { ControlAccess } from "../access/control-access.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import { acceptedCompression, compressAnswer } from "./compress-answer.ts";
 import { sendError } from "./http-errors.ts";
@@ -18,6 +19,8 @@ export interface RequestPair {
 /** The handler of a request, and its kind, which decides who may send it. */
 export interface ChosenRoute {
   readonly kind: CallKind;
+  /** As {@link HttpRoute.access}. */
+  readonly access?: ControlAccess | undefined;
   /** Absent = no route has the URL. */
   readonly name?: RouteName;
   readonly answer: RouteHandler;
@@ -25,7 +28,7 @@ export interface ChosenRoute {
 
 /** Answers a request, whatever its handler throws; never throws itself. */
 export async function answerRequest(
-  { kind, name, answer }: ChosenRoute,
+  { kind, access, name, answer }: ChosenRoute,
   pair: RequestPair,
   dependencies: HttpDependencies,
 ): Promise<void> {
@@ -39,7 +42,7 @@ export async function answerRequest(
     // Nothing of the body is read before.
     const entered = policy.enter(kind, caller);
     const scope = entered instanceof Promise ? await entered : entered;
-    policy.check(kind, caller);
+    policy.check(kind, caller, access);
     if (clients !== undefined && kind !== "health") {
       countUntilAnswered(response, clients.enter(scope === undefined ? caller : { ...caller, user: scope.user }));
     }

@@ -25,6 +25,8 @@ export function createApp(protocols: readonly NamedHttpProtocol[], dependencies:
   return app;
 }
 
+const EXPRESS_METHODS = { GET: "get", POST: "post", DELETE: "delete" } as const;
+
 function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDependencies): void {
   const { inference, routes = [], prefix } = protocol;
   for (const { path } of inference) {
@@ -33,7 +35,7 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
   for (const path of new Set(routes.map((route) => route.path))) {
     const own = routes.filter((route) => route.path === path);
     const place = app.route(path);
-    for (const route of own) place[route.method === "GET" ? "get" : "post"](routed(route, protocol.name, dependencies));
+    for (const route of own) place[EXPRESS_METHODS[route.method]](routed(route, protocol.name, dependencies));
     place.all(unrouted({ protocol, routes: own }, dependencies));
   }
   if (prefix !== undefined) app.all(prefix, unrouted({ protocol, routes: [] }, dependencies));
@@ -41,7 +43,7 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
 
 /** Express also answers HEAD by a GET route. */
 function routed(
-  { kind, method, path, answer }: HttpRoute,
+  { kind, access, method, path, answer }: HttpRoute,
   protocol: string,
   dependencies: HttpDependencies,
 ): RequestHandler<Record<string, string>> {
@@ -49,7 +51,11 @@ function routed(
   return (request, response) => {
     const pair = { request, response };
     if (kind !== "control") permitOrigin(pair, dependencies.policy);
-    void answerRequest({ kind, name, answer: (exchange) => answer(exchange, request.params) }, pair, dependencies);
+    void answerRequest(
+      { kind, access, name, answer: (exchange) => answer(exchange, request.params) },
+      pair,
+      dependencies,
+    );
   };
 }
 

@@ -2,12 +2,14 @@ import type { IncomingMessage } from "node:http";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
+import type { ControlAccess } from "../access/control-access.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import type { PlatformModels } from "../serving/platform-models.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 
 /** Services for every route. */
@@ -25,6 +27,8 @@ export interface HttpDependencies {
   readonly metrics: RequestMetrics;
   /** Port of gRPC; absent = it has none. */
   readonly grpcPort?: number | undefined;
+  /** Models that a platform loads by their folders; absent = no platform does. */
+  readonly platform?: PlatformModels | undefined;
   /** URL of the metrics that have TensorFlow Serving's names. */
   readonly tensorflowMetricsPath: string;
   /** Records traces; absent = nobody does. */
@@ -69,11 +73,13 @@ export interface InferenceRoute {
 
 /** A route that Express answers. */
 export interface HttpRoute {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** In Express' form; a parameter that cannot be decoded is refused. */
   readonly path: string;
   /** The kind of its requests, by which permissions are checked. */
   readonly kind: Exclude<CallKind, "inference">;
+  /** Clients that may send it where it is a control call. Default: those of `--allow-control`. */
+  readonly access?: ControlAccess;
   readonly answer: (exchange: HttpExchange, parameters: PathParameters) => Promise<HttpAnswer>;
 }
 

@@ -19,6 +19,7 @@ import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import type { PlatformModels } from "../serving/platform-models.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { limitSilence } from "./limit-silence.ts";
@@ -64,6 +65,8 @@ export interface HttpServerOptions {
   readonly metrics?: RequestMetrics;
   /** Port of gRPC, for handlers that are told of it. */
   readonly grpcPort?: number | undefined;
+  /** Models that a platform loads by their folders. Default: no platform does. */
+  readonly platform?: PlatformModels | undefined;
   /** Answers the routes that hooks declare. Default true. */
   readonly hookRoutes?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
@@ -126,8 +129,26 @@ export async function createHttpServer(service: InferenceService, options: HttpS
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const { clients, tracer, grpcPort, tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
-  return { service, maxMessageBytes, memory, policy, clients, metrics, tensorflowMetricsPath, grpcPort, tracer, log };
+  const {
+    clients,
+    tracer,
+    grpcPort,
+    platform,
+    tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath,
+  } = options;
+  return {
+    service,
+    maxMessageBytes,
+    memory,
+    policy,
+    clients,
+    metrics,
+    tensorflowMetricsPath,
+    grpcPort,
+    platform,
+    tracer,
+    log,
+  };
 }
 
 function newServer({

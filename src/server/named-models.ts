@@ -34,6 +34,13 @@ export class NamedModels implements ModelSource {
     this.#options.set(name, options);
   }
 
+  /** Takes a model out. */
+  delete(name: string): void {
+    this.#options.delete(name);
+    this.#aspired.delete(name);
+    this.#update();
+  }
+
   /** Describes these models in place of all others. */
   replace(models: Readonly<Record<string, NamedModelOptions>>): Promise<void> {
     this.#last = this.#last.then(async () => {

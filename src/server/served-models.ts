@@ -95,6 +95,14 @@ export class ServedModels {
     for (const each of [...this.#overrides.keys()]) if (this.manager.catalog.get(each)?.isUnloaded) this.#drop(each);
   }
 
+  /** Unloads a model of {@link load}, and is as if it had never been given. */
+  async forget(name: string): Promise<void> {
+    await this.manager.unload(name).catch((reason) => {
+      if (ServingError.from(reason).code !== "not_found") throw reason;
+    });
+    this.#named.delete(name);
+  }
+
   /** The models that a client may have loaded, loaded or not. */
   loadable(): readonly AspiredModel[] {
     return this.#sources.flatMap((source) => source.loadable());

@@ -6,6 +6,7 @@ import type { Hooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
+import type { PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
@@ -145,7 +146,11 @@ export interface ServerOptions {
 const EMBEDDED_DEFAULTS = { ...SERVER_DEFAULTS, host: "127.0.0.1", port: 0, options: {} };
 
 /** Options with what they leave out, but for what is served. */
-export type ServerChoices = ServerOptions & Required<Pick<ServerOptions, keyof typeof EMBEDDED_DEFAULTS | "log">>;
+export type ServerChoices = ServerOptions &
+  Required<Pick<ServerOptions, keyof typeof EMBEDDED_DEFAULTS | "log">> & {
+    /** Folder from which a platform loads models; absent = no platform does. */
+    readonly platform?: PlatformFolder | undefined;
+  };
 
 /** The options with their defaults. An option that is undefined counts as left out. */
 export function withDefaults(options: ServerOptions): ServerChoices {

@@ -13,6 +13,7 @@ import { RouteClaims } from "../serving/route-claims.ts";
 import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { GuardedService } from "./guarded-service.ts";
+import { HostedFolders } from "./hosted-folders.ts";
 import type { ModelSource } from "./model-source.ts";
 import { NamedModels } from "./named-models.ts";
 import { openTransports, prepareTransports } from "./open-transports.ts";
@@ -86,6 +87,7 @@ export async function openServer(
     await served.start(loading, source instanceof PipelineSource);
     const opened = await openTransports(authentication ? new GuardedService(service) : service, {
       ...transports,
+      platform: choices.platform && new HostedFolders(choices.platform, served),
       memory: service.memory,
     });
     return toServer({ transports: opened, service, served, closeModels, drainTimeoutMs });

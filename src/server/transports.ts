@@ -6,9 +6,12 @@ import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
+import type { PlatformModels } from "../serving/platform-models.ts";
 
 /** Address to listen on, and the settings that both transports share. */
 export interface TransportOptions {
+  /** Models that a platform loads by their folders; absent = no platform does. */
+  readonly platform?: PlatformModels | undefined;
   readonly host: string;
   /** gRPC port; 0 picks a free one. */
   readonly port: number;

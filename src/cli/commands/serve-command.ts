@@ -56,7 +56,7 @@ export async function serve(
   await probePorts(settings);
   reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
   const { server, rescan } = await startServer({
-    ...{ options, sources, settings, log },
+    ...{ options, sources, settings, log, platform: foreign?.platform },
     onState: (version) => reporter.changed?.(version),
   });
   const { httpUrl, ...running } = await openFront(server, settings, log);

@@ -1,5 +1,6 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
+import type { PlatformFolder } from "../../repository/formats/sagemaker-platform.ts";
 import type { RepositorySource } from "../../server/repository-source.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { Server } from "../../server/server.ts";
@@ -12,6 +13,8 @@ export interface WantedServer {
   /** The named models; undefined = the options have one pipeline. */
   readonly sources: ModelSources | undefined;
   readonly settings: Settings<"serve">;
+  /** Folder from which a platform loads models. */
+  readonly platform?: PlatformFolder | undefined;
   readonly log: Logger;
   /** Called after each change of a named version's state, from its first load on. */
   readonly onState?: (version: ServedVersion) => void;
@@ -25,12 +28,13 @@ export interface StartedServer {
 }
 
 /** Starts a server of one pipeline or of named models; the server is imported here, since that takes its time. */
-export async function startServer({ options, sources, settings, log, onState }: WantedServer): Promise<StartedServer> {
+export async function startServer(wanted: WantedServer): Promise<StartedServer> {
+  const { options, sources, settings, platform, log, onState } = wanted;
   const { createServer, openServer } = await import("../../server/server.ts");
   if (sources === undefined) return { server: await createServer({ ...options, log }) };
   const { withDefaults } = await import("../../server/server-options.ts");
   const source = await openSource(sources, settings, log);
-  const server = await openServer(withDefaults({ ...options, log }), source, onState);
+  const server = await openServer({ ...withDefaults({ ...options, log }), platform }, source, onState);
   return { server, rescan: () => source.rescan() };
 }
 

@@ -1,4 +1,5 @@
 import type { ModelConfig } from "../../repository/config/model-config.ts";
+import type { PlatformFolder } from "../../repository/formats/sagemaker-platform.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
@@ -13,6 +14,8 @@ export interface ForeignCommandLine {
   readonly defaults: FileSettings;
   /** The model that the flags describe, if they describe one. */
   readonly models: readonly ModelConfig[];
+  /** Folder from which its platform loads models while it runs; absent = no platform does. */
+  readonly platform?: PlatformFolder;
   /** Reads configuration files once, at the start. */
   readonly keepsFiles: boolean;
   /** Flags that change nothing here, one line each. */

@@ -8,6 +8,8 @@ import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { settingOf } from "./translate-flags.ts";
 
 const MODEL_FOLDER = "/opt/ml/model";
+/** Folder below which the platform puts the models of a multi-model endpoint. */
+const MODELS_FOLDER = "/opt/ml/models";
 /** Ports that SageMaker's own container has: the platform's, and gRPC's inside. */
 const HTTP_PORT = "8080";
 const GRPC_PORT = "9000";
@@ -43,9 +45,7 @@ const DEFAULTS: FileSettings = new Map(
 );
 
 async function read(_argv: readonly string[], env: Environment): Promise<ForeignCommandLine> {
-  if (env.SAGEMAKER_MULTI_MODEL === "true") {
-    throw invalidArgument("SAGEMAKER_MULTI_MODEL=true is not taken: models cannot be loaded by POST /models.");
-  }
+  if (isTrue(env, "SAGEMAKER_MULTI_MODEL")) return multiModel(env);
   const folder = env.SM_MODEL_DIR ?? MODEL_FOLDER;
   return {
     settings: toSettings(env),
@@ -55,6 +55,26 @@ async function read(_argv: readonly string[], env: Environment): Promise<Foreign
     warnings: [],
     notice: `as a container of SageMaker: the models of ${folder}, at /ping and /invocations`,
   };
+}
+
+/** Begins without a model: the platform loads those that are asked for. */
+function multiModel(env: Environment): ForeignCommandLine {
+  const path = env.SM_MODEL_DIR ?? MODELS_FOLDER;
+  return {
+    settings: toSettings(env),
+    defaults: DEFAULTS,
+    models: [],
+    platform: { named: MODELS_FOLDER, path },
+    keepsFiles: true,
+    warnings: [],
+    notice: `as a container of SageMaker for many models: those of ${path} that POST /models names, for all clients`,
+  };
+}
+
+function isTrue(env: Environment, name: string): boolean {
+  const { [name]: text = "false" } = env;
+  if (/^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
+  throw invalidArgument(`${name} is "${text}"; expected true or false.`);
 }
 
 function toSettings(env: Environment): FileSettings {
@@ -69,7 +89,7 @@ function toSettings(env: Environment): FileSettings {
 }
 
 function batching(env: Environment) {
-  if (env.SAGEMAKER_TFS_ENABLE_BATCHING !== "true") return [];
+  if (!isTrue(env, "SAGEMAKER_TFS_ENABLE_BATCHING")) return [];
   const {
     SAGEMAKER_TFS_MAX_BATCH_SIZE: size = MAX_BATCH_SIZE,
     SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS: timeout = BATCH_TIMEOUT_US,

@@ -1,23 +1,34 @@
-import type { HttpRoute } from "../../proxy/http-route.ts";
+import type { HttpDependencies, HttpRoute, InferenceRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Protocol } from "../protocol.ts";
 import { invoke } from "./invoke.ts";
+import { invokeChosen, invokeNamed } from "./invoke-named.ts";
+import { modelRoutes } from "./model-routes.ts";
 
 const INVOCATIONS = /^\/invocations\/?(?:\?|$)/;
 
-/** The contract of a container that serves models under Amazon SageMaker: `GET /ping` and `POST /invocations`. */
+/**
+ * The contract of a container that serves models under Amazon SageMaker: `GET /ping` and `POST /invocations`, and
+ * `/models` where the platform loads the models.
+ */
 export const sagemaker: Protocol = {
   name: "sagemaker",
-  http: ({ service, grpcPort, log }) => ({
-    inference: [
-      {
-        path: "/invocations",
-        find: (url) => (INVOCATIONS.test(url) ? (exchange) => invoke(exchange, { service, grpcPort, log }) : undefined),
-      },
-    ],
-    routes: [pingRoute(service)],
-  }),
+  http: (dependencies) => {
+    const { service, platform, grpcPort } = dependencies;
+    const ping = pingRoute(service);
+    if (platform === undefined) return { inference: [invocations(dependencies)], routes: [ping] };
+    return {
+      inference: [invocations(dependencies), invokeNamed(platform, dependencies)],
+      routes: [ping, ...modelRoutes({ service, platform, grpcPort })],
+    };
+  },
 };
+
+function invocations(dependencies: HttpDependencies): InferenceRoute {
+  const run = dependencies.platform === undefined ? invoke : invokeChosen;
+  const answer: RouteHandler = (exchange) => run(exchange, dependencies);
+  return { path: "/invocations", find: (url) => (INVOCATIONS.test(url) ? answer : undefined) };
+}
 
 /** Answers 200 without a body while requests can be answered, else 502. */
 function pingRoute(service: InferenceService): HttpRoute {

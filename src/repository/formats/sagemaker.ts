@@ -35,7 +35,8 @@ function toConfig(name: string, path: string, hooks: string | undefined): ModelC
   return modelConfig({ name, path, versions: { kind: "all" }, ...(hooks !== undefined && { hooks }) });
 }
 
-async function foldersOfVersions(folder: string, depth: number): Promise<readonly string[]> {
+/** The folders with numeric folders below a folder, or the folder itself where it has them. */
+export async function foldersOfVersions(folder: string, depth: number): Promise<readonly string[]> {
   const folders = (await list(folder)).filter((entry) => entry.isDirectory()).map(({ name }) => name);
   if (folders.some((name) => VERSION.test(name))) return [folder];
   if (depth === MAX_DEPTH) return [];
@@ -52,7 +53,7 @@ async function list(folder: string) {
 }
 
 /** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to `root`. Throws `invalid_argument` where `inference.py` would have to run. */
-async function findHooks(path: string, root: string): Promise<string | undefined> {
+export async function findHooks(path: string, root: string): Promise<string | undefined> {
   const code = join(path, "code");
   const names = await readdir(code).catch((): readonly string[] => []);
   const own = HOOK_FILES.find((name) => names.includes(name));

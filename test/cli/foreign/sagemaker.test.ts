@@ -89,8 +89,15 @@ describe("findSagemakerModels", () => {
   });
 });
 
-test("several models in one container are refused", async () => {
-  await expect(SAGEMAKER.read([], { SAGEMAKER_MULTI_MODEL: "true" })).rejects.toThrow(
-    "SAGEMAKER_MULTI_MODEL=true is not taken",
+test("many models in one container begin without one, from the folder of the platform", async () => {
+  for (const [folder, path] of [
+    [undefined, "/opt/ml/models"],
+    ["/models", "/models"],
+  ] as const) {
+    const read = await SAGEMAKER.read([], { SAGEMAKER_MULTI_MODEL: "True", ...(folder && { SM_MODEL_DIR: folder }) });
+    expect(read).toMatchObject({ models: [], platform: { named: "/opt/ml/models", path } });
+  }
+  await expect(SAGEMAKER.read([], { SAGEMAKER_MULTI_MODEL: "yes" })).rejects.toThrow(
+    'SAGEMAKER_MULTI_MODEL is "yes"; expected true or false.',
   );
 });
