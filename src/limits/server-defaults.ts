@@ -37,6 +37,10 @@ export const SERVER_DEFAULTS = {
   idleUnloadMs: 0,
   modelMemoryBytes: 0,
   memoryCheck: true,
+  /** Some models of a usual size, on a disk of a usual one. */
+  modelCacheBytes: 20 * 1024 ** 3,
+  /** Storage providers charge for each list. */
+  storagePollMs: 30_000,
   failFast: false,
   strictReadiness: false,
   allowLabelsForUnavailable: false,

@@ -11,6 +11,7 @@ import { scanModel } from "./scan-model.ts";
  */
 export async function aspireModel(config: ModelConfig, options: LoadOptions): Promise<AspiredModel> {
   try {
+    options.storage?.expire();
     const { model, warnings } = await scanModel(config, options, (version) => version);
     for (const warning of warnings) options.log.warn(warning);
     return model;

@@ -1,7 +1,8 @@
-import { dirname, resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { invalidArgument } from "../errors.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
+import type { ModelStorage } from "../storage/model-storage.ts";
+import { folderOf } from "../storage/remote-address.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { FileSource } from "./file-source.ts";
 import { FolderSource } from "./folder-source.ts";
@@ -34,12 +35,13 @@ export class ConfigSources {
   readonly #options: RawOptions;
   #isFirst = true;
 
-  constructor({ models = [], files = [], settingNames = [], folders = [], options = {}, keepsFiles }: ModelSources) {
+  constructor(sources: ModelSources, storage?: ModelStorage) {
+    const { models = [], files = [], settingNames = [], folders = [], options = {}, keepsFiles } = sources;
     this.#options = options;
     this.#models = models;
-    this.#files = files.map((path) => new FileSource(path, settingNames, keepsFiles));
-    this.#folders = folders.map((path) => new FolderSource(path));
-    this.folders = [...files.map((path) => dirname(resolve(path))), ...folders];
+    this.#files = files.map((path) => new FileSource(path, { settingNames, isKept: keepsFiles, storage }));
+    this.#folders = folders.map((path) => new FolderSource(path, storage));
+    this.folders = [...files.map(folderOf), ...folders];
   }
 
   /**

@@ -1,9 +1,21 @@
 import { stat } from "node:fs/promises";
 import type { ConfigEntry } from "../codecs/config/config-node.ts";
 import { reasonText } from "../errors.ts";
+import type { ModelStorage } from "../storage/model-storage.ts";
+import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
 import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
 import { jsonOf } from "./config/read-fields.ts";
+import { requireStorage } from "./folders/require-storage.ts";
 import type { ScanState } from "./scan-state.ts";
+
+/** Settings of a {@link FileSource}. */
+export interface FileSourceOptions {
+  /** Names of the settings that our own files may contain. */
+  readonly settingNames: readonly string[];
+  /** True = the file is read once. */
+  readonly isKept?: boolean | undefined;
+  readonly storage?: ModelStorage | undefined;
+}
 
 /**
  * A configuration file that is read again when it has changed, unless it is kept. While it is broken or missing, its
@@ -14,12 +26,14 @@ export class FileSource {
   readonly #path: string;
   readonly #settingNames: readonly string[];
   readonly #isKept: boolean;
+  readonly #storage: ModelStorage | undefined;
   #kept: ConfigFile | undefined;
   #stamp = "";
   #problem: string | undefined;
 
-  constructor(path: string, settingNames: readonly string[], isKept = false) {
-    this.title = path;
+  constructor(path: string, { settingNames, isKept = false, storage }: FileSourceOptions) {
+    this.title = shownAddress(path);
+    this.#storage = storage;
     this.#path = path;
     this.#settingNames = settingNames;
     this.#isKept = isKept;
@@ -27,13 +41,19 @@ export class FileSource {
 
   /** Throws the file's errors where it has not been read before. */
   async read(scan: ScanState): Promise<ConfigFile> {
-    const stamp = this.#isKept ? "" : await stampOf(this.#path);
+    const stamp = this.#isKept ? "" : await this.#stampNow();
     if (this.#kept === undefined || (stamp !== this.#stamp && scan.isSettled(["", this.#path], stamp)))
       await this.#readAgain(stamp);
     const file = this.#kept as ConfigFile;
     for (const warning of file.warnings) scan.log.warn(warning);
     if (this.#problem !== undefined) scan.log.error(this.#problem);
     return file;
+  }
+
+  async #stampNow(): Promise<string> {
+    if (!isRemoteAddress(this.#path)) return stampOf(this.#path);
+    const stamp = requireStorage(this.#storage, this.#path).stampOf(this.#path);
+    return stamp.then(({ text }) => text).catch(reasonText);
   }
 
   async #readAgain(stamp: string): Promise<void> {

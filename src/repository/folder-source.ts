@@ -1,16 +1,22 @@
 import { reasonText } from "../errors.ts";
+import type { ModelStorage } from "../storage/model-storage.ts";
+import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
 import { configText, type ModelConfig } from "./config/model-config.ts";
 import { listModels, type ModelList } from "./folders/list-models.ts";
+import { listRemoteModels } from "./folders/list-remote-models.ts";
+import { requireStorage } from "./folders/require-storage.ts";
 import type { ScanState } from "./scan-state.ts";
 
 /** A folder of models that is listed again at each check. */
 export class FolderSource {
   readonly title: string;
   readonly #path: string;
+  readonly #storage: ModelStorage | undefined;
   #kept: readonly ModelConfig[] | undefined;
 
-  constructor(path: string) {
-    this.title = path;
+  constructor(path: string, storage?: ModelStorage) {
+    this.title = shownAddress(path);
+    this.#storage = storage;
     this.#path = path;
   }
 
@@ -27,7 +33,9 @@ export class FolderSource {
 
   async #list(scan: ScanState): Promise<ModelList | undefined> {
     try {
-      return await listModels(this.#path);
+      return await (isRemoteAddress(this.#path)
+        ? listRemoteModels(this.#path, requireStorage(this.#storage, this.#path))
+        : listModels(this.#path));
     } catch (reason) {
       if (this.#kept === undefined) throw reason;
       scan.log.error(`Its models are served as they were: ${reasonText(reason)}`);

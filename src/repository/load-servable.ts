@@ -9,9 +9,11 @@ import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { MemoryShare, ModelMemory } from "../serving/model-memory.ts";
 import type { RouteClaims } from "../serving/route-claims.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
+import type { ModelStorage } from "../storage/model-storage.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
 import { fileSizes, memoryOf, type SizedStage } from "./estimate-memory.ts";
+import { fetchSource } from "./fetch-source.ts";
 import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
@@ -44,16 +46,22 @@ export type LoadOptions = HostedModelsOptions &
   HookOptions & {
     /** The memory of all models, of which this one reserves a share. */
     readonly memory: ModelMemory;
+    /** The reader of addresses; absent = only local paths can be loaded. */
+    readonly storage?: ModelStorage | undefined;
     /** Ends the loading before its next step. */
     readonly signal?: AbortSignal;
     /** Keeps two models from declaring one HTTP route. */
     readonly routes?: RouteClaims;
   };
 
-/** Checks and loads hooks and models, hooks first since they load quickly; on failure frees the loaded ones. */
-export async function loadServable(source: ServableSource, options: LoadOptions): Promise<LoadedServable> {
-  const cleanup = new CleanupStack();
+/** Checks and loads hooks and models, hooks first since they load quickly; on failure frees the loaded ones, and runs the cleanup. */
+export async function loadServable(
+  given: ServableSource,
+  options: LoadOptions,
+  cleanup = new CleanupStack(),
+): Promise<LoadedServable> {
   try {
+    const source = await fetchSource(given, options, cleanup);
     const stages = await chooseStages(source.stages, cleanup);
     const claim = (entries: readonly string[]) => options.routes?.claim(source.name, entries) ?? (() => {});
     const hooks = await prepareHooks(source, { ...options, claim });

@@ -2,8 +2,10 @@ import { join, resolve } from "node:path";
 import type { Servable } from "../serving/servable.ts";
 import { assertEnsemble } from "./check-ensemble.ts";
 import { assertExpected } from "./check-expected.ts";
+import { CleanupStack } from "./cleanup-stack.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { ensembleHooks } from "./ensemble-hooks.ts";
+import { fetchPath } from "./fetch-source.ts";
 import { findHooks } from "./folders/find-hooks.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
@@ -33,12 +35,14 @@ export async function loadVersion({ config, found, signal }: WantedVersion, opti
   }
 }
 
-async function load(config: ModelConfig, { version, path }: FoundVersion, options: LoadOptions) {
+async function load(config: ModelConfig, { version, path: place }: FoundVersion, options: LoadOptions) {
+  const cleanup = new CleanupStack();
+  const path = await fetchPath(place, options, cleanup);
   const { ensemble } = config;
   const hooks = ensemble === undefined ? ((await findHooks(path)) ?? config.hooks) : ensembleHooks(ensemble);
   const { name, options: own, warmUp } = config;
   const source = { name, version, stages: stagesOf(config, path), options: own, warmUp };
-  return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options);
+  return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options, cleanup);
 }
 
 /** The model's own settings override the server's. */

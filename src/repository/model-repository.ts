@@ -1,6 +1,7 @@
 import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import { isRemoteAddress } from "../storage/remote-address.ts";
 import { failedModel, isFailed } from "./aspire-model.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { ConfigSources, type ModelSources } from "./config-sources.ts";
@@ -39,7 +40,7 @@ export class ModelRepository {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(sources: ModelSources, { load, quietMs, log }: RepositoryOptions) {
-    this.#sources = new ConfigSources(sources);
+    this.#sources = new ConfigSources(sources, load.storage);
     this.#load = load;
     this.#quietMs = quietMs;
     this.#scan = new ScanState(log, quietMs);
@@ -47,7 +48,8 @@ export class ModelRepository {
 
   /** The folders in which models, versions and descriptions may be added or removed, as of the last check. */
   get folders(): ReadonlySet<string> {
-    return new Set([...this.#sources.folders, ...this.#configs.flatMap(({ path }) => path ?? [])]);
+    const paths = [...this.#sources.folders, ...this.#configs.flatMap(({ path }) => path ?? [])];
+    return new Set(paths.filter((path) => !isRemoteAddress(path)));
   }
 
   /** The description of a model as of the last check. */
@@ -67,6 +69,7 @@ export class ModelRepository {
 
   async #scanNow(atOnce: boolean | string): Promise<readonly AspiredModel[]> {
     this.#scan.begin(this.#isFirst || atOnce);
+    if (atOnce !== false) this.#load.storage?.expire();
     this.#configs = await this.#sources.read(this.#scan);
     this.#known = new Map(
       this.#configs.map(({ name }) => [name, this.#known.get(name) ?? new KnownVersions(this.#quietMs)]),

@@ -1,12 +1,16 @@
 import { createHash } from "node:crypto";
 import { failedPrecondition } from "../errors.ts";
 import type { AspiredModel, AspiredVersion } from "../serving/aspired-model.ts";
+import type { ModelStorage } from "../storage/model-storage.ts";
+import { isRemoteAddress } from "../storage/remote-address.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { chooseVersions } from "./config/version-policy.ts";
+import { prefetch } from "./fetch-source.ts";
 import { chosenVersions } from "./folders/chosen-versions.ts";
 import { findHooks } from "./folders/find-hooks.ts";
 import { fingerprintOf } from "./folders/fingerprint.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
+import { requireStorage } from "./folders/require-storage.ts";
 import type { LoadOptions } from "./load-servable.ts";
 import { loadVersion } from "./load-version.ts";
 import { neededModels } from "./stage.ts";
@@ -34,8 +38,9 @@ export type Settle = (version: AspiredVersion, changedMs: number) => AspiredVers
  */
 export async function scanModel(config: ModelConfig, options: LoadOptions, settle: Settle): Promise<ModelScan> {
   if (config.refusal !== undefined) throw failedPrecondition(`${config.refusal}.`);
-  const { available, warnings } = await chosenVersions(config);
-  const shared = await sharedFingerprint(config);
+  const { storage } = options;
+  const { available, warnings } = await chosenVersions(config, storage);
+  const shared = await sharedFingerprint(config, storage);
   const needs = neededModels(config);
   const needsVersions = config.stages?.some(({ version }) => version !== undefined) === true;
   const settled = new Map<FoundVersion, AspiredVersion | undefined>();
@@ -48,9 +53,10 @@ export async function scanModel(config: ModelConfig, options: LoadOptions, settl
       return { model: toModel(config, chosen, settled), available: numbersOf(available), isPending, warnings };
     }
     for (const found of fresh) {
-      const { changedMs, ...prints } = await printsOf(found.path, config, shared);
+      const { changedMs, ...prints } = await printsOf(found.path, config, { shared, storage });
       const load = (signal: AbortSignal) => loadVersion({ config, found, signal }, options);
-      settled.set(found, settle({ version: found.version, ...prints, needs, needsVersions, load }, changedMs));
+      const prepare = prefetch([found.path, config.hooks, ...stagePaths(config)], storage);
+      settled.set(found, settle({ version: found.version, ...prints, needs, needsVersions, prepare, load }, changedMs));
     }
   }
 }
@@ -62,15 +68,27 @@ function numbersOf(versions: readonly FoundVersion[]): ReadonlySet<bigint> {
 type Prints = Pick<AspiredVersion, "fingerprint" | "modelFingerprint"> & { readonly changedMs: number };
 
 /** Fingerprints a version; its own hook file, or else the model's, has a separate fingerprint. */
-async function printsOf(path: string, { hooks }: ModelConfig, shared: string): Promise<Prints> {
+async function printsOf(path: string, { hooks }: ModelConfig, { shared, storage }: PrintOptions): Promise<Prints> {
   const own = await findHooks(path);
-  const { text, changedMs } = path === "" ? WITHOUT_FILES : await fingerprintOf(path, own);
+  const { text, changedMs } = path === "" ? WITHOUT_FILES : await stampOf(path, storage, own);
   const file = own ?? hooks;
   if (typeof file !== "string") return { fingerprint: `${text}${shared}`, changedMs };
-  const ofHooks = await fingerprintOf(file);
+  const ofHooks = await stampOf(file, storage);
+  // Remote hooks are copied for each load, so that new ones need one.
+  if (isRemoteAddress(file)) return { fingerprint: JSON.stringify([text, shared, file, ofHooks.text]), changedMs };
   const modelFingerprint = JSON.stringify([text, shared, file]);
   const lastMs = Math.max(changedMs, ofHooks.changedMs);
   return { fingerprint: `${modelFingerprint}${ofHooks.text}`, modelFingerprint, changedMs: lastMs };
+}
+
+interface PrintOptions {
+  readonly shared: string;
+  readonly storage: ModelStorage | undefined;
+}
+
+/** Identity of a version's files, here or on another server; the file `except` of a local folder does not count. */
+async function stampOf(path: string, storage: ModelStorage | undefined, except?: string) {
+  return isRemoteAddress(path) ? requireStorage(storage, path).stampOf(path) : fingerprintOf(path, except);
 }
 
 const WITHOUT_FILES = { text: "", changedMs: 0 };
@@ -86,12 +104,12 @@ function toModel(
 }
 
 /** Changes with the model's settings, and with files that all its versions share, except for their hooks. */
-async function sharedFingerprint(config: ModelConfig): Promise<string> {
+async function sharedFingerprint(config: ModelConfig, storage: ModelStorage | undefined): Promise<string> {
   const { name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp } = config;
   const copies = [workers, instances, threads, config.isolate];
   const settings = [name, path, driver, stages, ensemble, options, copies, file, expected, warmUp];
   const hash = createHash("sha1").update(JSON.stringify(settings));
-  for (const file of [...stagePaths(config), ...warmUpFiles(warmUp)]) hash.update((await fingerprintOf(file)).text);
+  for (const file of [...stagePaths(config), ...warmUpFiles(warmUp)]) hash.update((await stampOf(file, storage)).text);
   return hash.digest("base64url");
 }
 

@@ -5,13 +5,13 @@ import { basename } from "node:path/posix";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { crc32 } from "node:zlib";
+import { ZipArchive, type ZipEntry } from "../archives/zip-archive.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { checkSpace } from "./disk.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import type { Reporter } from "./reporter.ts";
 import type { RuntimeManifest } from "./runtimes-folder.ts";
 import { readWheelRecord } from "./wheel-record.ts";
-import { ZipArchive, type ZipEntry } from "./zip-archive.ts";
 
 /** Options for unpacking an archive. */
 export interface UnpackOptions {

@@ -3,11 +3,11 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { basename, dirname, join, posix } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { readTarball, type TarEntry } from "../archives/tar-archive.ts";
 import { ServingError } from "../errors.ts";
 import { toDiskError } from "./disk.ts";
 import type { NpmArchive } from "./onnx.ts";
 import type { RuntimeManifest } from "./runtimes-folder.ts";
-import { readTarball, type TarEntry } from "./tar-archive.ts";
 
 /** Options for unpacking an archive of npm. */
 export interface UnpackNpmOptions {

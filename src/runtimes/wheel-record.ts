@@ -1,5 +1,5 @@
 import { text } from "node:stream/consumers";
-import type { ZipArchive } from "./zip-archive.ts";
+import type { ZipArchive } from "../archives/zip-archive.ts";
 
 /** A wheel's list of its files. */
 export interface WheelRecord {

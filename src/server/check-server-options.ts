@@ -68,6 +68,8 @@ const OPTIONS = {
   maxQueue: integerCheck(1),
   maxQueueBytes: BYTES,
   modelMemoryBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
+  modelCache: TEXT_CHECK,
+  modelCacheBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
   log: { expected: 'a logger, such as createLogger({ level: "info" })', accepts: isLogger },
 } satisfies Readonly<Record<string, OptionCheck>>;
 

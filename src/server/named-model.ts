@@ -11,6 +11,7 @@ import type { StageOptions } from "../repository/stage.ts";
 import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
 import type { QueueLimits } from "../serving/model-queue.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
+import { toPlace } from "../storage/remote-address.ts";
 
 /** A request of a warm-up: `random` values, or a file with the JSON of KServe V2 or of TensorFlow Serving; alone or with the number of times. */
 export type WarmUpOption = string | { readonly request: string; readonly count?: number };
@@ -62,8 +63,8 @@ export function toModelConfig(name: string, given: NamedModelOptions): ModelConf
   return modelConfig({
     ...Object.fromEntries(own.filter(([, value]) => value !== undefined)),
     name,
-    ...(path !== undefined && { path: resolve(path) }),
-    ...(hooks !== undefined && { hooks: typeof hooks === "string" ? resolve(hooks) : hooks }),
+    ...(path !== undefined && { path: toPlace(path) }),
+    ...(hooks !== undefined && { hooks: typeof hooks === "string" ? toPlace(hooks) : hooks }),
     ...(traffic !== undefined && { traffic }),
     ...(versions !== undefined && { versions: toPolicy(versions) }),
     ...(warmup !== undefined && { warmUp: toWarmUp(warmup) }),

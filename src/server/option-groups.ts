@@ -17,7 +17,7 @@ import type { TransportOptions } from "./transports.ts";
 /** Settings of hooks and models, and what hooks may call. */
 export function toLoadOptions(
   choices: ServerChoices,
-  called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes">,
+  called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes" | "storage">,
 ): LoadOptions {
   const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;

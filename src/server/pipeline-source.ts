@@ -1,3 +1,4 @@
+import { prefetch } from "../repository/fetch-source.ts";
 import { type LoadOptions, loadServable } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { ModelSource } from "./model-source.ts";
@@ -22,6 +23,7 @@ export class PipelineSource implements ModelSource {
     const version = {
       version: source.version,
       fingerprint: "",
+      prepare: prefetch([...stages.map(({ path }) => path), hooks], load.storage),
       load: async (signal: AbortSignal) => (await loadServable(source, { ...load, signal })).servable,
     };
     aspire([{ name, versions: [version] }]);

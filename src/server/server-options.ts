@@ -124,6 +124,12 @@ export interface ServerOptions {
   readonly modelMemoryBytes?: number;
   /** Refuses to load models whose files do not fit into the free memory of the machine or its container. Default true. */
   readonly memoryCheck?: boolean;
+  /** Folder for models that are downloaded. Default: `kserving/models` in the user's folder for caches. */
+  readonly modelCache?: string;
+  /** Bytes of that folder at most: the models that were used least recently make room; 0 = no limit. Default 20 GB. */
+  readonly modelCacheBytes?: number;
+  /** Milliseconds between two looks at the same address of another server; 0 = only on request. Default 30 s. */
+  readonly storagePollMs?: number;
   /** Says that it is ready only when every version that should be served is available. Default false. */
   readonly strictReadiness?: boolean;
   /** Lets a label point to a version that is not available. Default false. */

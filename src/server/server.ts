@@ -23,6 +23,7 @@ import { type Server, toServer } from "./running-server.ts";
 import { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
 import { type ServerChoices, type ServerOptions, withDefaults } from "./server-options.ts";
+import { toModelStorage } from "./to-model-storage.ts";
 import type { TransportOptions } from "./transports.ts";
 
 export type { Server };
@@ -52,6 +53,7 @@ export async function openServer(
   const transports = { ...toTransportOptions(choices, authentication), ...(await openTlsFiles(choices)), tracer };
   prepareTransports(transports);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
+  const storage = toModelStorage(choices);
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
@@ -61,6 +63,7 @@ export async function openServer(
     stopRefreshing?.();
     service?.memory.close();
     await recorder.close();
+    storage.close();
     await served.close();
     await remote.close();
     await tracer?.close();
@@ -83,7 +86,7 @@ export async function openServer(
       log,
     });
     await recorder.check();
-    const loading = toLoadOptions(choices, { remote, memory, own: service, routes: new RouteClaims() });
+    const loading = toLoadOptions(choices, { remote, memory, storage, own: service, routes: new RouteClaims() });
     await served.start(loading, source instanceof PipelineSource);
     const opened = await openTransports(authentication ? new GuardedService(service) : service, {
       ...transports,

@@ -38,6 +38,8 @@ export class ManagedVersion {
     // Its dependencies may have changed meanwhile.
     onReached: () => this.checkNeeds(),
   });
+  /** True while what a load needs is prepared, and where that has failed last. */
+  #isPreparing = false;
 
   /** `onChange` is called after each change of {@link status}. */
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
@@ -152,7 +154,9 @@ export class ManagedVersion {
     const backoff = retryBackoff(this.#policy.retryMs);
     this.#needs.names = target.aspired?.needs ?? [];
     if (this.#servable === undefined) this.#enter("START", undefined);
-    for (let left = target.retries; ; left--) {
+    // A download is tried as long as its version is wanted: networks come back.
+    for (let left = target.retries; ; left -= this.#isPreparing ? 0 : 1) {
+      this.#isPreparing = false;
       try {
         if (changesHooksAlone(target, this.#loaded, this.#servable)) return await this.#replaceHooks(target, signal);
         return await this.#replace(target, await this.#try(target, signal));
@@ -171,11 +175,20 @@ export class ManagedVersion {
     const { gate, timeoutMs } = this.#policy;
     // Before it takes a place of the gate, which the models that it needs have to pass too.
     if (this.#needs.names.length > 0) await this.#waitForNeeds(target, signal);
+    await this.#prepare(target, signal);
     const attempt = () => {
       if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
       return loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs });
     };
     return gate.run(() => this.#pursuit.attempt(attempt), signal);
+  }
+
+  async #prepare({ aspired }: VersionTarget, signal: AbortSignal): Promise<void> {
+    if (aspired?.prepare === undefined) return;
+    if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
+    this.#isPreparing = true;
+    await aspired.prepare(signal);
+    this.#isPreparing = false;
   }
 
   async #waitForNeeds(target: VersionTarget, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { access } from "node:fs/promises";
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { warmUpFiles } from "../../repository/warm-up/warm-up-entry.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
 /**
@@ -8,7 +9,8 @@ import { readProblem } from "../../text/read-problem.ts";
  * the hooks, a warm-up request. Undefined where all of them are there.
  */
 export async function missingFiles(config: ModelConfig): Promise<string | undefined> {
-  const problems = await Promise.all(namedFiles(config).map(problemOf));
+  const local = namedFiles(config).filter(({ path }) => !isRemoteAddress(path));
+  const problems = await Promise.all(local.map(problemOf));
   const found = problems.filter((problem) => problem !== undefined);
   return found.length === 0 ? undefined : found.join(" ");
 }

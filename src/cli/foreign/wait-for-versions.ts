@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { ServingError } from "../../errors.ts";
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { chosenVersions } from "../../repository/folders/chosen-versions.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { endOnSignal } from "../lifecycle/shutdown.ts";
 import type { Settings } from "../settings/settings.ts";
 import { tensorflowLog } from "./tensorflow-log.ts";
@@ -36,6 +37,8 @@ async function waitForVersion(model: ModelConfig, pollMs: number): Promise<void>
 
 async function problemOf(model: ModelConfig): Promise<string | undefined> {
   const { name, path } = model;
+  // The server itself waits for what is elsewhere, and its state tells why.
+  if (isRemoteAddress(path ?? "")) return undefined;
   try {
     const { chosen } = await chosenVersions(model);
     return chosen.length > 0 ? undefined : noVersions(name, path);

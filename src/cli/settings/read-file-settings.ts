@@ -1,6 +1,6 @@
-import { dirname, resolve } from "node:path";
 import { type ConfigEntry, type ConfigNode, placeText } from "../../codecs/config/config-node.ts";
 import { prefixPath } from "../../repository/config/prefix-path.ts";
+import { folderOf, toPlace } from "../../storage/remote-address.ts";
 import { readSetting } from "./read-setting.ts";
 import type { Setting } from "./setting.ts";
 import { flagOf, SETTINGS, type SettingName, settingsOf } from "./settings.ts";
@@ -33,14 +33,14 @@ export function readFileSettings(entries: readonly ConfigEntry[]): FileSettings 
 function readEntry({ key, place, value }: ConfigEntry): FileSetting {
   const setting: Setting = SETTINGS[FILE_SETTINGS.get(key) as SettingName];
   const read = readSetting(setting, { source: `${placeText(place)}: ${key}`, text: textOf(value) });
-  return { value: setting.isPath ? absolute(read, dirname(place.file)) : read, origin: placeText(place) };
+  return { value: setting.isPath ? absolute(read, folderOf(place.file)) : read, origin: placeText(place) };
 }
 
 /** A path, or several, as they go out from the file's folder. */
 function absolute(paths: unknown, folder: string): unknown {
   return Array.isArray(paths)
-    ? paths.map((path: string) => resolve(folder, path))
-    : prefixPath(String(paths), (path) => resolve(folder, path));
+    ? paths.map((path: string) => toPlace(path, folder))
+    : prefixPath(String(paths), (path) => toPlace(path, folder));
 }
 
 /** A list has its entries on lines of their own, which separate them in a variable too. */

@@ -111,6 +111,32 @@ export const REPOSITORY_SETTINGS = {
     help: "refuse to load models that exceed the free memory",
     commands: SERVE,
   },
+  modelCache: {
+    type: "text",
+    placeholder: "DIR",
+    isPath: true,
+    help: "folder for downloaded models",
+    details:
+      "By default `kserving/models` in the user's folder for caches. docs/storage.md has the addresses that are read.",
+    commands: SERVE,
+  },
+  modelCacheSize: {
+    type: "bytes",
+    isMemory: true,
+    placeholder: "SIZE",
+    default: SERVER_DEFAULTS.modelCacheBytes,
+    help: "maximum size of that folder, as 50GB; 0 disables",
+    details: "The models that were used least recently make room for others; those that are served stay.",
+    commands: SERVE,
+  },
+  storagePollInterval: {
+    type: "seconds",
+    placeholder: "SECONDS",
+    default: SERVER_DEFAULTS.storagePollMs / 1000,
+    help: "time between checks of the same remote address; 0 disables",
+    details: "In addition to --poll-interval, since each check of a bucket is a request.",
+    commands: SERVE,
+  },
   strictReadiness: {
     type: "boolean",
     default: SERVER_DEFAULTS.strictReadiness,

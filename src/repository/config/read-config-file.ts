@@ -1,4 +1,3 @@
-import { dirname, resolve } from "node:path";
 import {
   type ConfigEntry,
   type ConfigMap,
@@ -9,6 +8,7 @@ import {
 import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
 import { parseYaml } from "../../codecs/config/parse-yaml.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
+import { folderOf } from "../../storage/remote-address.ts";
 import { BATCHING_FIELDS, readBatchingParameters } from "../formats/batching-parameters.ts";
 import type { ConfigSource } from "../formats/config-source.ts";
 import { readOwnConfig } from "../formats/kserving.ts";
@@ -40,7 +40,7 @@ export interface ConfigFile {
 export async function readConfigFile(path: string, settingNames: readonly string[]): Promise<ConfigFile> {
   const text = await readConfigText(path);
   const findings = new Findings();
-  const source = { findings, folder: dirname(resolve(path)) };
+  const source = { findings, folder: folderOf(path) };
   const node = isTextFormat(text) ? parseTextFormat(text, path) : parseYaml(text, path);
   const start = { file: path, line: 1, column: 1 };
   const read = isTextFormat(text)

@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
 /** Maximum size of a configuration file, in bytes: no user writes larger ones. */
@@ -11,6 +12,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
  * A pipe is not waited for.
  */
 export async function readConfigText(path: string): Promise<string> {
+  if (isRemoteAddress(path)) return readRemote(path);
   try {
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
@@ -25,6 +27,12 @@ export async function readConfigText(path: string): Promise<string> {
     if (reason instanceof ServingError) throw reason;
     throw unreadable(path, readProblem(reason), reason);
   }
+}
+
+/** Imports the reader of addresses only where one is needed. */
+async function readRemote(address: string): Promise<string> {
+  const { readRemoteText } = await import("../../storage/read-remote-text.ts");
+  return (await readRemoteText(address)).replace(/^\uFEFF/, "");
 }
 
 function unreadable(path: string, problem: string, cause?: unknown): ServingError {

@@ -1,6 +1,9 @@
+import type { ModelStorage } from "../../storage/model-storage.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { chooseVersions } from "../config/version-policy.ts";
-import { FLAT_VERSION, type FoundVersion, listVersions } from "./list-versions.ts";
+import { listRemoteVersions } from "./list-remote-versions.ts";
+import { FLAT_VERSION, type FoundVersion, listVersions, type VersionList } from "./list-versions.ts";
 
 /** The versions of a model that its policy chooses from the existing ones. */
 export interface ChosenVersions {
@@ -14,13 +17,18 @@ export interface ChosenVersions {
  * Lists the versions and chooses some; throws as {@link listVersions} does where there are none. Versions that the
  * policy names and that do not exist are warnings.
  */
-export async function chosenVersions(config: ModelConfig): Promise<ChosenVersions> {
-  const { name, path, driver, versions: policy } = config;
-  const { versions: available, warnings } = path === undefined ? WITHOUT_PATH : await listVersions(path, driver);
+export async function chosenVersions(config: ModelConfig, storage?: ModelStorage): Promise<ChosenVersions> {
+  const { name, versions: policy } = config;
+  const { versions: available, warnings } = await versionsOf(config, storage);
   const isThere = (wanted: bigint) => available.some(({ version }) => version === wanted);
   const missing = policy.kind === "specific" ? policy.versions.filter((version) => !isThere(version)) : [];
   const absent = missing.map((version) => `Version ${version} of ${name} is to be served, but is not there (yet).`);
   return { chosen: chooseVersions(policy, available), available, warnings: [...warnings, ...absent] };
+}
+
+function versionsOf({ path, driver }: ModelConfig, storage: ModelStorage | undefined): Promise<VersionList> {
+  if (path === undefined) return Promise.resolve(WITHOUT_PATH);
+  return isRemoteAddress(path) ? listRemoteVersions(path, { driver, storage }) : listVersions(path, driver);
 }
 
 const WITHOUT_PATH = { versions: [{ version: FLAT_VERSION, path: "" }], warnings: [] };

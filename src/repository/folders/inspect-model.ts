@@ -1,4 +1,5 @@
 import { publicText } from "../../errors.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { chosenVersions } from "./chosen-versions.ts";
 import { locateModel } from "./find-model.ts";
@@ -20,6 +21,8 @@ export interface InspectedModel {
 export async function inspectModel(config: ModelConfig): Promise<InspectedModel> {
   const nothing = { config, driver: "-", chosen: [], available: [], warnings: [] };
   if (config.refusal !== undefined) return { ...nothing, problem: `${config.refusal}.` };
+  // Not looked at: that would take credentials, and requests.
+  if (isRemoteAddress(config.path ?? "")) return nothing;
   try {
     const { chosen, available, warnings } = await chosenVersions(config);
     const numbersOf = (versions: readonly FoundVersion[]) => versions.map(({ version }) => version);

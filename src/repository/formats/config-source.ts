@@ -1,4 +1,4 @@
-import { isAbsolute, resolve } from "node:path";
+import { isRemoteAddress, REMOTE_SCHEMES, schemeOf, toPlace } from "../../storage/remote-address.ts";
 import type { ReadOptions } from "../config/read-fields.ts";
 
 /** The file that is read, and the list of its errors. */
@@ -7,14 +7,15 @@ export interface ConfigSource extends ReadOptions {
   readonly folder: string;
 }
 
-/** The absolute path for a path in the file. */
+/** The absolute path for a path in the file; an address stays as it is. */
 export function pathIn({ folder }: ConfigSource, path: string): string {
-  return isAbsolute(path) ? path : resolve(folder, path);
+  return toPlace(path, folder);
 }
 
-/** The reason why models cannot be served from a path; undefined for a local path. */
+/** The reason why models cannot be served from a path; undefined for a local path, and for an address that can be read. */
 export function remotePathRefusal(path: string): string | undefined {
-  const [, scheme] = /^([A-Za-z][A-Za-z\d+.-]*):\/\//.exec(path) ?? [];
-  if (scheme === undefined) return undefined;
-  return `${path} is not on this machine, and nothing is read from ${scheme}:// here; copy the model to a folder, or mount one`;
+  const scheme = schemeOf(path);
+  if (scheme === undefined || isRemoteAddress(path)) return undefined;
+  const known = REMOTE_SCHEMES.map((each) => `${each}://`).join(", ");
+  return `${path} is not on this machine, and nothing is read from ${scheme}:// here; expected ${known} or a folder`;
 }

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
+import { toPlace } from "../../storage/remote-address.ts";
 import type { FieldKind, FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { jsonOf, readFields } from "../config/read-fields.ts";
@@ -55,7 +56,7 @@ function toModelConfig(fields: FieldValues<typeof MODEL_FIELDS>): ModelConfig {
   const refusal = driver === undefined ? unknown : remotePathRefusal(path);
   return modelConfig({
     name,
-    path: remotePathRefusal(path) === undefined ? resolve(path) : path,
+    path: remotePathRefusal(path) === undefined ? toPlace(path) : path,
     options: toOptions(fields),
     ...(driver !== undefined && { driver }),
     ...(refusal !== undefined && { refusal }),

@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import type { RequestLogOptions } from "../../serving/request-log.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { prefixPath } from "../config/prefix-path.ts";
@@ -103,7 +104,7 @@ function refusalOf(
 export function basePathRefusal(name: string, path: string): string | undefined {
   const remote = remotePathRefusal(path);
   if (remote !== undefined) return remote;
-  return isAbsolute(path)
+  return isAbsolute(path) || isRemoteAddress(path)
     ? undefined
     : `Expected model ${name} to have an absolute path or URI; got base_path()=${path}`;
 }

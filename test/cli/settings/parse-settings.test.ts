@@ -47,6 +47,8 @@ describe("without flags", () => {
       modelRepository: [],
       config: [],
       memoryCheck: true,
+      modelCacheSize: 20 * 2 ** 30,
+      storagePollInterval: 30,
       modelMemory: 0,
       modelControl: "poll",
       loadModel: [],

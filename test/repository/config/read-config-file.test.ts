@@ -88,8 +88,8 @@ models:
   });
 
   test("with a model elsewhere is read, and the model refused", async () => {
-    const { models } = await read("models: [{ name: a, path: 's3://bucket/a' }]");
-    expect(models[0]?.refusal).toContain("s3://bucket/a is not on this machine");
+    const { models } = await read("models: [{ name: a, path: 'hdfs://bucket/a' }]");
+    expect(models[0]?.refusal).toContain("hdfs://bucket/a is not on this machine");
   });
 
   test("keeps a stage's path that is relative to its version", async () => {
@@ -224,7 +224,7 @@ model_config_list: {
     ],
     ['name: "a" base_path: "/m"', "Illegal setting neither ModelServerConfig::model_type"],
     ['name: "a" base_path: "/m" model_platform: "caffe"', "Model a requests unsupported platform caffe"],
-    ['name: "a" base_path: "gs://b/m" model_platform: "tensorflow"', "gs://b/m is not on this machine"],
+    ['name: "a" base_path: "hdfs://b/m" model_platform: "tensorflow"', "hdfs://b/m is not on this machine"],
   ])("has a model refused in its words: %s", async (fields, refused) => {
     const { models } = await read(
       `model_config_list { config { ${fields} } config { name: "b" base_path: "/b" model_platform: "tensorflow" } }`,

@@ -21,27 +21,54 @@ const PREFIX = [345, 500] as const;
 /** More than any extended header of a package needs. */
 const MAX_EXTENDED_BYTES = 1 << 20;
 
-/** The regular files of a gzipped tar archive, in its order; links and folders are passed over. Throws `data_loss` for one that is damaged or cut. */
-export async function* readTarball(path: string): AsyncGenerator<TarEntry> {
+/** Options of {@link readTarball}. */
+export interface TarOptions {
+  /** Default true. */
+  readonly isGzipped?: boolean;
+  /** Called for a link, device or pipe, which is passed over, with its name; may throw. */
+  readonly onOther?: (name: string, kind: string) => void;
+}
+
+/** Kinds of entries without content: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html */
+const OTHERS: Readonly<Record<string, string>> = {
+  1: "link",
+  2: "symbolic link",
+  3: "device",
+  4: "device",
+  6: "pipe",
+};
+
+/** The regular files of a tar archive, in its order; folders are passed over, as is the rest. Throws `data_loss` for one that is damaged or cut. */
+export async function* readTarball(
+  path: string,
+  { isGzipped = true, onOther = () => {} }: TarOptions = {},
+): AsyncGenerator<TarEntry> {
+  const file = createReadStream(path);
   // The reader of the stream receives errors too.
-  const reader = new BlockReader(pipeline(createReadStream(path), createGunzip(), () => {}));
+  const reader = new BlockReader(isGzipped ? pipeline(file, createGunzip(), () => {}) : file);
   let longName: string | undefined;
+  let longSize: number | undefined;
   for (;;) {
     const header = await reader.take(BLOCK);
     if (header.every((byte) => byte === 0)) return;
     checkHeader(header);
-    const bytes = numberAt(header, SIZE);
     const type = String.fromCharCode(header[TYPE]!);
-    if (type === "x" || type === "L") {
-      longName = toLongName(type, await reader.take(checkExtended(bytes)));
+    const isExtended = type === "x" || type === "L";
+    const bytes = (isExtended ? undefined : longSize) ?? sizeOf(header);
+    if (isExtended) {
+      const data = await reader.take(checkExtended(bytes));
+      longName = toLongName(type, data) ?? longName;
+      longSize = (type === "x" ? toLongSize(data) : undefined) ?? longSize;
       await reader.skip(padding(bytes));
       continue;
     }
+    if (Object.hasOwn(OTHERS, type)) onOther(longName ?? nameOf(header), OTHERS[type] as string);
     const body = reader.open(bytes);
     if (type === "0" || type === "\0") yield { name: longName ?? nameOf(header), bytes, chunks: () => body.chunks() };
     await body.skip();
     await reader.skip(padding(bytes));
     longName = undefined;
+    longSize = undefined;
   }
 }
 
@@ -51,7 +78,16 @@ function textAt(header: Buffer, [start, end]: readonly [number, number]): string
   return header.toString("utf8", start, end).replace(/\0.*$/s, "");
 }
 
-/** Octal digits; sizes of 8 GB and more are written otherwise, which no package needs. */
+/** GNU's form of 8 GB and more: the first bit set, the number in binary. */
+function sizeOf(header: Buffer): number {
+  const [start, end] = SIZE;
+  if ((header[start]! & 0x80) === 0) return numberAt(header, SIZE);
+  const bytes = header.readBigUInt64BE(end - 8);
+  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw damaged();
+  return Number(bytes);
+}
+
+/** Octal digits. */
 function numberAt(header: Buffer, range: readonly [number, number]): number {
   const text = textAt(header, range).trim();
   if (!/^[0-7]+$/.test(text)) throw damaged();
@@ -80,6 +116,11 @@ function toLongName(type: "x" | "L", data: Buffer): string | undefined {
   const text = data.toString("utf8");
   if (type === "L") return text.replace(/\0.*$/s, "");
   return /(?:^|\n)\d+ path=([^\n]*)\n/.exec(text)?.[1];
+}
+
+function toLongSize(data: Buffer): number | undefined {
+  const digits = /(?:^|\n)\d+ size=(\d{1,15})\n/.exec(data.toString("utf8"))?.[1];
+  return digits === undefined ? undefined : Number(digits);
 }
 
 /** Reads a stream in pieces of a known length. */

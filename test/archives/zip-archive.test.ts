@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
-import { ZipArchive } from "../../src/runtimes/zip-archive.ts";
+import { ZipArchive } from "../../src/archives/zip-archive.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
-import { makeZip } from "./make-zip.ts";
+import { makeZip } from "../runtimes/make-zip.ts";
 
 const FILES = { "a/empty": "", "a/b.txt": "text", "c.bin": "0123456789".repeat(100_000) };
 

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { readTarball } from "../../src/runtimes/tar-archive.ts";
+import { readTarball } from "../../src/archives/tar-archive.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
-import { longName, makeTar, makeTarball, type ToyEntry } from "./make-tarball.ts";
+import { longName, makeTar, makeTarball, type ToyEntry } from "../runtimes/make-tarball.ts";
 
 async function read(bytes: Uint8Array): Promise<Record<string, string>> {
   const path = join(tempFolder(), "a.tgz");

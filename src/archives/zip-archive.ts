@@ -12,12 +12,17 @@ export interface ZipEntry {
   readonly compressedBytes: number;
   readonly isDeflated: boolean;
   readonly headerOffset: number;
+  /** True for a symbolic link, whose content is its target. */
+  readonly isLink: boolean;
 }
 
 // Offsets in the records: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.7, 4.3.12, 4.3.16
 const END = { signature: 0x06054b50, bytes: 22, maxComment: 0xffff, count: 10, size: 12, offset: 16, comment: 20 };
 const ENTRY = { signature: 0x02014b50, bytes: 46, flags: 8, method: 10, crc32: 16, compressed: 20, plain: 24 };
-const ENTRY_LENGTHS = { name: 28, extra: 30, comment: 32, headerOffset: 42 };
+const ENTRY_LENGTHS = { name: 28, extra: 30, comment: 32, attributes: 38, headerOffset: 42 };
+/** Mode of a symbolic link on Unix, which is in the upper half of the attributes. */
+const LINK_MODE = 0o120000;
+const MODE_MASK = 0o170000;
 const LOCAL = { signature: 0x04034b50, bytes: 30, name: 26, extra: 28 };
 const DEFLATED = 8;
 const ENCRYPTED = 1;
@@ -108,6 +113,7 @@ function toEntry(record: Buffer, nameBytes: number): ZipEntry {
     compressedBytes: record.readUInt32LE(ENTRY.compressed),
     isDeflated: method === DEFLATED,
     headerOffset: record.readUInt32LE(ENTRY_LENGTHS.headerOffset),
+    isLink: ((record.readUInt32LE(ENTRY_LENGTHS.attributes) >>> 16) & MODE_MASK) === LINK_MODE,
   };
 }
 

@@ -1,0 +1,61 @@
+import type { Hooks } from "../hooks/hooks.ts";
+import type { ModelStorage } from "../storage/model-storage.ts";
+import { isRemoteAddress } from "../storage/remote-address.ts";
+import type { CleanupStack } from "./cleanup-stack.ts";
+import { requireStorage } from "./folders/require-storage.ts";
+import type { StageOptions } from "./stage.ts";
+
+/** The reader of addresses, and the end of the wait for them. */
+export interface FetchOptions {
+  readonly storage?: ModelStorage | undefined;
+  readonly signal?: AbortSignal;
+}
+
+interface Fetched {
+  readonly stages: readonly StageOptions[];
+  readonly hooks?: string | Hooks;
+}
+
+/** The source with local paths in place of addresses; what is downloaded stays in the cache until the cleanup. */
+export async function fetchSource<Source extends Fetched>(
+  source: Source,
+  options: FetchOptions,
+  cleanup: CleanupStack,
+): Promise<Source> {
+  const stages: StageOptions[] = [];
+  for (const stage of source.stages)
+    stages.push(stage.path === undefined ? stage : { ...stage, path: await fetchPath(stage.path, options, cleanup) });
+  if (typeof source.hooks !== "string") return { ...source, stages };
+  return { ...source, stages, hooks: await fetchPath(source.hooks, options, cleanup) };
+}
+
+/** The local path for an address, as {@link fetchSource} has it; a path is returned unchanged. */
+export async function fetchPath(
+  path: string,
+  { storage, signal = NEVER }: FetchOptions,
+  cleanup: CleanupStack,
+): Promise<string> {
+  if (!isRemoteAddress(path)) return path;
+  const copy = await requireStorage(storage, path).fetch(path, signal);
+  cleanup.add(async () => copy.release());
+  return copy.path;
+}
+
+const NEVER = new AbortController().signal;
+
+/**
+ * Downloads addresses before a load begins, so that a slow server takes no other load's time; undefined where nothing is remote.
+ */
+export function prefetch(
+  places: readonly (string | Hooks | undefined)[],
+  storage: ModelStorage | undefined,
+): ((signal: AbortSignal) => Promise<void>) | undefined {
+  const addresses = places.filter((place) => typeof place === "string").filter(isRemoteAddress);
+  if (addresses.length === 0) return undefined;
+  return async (signal) => {
+    const fetched = addresses.map((address) => requireStorage(storage, address).fetch(address, signal));
+    const results = await Promise.allSettled(fetched);
+    for (const result of results) if (result.status === "fulfilled") result.value.release();
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  };
+}

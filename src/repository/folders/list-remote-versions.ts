@@ -1,0 +1,29 @@
+import { ServingError } from "../../errors.ts";
+import type { ModelStorage } from "../../storage/model-storage.ts";
+import { FLAT_VERSION, listVersions, type VersionList } from "./list-versions.ts";
+import { requireStorage } from "./require-storage.ts";
+
+/** Settings of {@link listRemoteVersions}. */
+export interface RemoteVersionsOptions {
+  readonly driver: string | undefined;
+  readonly storage: ModelStorage | undefined;
+}
+
+/** Lists the versions at an address as those in a folder; an archive is version 1. Throws as {@link listVersions} does, and the errors of the server. */
+export async function listRemoteVersions(
+  address: string,
+  { driver, storage: given }: RemoteVersionsOptions,
+): Promise<VersionList> {
+  const storage = requireStorage(given, address);
+  const index = await storage.indexOf(address);
+  if (storage.isArchive(address)) return { versions: [{ version: FLAT_VERSION, path: address }], warnings: [] };
+  const toAddress = (text: string) => text.replaceAll(index, address);
+  try {
+    const { versions, warnings } = await listVersions(index, driver);
+    const remote = versions.map(({ version, path }) => ({ version, path: toAddress(path) }));
+    return { versions: remote, warnings: warnings.map(toAddress) };
+  } catch (reason) {
+    const { code, message } = ServingError.from(reason);
+    throw new ServingError(code, toAddress(message), { cause: reason });
+  }
+}

@@ -1,0 +1,177 @@
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { TurnsByName } from "../../async/turns-by-name.ts";
+import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
+import { sizeText } from "../../text/size-text.ts";
+import { claimStage } from "./stage-claim.ts";
+
+/** Place and size of a cache. */
+export interface ModelCacheOptions {
+  readonly folder: string;
+  /** Maximum size of all files, in bytes; 0 = no limit. */
+  readonly maxBytes: number;
+}
+
+/** Something to be in the cache. */
+export interface CacheEntry {
+  /** Name of its folder. */
+  readonly name: string;
+  /** Its size, as far as it is known before it is there. */
+  readonly bytes: number;
+  /** Writes its files into a folder, in which an earlier attempt may have left some; returns their size. */
+  fill(folder: string): Promise<number>;
+}
+
+/** Files in the cache, which stay there until they are released. */
+export interface CachedFolder {
+  readonly path: string;
+  release(): void;
+}
+
+/**
+ * A folder of downloaded models. Each is there completely or not at all, and the least recently used ones make room for others.
+ * Several processes may share it: files that another one has in use can be removed, which does not affect what it has loaded.
+ */
+export class ModelCache {
+  readonly #options: ModelCacheOptions;
+  readonly #turns = new TurnsByName();
+  /** The number of users of each entry. */
+  readonly #pins = new Map<string, number>();
+  /** Bytes of downloads that are not finished. */
+  readonly #coming = new Map<string, number>();
+
+  constructor(options: ModelCacheOptions) {
+    this.#options = options;
+  }
+
+  /** The folder of an entry, filled where it is not there yet; throws what `fill` throws, and disk errors with what to do. */
+  async open(entry: CacheEntry): Promise<CachedFolder> {
+    const { name } = entry;
+    this.#pins.set(name, (this.#pins.get(name) ?? 0) + 1);
+    const release = this.#unpinOnce(name);
+    try {
+      const path = await this.#turns.run(name, () => this.#obtain(entry));
+      return { path, release };
+    } catch (reason) {
+      release();
+      throw this.#toDiskError(reason);
+    }
+  }
+
+  async #obtain(entry: CacheEntry): Promise<string> {
+    const path = join(this.#options.folder, entry.name);
+    if (await isFolder(path)) {
+      const now = new Date();
+      await utimes(path, now, now).catch(() => {});
+      return path;
+    }
+    this.#coming.set(entry.name, entry.bytes);
+    try {
+      await mkdir(this.#partial, { recursive: true });
+      await this.#turns.run("", () => this.#makeRoom(entry));
+      await this.#fill(entry, path);
+    } finally {
+      this.#coming.delete(entry.name);
+    }
+    return path;
+  }
+
+  async #fill(entry: CacheEntry, path: string): Promise<void> {
+    const stage = await claimStage(this.#partial, entry.name);
+    try {
+      const bytes = await entry.fill(stage.path);
+      await writeFile(`${path}.json`, JSON.stringify({ bytes }));
+      await rename(stage.path, path).catch((reason: NodeJS.ErrnoException) => {
+        // Another process was faster.
+        if (!["ENOTEMPTY", "EEXIST", "EPERM"].includes(reason.code ?? "")) throw reason;
+      });
+      await rm(dirname(stage.path), { recursive: true, force: true });
+    } finally {
+      await stage.release();
+    }
+  }
+
+  /** Removes what was used least recently until there is room for what comes. */
+  async #makeRoom({ name, bytes }: CacheEntry): Promise<void> {
+    const { folder, maxBytes } = this.#options;
+    if (maxBytes === 0) return;
+    if (bytes > maxBytes) throw tooLarge(bytes, maxBytes);
+    const entries = await this.#entries();
+    const coming = [...this.#coming.values()].reduce((sum, one) => sum + one, 0);
+    let total = entries.reduce((sum, one) => sum + one.bytes, coming);
+    for (const one of entries.toSorted((a, b) => a.usedMs - b.usedMs)) {
+      if (total <= maxBytes) return;
+      if (one.name === name || this.#pins.has(one.name)) continue;
+      await this.#remove(join(folder, one.name));
+      total -= one.bytes;
+    }
+    if (total > maxBytes) throw allInUse(bytes, total - bytes, maxBytes);
+  }
+
+  async #entries(): Promise<{ name: string; bytes: number; usedMs: number }[]> {
+    const { folder } = this.#options;
+    const names = (await readdir(folder))
+      .filter((name) => name.endsWith(".json"))
+      .map((name) => basename(name, ".json"));
+    const entries = await Promise.all(names.map((name) => readEntry(join(folder, name))));
+    return entries.filter((one) => one !== undefined);
+  }
+
+  /** Renamed first, so that no process takes a folder of which some files are missing. */
+  async #remove(path: string): Promise<void> {
+    const old = join(this.#partial, `old+${basename(path)}+${process.pid}`);
+    await rename(path, old).catch(() => {});
+    await rm(`${path}.json`, { force: true });
+    await rm(old, { recursive: true, force: true });
+  }
+
+  get #partial(): string {
+    return join(this.#options.folder, ".partial");
+  }
+
+  #unpinOnce(name: string): () => void {
+    let isPinned = true;
+    return () => {
+      if (!isPinned) return;
+      isPinned = false;
+      const left = (this.#pins.get(name) ?? 1) - 1;
+      if (left === 0) this.#pins.delete(name);
+      else this.#pins.set(name, left);
+    };
+  }
+
+  #toDiskError(reason: unknown): unknown {
+    if (reason instanceof ServingError || !(reason instanceof Error) || !("syscall" in reason)) return reason;
+    const { folder } = this.#options;
+    const why = reasonText(reason).split(",", 1)[0] ?? "";
+    const advice = "Make room, or choose another folder with --model-cache DIR";
+    return failedPrecondition(`the cache folder "${folder}" cannot be written: ${why}. ${advice}`, reason);
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+async function readEntry(path: string) {
+  try {
+    const { bytes } = JSON.parse(await readFile(`${path}.json`, "utf8")) as { bytes: number };
+    return { name: basename(path), bytes, usedMs: (await stat(path)).mtimeMs };
+  } catch {
+    return undefined;
+  }
+}
+
+function tooLarge(bytes: number, maxBytes: number): ServingError {
+  const message = `it has ${sizeText(bytes)}, and the cache may have ${sizeText(maxBytes)}. Raise --model-cache-size`;
+  return new ServingError("resource_exhausted", message);
+}
+
+function allInUse(bytes: number, used: number, maxBytes: number): ServingError {
+  const message = `it has ${sizeText(bytes)}, and served models use ${sizeText(used)} of the cache's ${sizeText(maxBytes)}. Raise --model-cache-size`;
+  return new ServingError("resource_exhausted", message);
+}

@@ -1,0 +1,141 @@
+import { once } from "node:events";
+import { createWriteStream } from "node:fs";
+import { mkdir, rename, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { Backoff } from "../async/backoff.ts";
+import { reasonText, ServingError } from "../errors.ts";
+import type { Checksum, RemoteContent, RemoteFile, RemotePlace } from "./storage-client.ts";
+import { verifyFile } from "./verify-file.ts";
+
+/** Attempts in a row that bring no further byte, after which a download fails. */
+const MAX_ATTEMPTS = 4;
+const BACKOFF = { firstMs: 100, maxMs: 4000 };
+/** Codes of errors that pass by themselves. */
+const PASSING = ["unavailable", "resource_exhausted"];
+
+/** One file to download. */
+export interface FileDownload {
+  readonly place: RemotePlace;
+  readonly file: RemoteFile;
+  /** The path of the finished file; before it is complete, the file has `.part` after its name. */
+  readonly target: string;
+  readonly signal: AbortSignal;
+  /** A checksum that the user gave, in place of the server's. */
+  readonly sha256?: string | undefined;
+  /** Called with the bytes that have come since the last call; negative where they were of no use. */
+  readonly onBytes: (count: number) => void;
+}
+
+/**
+ * Downloads a file, from where an earlier attempt has stopped, and compares size and checksum. Tries again where the
+ * connection breaks. Throws the place's errors, and `data_loss` for a file that differs from its checksum.
+ */
+export async function downloadFile(download: FileDownload): Promise<void> {
+  const { target, signal } = download;
+  if ((await sizeOf(target)) !== undefined) return;
+  const part = `${target}.part`;
+  await mkdir(dirname(target), { recursive: true });
+  const backoff = new Backoff(BACKOFF);
+  let before = (await sizeOf(part)) ?? 0;
+  download.onBytes(before);
+  let isDamaged = false;
+  for (let failed = 0; ; ) {
+    try {
+      const checksum = await receive(download, part);
+      await verify(download, part, checksum);
+      return await rename(part, target);
+    } catch (reason) {
+      signal.throwIfAborted();
+      const { code }: ServingError = ServingError.from(reason);
+      // What was there before may have been another file's.
+      const isFirstDamage: boolean = code === "data_loss" && !isDamaged && download.sha256 === undefined;
+      isDamaged ||= isFirstDamage;
+      const now = (await sizeOf(part)) ?? 0;
+      failed = now > before ? 1 : failed + 1;
+      if (now > before) backoff.reset();
+      before = now;
+      if (failed >= MAX_ATTEMPTS || !(isFirstDamage || PASSING.includes(code))) throw reason;
+      await delay(backoff.next(), undefined, { signal, ref: false });
+    }
+  }
+}
+
+/** Appends what is missing; returns the checksum that the answer has. */
+async function receive({ place, file, signal, onBytes }: FileDownload, part: string): Promise<Checksum | undefined> {
+  const had = (await sizeOf(part)) ?? 0;
+  if (file.bytes !== undefined && had === file.bytes && had > 0) return file.checksum;
+  const content = await place.open(file, had, signal);
+  if (content.offset !== had && content.offset !== 0) throw wrongLength(file, content.offset, had);
+  const comes = content.bytes === undefined ? undefined : content.offset + content.bytes;
+  if (file.bytes !== undefined && comes !== undefined && comes !== file.bytes) {
+    content.stream.destroy();
+    throw wrongLength(file, comes, file.bytes);
+  }
+  if (content.offset === 0) onBytes(-had);
+  const size = await append(content, { part, signal, onBytes });
+  const wanted = file.bytes ?? comes;
+  if (wanted !== undefined && size > wanted) await rm(part, { force: true });
+  if (wanted !== undefined && size !== wanted) throw wrongLength(file, size, wanted);
+  return content.checksum ?? file.checksum;
+}
+
+interface AppendOptions {
+  readonly part: string;
+  readonly signal: AbortSignal;
+  readonly onBytes: (count: number) => void;
+}
+
+/** Keeps what has come, even where the rest does not. */
+async function append({ stream, offset }: RemoteContent, { part, signal, onBytes }: AppendOptions): Promise<number> {
+  const file = createWriteStream(part, { flags: offset === 0 ? "w" : "r+", start: offset });
+  const opened = once(file, "open");
+  let size = offset;
+  try {
+    await opened;
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      signal.throwIfAborted();
+      size += chunk.length;
+      onBytes(chunk.length);
+      if (!file.write(chunk)) await once(file, "drain");
+    }
+  } catch (cause) {
+    if (isDiskError(cause)) throw cause;
+    throw new ServingError("unavailable", `the download broke off after ${size} bytes: ${reasonText(cause)}`, {
+      cause,
+    });
+  } finally {
+    stream.destroy();
+    file.end();
+    if (!file.closed) await once(file, "close").catch(() => {});
+  }
+  return size;
+}
+
+/** A system call's name tells a disk's error from a connection's. */
+function isDiskError(reason: unknown): boolean {
+  return ["open", "write", "close", "ftruncate"].includes((reason as NodeJS.ErrnoException).syscall ?? "");
+}
+
+async function verify({ file, sha256, onBytes }: FileDownload, part: string, own: Checksum | undefined): Promise<void> {
+  const checksum: Checksum | undefined = sha256 === undefined ? own : { algorithm: "sha256", value: sha256 };
+  const size = (await sizeOf(part)) ?? 0;
+  if (checksum === undefined || (await verifyFile(part, size, checksum))) return;
+  onBytes(-size);
+  await rm(part, { force: true });
+  const { algorithm } = checksum;
+  const advice = sha256 === undefined ? "It is downloaded again" : "Check the file, and the checksum in the address";
+  throw new ServingError("data_loss", `${file.key} differs from its checksum (${algorithm}). ${advice}`);
+}
+
+function wrongLength({ key }: RemoteFile, size: number, wanted: number): ServingError {
+  return new ServingError("unavailable", `${key} came with ${size} bytes; expected ${wanted}`);
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { readdir, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Logger } from "../observability/logger.ts";
+import type { CachedFolder, ModelCache } from "./cache/model-cache.ts";
+import { downloadFile } from "./download-file.ts";
+import { DownloadProgress } from "./download-progress.ts";
+import { fingerprintFiles } from "./fingerprint-files.ts";
+import { localName } from "./local-name.ts";
+import type { FoundFiles } from "./objects/find-files.ts";
+import type { ArchiveContent, RemoteFile, StorageAddress } from "./storage-client.ts";
+import { isArchiveName, unpackArchive } from "./unpack/unpack-archive.ts";
+
+/** Files that are downloaded at a time. */
+const CONCURRENCY = 4;
+/** An archive of models never unpacks to more than this many times its size, nor, if it is small, to more than so many bytes. */
+const MAX_RATIO = 200;
+const SMALL_ARCHIVE_BYTES = 1024 ** 3;
+
+/** Files to be fetched. */
+export interface FetchOptions {
+  readonly address: StorageAddress;
+  readonly found: FoundFiles;
+  readonly cache: ModelCache;
+  /** Of the cache; 0 = no limit. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Has the files in the cache, and returns the path there that stands for the address. */
+export async function fetchFiles(options: FetchOptions): Promise<CachedFolder> {
+  const { address, found, cache } = options;
+  const bytes = found.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
+  const name = entryName(address, found);
+  const { path, release } = await cache.open({ name, bytes, fill: (folder) => fill(folder, options) });
+  const content = join(path, CONTENT);
+  if (isArchive(options)) return { path: await innermost(content), release };
+  if (found.files.some((file) => file.archive !== undefined)) return { path: await innermost(content), release };
+  return { path: found.isFolder ? content : join(content, basename(address.key)), release };
+}
+
+const CONTENT = "content";
+
+/** For people the last part of the address, for us its hash and that of the files. */
+function entryName({ title, key, sha256 = "" }: StorageAddress, { files }: FoundFiles): string {
+  const hash = createHash("sha256")
+    .update(`${title}\0${sha256}\0${fingerprintFiles(files)}`)
+    .digest("hex");
+  const readable = basename(key)
+    .replace(/[^\w.-]/g, "_")
+    .slice(0, 60);
+  return `${readable || "model"}-${hash.slice(0, 24)}`;
+}
+
+function isArchive({ address, found }: FetchOptions): boolean {
+  return !found.isFolder && isArchiveName(address.key);
+}
+
+async function fill(folder: string, options: FetchOptions): Promise<number> {
+  const { address, found, log } = options;
+  const progress = new DownloadProgress(address.title, found.files, log);
+  const wanted = isArchive(options) ? found.files.filter(({ key }) => key === address.key) : found.files;
+  const rest = [...wanted];
+  const next = async (): Promise<void> => {
+    for (let file = rest.shift(); file !== undefined; file = rest.shift())
+      await fetchOne(file, { folder, progress }, options);
+  };
+  await allOrFirstError(Array.from({ length: CONCURRENCY }, next));
+  const bytes = await unpackAll(wanted, folder, options);
+  progress.end();
+  return bytes;
+}
+
+/** Waits for all, so that none writes into the folder later. */
+async function allOrFirstError(steps: readonly Promise<void>[]): Promise<void> {
+  const results = await Promise.allSettled(steps);
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}
+
+interface Target {
+  readonly folder: string;
+  readonly progress: DownloadProgress;
+}
+
+async function fetchOne(file: RemoteFile, { folder, progress }: Target, options: FetchOptions): Promise<void> {
+  const { address, found, signal } = options;
+  const isOwn = file.key === address.key;
+  const target = join(
+    folder,
+    archiveOf(file, options) === undefined ? CONTENT : PACKED,
+    relativeName(file, address, found),
+  );
+  const sha256 = isOwn ? address.sha256 : undefined;
+  await downloadFile({ place: address.open(), file, target, signal, sha256, onBytes: (count) => progress.add(count) });
+}
+
+const PACKED = "packed";
+
+function archiveOf(file: RemoteFile, options: FetchOptions): ArchiveContent | undefined {
+  return isArchive(options) ? {} : file.archive;
+}
+
+function relativeName({ key }: RemoteFile, address: StorageAddress, { isFolder }: FoundFiles): string {
+  const root = isFolder ? address.key : dirname(address.key).replace(/^\.$/, "");
+  return localName(root === "" ? key : key.slice(root.length + 1));
+}
+
+/** Unpacks the archives in their order, and removes them; returns the size of everything. */
+async function unpackAll(files: readonly RemoteFile[], folder: string, options: FetchOptions): Promise<number> {
+  const { address, found, maxBytes, signal } = options;
+  let bytes = 0;
+  for (const file of files) {
+    const content = archiveOf(file, options);
+    const path = join(folder, content === undefined ? CONTENT : PACKED, relativeName(file, address, found));
+    const { size } = await stat(path);
+    if (content === undefined) bytes += size;
+    else {
+      const most = Math.max(SMALL_ARCHIVE_BYTES, MAX_RATIO * size);
+      const limits = { maxBytes: maxBytes === 0 ? most : Math.min(most, maxBytes), signal };
+      bytes += await unpackArchive(path, { folder: join(folder, CONTENT), ...limits, ...content });
+    }
+  }
+  await rm(join(folder, PACKED), { recursive: true, force: true });
+  return bytes;
+}
+
+/** A folder that has nothing but another folder in it, as archives often have, stands for that one. */
+async function innermost(folder: string): Promise<string> {
+  const [only, ...others] = await readdir(folder, { withFileTypes: true });
+  if (only === undefined || others.length > 0 || !only.isDirectory()) return folder;
+  return innermost(join(folder, only.name));
+}

@@ -1,0 +1,86 @@
+import { createWriteStream } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createScratchFolder, type ScratchFile } from "../user-module/scratch-file.ts";
+import { fingerprintFiles } from "./fingerprint-files.ts";
+import { localName } from "./local-name.ts";
+import type { FoundFiles } from "./objects/find-files.ts";
+import type { RemoteFile, StorageAddress } from "./storage-client.ts";
+
+/** Maximum size of a file of which an index has the content, in bytes. */
+const MAX_BYTES = 1024 * 1024;
+
+interface Index {
+  readonly fingerprint: string;
+  readonly folder: ScratchFile;
+}
+
+/** The source of an index. */
+export interface IndexSource {
+  readonly address: StorageAddress;
+  readonly found: FoundFiles;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Local folders with the names of remote files: what looks for versions and models in a folder looks there, before anything is downloaded.
+ * The files are empty, but for those whose names say that they describe models.
+ */
+export class IndexFolders {
+  readonly #describes: (name: string) => boolean;
+  readonly #indexes = new Map<string, Index>();
+
+  constructor(describes: (name: string) => boolean) {
+    this.#describes = describes;
+  }
+
+  /** The path in the index that stands for an address; made anew where the files have changed. */
+  async pathOf(source: IndexSource): Promise<string> {
+    const { address, found } = source;
+    const fingerprint = fingerprintFiles(found.files);
+    const before = this.#indexes.get(address.title);
+    const index = before?.fingerprint === fingerprint ? before : await this.#create(fingerprint, source);
+    if (index !== before) {
+      before?.folder.remove();
+      this.#indexes.set(address.title, index);
+    }
+    const folder = join(index.folder.path, "index");
+    return found.isFolder ? folder : join(folder, localName(basename(address.key)));
+  }
+
+  close(): void {
+    for (const { folder } of this.#indexes.values()) folder.remove();
+    this.#indexes.clear();
+  }
+
+  async #create(fingerprint: string, { address, found, signal }: IndexSource): Promise<Index> {
+    const folder = createScratchFolder();
+    try {
+      const root = found.isFolder ? address.key : dirname(address.key).replace(/^\.$/, "");
+      await mkdir(join(folder.path, "index"));
+      for (const file of found.files) {
+        const name = localName(file.key.slice(root === "" ? 0 : root.length + 1));
+        const path = join(folder.path, "index", name);
+        await mkdir(dirname(path), { recursive: true });
+        if (this.#describes(name) && (file.bytes ?? 0) <= MAX_BYTES) await copy(file, { path, address, signal });
+        else await writeFile(path, "");
+      }
+      return { fingerprint, folder };
+    } catch (reason) {
+      folder.remove();
+      throw reason;
+    }
+  }
+}
+
+interface CopyOptions {
+  readonly path: string;
+  readonly address: StorageAddress;
+  readonly signal: AbortSignal;
+}
+
+async function copy(file: RemoteFile, { path, address, signal }: CopyOptions): Promise<void> {
+  const { stream } = await address.open().open(file, 0, signal);
+  await pipeline(stream, createWriteStream(path), { signal });
+}

@@ -1,0 +1,98 @@
+import { fingerprintFiles } from "./fingerprint-files.ts";
+import type { FoundFiles } from "./objects/find-files.ts";
+
+/** Time after which a changed list has to be the same, so that nothing is loaded while it is being uploaded, in milliseconds. */
+const SETTLE_MS = 3000;
+
+/** Settings of lists. */
+export interface ListingOptions {
+  /** Time between two requests for the same list, in milliseconds; 0 = one request, until {@link Listings.expire}. */
+  readonly pollMs: number;
+  readonly list: (address: string) => Promise<FoundFiles>;
+}
+
+interface State {
+  found?: FoundFiles;
+  fingerprint?: string;
+  error?: unknown;
+  /** Time of the last answer, on the clock of performance.now(). */
+  atMs: number;
+  isExpired: boolean;
+  /** A list that differs from the one in use, and is waited for to stay the same. */
+  changed?: string | undefined;
+  asking: Promise<void> | undefined;
+}
+
+/**
+ * The files at addresses, as of the last request. Only the first call for an address waits for the server; later ones have it
+ * asked again in the background when the time has come, so that a slow server does not delay what does not need it.
+ */
+export class Listings {
+  readonly #options: ListingOptions;
+  readonly #states = new Map<string, State>();
+
+  constructor(options: ListingOptions) {
+    this.#options = options;
+  }
+
+  /** The files at an address; throws the reason why the last request for them failed. */
+  async get(address: string): Promise<FoundFiles> {
+    const state = this.#states.get(address) ?? this.#open(address);
+    const isFirst = state.found === undefined && state.error === undefined;
+    if (isFirst || state.isExpired) await this.#ask(address, state, true);
+    else if (this.#isDue(state)) void this.#ask(address, state, false);
+    if (state.error !== undefined) throw state.error;
+    return state.found as FoundFiles;
+  }
+
+  /** The addresses of which something is known. */
+  get addresses(): readonly string[] {
+    return [...this.#states.keys()];
+  }
+
+  /** Has the next call ask the servers again, and take what they say at once. */
+  expire(address?: string): void {
+    for (const [own, state] of this.#states)
+      if (address === undefined || address === own || address.startsWith(`${own}/`)) state.isExpired = true;
+  }
+
+  #open(address: string): State {
+    const state: State = { atMs: 0, isExpired: false, asking: undefined };
+    this.#states.set(address, state);
+    return state;
+  }
+
+  #isDue({ atMs, changed, error }: State): boolean {
+    const { pollMs } = this.#options;
+    const isSoon = changed !== undefined || error !== undefined;
+    const waitMs = isSoon ? Math.min(SETTLE_MS, pollMs) : pollMs;
+    return pollMs > 0 && performance.now() - atMs >= waitMs;
+  }
+
+  #ask(address: string, state: State, isAtOnce: boolean): Promise<void> {
+    if (state.asking !== undefined && isAtOnce && state.isExpired) {
+      // What is on its way may be older than the call.
+      return state.asking.then(() => this.#ask(address, state, true));
+    }
+    state.isExpired = false;
+    state.asking ??= this.#list(address, state, isAtOnce).finally(() => {
+      state.asking = undefined;
+    });
+    return state.asking;
+  }
+
+  async #list(address: string, state: State, isAtOnce: boolean): Promise<void> {
+    try {
+      const found = await this.#options.list(address);
+      const fingerprint = fingerprintFiles(found.files);
+      const isSettled = isAtOnce || state.found === undefined || fingerprint === state.changed;
+      const isNew = fingerprint !== state.fingerprint;
+      delete state.error;
+      state.changed = isNew && !isSettled ? fingerprint : undefined;
+      if (isNew && isSettled) Object.assign(state, { found, fingerprint });
+    } catch (reason) {
+      state.error = reason;
+    }
+    state.atMs = performance.now();
+  }
+}

@@ -1,0 +1,74 @@
+import { basename, dirname, parse } from "node:path/posix";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import type { RemoteFile, RemotePlace, StorageAddress } from "../storage-client.ts";
+
+/** Maximum number of files below one address. */
+const MAX_FILES = 10_000;
+
+/** The files at an address: those of a folder, or a file and those next to it whose names begin alike (weights). */
+export interface FoundFiles {
+  readonly isFolder: boolean;
+  /** Sorted by key. */
+  readonly files: readonly RemoteFile[];
+}
+
+/**
+ * Lists what is at an address. Throws `not_found` where there is nothing, `failed_precondition` for too many files, and the
+ * errors of the place.
+ */
+export async function findFiles(place: RemotePlace, { key }: StorageAddress, signal: AbortSignal): Promise<FoundFiles> {
+  const options = { maxFiles: MAX_FILES, signal };
+  const listed = await place.list(key === "" ? "" : `${key}/`, options).catch((reason: unknown) => {
+    const { code, message } = ServingError.from(reason);
+    if (place.stat !== undefined && code === "permission_denied") return reason;
+    // An empty folder is something else than a bucket that is not there, in which nothing could be removed.
+    throw code === "not_found" ? failedPrecondition(message, reason) : reason;
+  });
+  if (!Array.isArray(listed)) return findOne(place, key, { signal, reason: listed });
+  const files = listed.filter(isFile);
+  if (files.length > 0) return { isFolder: true, files: sorted(files) };
+  return findSiblings(place, key, options);
+}
+
+/** Finds one file in a place that may not be listed. */
+async function findOne(
+  place: RemotePlace,
+  key: string,
+  { signal, reason }: { readonly signal: AbortSignal; readonly reason: unknown },
+): Promise<FoundFiles> {
+  const file = await place.stat?.(key, signal).catch(() => undefined);
+  if (file === undefined) throw reason;
+  return { isFolder: false, files: [file] };
+}
+
+async function findSiblings(
+  place: RemotePlace,
+  key: string,
+  options: { readonly maxFiles: number; readonly signal: AbortSignal },
+): Promise<FoundFiles> {
+  if (key === "") throw nothing();
+  const folder = dirname(key) === "." ? "" : `${dirname(key)}/`;
+  const stem = `${folder}${parse(key).name}`;
+  const isSibling = (file: RemoteFile) => file.key === key || file.key.startsWith(`${stem}.`);
+  const files = (await place.list(stem, { ...options, shallow: true })).filter(isFile).filter(isSibling);
+  if (!files.some((file) => file.key === key)) throw nothing(files);
+  return { isFolder: false, files: sorted(files) };
+}
+
+/** Consoles mark an empty folder by an object whose name ends with a slash. */
+function isFile({ key }: RemoteFile): boolean {
+  return !key.endsWith("/");
+}
+
+function sorted(files: readonly RemoteFile[]): RemoteFile[] {
+  return files.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+function nothing(near: readonly RemoteFile[] = []): ServingError {
+  const names = near.slice(0, 5).map(({ key }) => basename(key));
+  const hint = names.length === 0 ? "" : `, only ${names.join(", ")}`;
+  return new ServingError(
+    "not_found",
+    `nothing is there${hint}; expected a model's file, its folder or one of versions`,
+  );
+}

@@ -1,0 +1,21 @@
+import { invalidArgument } from "../errors.ts";
+import { httpsClient } from "./https/https-client.ts";
+import { schemeOf, shownAddress } from "./remote-address.ts";
+import { s3Client } from "./s3/s3-client.ts";
+import type { StorageAddress, StorageClient } from "./storage-client.ts";
+
+const CLIENTS: Readonly<Record<string, StorageClient>> = {
+  s3: s3Client,
+  https: httpsClient,
+  http: httpsClient,
+};
+
+/** Reads an address; throws `invalid_argument` for one that no client reads. */
+export function openAddress(text: string): StorageAddress {
+  const client = CLIENTS[schemeOf(text) ?? ""];
+  if (client !== undefined) return client.parse(text);
+  const expected = Object.keys(CLIENTS)
+    .map((scheme) => `${scheme}://`)
+    .join(", ");
+  throw invalidArgument(`${shownAddress(text)} is not an address that can be read; expected ${expected} or a path.`);
+}

@@ -1,0 +1,36 @@
+import { dirname, isAbsolute, posix, resolve } from "node:path";
+
+/** Schemes of addresses that can be read. */
+export const REMOTE_SCHEMES = ["s3", "https", "http"] as const;
+
+/** The scheme of an address, in lower case; undefined for a path. */
+export function schemeOf(path: string): string | undefined {
+  // Of two letters and more: C:\\ and C:// are drives of Windows.
+  return /^([A-Za-z][A-Za-z\d+.-]+):\/\//.exec(path)?.[1]?.toLowerCase();
+}
+
+/** Checks if a text is the address of something that is read over the network, and not a path. */
+export function isRemoteAddress(path: string): boolean {
+  return (REMOTE_SCHEMES as readonly string[]).includes(schemeOf(path) ?? "");
+}
+
+/**
+ * The absolute path, or the address, for one that goes out from a folder (default: the working directory), which may be an address too.
+ * An address loses the slash at its end.
+ */
+export function toPlace(path: string, folder = ""): string {
+  if (isRemoteAddress(path)) return path.replace(/(?<!\/)\/+$/, "");
+  if (!isRemoteAddress(folder) || isAbsolute(path)) return resolve(folder, path);
+  const [, start = "", rest = ""] = /^([^:]+:\/\/)(.*)$/s.exec(folder) ?? [];
+  return `${start}${posix.join(rest, path)}`.replace(/\/+$/, "");
+}
+
+/** The folder of a file, or of what is at an address. */
+export function folderOf(path: string): string {
+  return isRemoteAddress(path) ? path.replace(/[?#].*$/s, "").replace(/\/[^/]*$/, "") : dirname(resolve(path));
+}
+
+/** An address without secrets: without user, password and query. */
+export function shownAddress(address: string): string {
+  return address.replace(/^([^:]+:\/\/)[^/@]*@/, "$1").replace(/[?#].*$/s, "");
+}

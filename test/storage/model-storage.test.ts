@@ -1,0 +1,224 @@
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openStorage } from "./open-storage.ts";
+import { setEnv, useS3 } from "./set-env.ts";
+import { startS3, type ToyS3 } from "./start-s3.ts";
+
+let buckets = 0;
+
+async function openBucket(objects: Readonly<Record<string, Uint8Array | string>>) {
+  const bucket = `toy-bucket-${buckets++}`;
+  const s3 = await startS3(bucket, objects);
+  useS3(s3.endpoint);
+  return { s3, at: (key: string) => `s3://${bucket}/${key}`, ...openStorage() };
+}
+
+const readIn = (folder: string, name: string) => readFileSync(join(folder, name), "utf8");
+
+test("a folder is downloaded with its names, and once", async () => {
+  const { s3, at, fetch } = await openBucket({
+    "m/1/a.onnx": "one",
+    "m/1/deep er/ü+&.bin": "two",
+    "m/1/": "",
+    "m10/x": "",
+  });
+  const { path } = await fetch(at("m/1"));
+  expect(readIn(path, "a.onnx")).toBe("one");
+  expect(readIn(path, "deep er/ü+&.bin")).toBe("two");
+  const count = s3.requests.length;
+  expect((await fetch(at("m/1"))).path).toBe(path);
+  expect(s3.requests.length).toBe(count);
+});
+
+test("a file comes with those whose names begin alike", async () => {
+  const { at, fetch } = await openBucket({
+    "m/face.xml": "x",
+    "m/face.bin": "b",
+    "m/face-2.xml": "",
+    "m/face.d/c": "",
+  });
+  const { path } = await fetch(at("m/face.xml"));
+  expect(readFileSync(path, "utf8")).toBe("x");
+  expect(readdirSync(join(path, "..")).sort()).toEqual(["face.bin", "face.xml"]);
+});
+
+test("an index has the names and not the content", async () => {
+  const { at, storage, s3 } = await openBucket({ "m/1/a.onnx": "one", "m/2/a.onnx": "two" });
+  const index = await storage.indexOf(at("m"));
+  expect(readdirSync(index)).toEqual(["1", "2"]);
+  expect(readIn(index, "2/a.onnx")).toBe("");
+  expect(s3.requests).toHaveLength(1);
+});
+
+test("a list comes in parts", async () => {
+  const names = Array.from({ length: 25 }, (_, index) => `m/${String(index).padStart(2, "0")}.bin`);
+  const { at, storage, s3 } = await openBucket(Object.fromEntries(names.map((name) => [name, name])));
+  s3.pageSize = 10;
+  expect(readdirSync(await storage.indexOf(at("m")))).toHaveLength(25);
+  expect(s3.requests).toHaveLength(3);
+});
+
+describe("a download", () => {
+  const content = randomBytes(300_000);
+
+  /** Fails every second answer with a file by `break`. */
+  function breakEverySecond(s3: ToyS3, break_: (response: Parameters<NonNullable<ToyS3["fault"]>>[1]) => void): void {
+    let count = 0;
+    s3.fault = (request, response) => {
+      if (request.url?.includes("list-type") || count++ % 2 === 1) return false;
+      break_(response);
+      return true;
+    };
+  }
+
+  test("goes on where the connection was cut", async () => {
+    const { s3, at, fetch } = await openBucket({ "m.bin": content });
+    let ranges = 0;
+    s3.fault = (request, response) => {
+      if (request.url?.includes("list-type")) return false;
+      if (request.headers.range !== undefined) ranges++;
+      if (request.headers.range !== undefined && ranges > 1) return false;
+      const start = Number(/=(\d+)/.exec(request.headers.range ?? "")?.[1] ?? 0);
+      const head = { etag: request.headers["if-match"], "content-length": content.length - start };
+      const range = { "content-range": `bytes ${start}-${content.length - 1}/${content.length}` };
+      response.writeHead(start > 0 ? 206 : 200, { ...head, ...(start > 0 && range) });
+      response.write(content.subarray(start, start + 100_000), () => response.destroy());
+      return true;
+    };
+    const { path } = await fetch(at("m.bin"));
+    expect(readFileSync(path).equals(content)).toBe(true);
+    expect(ranges).toBe(2);
+  });
+
+  test("is tried again after an error of the server", async () => {
+    const { s3, at, fetch } = await openBucket({ "m.bin": content });
+    breakEverySecond(s3, (response) => response.writeHead(503).end());
+    expect(readFileSync((await fetch(at("m.bin"))).path).equals(content)).toBe(true);
+  });
+
+  test("that is shorter or longer than listed is not used", async () => {
+    for (const bytes of [content.length - 1, content.length + 1]) {
+      const { s3, at, fetch, folder } = await openBucket({ "m.bin": content });
+      breakEverySecond(s3, (response) => response.writeHead(200, { "content-length": bytes }).end(Buffer.alloc(bytes)));
+      expect(readFileSync((await fetch(at("m.bin"))).path).equals(content)).toBe(true);
+      expect(readdirSync(join(folder, ".partial"))).toEqual([]);
+    }
+  });
+
+  test("of other bytes than the checksum's fails, leaves nothing, and succeeds the next time", async () => {
+    const { s3, at, fetch, folder } = await openBucket({ "m.bin": content });
+    let count = 0;
+    s3.fault = (request, response) => {
+      if (request.url?.includes("list-type") || count++ > 1) return false;
+      response.writeHead(200).end(Buffer.alloc(content.length));
+      return true;
+    };
+    await expect(fetch(at("m.bin"))).rejects.toThrow(/m\.bin differs from its checksum \(md5\)/);
+    expect(readdirSync(folder)).toEqual([".partial"]);
+    expect(readFileSync((await fetch(at("m.bin"))).path).equals(content)).toBe(true);
+  });
+
+  test("of an object that has changed since it was listed fails, and takes the new one the next time", async () => {
+    const { s3, at, fetch } = await openBucket({ "m.bin": content });
+    s3.fault = (request) => {
+      if (request.headers["if-match"] !== undefined) s3.objects.set("m.bin", "new");
+      return false;
+    };
+    await expect(fetch(at("m.bin"))).rejects.toThrow(/has changed meanwhile; the next attempt reads it as it is now/);
+    expect(readFileSync((await fetch(at("m.bin"))).path, "utf8")).toBe("new");
+  });
+
+  test("that was broken off by a closed storage goes on in the next one", async () => {
+    const { s3, at, fetch, storage, folder } = await openBucket({ "m.bin": content });
+    let isCut = true;
+    const offsets: number[] = [];
+    s3.fault = (request, response) => {
+      if (request.url?.includes("list-type")) return false;
+      offsets.push(Number(/=(\d+)/.exec(request.headers.range ?? "")?.[1] ?? 0));
+      if (!isCut) return false;
+      isCut = false;
+      response.writeHead(200, { "content-length": content.length });
+      response.write(content.subarray(0, 100_000), () => setTimeout(() => storage.close(), 20));
+      return true;
+    };
+    await expect(fetch(at("m.bin"))).rejects.toThrow(/closing/);
+    const { path } = await openStorage({ folder }).fetch(at("m.bin"));
+    expect(readFileSync(path).equals(content)).toBe(true);
+    expect(offsets[1]).toBeGreaterThan(0);
+  });
+});
+
+describe("an address that cannot be read is an error that says what to do", () => {
+  test.each([
+    [
+      "nothing there",
+      (at: string) => `${at}/none`,
+      /toy-bucket-\d+\/none cannot be read: nothing is there; expected a model's file/,
+    ],
+    [
+      "no such bucket",
+      () => "s3://other-bucket-1/m",
+      /other-bucket-1\/m cannot be read: the server answers 404 \(NoSuchBucket: .*\)\. Check the address\.$/,
+    ],
+    ["no bucket's name", () => "s3://", /s3:\/\/ has no bucket's name; expected s3:\/\/BUCKET\/PATH\./],
+    ["a name that leaves the folder", (at: string) => `${at}/bad`, /the name "\.\.\/\.\.\/x" cannot be a file's/],
+  ])("%s", async (_, toAddress, message) => {
+    const { at, storage } = await openBucket({ "m/a.onnx": "", "bad/../../x": "" });
+    await expect(storage.indexOf(toAddress(at("").slice(0, -1)))).rejects.toThrow(message);
+  });
+
+  test("another key", async () => {
+    const { at, fetch } = await openBucket({ "m/a.onnx": "" });
+    setEnv({ AWS_SECRET_ACCESS_KEY: "wrong" });
+    const error = fetch(at("m"));
+    await expect(error).rejects.toThrow(/answers 403 \(SignatureDoesNotMatch.*\)\. Check AWS_ACCESS_KEY_ID/);
+    await expect(error).rejects.not.toThrow(/wrong|TOYKEY/);
+  });
+
+  test("a server that is not there", async () => {
+    const { at, fetch } = await openBucket({});
+    setEnv({ AWS_ENDPOINT_URL_S3: "http://127.0.0.1:1" });
+    await expect(fetch(at("m"))).rejects.toThrow(/127\.0\.0\.1:1 cannot be reached: ECONNREFUSED/);
+  });
+
+  test("more files than a model has, after few requests", async () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `m/${index}.jpg`);
+    const { at, storage, s3 } = await openBucket(Object.fromEntries(names.map((name) => [name, ""])));
+    await expect(storage.indexOf(at("m"))).rejects.toThrow(/there are more than 10000 files/);
+    expect(s3.requests).toHaveLength(11);
+  });
+});
+
+test("a public bucket needs no key", async () => {
+  const { s3, at, fetch } = await openBucket({ "m.bin": "public" });
+  s3.isPublic = true;
+  setEnv({ AWS_NO_SIGN_REQUEST: "true" });
+  expect(readFileSync((await fetch(at("m.bin"))).path, "utf8")).toBe("public");
+});
+
+test("the cache removes what was used least recently and is not in use", async () => {
+  const { s3, at } = await openBucket({ a: "a".repeat(400), b: "b".repeat(400), c: "c".repeat(400) });
+  const { fetch, folder } = openStorage({ maxBytes: 1000 });
+  const [a, b] = [await fetch(at("a")), await fetch(at("b"))];
+  await expect(fetch(at("c"))).rejects.toThrow(
+    /it has 400 bytes, and served models use 800 bytes of the cache's 1000 bytes\. Raise --model-cache-size/,
+  );
+  a.release();
+  await fetch(at("c"));
+  expect(existsSync(a.path)).toBe(false);
+  expect(existsSync(b.path)).toBe(true);
+  expect(readdirSync(folder).filter((name) => name.endsWith(".json"))).toHaveLength(2);
+  s3.objects.set("d", "d".repeat(1001));
+  await expect(fetch(at("d"))).rejects.toThrow(/it has 1001 bytes, and the cache may have 1000 bytes/);
+});
+
+test("a checksum in the address is checked", async () => {
+  const { at, fetch } = await openBucket({ "m.bin": "good" });
+  const digest = createHash("sha256").update("good").digest("hex");
+  expect(readFileSync((await fetch(`${at("m.bin")}#sha256=${digest}`)).path, "utf8")).toBe("good");
+  await expect(fetch(`${at("m.bin")}#sha256=${"0".repeat(64)}`)).rejects.toThrow(
+    /differs from its checksum \(sha256\)/,
+  );
+});
