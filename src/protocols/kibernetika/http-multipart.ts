@@ -1,9 +1,9 @@
-import busboy from "busboy";
 import { defineJob } from "../../codec-host/job.ts";
-import { invalidArgument, publicText, ServingError } from "../../errors.ts";
-import { DecodeBudget, MAX_INPUTS } from "../../limits/decode-budget.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
+import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
+import { splitForm } from "../split-form.ts";
 import { dtypeOfName } from "./dtype.ts";
 import { filesToTensor, textsToTensor } from "./form-tensor.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
@@ -76,47 +76,6 @@ function targetOf(field: string): Target | undefined {
   const dtype = type && dtypeOfName(type);
   const name = rest.join("_");
   return type === undefined || dtype === undefined || name === "" ? undefined : { type, dtype, name };
-}
-
-interface Form {
-  readonly texts: ReadonlyMap<string, readonly string[]>;
-  readonly files: ReadonlyMap<string, readonly Buffer[]>;
-}
-
-function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
-  const texts = new Map<string, string[]>();
-  const files = new Map<string, Buffer[]>();
-  return new Promise((resolve, reject) => {
-    const fail = (cause: unknown) => {
-      reject(new ServingError("invalid_argument", `The form cannot be read: ${publicText(cause)}.`, { cause }));
-    };
-    try {
-      const limits = { fieldNameSize: body.length, fieldSize: body.length, parts: MAX_INPUTS + 1 };
-      const parser = busboy({ headers: { "content-type": contentType }, limits, defParamCharset: "utf8" });
-      // The name of a part may be undefined, although its type is string.
-      parser.on("field", (name: string | undefined, value) => append(texts, name ?? "", value));
-      parser.on("file", (name: string | undefined, stream) => {
-        const chunks: Buffer[] = [];
-        stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-        stream.on("error", fail);
-        stream.on("end", () => append(files, name ?? "", Buffer.concat(chunks)));
-      });
-      parser.on("partsLimit", () =>
-        reject(invalidArgument(`The form has more than ${MAX_INPUTS} fields and files; send fewer.`)),
-      );
-      parser.on("error", fail);
-      parser.on("close", () => resolve({ texts, files }));
-      parser.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
-    } catch (reason) {
-      fail(reason);
-    }
-  });
-}
-
-function append<Value>(fields: Map<string, Value[]>, name: string, value: Value): void {
-  const values = fields.get(name);
-  if (values === undefined) fields.set(name, [value]);
-  else values.push(value);
 }
 
 function unknownType(field: string): ServingError {

@@ -1,0 +1,49 @@
+import busboy from "busboy";
+import { invalidArgument, publicText, ServingError } from "../errors.ts";
+import { MAX_INPUTS } from "../limits/decode-budget.ts";
+
+/** The parts of a form by their names, each in the order in which they came. */
+export interface Form {
+  readonly texts: ReadonlyMap<string, readonly string[]>;
+  readonly files: ReadonlyMap<string, readonly Buffer[]>;
+}
+
+/**
+ * Splits a `multipart/form-data` body; `contentType` is the header, which has the boundary. Throws `invalid_argument` for a
+ * body that is none, and for too many parts.
+ */
+export function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
+  const texts = new Map<string, string[]>();
+  const files = new Map<string, Buffer[]>();
+  return new Promise((resolve, reject) => {
+    const fail = (cause: unknown) => {
+      reject(new ServingError("invalid_argument", `The form cannot be read: ${publicText(cause)}.`, { cause }));
+    };
+    try {
+      const limits = { fieldNameSize: body.length, fieldSize: body.length, parts: MAX_INPUTS + 1 };
+      const parser = busboy({ headers: { "content-type": contentType }, limits, defParamCharset: "utf8" });
+      // The name of a part may be undefined, although its type is string.
+      parser.on("field", (name: string | undefined, value) => append(texts, name ?? "", value));
+      parser.on("file", (name: string | undefined, stream) => {
+        const chunks: Buffer[] = [];
+        stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+        stream.on("error", fail);
+        stream.on("end", () => append(files, name ?? "", Buffer.concat(chunks)));
+      });
+      parser.on("partsLimit", () =>
+        reject(invalidArgument(`The form has more than ${MAX_INPUTS} fields and files; send fewer.`)),
+      );
+      parser.on("error", fail);
+      parser.on("close", () => resolve({ texts, files }));
+      parser.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+    } catch (reason) {
+      fail(reason);
+    }
+  });
+}
+
+function append<Value>(fields: Map<string, Value[]>, name: string, value: Value): void {
+  const values = fields.get(name);
+  if (values === undefined) fields.set(name, [value]);
+  else values.push(value);
+}
