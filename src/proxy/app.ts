@@ -29,14 +29,13 @@ const EXPRESS_METHODS = { GET: "get", POST: "post", DELETE: "delete" } as const;
 
 function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDependencies): void {
   const { inference, routes = [], prefix } = protocol;
-  for (const { path } of inference) {
-    app.all(path, unrouted({ protocol, routes: [{ method: "POST", kind: "inference" }] }, dependencies));
-  }
-  for (const path of new Set(routes.map((route) => route.path))) {
-    const own = routes.filter((route) => route.path === path);
+  const inferring = inference.map(({ path }) => ({ method: "POST", path, kind: "inference" }) as const);
+  for (const path of new Set([...inferring, ...routes].map((route) => route.path))) {
+    const isHere = (route: { readonly path: string }) => route.path === path;
+    const own = routes.filter(isHere);
     const place = app.route(path);
     for (const route of own) place[EXPRESS_METHODS[route.method]](routed(route, protocol.name, dependencies));
-    place.all(unrouted({ protocol, routes: own }, dependencies));
+    place.all(unrouted({ protocol, routes: [...own, ...inferring.filter(isHere)] }, dependencies));
   }
   if (prefix !== undefined) app.all(prefix, unrouted({ protocol, routes: [] }, dependencies));
 }
