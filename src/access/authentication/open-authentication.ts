@@ -5,7 +5,7 @@ import { Authentication, type BearerCheck, type Refreshable } from "./authentica
 import { openKeySet } from "./key-set.ts";
 import { Passwords } from "./passwords.ts";
 import { findToken, openTokens } from "./tokens.ts";
-import { openPassword, openUsers, type Users } from "./user-files.ts";
+import { openPassword, openUsers, toUsers, type Users } from "./user-files.ts";
 import { WatchedFile } from "./watched-file.ts";
 import { createWebTokenCheck, type WebTokenRules } from "./web-tokens.ts";
 
@@ -17,6 +17,8 @@ export interface AuthenticationOptions {
   readonly username?: string | undefined;
   /** A file with nothing but the single user's password. */
   readonly passwordFile?: string | undefined;
+  /** The single user's password itself, instead of the file. */
+  readonly password?: string | undefined;
   /** Names with hashes of tokens, as `kserving hash-token` writes them. */
   readonly tokens?: string | undefined;
   /** A JSON Web Key Set by which tokens are signed: a file, or an `https:` address. */
@@ -61,11 +63,20 @@ const NOBODY =
   "There are rules, but nobody who could show a name; give --auth-users, --auth-tokens or --auth-jwks too.";
 const KNOWN_MAY_ALL = new AccessRules();
 
-async function openAllUsers({ users, username, passwordFile }: AuthenticationOptions): Promise<WatchedFile<Users>[]> {
-  if ((username === undefined) !== (passwordFile === undefined))
+async function openAllUsers({ users, ...single }: AuthenticationOptions): Promise<UserSource[]> {
+  return [...(users === undefined ? [] : [await openUsers(users)]), ...(await openSingleUser(single))];
+}
+
+/** Users, read again where they come from a file. */
+type UserSource = Pick<WatchedFile<Users>, "path" | "content" | "refresh">;
+
+async function openSingleUser({ username, passwordFile, password }: AuthenticationOptions): Promise<UserSource[]> {
+  if ((username === undefined) !== (passwordFile === undefined && password === undefined))
     throw invalidArgument("--auth-username and --auth-password-file go together; one of them is missing.");
-  const single = username === undefined ? [] : [await openPassword(username, passwordFile as string)];
-  return [...(users === undefined ? [] : [await openUsers(users)]), ...single];
+  if (username === undefined) return [];
+  if (passwordFile !== undefined) return [await openPassword(username, passwordFile)];
+  const content = await toUsers(username, password as string);
+  return [{ path: "", content, refresh: async () => false }];
 }
 
 /** A token for somebody else, or of another issuer with the same keys, would be taken if issuer and audience were left out. */

@@ -17,7 +17,12 @@ export function openPassword(name: string, path: string): Promise<WatchedFile<Us
   const parse = async (text: string, file: string) => {
     const password = text.replace(/\r?\n$/, "");
     if (password === "") throw invalidArgument(`${file} is empty; expected the password of ${name}.`);
-    return new Map([[name, parsePasswordHash(await hashPassword(password))]]);
+    return toUsers(name, password);
   };
   return WatchedFile.open(path, { what: "password file", parse });
+}
+
+/** A single user with a password. */
+export async function toUsers(name: string, password: string): Promise<Users> {
+  return new Map([[name, parsePasswordHash(await hashPassword(password))]]);
 }
