@@ -2,7 +2,7 @@
 export type SettingsCommand = "serve" | "proxy";
 
 /** Commands that take another server's command line. */
-const FOREIGN_COMMAND_NAMES = ["tensorflow-model-server", "ovms", "ie_serving"] as const;
+const FOREIGN_COMMAND_NAMES = ["tensorflow-model-server", "ovms", "ie_serving", "simple-tensorflow-serving"] as const;
 /** One of {@link FOREIGN_COMMAND_NAMES}. */
 export type ForeignCommandName = (typeof FOREIGN_COMMAND_NAMES)[number];
 

@@ -7,6 +7,7 @@ export const SERVER_DEFAULTS = {
   requireModelSpec: false,
   /** TensorFlow Serving's. */
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",
+  simpleTensorflowServing: false,
   allowControl: "off",
   accessLog: false,
   /** Far below what a process may have open, and some hundreds of megabytes if all are idle. */

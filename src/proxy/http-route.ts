@@ -31,6 +31,8 @@ export interface HttpDependencies {
   readonly platform?: PlatformModels | undefined;
   /** URL of the metrics that have TensorFlow Serving's names. */
   readonly tensorflowMetricsPath: string;
+  /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
+  readonly simpleTensorflowServing?: boolean | undefined;
   /** Records traces; absent = nobody does. */
   readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;

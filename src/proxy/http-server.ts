@@ -71,6 +71,8 @@ export interface HttpServerOptions {
   readonly hookRoutes?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
   readonly tensorflowMetricsPath?: string;
+  /** Answers `/health` and `/v1/models/NAME` as Simple TensorFlow Serving does. Default false. */
+  readonly simpleTensorflowServing?: boolean;
   readonly log: Logger;
 }
 
@@ -129,26 +131,11 @@ export async function createHttpServer(service: InferenceService, options: HttpS
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const {
-    clients,
-    tracer,
-    grpcPort,
-    platform,
-    tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath,
-  } = options;
-  return {
-    service,
-    maxMessageBytes,
-    memory,
-    policy,
-    clients,
-    metrics,
-    tensorflowMetricsPath,
-    grpcPort,
-    platform,
-    tracer,
-    log,
-  };
+  const { clients, tracer, grpcPort, platform, simpleTensorflowServing } = options;
+  const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
+  const limits = { maxMessageBytes, memory, policy, clients };
+  const answers = { tensorflowMetricsPath, simpleTensorflowServing, grpcPort, platform };
+  return { service, ...limits, metrics, ...answers, tracer, log };
 }
 
 function newServer({

@@ -75,8 +75,9 @@ export function toTransportOptions(choices: ServerChoices, authentication?: Auth
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy({ ...choices, authentication });
-  const { tensorflowMetricsPath } = choices;
-  const answers = { tensorContent, requireModelSpec, tensorflowMetricsPath, maxMessageBytes, sendTimeoutMs };
+  const { tensorflowMetricsPath, simpleTensorflowServing } = choices;
+  const paths = { tensorflowMetricsPath, simpleTensorflowServing };
+  const answers = { tensorContent, requireModelSpec, ...paths, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const connections = openConnectionLimit(choices.maxConnections, log);
   const clients = openClientGate({ ...choices, proxies });

@@ -5,11 +5,14 @@ import { kserve } from "../protocols/kserve/kserve.ts";
 import { prometheus } from "../protocols/prometheus/prometheus.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import { sagemaker } from "../protocols/sagemaker/sagemaker.ts";
+import { simpleTensorflowServing } from "../protocols/simple-tensorflow-serving/simple-tensorflow-serving.ts";
 import { tensorflowServing } from "../protocols/tensorflow-serving/tensorflow-serving.ts";
 
 /** The protocols that every server speaks. Over HTTP, the first one that knows a URL answers it. */
 export const PROTOCOLS: readonly Protocol[] = [
   kibernetika,
+  // Before the owner of all other URLs under /v1/.
+  simpleTensorflowServing,
   tensorflowServing,
   kserve,
   grpcHealth,

@@ -59,6 +59,8 @@ export interface ServerOptions {
   readonly requireModelSpec?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
   readonly tensorflowMetricsPath?: string;
+  /** Answers `/health` with a text, and `/v1/models/NAME` with further members, as Simple TensorFlow Serving does. Default false. */
+  readonly simpleTensorflowServing?: boolean;
   /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
   readonly allowControl?: ControlAccess;
   /** Files that say who may call; the default is that nobody needs a name. They are read again when they change. */

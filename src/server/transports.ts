@@ -36,6 +36,8 @@ export interface TransportOptions {
   readonly requireModelSpec: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. */
   readonly tensorflowMetricsPath: string;
+  /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
+  readonly simpleTensorflowServing: boolean;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
   /** Limit of the connections of all ports. */

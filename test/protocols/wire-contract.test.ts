@@ -28,7 +28,12 @@ interface Fault {
   readonly endsStream?: boolean;
   /** The error by wire, else by protocol, else for all. One that has none cannot be asked so, and answers well. */
   readonly texts: Readonly<
-    Partial<Record<WireName | "tensorflow-serving" | "kserve" | "kibernetika" | "sagemaker" | "all", Told>>
+    Partial<
+      Record<
+        WireName | "tensorflow-serving" | "kserve" | "kibernetika" | "sagemaker" | "simple-tensorflow-serving" | "all",
+        Told
+      >
+    >
   >;
 }
 
@@ -46,6 +51,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     texts: {
       "tensorflow-serving": "Servable not found for request: Latest(no). This server has default.",
       sagemaker: "Servable not found for request: Latest(no). This server has default.",
+      "simple-tensorflow-serving": ["invalid_argument", "Invalid model name: no, available models: ['default']"],
       kserve: "Request for unknown model: 'no' is not found. This server has default.",
     },
   },
@@ -56,6 +62,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       "tensorflow-serving": "Servable not found for request: Specific(default, 9). Model default has version 1.",
       kserve: "Request for unknown model: 'default' version 9 is not found. It has version 1.",
       sagemaker: "Servable not found for request: Specific(default, 9). Model default has version 1.",
+      "simple-tensorflow-serving": "Servable not found for request: Specific(default, 9). Model default has version 1.",
       "Kibernetika HTTP": "Servable not found for request: Specific(default, 9). Model default has version 1.",
     },
   },
@@ -75,6 +82,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       all: "Servable not found for request: Latest(default). It is not loaded.",
       "tensorflow-serving": "Servable not found for request: Specific(default, 1). It is not loaded.",
       sagemaker: "Servable not found for request: Specific(default, 1). It is not loaded.",
+      "simple-tensorflow-serving": "Servable not found for request: Specific(default, 1). It is not loaded.",
       "Kibernetika HTTP": "Servable not found for request: Specific(default, 1). It is not loaded.",
       kserve: ["unavailable", "Request for unknown model: 'default' version 1 is not at ready state"],
     },
@@ -86,6 +94,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       "TensorFlow Serving gRPC": 'Serving signature key "no" not found.',
       "TensorFlow Serving HTTP": 'Serving signature name: "no" not found in signature def',
       sagemaker: 'Serving signature name: "no" not found in signature def',
+      "simple-tensorflow-serving": [
+        "invalid_argument",
+        "Fail to request the signature name: no, please check the request JSON",
+      ],
       "Regress gRPC": ["invalid_argument", "No signature was found with the name: no. The model has serving_default."],
       "Regress HTTP": ["invalid_argument", "No signature was found with the name: no. The model has serving_default."],
       "MultiInference gRPC": ["invalid_argument", "Requested signature not found in model graph: no"],
@@ -120,6 +132,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       sagemaker: "JSON Parse error: Missing a name for object member. at offset: 15",
       "Kibernetika HTTP": "JSON Parse error: Missing a name for object member. at offset: 1",
       "PredictJSON gRPC": "Malformed PredictJSONData: a field claims 99 bytes, 0 are left (byte 2 of 2).",
+      "simple-tensorflow-serving": /^Invalid json data: .* at offset: 1$/,
       "PredictJSON HTTP": /^The body is not JSON: .* position 1/,
     },
   },

@@ -101,6 +101,12 @@ export const WIRES = {
       headers: { "content-type": "application/json", "x-amzn-sagemaker-custom-attributes": attributes },
     };
   }),
+  "Simple TensorFlow Serving HTTP": http("simple-tensorflow-serving", "/", (question) => {
+    const { model: model_name, version: model_version, signature: signature_name } = question;
+    const data = { x: values(question) };
+    const headers = { "content-type": "application/json" };
+    return { path: "/", body: JSON.stringify({ model_name, model_version, signature_name, data }), headers };
+  }),
   "PredictJSON gRPC": grpc("kibernetika", "/tensorflow.serving.PredictionService/PredictJSON", (question) =>
     oracle.encodeJson({ json_string: Buffer.from(JSON.stringify({ x: values(question) })) }),
   ),

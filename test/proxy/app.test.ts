@@ -97,7 +97,7 @@ test("a client that asks for another route is told of those that there are", asy
   const { url } = await serveHttp(new ScriptedService());
   const { error } = (await (await fetch(`${url}/v3/models?x=1`)).json()) as { error: string };
   expect(error).toBe(
-    "There is no GET /v3/models here. There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, " +
+    "There is no GET /v3/models here. There is POST /predict[/MODEL[/SIGNATURE[/VERSION]]], POST /serving-proxy, POST /, GET /, " +
       "POST /v1/models/NAME[/versions/VERSION]:predict, POST /v1/models/NAME[/versions/VERSION]:classify, " +
       "POST /v1/models/NAME[/versions/VERSION]:regress, GET /v1/models, GET /v1/config, POST /v2/models/NAME/infer, " +
       "POST /v2/models/NAME/versions/VERSION/infer, GET /v2, GET /v2/openapi.json, GET /v2/health/live, " +

@@ -44,7 +44,11 @@ export async function serve(
   tuneHeap();
   const sources = toModelSources(commandLine);
   const wanted = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
-  const options = { ...wanted, ...(commandLine.words.length > 0 && { alias: ONLY_MODEL_ALIAS }) };
+  const options = {
+    ...wanted,
+    ...(commandLine.words.length > 0 && { alias: ONLY_MODEL_ALIAS }),
+    ...(foreign?.password !== undefined && { auth: { ...wanted.auth, password: foreign.password } }),
+  };
   const programLog = openProgramLog(settings);
   const { log } = programLog;
   reopenOnDemand(programLog);

@@ -42,6 +42,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     tensorContent: settings.tensorContent,
     requireModelSpec: settings.requireModelSpec,
     tensorflowMetricsPath: settings.tensorflowMetricsPath,
+    simpleTensorflowServing: settings.simpleTensorflowServing,
     allowControl: settings.allowControl,
     accessLog: settings.accessLog,
     serverTiming: settings.serverTiming,

@@ -18,6 +18,8 @@ export interface ForeignCommandLine {
   readonly platform?: PlatformFolder;
   /** Reads configuration files once, at the start. */
   readonly keepsFiles: boolean;
+  /** The password of `--auth-username`, where the command line has it and no file does. */
+  readonly password?: string;
   /** Flags that change nothing here, one line each. */
   readonly warnings: readonly string[];
   /** The policies of that server which differ from ours, in one line. */

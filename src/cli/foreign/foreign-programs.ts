@@ -2,6 +2,7 @@ import type { ForeignCommandName } from "../command-names.ts";
 import type { ForeignProgram } from "./foreign-program.ts";
 import { IE_SERVING } from "./ie-serving.ts";
 import { OVMS } from "./ovms.ts";
+import { SIMPLE_TENSORFLOW_SERVING } from "./simple-tensorflow-serving.ts";
 import { TENSORFLOW_MODEL_SERVER } from "./tensorflow-model-server.ts";
 
 /** The programs of other servers, by our commands for them. */
@@ -9,4 +10,5 @@ export const FOREIGN_PROGRAMS: Readonly<Record<ForeignCommandName, ForeignProgra
   "tensorflow-model-server": TENSORFLOW_MODEL_SERVER,
   ovms: OVMS,
   ie_serving: IE_SERVING,
+  "simple-tensorflow-serving": SIMPLE_TENSORFLOW_SERVING,
 };

@@ -167,6 +167,13 @@ export const NETWORK_SETTINGS = {
     details: "[metrics.md](metrics.md) has them.",
     commands: SERVE,
   },
+  simpleTensorflowServing: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.simpleTensorflowServing,
+    help: "answer /health and /v1/models/NAME as Simple TensorFlow Serving",
+    details: "[simple-tensorflow-serving.md](simple-tensorflow-serving.md) has its calls, most of which need no flag.",
+    commands: SERVE,
+  },
   allowProxyHeaders: {
     type: "boolean",
     default: false,

@@ -1,19 +1,28 @@
-import type { HttpRoute } from "../../proxy/http-route.ts";
+import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Protocol } from "../protocol.ts";
 
 /** `GET /health`, for load balancers. */
 export const httpHealth: Protocol = {
   name: "http-health",
-  http: ({ service }) => ({ inference: [], routes: [healthRoute(service)] }),
+  http: ({ service, simpleTensorflowServing = false }) => ({
+    inference: [],
+    routes: [healthRoute(service, simpleTensorflowServing)],
+  }),
 };
 
-/** 200 while requests can be answered, else 503. */
-function healthRoute(service: InferenceService): HttpRoute {
+/** 200 while requests can be answered, else 503; in text where Simple TensorFlow Serving is meant. */
+function healthRoute(service: InferenceService, isText: boolean): HttpRoute {
   const answer: HttpRoute["answer"] = async () => {
     const isReady = service.isReady();
+    if (isText) return healthText(isReady);
     const body = Buffer.from(JSON.stringify({ status: isReady ? "ok" : "unavailable" }));
     return { status: isReady ? 200 : 503, contentType: "application/json", body };
   };
   return { method: "GET", path: "/health", kind: "health", answer };
+}
+
+function healthText(isReady: boolean): HttpAnswer {
+  const body = Buffer.from(isReady ? "healthy" : "unavailable");
+  return { status: isReady ? 200 : 503, contentType: "text/plain; charset=utf-8", body };
 }

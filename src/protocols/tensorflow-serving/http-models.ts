@@ -1,34 +1,51 @@
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import { type ModelDetail, modelDetail } from "../simple-tensorflow-serving/model-detail.ts";
 import { toJson } from "./http-json.ts";
 import { malformedRequest } from "./malformed-request.ts";
 import { modelMetadata } from "./model-metadata.ts";
-import { modelStatus } from "./model-status.ts";
+import { type ModelStatus, modelStatus } from "./model-status.ts";
 import { toModelRef } from "./url-model-ref.ts";
 
 /** The whole URL, query string included: `/v1/models/NAME[/versions/V | /labels/L][/metadata]`. */
 const MODEL = /^\/v1\/models\/([^/:?]+)(?:\/versions\/(\d+)|\/labels\/([^/:?]+))?(?:\/metadata)?\/?(?:\?|$)/i;
 const PATHS = ["/v1/models/:name", "/v1/models/:name/versions/:version", "/v1/models/:name/labels/:label"];
 
+/** Options of {@link modelRoutes}. */
+interface ModelRoutesOptions {
+  /** True where the states of all versions come with the members of Simple TensorFlow Serving; clients that read them as a protobuf message take no others. */
+  readonly hasDetails: boolean;
+}
+
 /** The routes that list the models, the states of a model's versions, and its inputs and outputs. */
-export function modelRoutes(service: InferenceService): readonly HttpRoute[] {
-  const status = telling((ref) => modelStatus(service, ref));
+export function modelRoutes(service: InferenceService, { hasDetails }: ModelRoutesOptions): readonly HttpRoute[] {
+  const status = telling((ref) =>
+    hasDetails && ref.version === undefined && ref.label === undefined
+      ? withDetail(service, ref.model)
+      : modelStatus(service, ref),
+  );
   const metadata = telling((ref) => modelMetadata(service, ref));
   const ofOne = PATHS.flatMap((path): HttpRoute[] => [
     { method: "GET", path, kind: "read", answer: status },
     { method: "GET", path: `${path}/metadata`, kind: "read", answer: metadata },
   ]);
   return [
-    { method: "GET", path: "/v1/models", kind: "read", answer: async () => toJson(listModels(service)) },
+    { method: "GET", path: "/v1/models", kind: "read", answer: async () => toJson(await listModels(service)) },
     ...ofOne,
   ];
 }
 
 /** Every model with the states of its versions, in objects that may get more members. */
-function listModels(service: InferenceService) {
+function listModels(service: InferenceService): Promise<readonly (ModelDetail & ModelStatus)[]> {
   const names = new Set(service.index().map(({ model }) => model));
-  return Array.from(names, (model) => ({ model_name: model, ...modelStatus(service, { model }) }));
+  return Promise.all(Array.from(names, (model) => withDetail(service, model)));
+}
+
+/** The status is read last, as a model may go meanwhile. */
+async function withDetail(service: InferenceService, model: string): Promise<ModelDetail & ModelStatus> {
+  const detail = await modelDetail(service, model);
+  return { ...detail, ...modelStatus(service, { model }) };
 }
 
 function telling(find: (ref: ModelRef) => object | Promise<object>): RouteHandler {

@@ -13,7 +13,7 @@ const PREFIX = /^\/v1\//i;
 const PREDICT = /^\/v1\/models\/([^/:]+)(?:\/versions\/(\d+)|\/labels\/([^/:]+))?:(?:classify|regress|predict)$/i;
 
 /** TensorFlow Serving's REST API: predict, classify, regress and the states of versions; all else under `/v1/` is refused with that server's text. */
-export const createTensorflowHttp: CreateHttpProtocol = ({ service }) => ({
+export const createTensorflowHttp: CreateHttpProtocol = ({ service, simpleTensorflowServing = false }) => ({
   inference: [
     inferenceRoute("predict", (request, exchange) => answerPredict(service, request, exchange)),
     inferenceRoute("classify", (request, exchange) =>
@@ -23,7 +23,7 @@ export const createTensorflowHttp: CreateHttpProtocol = ({ service }) => ({
       answerExamples(service, { ...request, method: "regress" }, exchange),
     ),
   ],
-  routes: [...modelRoutes(service), ...configRoutes(service)],
+  routes: [...modelRoutes(service, { hasDetails: simpleTensorflowServing }), ...configRoutes(service)],
   prefix: PREFIX,
   refuse: malformedRequest,
   answerOptions: preflight,

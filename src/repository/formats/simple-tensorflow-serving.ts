@@ -58,6 +58,8 @@ function toModelConfig(fields: FieldValues<typeof MODEL_FIELDS>): ModelConfig {
     name,
     path: remotePathRefusal(path) === undefined ? toPlace(path) : path,
     options: toOptions(fields),
+    // All that there are can be asked for.
+    versions: { kind: "all" },
     ...(driver !== undefined && { driver }),
     ...(refusal !== undefined && { refusal }),
   });

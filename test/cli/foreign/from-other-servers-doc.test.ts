@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { effectText, type ForeignFlag, type ForeignFlags } from "../../../src/cli/foreign/foreign-flag.ts";
 import { IE_SERVING_FLAGS, IE_SERVING_VARIABLES, OVMS_FLAGS } from "../../../src/cli/foreign/openvino-flags.ts";
+import { SIMPLE_TENSORFLOW_FLAGS } from "../../../src/cli/foreign/simple-tensorflow-serving-flags.ts";
 import { TENSORFLOW_FLAGS } from "../../../src/cli/foreign/tensorflow-flags.ts";
 
 const DOC = new URL("../../../docs/from-other-servers.md", import.meta.url);
@@ -24,6 +25,7 @@ test.each([
   ["flags of ovms", toTable(withoutVariables(OVMS_FLAGS), "--")],
   ["flags of ie_serving model", toTable(IE_SERVING_FLAGS.model, "--")],
   ["flags of ie_serving config", toTable(IE_SERVING_FLAGS.config, "--")],
+  ["flags of simple_tensorflow_serving", toTable(SIMPLE_TENSORFLOW_FLAGS, "--")],
   ["variables of ie_serving", toTable(IE_SERVING_VARIABLES, "").replace("| Flag |", "| Variable |")],
 ])("docs/from-other-servers.md has the %s as the program's table has them", async (title, table) => {
   const doc = await readFile(DOC, "utf8");

@@ -41,7 +41,9 @@ test.each([
 
 test("a flag of a server whose command line one of our commands takes names that command", () => {
   expect(messageOf(["--rest_api_port=1"])).toContain(". It is a flag of kserving tensorflow-model-server. ");
-  expect(messageOf(["--model_name", "m"])).toContain("of kserving tensorflow-model-server and kserving ovms. ");
+  expect(messageOf(["--model_name", "m"])).toContain(
+    "of kserving tensorflow-model-server and kserving ovms and kserving simple-tensorflow-serving. ",
+  );
   expect(messageOf(["--grpc-port", "1"])).not.toContain("It is a flag of");
 });
 

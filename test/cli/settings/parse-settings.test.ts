@@ -30,6 +30,7 @@ describe("without flags", () => {
       grpcSocketOnly: false,
       tlsScope: "ports",
       tensorflowMetricsPath: "/monitoring/prometheus/metrics",
+      simpleTensorflowServing: false,
       workers: 1,
       hookTimeout: 60,
       hookStall: 10,

@@ -340,6 +340,7 @@ test("Simple TensorFlow Serving's model_config_file is told by its flat entries,
     {
       path: resolve("models/a"),
       driver: "tensorflow",
+      versions: { kind: "all" },
       options: { session_config: '{"allow_growth":true}', custom_op_paths: "/ops,/more" },
     },
     { driver: "sklearn" },
