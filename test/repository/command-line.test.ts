@@ -32,7 +32,7 @@ describe("what cannot be paired is refused with the counts", () => {
   test.each([
     [
       "",
-      "No model is given; expected --model-path PATH, --driver null for hooks alone, or models in the file of --config.",
+      "No model is given; expected its path, such as kserving model.onnx, a hook file, a folder of models, or --config",
     ],
     ["d:onnx p:a p:b", "--model-path is given 2 times, --driver once; give each path its driver"],
     [
