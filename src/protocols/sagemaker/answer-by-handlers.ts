@@ -72,13 +72,27 @@ async function answerOfModel(
     const answer = await (method === "predict"
       ? answerPredict(service, { ref, body }, exchange)
       : answerExamples(service, { ref, method, body }, exchange));
-    return { status: answer.status ?? 200, body: Buffer.concat([answer.body, ...(answer.rest ?? [])]) };
+    return { status: answer.status ?? 200, body: await wholeBody(answer, exchange) };
   } catch (reason) {
     const { code } = ServingError.from(reason);
     if (code === "cancelled" || code === "deadline_exceeded") throw reason;
     logFailure({ reason, code, record: exchange.record, path: exchange.request.url ?? "" }, log);
     return toErrorAnswer(reason);
   }
+}
+
+/** All bytes of an answer, counted while they are made. */
+async function wholeBody({ body, rest = [], stream }: HttpAnswer, exchange: HttpExchange): Promise<Buffer> {
+  const pieces = [body, ...rest];
+  if (stream !== undefined) {
+    let bytes = stream.heldBytes;
+    for await (const piece of stream.parts) {
+      pieces.push(piece);
+      bytes += piece.length;
+      exchange.holdAnswer(bytes);
+    }
+  }
+  return Buffer.concat(pieces);
 }
 
 function toAnswer({ metadata, ...answer }: RawResponse): HttpAnswer {

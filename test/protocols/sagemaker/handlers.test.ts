@@ -4,6 +4,9 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const HALF = "test/fixtures/models/half-plus-two.onnx";
 
+/** Numbers whose JSON is too large to be written at once. */
+const COUNT = 500_000;
+
 async function serve(source: string) {
   const hooks = `${tempFolder({ "inference.ts": source })}/inference.ts`;
   const server = await startServer({ models: { half: { driver: "onnx", path: HALF, hooks } } });
@@ -37,6 +40,12 @@ test("input_handler makes the request of the model, output_handler the answer", 
   expect([bad.status, bad.text]).toEqual([500, expect.stringContaining("unsupported content type application/json")]);
   const refused = await invoke("1;x", headers);
   expect([refused.status, refused.text]).toEqual([500, expect.stringContaining("the model says {")]);
+});
+
+test("output_handler gets the whole of a large answer", async () => {
+  const { invoke } = await serve(PAIR);
+  const { status, text } = await invoke(Array(COUNT).fill("1").join(";"), { "content-type": "text/x-own" });
+  expect([status, text.split(";").length]).toEqual([200, COUNT]);
 });
 
 test("the model answers other protocols without its handlers", async () => {
