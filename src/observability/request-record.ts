@@ -58,6 +58,8 @@ export class RequestRecord {
   trace: RequestTrace | undefined;
   /** True where its route is of a kind that is worth a trace: not reads, such as probes and scrapes. */
   isTraceable = false;
+  /** Examples that it brings; undefined = it is of no kind that has any. */
+  examples: number | undefined;
   requestBytes = 0;
   responseBytes = 0;
   /** Headers or metadata, names in lower case. */

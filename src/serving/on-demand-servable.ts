@@ -132,7 +132,8 @@ export class OnDemandServable implements Servable, Unloadable {
   async statistics(): Promise<ServableStatistics> {
     await this.#unloading;
     const loadMs = this.models.reduce((sum, facts) => sum + facts.loadMs, 0);
-    return { requests: this.requests.statistics(), loadMs, ...(await this.#past.sumWith(this.#loaded)) };
+    const isBatched = this.models.some(({ maxBatchSize = 0 }) => maxBatchSize > 0);
+    return { requests: this.requests.statistics(), loadMs, isBatched, ...(await this.#past.sumWith(this.#loaded)) };
   }
 
   async exampleInputs(): Promise<ExampleInputs> {

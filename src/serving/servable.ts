@@ -57,6 +57,8 @@ export interface Servable {
 export interface ServableStatistics {
   readonly requests: RequestStatistics;
   readonly runs: RunStatistics;
+  /** True where runs of one of its models answer several requests. */
+  readonly isBatched: boolean;
   /** Times of its hooks. */
   readonly hooks: readonly HookTimes[];
   readonly threads: ServableThreads;
@@ -117,6 +119,7 @@ export function createServable(
     statistics: async () => ({
       requests: requests.statistics(),
       runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
+      isBatched: hosts.some(({ facts: { maxBatchSize = 0 } }) => maxBatchSize > 0),
       hooks: runner.hookTimes?.() ?? [],
       loadMs: hosts.reduce((sum, { facts }) => sum + facts.loadMs, 0),
       threads: {

@@ -13,6 +13,8 @@ export interface RouteSeries {
   readonly counts: Map<number | string, number>;
   /** Each time in seconds; without values where no request got so far. */
   readonly times: Readonly<Record<keyof typeof TIMES, Histogram>>;
+  /** Examples of each request that has any. */
+  readonly examples: Histogram;
   /** Bytes of the requests and of their answers. */
   readonly bytes: ByteCounts;
 }
@@ -30,6 +32,9 @@ const TIMES = {
 } as const satisfies Record<string, MetricName>;
 const TIME_NAMES = Object.keys(TIMES) as readonly (keyof typeof TIMES)[];
 
+/** Upper ends of the ranges of numbers of examples: 1, 2, 4 … 16384, as TensorFlow Serving counts them. */
+export const EXAMPLES_BOUNDS: readonly number[] = Array.from({ length: 15 }, (_, power) => 2 ** power);
+
 /** Stands for requests that are no protocol's. */
 const NO_ROUTE: RouteName = { protocol: "", method: "" };
 /** Stands for requests that reached no version of this server. */
@@ -46,13 +51,14 @@ export class RequestMetrics {
   /** Counts a request that is over; `status` = HTTP's number, or gRPC's code. */
   add(record: RequestRecord, status: number | string): void {
     const { route = NO_ROUTE } = record;
-    const { counts, times, bytes } = this.#seriesOf(route, record);
+    const { counts, times, examples, bytes } = this.#seriesOf(route, record);
     const { totalMs, deserializationMs, inferenceMs, serializationMs } = record;
     counts.set(status, (counts.get(status) ?? 0) + 1);
     times.totalMs.observe(totalMs / 1000);
     if (deserializationMs !== undefined) times.deserializationMs.observe(deserializationMs / 1000);
     if (inferenceMs !== undefined) times.inferenceMs.observe(inferenceMs / 1000);
     if (serializationMs !== undefined) times.serializationMs.observe(serializationMs / 1000);
+    if (record.examples !== undefined) examples.observe(record.examples);
     bytes.received += record.requestBytes;
     bytes.sent += record.responseBytes;
   }
@@ -124,7 +130,8 @@ function newSeries(route: RouteName, model: string, version: string): RouteSerie
   const [totalMs, deserializationMs] = [new Histogram(SECONDS_BOUNDS), new Histogram(SECONDS_BOUNDS)];
   const [inferenceMs, serializationMs] = [new Histogram(SECONDS_BOUNDS), new Histogram(SECONDS_BOUNDS)];
   const times = { totalMs, deserializationMs, inferenceMs, serializationMs };
-  return { route, model, version, counts: new Map(), times, bytes: { received: 0, sent: 0 } };
+  const examples = new Histogram(EXAMPLES_BOUNDS);
+  return { route, model, version, counts: new Map(), times, examples, bytes: { received: 0, sent: 0 } };
 }
 
 function labelsOf({ route, model, version }: RouteSeries): string[] {

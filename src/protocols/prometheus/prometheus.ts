@@ -41,8 +41,10 @@ function metricsRoute(dependencies: HttpDependencies): HttpRoute {
 }
 
 function tensorflowServingRoute({ service, metrics, tensorflowMetricsPath }: HttpDependencies): HttpRoute {
-  const answer: HttpRoute["answer"] = async () =>
-    toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics(metrics.series(), service.recorded?.() ?? []));
+  const answer: HttpRoute["answer"] = async () => {
+    const measured = { recorded: service.recorded?.() ?? [], statistics: await service.statistics() };
+    return toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics({ ...measured, series: metrics.series() }));
+  };
   return { method: "GET", path: literalPath(tensorflowMetricsPath), kind: "metrics", answer };
 }
 

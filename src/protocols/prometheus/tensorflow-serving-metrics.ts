@@ -1,49 +1,67 @@
 import { STATUS } from "../../errors.ts";
-import { type HistogramData, SECONDS_BOUNDS, sumHistograms } from "../../observability/metrics/histogram.ts";
+import { type HistogramData, sumHistograms } from "../../observability/metrics/histogram.ts";
 import type { MetricFamily, Sample } from "../../observability/metrics/metric-family.ts";
 import type { RouteSeries } from "../../observability/metrics/request-metrics.ts";
 import type { RouteName } from "../../observability/route-name.ts";
+import type { NamedStatistics } from "../../serving/inference-service.ts";
 import type { RecordedCount } from "../../serving/recorded-count.ts";
+import { MICROS, TENSORFLOW_METRICS } from "./tensorflow-serving-catalogue.ts";
 
-const MICROS = 1e6;
-const REQUEST_COUNT = { type: "counter", help: "The number of requests.", labels: ["model_name", "status"] } as const;
-const REQUEST_LATENCY = {
-  type: "histogram",
-  help: "Time of requests in microseconds, from the first byte until the answer was sent.",
-  labels: ["model_name", "API", "entrypoint"],
-  bounds: SECONDS_BOUNDS.map((seconds) => Math.round(seconds * MICROS)),
-} as const;
-
-const REQUEST_LOG_COUNT = {
-  type: "counter",
-  help: "The number of requests that were to be recorded.",
-  labels: ["model_name", "status_code"],
-} as const;
-
+/** Name of that server's only pool of threads for batches. */
+const BATCH_THREADS = "batch_threads";
+/** That server tells its runtimes TF1 and TFRT apart. */
+const RUNTIME = "kserving";
 /** That server counts only these of gRPC's methods, and whatever comes over REST. */
 const COUNTED = /^(?:\/tensorflow\.serving\.PredictionService\/(?:Predict|Classify|Regress)$|[A-Z]+ )/;
 /** Predict, Classify and Regress over gRPC; the verb in the path over REST. */
 const METHOD = /^\/tensorflow\.serving\.PredictionService\/(Predict|Classify|Regress)$|:(predict|classify|regress)$/;
 
-/**
- * Metrics of TensorFlow Serving's protocol under that server's names, as far as they can be told: counts of its requests, and their times
- * in the ranges that this server counts by.
- */
-export function tensorflowServingMetrics(
-  all: readonly RouteSeries[],
-  recorded: readonly RecordedCount[],
-): readonly MetricFamily[] {
-  const own = all.filter(({ route }) => route.protocol === "tensorflow-serving");
+/** Facts that these metrics are made of. */
+interface Measured {
+  readonly series: readonly RouteSeries[];
+  readonly recorded: readonly RecordedCount[];
+  readonly statistics: readonly NamedStatistics[];
+}
+
+/** The metrics of {@link TENSORFLOW_METRICS}; those of requests are of TensorFlow Serving's protocol alone. */
+export function tensorflowServingMetrics({ series, recorded, statistics }: Measured): readonly MetricFamily[] {
+  const own = series.filter(({ route }) => route.protocol === "tensorflow-serving");
   const counted = own.filter(({ route }) => COUNTED.test(route.method));
   const timed = own.filter(({ route }) => METHOD.test(route.method));
+  const examples = exampleSamples(own);
+  const batched = statistics.filter(({ isBatched }) => isBatched);
   return [
-    { name: ":tensorflow:serving:request_count", description: REQUEST_COUNT, samples: countSamples(counted) },
-    { name: ":tensorflow:serving:request_latency", description: REQUEST_LATENCY, samples: latencySamples(timed) },
-    {
-      name: ":tensorflow:serving:request_log_count",
-      description: REQUEST_LOG_COUNT,
-      samples: recorded.map(({ model, outcome, count }) => ({ labels: [model, toCode(outcome)], value: count })),
-    },
+    toFamily(":tensorflow:serving:request_count", countSamples(counted)),
+    toFamily(":tensorflow:serving:request_latency", latencySamples(timed)),
+    toFamily(":tensorflow:serving:runtime_latency", runtimeSamples(timed)),
+    toFamily(":tensorflow:serving:request_example_counts", examples),
+    toFamily(
+      ":tensorflow:serving:request_example_count_total",
+      examples.map(({ labels, value }) => ({ labels, value: value.sum })),
+    ),
+    toFamily(
+      ":tensorflow:serving:request_log_count",
+      recorded.map(({ model, outcome, count }) => ({ labels: [model, toCode(outcome)], value: count })),
+    ),
+    ...batchFamilies(batched),
+  ];
+}
+
+function toFamily(name: keyof typeof TENSORFLOW_METRICS, samples: readonly Sample[]): MetricFamily {
+  return { name, description: TENSORFLOW_METRICS[name], samples };
+}
+
+/** All batched models together, as there. */
+function batchFamilies(batched: readonly NamedStatistics[]): readonly MetricFamily[] {
+  const waited = toMicros(sumHistograms(batched.map(({ runs }) => runs.queueTimes)));
+  const runs = batched.flatMap((one) => one.runs.runs).reduce((sum, { count }) => sum + count, 0);
+  const isAny = batched.length > 0;
+  return [
+    toFamily(
+      ":tensorflow:serving:batching_session:queuing_latency",
+      isAny ? [{ labels: [BATCH_THREADS], value: waited }] : [],
+    ),
+    toFamily(":tensorflow:serving:batching_session:wrapped_run_count", isAny ? [{ labels: [], value: runs }] : []),
   ];
 }
 
@@ -64,6 +82,34 @@ function latencySamples(series: readonly RouteSeries[]): Sample[] {
     labels: group[0]!.labels,
     value: toMicros(sumHistograms(group.map(({ times }) => times))),
   }));
+}
+
+/** Both transports together, as there. */
+function runtimeSamples(series: readonly RouteSeries[]): Sample[] {
+  const ran = series.filter(({ times }) => !times.inferenceMs.isEmpty);
+  const timed = ran.map(({ model, route, times }) => ({
+    labels: [model, capitalised(route)],
+    times: times.inferenceMs,
+  }));
+  return groupsOf(timed).map((group) => ({
+    labels: [...group[0]!.labels, RUNTIME],
+    value: toMicros(sumHistograms(group.map(({ times }) => times))),
+  }));
+}
+
+function exampleSamples(series: readonly RouteSeries[]) {
+  const counted = series.filter(({ examples }) => !examples.isEmpty);
+  const labelled = counted.map(({ model, examples }) => ({ labels: [model], examples }));
+  return groupsOf(labelled).map((group) => ({
+    labels: group[0]!.labels,
+    value: sumHistograms(group.map(({ examples }) => examples)),
+  }));
+}
+
+/** Predict, Classify or Regress. */
+function capitalised(route: RouteName): string {
+  const [api = ""] = apiOf(route);
+  return api.charAt(0).toUpperCase() + api.slice(1);
 }
 
 /** API and entrypoint, as that server names them. */

@@ -152,6 +152,42 @@ test("TensorFlow Serving's path has its names, for the requests of its protocol"
   ]);
 });
 
+test("TensorFlow Serving's names tell of examples, and of the time in models by API", async () => {
+  const { post, lines } = await start();
+  const examples = [{ outputs: 0.5 }, { outputs: 1.5 }, { outputs: 2.5 }];
+  await post("/v1/models/default:regress", { examples });
+  await post("/v1/models/default:regress", { examples: examples.slice(0, 1) });
+  await post(PREDICT, { instances: [1, 2] });
+  const path = "/monitoring/prometheus/metrics";
+  const of = (name: string) => lines(`:tensorflow:serving:${name}`, path);
+  const total = ':tensorflow:serving:request_example_count_total{model="default"} 4';
+  await expect.poll(() => of("request_example_count_total{")).toEqual([total]);
+  expect(await of('request_example_counts_bucket{model="default",le="2.0"}')).toEqual([
+    ':tensorflow:serving:request_example_counts_bucket{model="default",le="2.0"} 1',
+  ]);
+  await expect
+    .poll(() => of("runtime_latency_count{"))
+    .toEqual([
+      ':tensorflow:serving:runtime_latency_count{model_name="default",API="Regress",runtime="kserving"} 2',
+      ':tensorflow:serving:runtime_latency_count{model_name="default",API="Predict",runtime="kserving"} 1',
+    ]);
+});
+
+test("TensorFlow Serving's names of batches are there while a batched model is", async () => {
+  const models = { plain: { driver: "null" }, batched: { driver: "null", options: { max_batch_size: "8" } } };
+  const { server, post, lines, scrape } = await start({ models });
+  for (const name of ["plain", "batched", "batched"]) await post(`/v1/models/${name}:predict`, { instances: [1] });
+  const path = "/monitoring/prometheus/metrics";
+  expect(await lines(":tensorflow:serving:batching_session:wrapped_run_count ", path)).toEqual([
+    ":tensorflow:serving:batching_session:wrapped_run_count 2",
+  ]);
+  expect(await lines(":tensorflow:serving:batching_session:queuing_latency_count{", path)).toEqual([
+    ':tensorflow:serving:batching_session:queuing_latency_count{thread_pool_name="batch_threads"} 2',
+  ]);
+  await server.unload("batched");
+  expect(await scrape(path)).not.toContain("wrapped_run_count 2");
+});
+
 test.each(["/metrics", "/stats/m*:(x)"])("another path for those counts before our own: %s", async (path) => {
   const { post, lines } = await start({ stages: [{ driver: "null" }], tensorflowMetricsPath: path });
   await post(PREDICT, { instances: [1, 2] });

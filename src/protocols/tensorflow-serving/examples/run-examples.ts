@@ -38,6 +38,7 @@ export interface ExampleAnswer extends InferResponse {
 export async function runExamples(lease: Lease, run: ExampleRun): Promise<ExampleAnswer> {
   const { method, call } = run;
   const count = run.examples.data.length;
+  if (call.record !== undefined) call.record.examples = count;
   const signature = findSignature(lease.description, run.signature);
   const spec = signature.spec ?? {};
   const inputs = await toInputs(signature, run);
