@@ -5,8 +5,8 @@ import { decodeHealthRequest } from "../../src/protocols/grpc-standard/health-co
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
 import { decodeInferRequest, requestIdOf } from "../../src/protocols/kserve/grpc-request.ts";
 import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
-import { toRawInput } from "../../src/protocols/kserve/http-raw-request.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
+import { toRawInput } from "../../src/protocols/raw-input.ts";
 import {
   decodePredictRequest,
   decodePredictResponse,

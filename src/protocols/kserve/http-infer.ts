@@ -5,9 +5,9 @@ import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
+import { toRawInput } from "../raw-input.ts";
 import { textAnswer } from "../text-answer.ts";
 import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
-import { toRawInput } from "./http-raw-request.ts";
 import {
   type AnswerForm,
   isAllJson,
