@@ -15,7 +15,7 @@ export interface AccessOptions {
   /** Finds out who calls. Default: nobody needs a name. */
   readonly authentication?: Authentication | undefined;
   /** Kinds of calls that are not answered here. Default: none. */
-  readonly refused?: RefusedKinds | undefined;
+  readonly refused?: readonly RefusedKinds[];
 }
 
 /** Kinds of calls that a port does not answer, and the error for them. */
@@ -66,12 +66,13 @@ export class AccessPolicy {
 
   /** The same permissions at a port that does not answer some kinds of calls. */
   refusing(refused: RefusedKinds): AccessPolicy {
-    return new AccessPolicy({ ...this.#options, refused });
+    const { refused: earlier = [] } = this.#options;
+    return new AccessPolicy({ ...this.#options, refused: [...earlier, refused] });
   }
 
   #assertHere(kind: CallKind): void {
-    const { refused } = this.#options;
-    if (refused?.kinds.includes(kind)) throw new ServingError(refused.code, refused.message);
+    const refused = this.#options.refused?.find(({ kinds }) => kinds.includes(kind));
+    if (refused !== undefined) throw new ServingError(refused.code, refused.message);
   }
 
   /** A browser lets any page post plain text anywhere, and hides only the answer. */

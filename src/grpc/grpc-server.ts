@@ -37,6 +37,8 @@ export interface GrpcServerOptions {
   readonly host: string;
   /** 0 = any free port; `shared` = it does not listen, connections are passed to {@link GrpcServer.accept}. */
   readonly port: number | "shared";
+  /** Descriptor of a listening socket, which replaces host and port. */
+  readonly fd?: number | undefined;
   readonly protocols: readonly { readonly name: string; readonly grpc?: CreateGrpcProtocol }[];
   /** Maximum size of a message, and of one request's tensors in memory, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
@@ -107,7 +109,8 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const accept = (socket: Socket) => void server.emit("connection", socket);
   const { connections: limit } = options;
   const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs, connections: limit };
-  const listener = options.port === "shared" ? undefined : await listenShared(host, options.port, users);
+  const listener =
+    options.port === "shared" ? undefined : await listenShared({ host, port: options.port, fd: options.fd }, users);
   const { tracer } = options;
   const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, tracer, log };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
@@ -117,11 +120,11 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const names = nameRoutes(protocols);
   const openCalls = new MemberList<GrpcCall>();
   server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, names, context, openCalls }));
-  const { port = 0 } = listener ?? {};
+  const { host: boundHost = host, port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;
   let graceMs = 0;
   return {
-    address: toAuthority(host, port),
+    address: toAuthority(boundHost, port),
     port,
     accept,
     retire: () => {

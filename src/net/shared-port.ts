@@ -4,7 +4,7 @@ import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
 import { destroyAfter } from "./destroy-after.ts";
-import { listen } from "./listen.ts";
+import { type ListenPlace, listen } from "./listen.ts";
 
 /** Handlers of a port's connections, by their protocol. */
 export interface SharedPortUsers {
@@ -18,6 +18,8 @@ export interface SharedPortUsers {
 
 /** A port for two protocols, one of which may only be refused. */
 export interface SharedPort {
+  /** Address on which it listens. */
+  readonly host: string;
   readonly port: number;
   /** Takes no new connections; those that were given away live on, and those that have not said yet what they are have some time for it. */
   close(graceMs?: number): void;
@@ -30,7 +32,7 @@ const PREFACE = "PRI";
  * Listens on one port for HTTP/2 without TLS and for other protocols, for platforms with one port per container. Throws
  * `unavailable` when it cannot listen.
  */
-export async function listenShared(host: string, port: number, users: SharedPortUsers): Promise<SharedPort> {
+export async function listenShared(place: ListenPlace, users: SharedPortUsers): Promise<SharedPort> {
   const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = users;
   const unknown = new Set<Socket>();
   const turn = new WorkTurns();
@@ -51,14 +53,13 @@ export async function listenShared(host: string, port: number, users: SharedPort
     });
   });
   openInTurns(server);
-  await listen(server, host, port, users.connections);
-  const { port: bound } = server.address() as { port: number };
+  const bound = await listen(server, place, users.connections);
   const close = (graceMs = 0) => {
     server.close();
     // Nobody else knows of them.
     destroyAfter(unknown, graceMs);
   };
-  return { port: bound, close };
+  return { ...bound, close };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { Server as NetServer, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
@@ -33,6 +33,8 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 = any free port; `shared` = it does not listen, connections are passed to {@link HttpServer.accept}. */
   readonly port: number | "shared";
+  /** Descriptor of a listening socket, which replaces host and port. */
+  readonly fd?: number | undefined;
   /** The protocols; the first one that knows a URL answers it. */
   readonly protocols: readonly { readonly name: string; readonly http?: CreateHttpProtocol }[];
   /** Maximum size of a body, after inflation, in bytes. Default 256 MB. */
@@ -94,7 +96,7 @@ export interface HttpServer {
 
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
-  const { host, log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs, hookRoutes = true } = options;
+  const { log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs, hookRoutes = true } = options;
   const dependencies = toDependencies(service, options);
   const protocols = options.protocols.flatMap(({ name, http }) =>
     http === undefined ? [] : [{ name, ...http(dependencies) }],
@@ -111,10 +113,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   answerRequests(server, exchanges, { dependencies, listener });
   observeRequests(server, observer);
   refuseGarbage(server, observer);
-  if (options.port !== "shared") await listen(server, host, options.port, options.connections);
-  // Node checks for slow requests only once a server listens, which this one never does.
-  else server.emit("listening");
-  const port = options.port === "shared" ? 0 : (server.address() as AddressInfo).port;
+  const { port, host } = await open(server, options);
   let closed: Promise<void> | undefined;
   return {
     url: `http://${toAuthority(host, port)}`,
@@ -126,6 +125,14 @@ export async function createHttpServer(service: InferenceService, options: HttpS
       return closed;
     },
   };
+}
+
+/** Resolves with the address on which the server listens; port 0 where its connections are accepted elsewhere. */
+async function open(server: Server, { host, port, fd, connections }: HttpServerOptions) {
+  if (port !== "shared") return listen(server, { host, port, fd }, connections);
+  // Node checks for slow requests only once a server listens, which this one never does.
+  server.emit("listening");
+  return { host, port: 0 };
 }
 
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {

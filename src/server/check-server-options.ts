@@ -58,6 +58,8 @@ const OPTIONS = {
   clientMaxInFlight: integerCheck(0, undefined, " (0 = no limit)"),
   trustedProxies: TEXTS,
   admin: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9002 }" },
+  metrics: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9003 }" },
+  sockets: { ...OBJECT_CHECK, expected: "an object, such as { grpc: 3 }" },
   auth: { ...OBJECT_CHECK, expected: 'an object, such as { users: "users.txt" }' },
   maxMessageBytes: BYTES,
   workers: integerCheck(0),
@@ -89,6 +91,8 @@ const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } 
   ...OPTIONS,
 };
 const HTTP = { port: PORT };
+const DESCRIPTOR = integerCheck(3);
+const SOCKETS = { grpc: DESCRIPTOR, http: DESCRIPTOR, admin: DESCRIPTOR, metrics: DESCRIPTOR };
 const REMOTE_TLS = { ca: TEXT_CHECK, cert: TEXT_CHECK, key: TEXT_CHECK };
 const TLS = {
   ...{ cert: TEXT_CHECK, key: TEXT_CHECK, clientCa: TEXT_CHECK },
@@ -122,6 +126,8 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   if (options.requestLog !== undefined) checkMembers("requestLog.", options.requestLog as object, REQUEST_LOG_CHECKS);
   if (options.tls !== undefined) checkTls(options.tls as object);
   if (options.admin !== undefined) checkMembers("admin.", options.admin as object, { ...HTTP, host: TEXT_CHECK });
+  if (options.metrics !== undefined) checkMembers("metrics.", options.metrics as object, { ...HTTP, host: TEXT_CHECK });
+  if (options.sockets !== undefined) checkMembers("sockets.", options.sockets as object, SOCKETS);
   if (options.auth !== undefined) checkMembers("auth.", options.auth as object, AUTH);
   if (options.remoteTls !== undefined) checkMembers("remoteTls.", options.remoteTls as object, REMOTE_TLS);
   if (options.http !== undefined) checkMembers("http.", options.http as object, HTTP);

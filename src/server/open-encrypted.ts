@@ -9,14 +9,14 @@ export async function openEncrypted(
   service: InferenceService,
   options: Opening & { tls: TlsFiles },
 ): Promise<Transports> {
-  const { host, httpPort, tls: files, grpcSocketPath, grpcSocketOnly, connections, log } = options;
+  const { host, httpPort, tls: files, sockets, grpcSocketPath, grpcSocketOnly, connections, log } = options;
   const isForGrpc = files.isForGrpcAlone;
   const { openTls } = await import("./open-tls.ts");
   const grpc = await startGrpc(service, isForGrpc ? withoutSocket(options) : options, "shared");
   const http = httpPort === undefined ? undefined : await startHttp(service, options, isForGrpc ? httpPort : "shared");
   const { retire, close: closeBoth, graceMs } = bothTransports(grpc, http);
   const tls = await openTls({
-    ...{ host, httpPort, files, grpc, connections, log },
+    ...{ host, httpPort, sockets, files, grpc, connections, log },
     port: grpcSocketOnly ? undefined : options.port,
     socketPath: isForGrpc ? grpcSocketPath : undefined,
     http: isForGrpc ? undefined : http,

@@ -3,8 +3,10 @@ import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer } from "../grpc/grpc-server.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { toAuthority } from "../net/authority.ts";
+import type { ListenPlace } from "../net/listen.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
+import type { InheritedSockets } from "./inherited-sockets.ts";
 import { listenTls, listenTlsUnix, type TlsPort, type TlsPortUsers } from "./tls-port.ts";
 
 /** Seconds between two checks of the files of certificates. */
@@ -18,6 +20,7 @@ export interface TlsTransports {
   /** Path of gRPC's Unix socket, where that is encrypted. */
   readonly socketPath: string | undefined;
   readonly httpPort: number | undefined;
+  readonly sockets?: InheritedSockets | undefined;
   readonly files: TlsFiles;
   readonly grpc: Pick<GrpcServer, "accept">;
   /** Undefined = HTTP is not encrypted, or not served. */
@@ -41,6 +44,7 @@ export async function openTls({
   port,
   socketPath,
   httpPort,
+  sockets = {},
   files,
   grpc,
   http,
@@ -59,20 +63,22 @@ export async function openTls({
     connections,
     onRefused: warnOfRefused(log),
   });
-  const open = async (number: number, users: Users) => {
-    const one = await listenTls(host, number, toUsers(users));
+  const open = async (place: Omit<ListenPlace, "host">, users: Users) => {
+    const one = await listenTls({ ...place, host }, toUsers(users));
     opened.push(one);
-    return toAuthority(host, one.port);
+    return toAuthority(one.host, one.port);
   };
   const [http1, http2] = [http?.accept, grpc.accept];
   try {
     if (socketPath !== undefined) opened.push(await listenTlsUnix(socketPath, toUsers({ http2 })));
-    if (http1 !== undefined && port !== undefined && port !== 0 && port === httpPort) {
-      const address = await open(port, { http1, http2 });
+    const isShared = sockets.http === undefined && port !== undefined && port !== 0 && port === httpPort;
+    if (http1 !== undefined && isShared) {
+      const address = await open({ port, fd: sockets.grpc }, { http1, http2 });
       return { grpcAddress: address, httpUrl: `https://${address}`, close };
     }
-    const grpcAddress = port === undefined ? undefined : await open(port, { http2 });
-    const httpUrl = http1 === undefined ? undefined : `https://${await open(httpPort ?? 0, { http1 })}`;
+    const grpcAddress = port === undefined ? undefined : await open({ port, fd: sockets.grpc }, { http2 });
+    const httpUrl =
+      http1 === undefined ? undefined : `https://${await open({ port: httpPort ?? 0, fd: sockets.http }, { http1 })}`;
     return { grpcAddress, httpUrl, close };
   } catch (reason) {
     close();

@@ -3,13 +3,18 @@ import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { bothTransports } from "./both-transports.ts";
 import { importGrpc, importHttp, type Opening, startGrpc, startHttp } from "./start-transport.ts";
-import type { TransportOptions, Transports } from "./transports.ts";
+import type { SideAddress, TransportOptions, Transports } from "./transports.ts";
 
 /** Begins to import what {@link openTransports} needs, while models load in other threads. An import that fails here fails there again, and is reported there. */
-export function prepareTransports({ httpPort, admin }: Pick<TransportOptions, "httpPort" | "admin">): void {
-  const hasHttp = httpPort !== undefined || admin !== undefined;
-  const imports = [importProtocols(), importGrpc(), ...(hasHttp ? [importHttp()] : [])];
+export function prepareTransports(options: HttpAddresses): void {
+  const imports = [importProtocols(), importGrpc(), ...(hasHttp(options) ? [importHttp()] : [])];
   void Promise.allSettled(imports);
+}
+
+type HttpAddresses = Pick<TransportOptions, "httpPort" | "admin" | "metricsAddress">;
+
+function hasHttp({ httpPort, admin, metricsAddress }: HttpAddresses): boolean {
+  return httpPort !== undefined || admin !== undefined || metricsAddress !== undefined;
 }
 
 const importProtocols = () => import("./protocols.ts");
@@ -19,34 +24,51 @@ export async function openTransports(
   service: InferenceService,
   transportOptions: TransportOptions,
 ): Promise<Transports> {
-  const { httpPort, admin, policy, log } = transportOptions;
+  const { httpPort, admin, metricsAddress, policy, log } = transportOptions;
   const routes = httpPort === undefined ? [...(service.hookRoutes?.().keys() ?? [])] : [];
   if (routes.length > 0) log.warn(`hooks declare routes, but HTTP is not served: ${routes.join(", ")}`);
   const { PROTOCOLS } = await importProtocols();
   // They are read over HTTP alone.
-  const metrics = httpPort === undefined && admin === undefined ? {} : { metrics: new RequestMetrics() };
+  const metrics = hasHttp(transportOptions) ? { metrics: new RequestMetrics() } : {};
   const options = { ...transportOptions, ...metrics, protocols: PROTOCOLS };
-  if (admin === undefined) return openMain(service, { ...options, httpPolicy: policy });
-  const { openAdmin, withoutAdmin } = await import("./open-admin.ts");
-  const transports = await openMain(service, { ...options, ...withoutAdmin(policy) });
+  if (admin === undefined && metricsAddress === undefined) return openMain(service, { ...options, httpPolicy: policy });
+  return openSeparate(service, options);
+}
+
+/** The ports, with separate ones for administration, metrics or both. */
+async function openSeparate(service: InferenceService, options: Omit<Opening, "httpPolicy">): Promise<Transports> {
+  const { admin, metricsAddress, sockets = {} } = options;
+  const [{ openSidePort }, { toPortPolicies }] = await Promise.all([
+    import("./open-side-port.ts"),
+    import("./port-policies.ts"),
+  ]);
+  const { policy, httpPolicy, ...policies } = toPortPolicies(options.policy, options);
   // Administration has to work when the other ports are overloaded.
-  const unlimited = { connections: undefined, clients: undefined };
-  const front = await openAdmin(service, { ...options, ...unlimited, ...admin }).catch(async (reason) => {
-    await transports.close(0);
-    throw reason;
-  });
-  return { ...transports, adminUrl: front.url, ...bothTransports(transports, front) };
+  const shared = { ...options, connections: undefined, clients: undefined };
+  let opened = await openMain(service, { ...options, policy, httpPolicy });
+  const add = async (address: SideAddress, part: "admin" | "metrics") => {
+    const own = { ...shared, ...address, fd: sockets[part], policy: policies[part] };
+    const front = await openSidePort(service, own).catch(async (reason) => {
+      await opened.close(0);
+      throw reason;
+    });
+    const { retire, close } = bothTransports(opened, front);
+    opened = { ...opened, [`${part}Url`]: front.url, retire, close };
+  };
+  if (admin !== undefined) await add(admin, "admin");
+  if (metricsAddress !== undefined) await add(metricsAddress, "metrics");
+  return opened;
 }
 
 /** The ports for everybody. */
 async function openMain(service: InferenceService, options: Opening): Promise<Transports> {
-  const { port, httpPort, grpcSocketOnly } = options;
+  const { port, httpPort, grpcSocketOnly, sockets = {} } = options;
   if (options.tls !== undefined) {
     const { openEncrypted } = await import("./open-encrypted.ts");
     return openEncrypted(service, { ...options, tls: options.tls });
   }
   if (httpPort === undefined) return openGrpc(service, options);
-  const isShared = port !== 0 && port === httpPort && !grpcSocketOnly;
+  const isShared = port !== 0 && port === httpPort && !grpcSocketOnly && sockets.http === undefined;
   return isShared ? openShared(service, options) : openBoth(service, options, httpPort);
 }
 
@@ -77,11 +99,11 @@ async function openShared(service: InferenceService, options: Opening): Promise<
   const { host, port, connections } = options;
   const users = { http1: http.accept, http2: grpc.accept, connections };
   const { retire, close: closeBoth, graceMs } = bothTransports(grpc, http);
-  const shared = await listenShared(host, port, users).catch(async (reason) => {
+  const shared = await listenShared({ host, port, fd: options.sockets?.grpc }, users).catch(async (reason) => {
     await closeBoth(0);
     throw reason;
   });
-  const address = toAuthority(host, port);
+  const address = toAuthority(shared.host, shared.port);
   const close = (ms: number) => {
     shared.close(graceMs());
     return closeBoth(ms);

@@ -84,5 +84,6 @@ export function toTransportOptions(choices: ServerChoices, authentication?: Auth
   const logs = { accessLog, serverTiming, addressOf: proxies.clientAddress.bind(proxies), log };
   const grpc = { ...socket, grpcSocketOnly, grpcChannelArguments };
   const limits = { connections, clients };
-  return { ...grpc, host, port, ...httpPort, ...answers, policy, ...limits, ...logs };
+  const sockets = choices.sockets && { sockets: choices.sockets };
+  return { ...grpc, host, port, ...httpPort, ...sockets, ...answers, policy, ...limits, ...logs };
 }

@@ -17,8 +17,10 @@ export interface Server {
   readonly grpcAddress: string;
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
-  /** The same of the address for administration, where there is one of its own. */
+  /** The URL of the address for administration, where there is one. */
   readonly adminUrl: string | undefined;
+  /** The URL of the address for metrics, where there is one. */
+  readonly metricsUrl: string | undefined;
   /** True where connections are encrypted. */
   readonly isEncrypted: boolean;
   readonly service: InferenceService;
@@ -94,6 +96,7 @@ export function toServer({ transports, service, served, closeModels, drainTimeou
     grpcAddress: transports.grpcAddress,
     httpUrl: transports.httpUrl,
     adminUrl: transports.adminUrl,
+    metricsUrl: transports.metricsUrl,
     isEncrypted: transports.isEncrypted,
     service,
     stages: summarizeStages(manager.servables()[0]?.models ?? []),

@@ -9,8 +9,8 @@ import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
+import type { InheritedSockets } from "./inherited-sockets.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
-import type { AdminAddress } from "./open-admin.ts";
 
 /** The models to serve, the addresses to listen on, and all limits. */
 export interface ServerOptions {
@@ -40,8 +40,12 @@ export interface ServerOptions {
   readonly grpcChannelArguments?: readonly string[];
   /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
   readonly http?: { readonly port?: number };
-  /** Answers calls that change the server, and metrics, at an HTTP address of its own, 127.0.0.1 unless it says another, and nowhere else. */
-  readonly admin?: AdminAddress;
+  /** Serves calls that change the server, and metrics, over HTTP at this address only. Default host 127.0.0.1, port 0 (default) picks a free one. */
+  readonly admin?: { readonly host?: string; readonly port?: number };
+  /** Serves metrics over HTTP at this address only. Default host as of the other ports, port 0 (default) picks a free one. */
+  readonly metrics?: { readonly host?: string; readonly port?: number };
+  /** Descriptors of listening TCP sockets with which the program was started; they replace the hosts and ports. */
+  readonly sockets?: InheritedSockets;
   /**
    * Encrypts gRPC and HTTP by TLS, or gRPC alone (`scope: "grpc"`); with `clientCa` clients need a certificate of that authority. Paths of PEM
    * files, which are read again when they change, or PEM texts.

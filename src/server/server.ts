@@ -108,13 +108,17 @@ async function checkRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): P
   clientCredentials(true, remoteTls);
 }
 
-/** The address for administration opens the files itself: each opening reports their changes once. */
-async function openTlsFiles({ tls, admin }: ServerChoices): Promise<Pick<TransportOptions, "tls" | "admin">> {
+/** Separate addresses open the files themselves: each opening reports their changes once. */
+async function openTlsFiles({ tls, admin, metrics, host }: ServerChoices): Promise<TlsAddresses> {
   const open = async () => tls && TlsFiles.open(tls);
-  if (admin === undefined) return { tls: await open() };
-  const { host = "127.0.0.1", port = 0 } = admin;
-  return { tls: await open(), admin: { host, port, tls: await open() } };
+  return {
+    tls: await open(),
+    ...(admin && { admin: { host: "127.0.0.1", port: 0, ...admin, tls: await open() } }),
+    ...(metrics && { metricsAddress: { host, port: 0, ...metrics, tls: await open() } }),
+  };
 }
+
+type TlsAddresses = Pick<TransportOptions, "tls" | "admin" | "metricsAddress">;
 
 /** Undefined where callers need no name. */
 async function openCallerCheck({ auth, tls, trustedProxies = [] }: ServerChoices): Promise<Authentication | undefined> {

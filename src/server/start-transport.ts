@@ -28,7 +28,7 @@ export async function startGrpc(
   port: GrpcServerOptions["port"] = options.grpcSocketOnly ? "shared" : options.port,
 ): Promise<GrpcServer> {
   const { createGrpcServer } = await importGrpc();
-  const grpc = await createGrpcServer(service, { ...options, channelArguments, port });
+  const grpc = await createGrpcServer(service, { ...options, channelArguments, port, fd: options.sockets?.grpc });
   if (path === undefined) return grpc;
   const { listenUnix } = await import("../net/unix-socket.ts");
   const socket = await listenUnix(path, (connection) => grpc.accept(markLocal(connection))).catch(async (reason) => {
@@ -49,5 +49,11 @@ export async function startHttp(
   port: number | "shared",
 ): Promise<HttpServer> {
   const { createHttpServer } = await importHttp();
-  return createHttpServer(service, { grpcPort: options.port, ...options, policy: options.httpPolicy, port });
+  return createHttpServer(service, {
+    grpcPort: options.port,
+    ...options,
+    fd: options.sockets?.http,
+    policy: options.httpPolicy,
+    port,
+  });
 }

@@ -5,7 +5,7 @@ import type { TlsCredentials } from "../access/tls-files.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { openInTurns } from "../limits/open-in-turns.ts";
 import { destroyAfter } from "../net/destroy-after.ts";
-import { listen } from "../net/listen.ts";
+import { type ListenPlace, listen } from "../net/listen.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
 import { listenUnix } from "../net/unix-socket.ts";
 
@@ -26,7 +26,7 @@ export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "h
  * Listens for TLS 1.2 and 1.3; the client's ALPN distinguishes gRPC from HTTP/1.1, which is the default where it offers nothing. Clients need a certificate
  * where there is an authority for theirs. Throws `unavailable` when it cannot listen.
  */
-export async function listenTls(host: string, port: number, users: TlsPortUsers): Promise<TlsPort> {
+export async function listenTls(place: ListenPlace, users: TlsPortUsers): Promise<TlsPort> {
   const server = createTlsServer(users);
   const handshakes = new Set<Socket>();
   server.prependListener("connection", (socket: Socket) => {
@@ -37,17 +37,16 @@ export async function listenTls(host: string, port: number, users: TlsPortUsers)
     for (const each of handshakes) if (isUnder(each, socket)) handshakes.delete(each);
   });
   openInTurns(server);
-  await listen(server, host, port, users.connections);
-  const { port: bound } = server.address() as { port: number };
+  const bound = await listen(server, place, users.connections);
   const close = (graceMs = 0) => {
     server.close();
     destroyAfter(handshakes, graceMs);
   };
-  return { port: bound, server, close };
+  return { ...bound, server, close };
 }
 
 /** Listens on a Unix socket as {@link listenTls} does on a port; its clients are programs of this machine. */
-export async function listenTlsUnix(path: string, users: TlsPortUsers): Promise<Omit<TlsPort, "port">> {
+export async function listenTlsUnix(path: string, users: TlsPortUsers): Promise<Omit<TlsPort, "host" | "port">> {
   const server = createTlsServer(users);
   server.prependListener("secureConnection", markLocal);
   const socket = await listenUnix(path, (connection) => void server.emit("connection", connection));

@@ -7,6 +7,14 @@ import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import type { InheritedSockets } from "./inherited-sockets.ts";
+
+/** A separate address, with files of its own for encryption. */
+export interface SideAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: TlsFiles | undefined;
+}
 
 /** Address to listen on, and the settings that both transports share. */
 export interface TransportOptions {
@@ -24,8 +32,12 @@ export interface TransportOptions {
   /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
   readonly httpPort?: number;
   readonly maxMessageBytes: number;
-  /** An address of its own for administration; absent = the other ports answer such calls. */
-  readonly admin?: { readonly host: string; readonly port: number; readonly tls: TlsFiles | undefined };
+  /** Listening sockets with which the program was started. */
+  readonly sockets?: InheritedSockets;
+  /** A separate address for administration; absent = the other ports answer such calls. */
+  readonly admin?: SideAddress;
+  /** A separate address for metrics. */
+  readonly metricsAddress?: SideAddress;
   /** Files for encrypted connections; absent = they are not encrypted. */
   readonly tls?: TlsFiles | undefined;
   /** Bytes that the requests of both transports hold together. Default: each limits its own. */
@@ -61,8 +73,10 @@ export interface Transports {
   readonly grpcAddress: string;
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
-  /** The same of the address for administration, where it has one. */
-  readonly adminUrl?: string;
+  /** The URL of the address for administration, where there is one. */
+  readonly adminUrl?: string | undefined;
+  /** The URL of the address for metrics, where there is one. */
+  readonly metricsUrl?: string | undefined;
   readonly isEncrypted: boolean;
   /** Asks clients to use other servers, and still answers. */
   retire(): void;

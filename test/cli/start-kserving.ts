@@ -55,6 +55,18 @@ export function startKserving(
   return watch(spawn(process.execPath, [PROGRAM, ...args], { env: { ...cleanEnv(), ...env }, stdio }));
 }
 
+/** Starts the real program with listening sockets from descriptor 3 on, as systemd does. */
+export function startWithSockets(
+  args: readonly string[],
+  descriptors: readonly number[],
+  names: string,
+): StartedProgram {
+  const env = { ...cleanEnv(), LISTEN_FDS: String(descriptors.length), LISTEN_FDNAMES: names };
+  // The variable has the number of the process, which exec keeps.
+  const script = ['LISTEN_PID=$$ exec "$0" "$@"', process.execPath, PROGRAM, ...args];
+  return watch(spawn("/bin/sh", ["-c", ...script], { env, stdio: ["pipe", "pipe", "pipe", ...descriptors] }));
+}
+
 /** Starts the real program at a terminal of 100 columns, which `script` makes. */
 export function startAtTerminal(args: readonly string[]): StartedProgram {
   const command = ["stty cols 100; exec", process.execPath, PROGRAM, ...args].join(" ");

@@ -88,7 +88,7 @@ test("connections whose first bytes come together are told apart in turns", asyn
     useUpTheTurn();
   };
   const connections = new AcceptCount();
-  const shared = await listenShared("127.0.0.1", 0, { http1, http2: () => {}, connections });
+  const shared = await listenShared({ host: "127.0.0.1", port: 0 }, { http1, http2: () => {}, connections });
   onTestFinished(() => shared.close());
   const clients = Array.from({ length: 20 }, () => connect(shared.port, "127.0.0.1"));
   for (const client of clients) onTestFinished(() => void client.destroy());
@@ -136,7 +136,7 @@ test.each(["", "P", "PR"])("a connection that sends %j and no more is closed in 
   const port = await probePort("127.0.0.1", 0, "port");
   const taken: string[] = [];
   const users = { http1: () => taken.push("http1"), http2: () => taken.push("http2"), handshakeTimeoutMs: 50 };
-  const shared = await listenShared("127.0.0.1", port, users);
+  const shared = await listenShared({ host: "127.0.0.1", port }, users);
   onTestFinished(() => shared.close());
   const client = new RawClient(port);
   client.write(text);

@@ -83,9 +83,9 @@ test.each(["without encryption", "with TLS"] as const)(
   },
 );
 
-test("with a port for administration, every route and method is answered at the ports of its kind alone", async () => {
+test("with ports for administration and metrics, every route and method is answered at the ports of its kind alone", async () => {
   const server = await startServer({
-    ...{ stages: [{ driver: "null" }], auth: await authFiles(), allowControl: "all", admin: {} },
+    ...{ stages: [{ driver: "null" }], auth: await authFiles(), allowControl: "all", admin: {}, metrics: {} },
   });
   const client = new Client(server.grpcAddress, credentials.createInsecure());
   onTestFinished(() => client.close());
@@ -95,11 +95,12 @@ test("with a port for administration, every route and method is answered at the 
   };
   for (const caller of Object.keys(CALLERS) as (keyof typeof CALLERS)[]) {
     const asked = HTTP_ROUTES.flatMap((route) => {
-      const isMoved = route.kind === "control" || route.kind === "metrics";
+      const { kind } = route;
       return [
-        [route, isMoved, server.httpUrl] as const,
-        [route, route.kind === "inference", server.adminUrl as string] as const,
-      ];
+        [route, kind === "control" || kind === "metrics", server.httpUrl],
+        [route, kind === "inference" || kind === "metrics", server.adminUrl as string],
+        [route, kind !== "metrics" && kind !== "health", server.metricsUrl as string],
+      ] as const;
     });
     const ask = asked.map(async ([route, isElsewhere, url]) => {
       const [status, outcome] = await askStatus(url, route, CALLERS[caller]);

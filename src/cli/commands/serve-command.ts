@@ -1,12 +1,15 @@
 import { toAuthority } from "../../net/authority.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
+import type { InheritedSockets } from "../../server/inherited-sockets.ts";
 import type { Server } from "../../server/server.ts";
+import type { ServerOptions } from "../../server/server-options.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { EXIT } from "../exit-codes.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
 import { endOnError } from "../lifecycle/end-on-error.ts";
+import { takeInheritedSockets } from "../lifecycle/inherited-sockets.ts";
 import { MemoryLimit } from "../lifecycle/memory-limit.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
@@ -44,7 +47,7 @@ export async function serve(
   tuneHeap();
   const sources = toModelSources(commandLine);
   const wanted = sources === undefined ? await toServerOptions(commandLine) : toServerSettings(settings);
-  const options = {
+  const adopted = {
     ...wanted,
     ...(commandLine.words.length > 0 && { alias: ONLY_MODEL_ALIAS }),
     ...(foreign?.password !== undefined && { auth: { ...wanted.auth, password: foreign.password } }),
@@ -55,9 +58,11 @@ export async function serve(
   for (const warning of [...misspeltVariables(env), ...(foreign?.warnings ?? [])]) log.warn(warning);
   if (foreign !== undefined) log.info(foreign.notice);
   const systemd = await openSystemdReporter(process.env, log);
+  const sockets = takeInheritedSockets(process.env, log);
+  const options = withSockets(adopted, sockets);
   const reporter = chooseReporter(programLog, joinReporters([systemd ?? {}, further]));
   const releaseSignals = endOnSignal();
-  await probePorts(settings);
+  await probePorts(settings, sockets);
   reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
   const { server, rescan } = await startServer({
     ...{ options, sources, settings, log, platform: foreign?.platform },
@@ -81,7 +86,9 @@ export async function serve(
   const areKnown = isClosed || options.auth !== undefined;
   const notice = areKnown ? undefined : openAccessNotice(settings.host, settings.allowControl);
   if (notice !== undefined) log.info(notice);
-  if (server.adminUrl !== undefined) log.info("control and metrics have a port of their own", { url: server.adminUrl });
+  const { adminUrl, metricsUrl } = server;
+  if (adminUrl !== undefined) log.info("administration has a port of its own", { url: adminUrl });
+  if (metricsUrl !== undefined) log.info("metrics have a port of their own", { url: metricsUrl });
   // Last, so that a program that waits for this line may send signals and change files.
   reporter.ready(facts);
   if (server.httpUrl !== undefined) prepareRoutes();
@@ -91,13 +98,27 @@ export async function serve(
   return memory.isExceeded ? EXIT.memory : EXIT.ok;
 }
 
-async function probePorts(settings: Settings<"serve">): Promise<void> {
-  const { host, port, grpcSocketOnly, httpEnable, httpServerCommand, httpPort, adminHost, adminPort } = settings;
-  if (adminPort !== undefined) await probePort(adminHost, adminPort, "adminPort");
-  if (!grpcSocketOnly) await probePort(host, port, "port");
+/** A socket that systemd passes is served without a flag for it. */
+function withSockets(options: ServerOptions, sockets: InheritedSockets): ServerOptions {
+  const wanted = (["http", "admin", "metrics"] as const).filter(
+    (name) => sockets[name] !== undefined && !options[name],
+  );
+  return { ...options, ...Object.fromEntries(wanted.map((name) => [name, {}])), sockets };
+}
+
+/** Ports whose sockets systemd passes are open already. */
+async function probePorts(settings: Settings<"serve">, sockets: InheritedSockets): Promise<void> {
+  const { host, port, grpcSocketOnly, httpEnable, httpServerCommand, httpPort } = settings;
+  const { adminHost, adminPort, metricsHost, metricsPort } = settings;
+  const probe = async (name: keyof InheritedSockets, ...place: Parameters<typeof probePort>) => {
+    if (sockets[name] === undefined) await probePort(...place);
+  };
+  if (adminPort !== undefined) await probe("admin", adminHost, adminPort, "adminPort");
+  if (metricsPort !== undefined) await probe("metrics", metricsHost, metricsPort, "metricsPort");
+  if (!grpcSocketOnly) await probe("grpc", host, port, "port");
   const isShared = httpPort === port && httpServerCommand === undefined && !grpcSocketOnly;
   const hasHttp = httpEnable || httpServerCommand !== undefined;
-  if (hasHttp && !isShared) await probePort(host, httpPort, "httpPort");
+  if (hasHttp && !isShared) await probe("http", host, httpPort, "httpPort");
 }
 
 interface Front extends Running {

@@ -60,6 +60,9 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     ...toTls(settings),
     ...toAuth(settings),
     ...(settings.adminPort !== undefined && { admin: { host: settings.adminHost, port: settings.adminPort } }),
+    ...(settings.metricsPort !== undefined && {
+      metrics: { host: settings.metricsHost, port: settings.metricsPort },
+    }),
     ...toRemoteTls(settings),
     ...(settings.remoteAuthFile !== undefined && { remoteAuthFile: settings.remoteAuthFile }),
     ...(hasOwnHttp && { http: { port: settings.httpPort } }),

@@ -59,7 +59,6 @@ const HINTS: Readonly<Record<string, string>> = {
   "allow-http": "write --http-enable",
   "allow-grpc": "leave it out; gRPC is always served",
   "allow-metrics": METRICS,
-  "metrics-port": METRICS,
   "model-control-mode": "write --model-control MODE",
   "repository-poll-secs": POLL,
   "model-load-thread-count": "write --load-threads COUNT",

@@ -105,6 +105,19 @@ export const NETWORK_SETTINGS = {
     help: "address of --admin-port",
     commands: SERVE,
   },
+  metricsPort: {
+    type: "port",
+    placeholder: "PORT",
+    help: "HTTP port for metrics, which no other port then has",
+    commands: SERVE,
+  },
+  metricsHost: {
+    type: "host",
+    placeholder: "HOST",
+    default: "0.0.0.0",
+    help: "address of --metrics-port",
+    commands: SERVE,
+  },
   remoteCa: {
     type: "text",
     placeholder: "FILE",

@@ -31,7 +31,7 @@ test.each([
   ["--grpc_port", "--port PORT"],
   ["--http", "--http-enable, or --http-port PORT"],
   ["--models", "--model NAME=PATH for each"],
-  ["--metrics-port", "GET /metrics at the HTTP port"],
+  ["--allow-metrics", "GET /metrics at the HTTP port"],
   ["--model_dir", "--model-path PATH"],
 ])("%s says what to write here", (flag, hint) => {
   const message = messageOf([flag, "x"]);

@@ -48,3 +48,21 @@ test("it is encrypted, and wants names, as the other ports are and do", async ()
   expect(await status({ authorization: bearer(TOKENS.user) })).toBe(403);
   expect(await status({ authorization: bearer(TOKENS.admin) })).toBe(200);
 });
+
+test("metrics are answered at their own address alone, also beside one for administration", async () => {
+  for (const admin of [{ admin: {} }, {}]) {
+    const stages = [{ driver: "null" }];
+    const server = await startServer({ stages, allowControl: "all", metrics: { host: "127.0.0.1" }, ...admin });
+    const metricsUrl = server.metricsUrl as string;
+    expect(await (await fetch(`${metricsUrl}/metrics`)).text()).toContain("kserving_requests_total");
+    expect((await fetch(`${metricsUrl}/v2/health/ready`)).status).toBe(200);
+    for (const path of ["/v2", "/v2/models/default"]) expect((await fetch(metricsUrl + path)).status).toBe(404);
+    for (const path of [CONTROL, INFER]) expect((await post(metricsUrl + path))[0]).toBe(404);
+    const others = [server.httpUrl, ...(server.adminUrl === undefined ? [] : [server.adminUrl])];
+    for (const url of others) {
+      const answer = await fetch(`${url}/metrics`);
+      expect([answer.status, await answer.text()]).toEqual([404, expect.stringContaining("--metrics-port")]);
+    }
+    expect((await post((server.adminUrl ?? server.httpUrl) + CONTROL))[0]).toBe(200);
+  }
+});
