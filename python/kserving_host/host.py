@@ -145,6 +145,8 @@ def _import_framework(name):
 def _guard(fds):
     """Keeps the server's descriptors from the model, from what it starts and what it forks; standard input is at its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Whoever stops a group of processes sends it to all, and the server drains first. A handler, since programs that the model starts would inherit SIG_IGN.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     life = os.dup(LIFE_FD)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, LIFE_FD)
@@ -152,11 +154,19 @@ def _guard(fds):
     for fd in fds:
         os.set_inheritable(fd, False)
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: _close([life, *fds]))
+        # Blocked meanwhile, since a signal that comes before the child has its own handler would be lost.
+        os.register_at_fork(
+            before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]),
+            after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]),
+            after_in_child=lambda: _leave([life, *fds]),
+        )
     end_with_parent(life)
 
 
-def _close(fds):
+def _leave(fds):
+    """In a forked process: it ends at SIGTERM, as pools of processes expect, and has nothing of the server."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     for fd in fds:
         try:
             os.close(fd)

@@ -5,7 +5,7 @@ import { createEventLog } from "../../helpers/event-log.ts";
 import { python, servePythonHooks } from "./serve-python-hooks.ts";
 
 const HOOKS = `
-import ctypes, os, sys
+import ctypes, multiprocessing, os, sys, time
 def init_hook(**params):
     print("started")
     print("a warning", file=sys.stderr)
@@ -19,6 +19,12 @@ def preprocess(inputs, ctx):
         ctypes.string_at(1)
     if "fork" in inputs and os.fork():
         os.wait()
+    if "child" in inputs:
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=[60])
+        child.start()
+        child.terminate()
+        child.join()
+        return {"exit": child.exitcode}
     return {"pid": os.getpid()}
 def close_hook(global_ctx):
     print("closed")
@@ -74,6 +80,15 @@ describe.skipIf(python === undefined)("the process of Python hooks", () => {
     const { ask } = await servePythonHooks(HOOKS);
     const [one, other] = [await ask({ fork: flag }), await ask({ x: flag })];
     expect(one.outputs.pid).toEqual(other.outputs.pid);
+  });
+
+  it("stays at SIGTERM, which a group's processes get together, for the requests that the server still answers", async () => {
+    const { ask } = await servePythonHooks(HOOKS);
+    const before = (await ask({ x: flag })).outputs.pid;
+    process.kill(Number(before?.[0]), "SIGTERM");
+    expect((await ask({ x: flag })).outputs.pid).toEqual(before);
+    // What a hook starts ends by it.
+    expect((await ask({ child: flag })).outputs.exit).toEqual([-15]);
   });
 
   it("exists as often as --workers says", async () => {
