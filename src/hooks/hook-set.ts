@@ -12,6 +12,8 @@ export interface HookSet {
   readonly init?: Hooks["init_hook"];
   readonly close?: Hooks["close_hook"];
   readonly process?: Hook;
+  /** Called before a request's first hook: for hooks that run elsewhere. */
+  readonly begin?: (ctx: HookContext, isJson: boolean) => void;
   /** Called when a request has ended, with its context: for hooks that run elsewhere. */
   readonly release?: (ctx: HookContext) => void;
   readonly preprocess: readonly (Hook | null)[];

@@ -67,8 +67,9 @@ export class Pipeline {
     if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
     const ctx = this.#context(request);
     const inputs = this.#checkDeclared(received, request);
-    const { process, release } = hooks;
+    const { process, begin, release } = hooks;
     try {
+      begin?.(ctx, payload.kind === "json");
       const last =
         process === undefined ? stages.run(inputs, request, ctx) : stages.runProcess(process, inputs, { request, ctx });
       return this.#seal(await last, request, ctx);

@@ -4,7 +4,10 @@ import inspect
 
 
 class Caller:
-    """Calls a hook as `hook(inputs, ctx, **kwargs)`, less what it does not take; `ctx` may have any name."""
+    """Calls a hook as `hook(inputs, ctx, **kwargs)`, less what it does not take; `ctx` may have any name.
+
+    One that takes `*args` alone, as decorators do, gets the inputs; with `**kwargs` next to it also ctx, by its name.
+    """
 
     def __init__(self, function):
         self._function = function
@@ -14,7 +17,7 @@ class Caller:
         if len(self._positional) > 1 and self._positional[1] not in kwargs:
             return self._function(values, ctx, **self._pick(kwargs, self._positional[:2]))
         if self._positional == ["*"]:
-            return self._function(values, ctx, **self._pick(kwargs, ()))
+            return self._function(values)
         return self._function(values, **self._pick({**kwargs, "ctx": ctx}, self._positional[:1]))
 
     def _pick(self, kwargs, given):
@@ -34,13 +37,13 @@ def call_init(function, ctx, params):
 
 
 def _parameters(function):
-    """Names of the positional parameters (`*` alone for any), of all, and whether any keyword is taken."""
+    """Names of the positional parameters (`*` for any and nothing else), of all, and whether any keyword is taken."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        return ["*"], [], False
+        return ["inputs", "ctx"], [], False
     by_place = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     any_place = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     named = [each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    return (["*"] if any_place and len(by_place) < 2 else by_place), named, takes_all
+    return (["*"] if any_place and not by_place and not takes_all else by_place), named, takes_all

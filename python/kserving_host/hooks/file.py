@@ -6,7 +6,7 @@ import sys
 import types
 
 from ..errors import HostError, one_line, refused
-from . import failures
+from . import current, failures, printed_log
 from .calling import Caller, call_init
 from .context import Context, Request
 from .models import create_drivers
@@ -54,18 +54,20 @@ class HookFile:
         ctx = self._context(question.context)
         values = values_of(message, question.tensors)
         driver = ctx._kserving.drivers[stage]
+        current.set_context(ctx)
         try:
             returned = self._hooks[kind, stage](values, ctx, driver.args)
             ctx._kserving.raise_chosen()
         except (Exception, SystemExit) as error:
             raise failures.HookFailure(message["place"], error) from error
         finally:
+            current.set_context(None)
             if message["last"]:
                 self._drop(question.context)
         # What goes to a model gets the dtypes of its inputs.
-        dtypes = driver.dtypes if kind == "preprocess" else {}
+        specs = driver.specs if kind == "preprocess" else {}
         try:
-            result, tensors = pack_values(returned, dtypes)
+            result, tensors = pack_values(returned, specs, json=message.get("json", False))
         except HostError as error:
             raise failures.HookFailure(message["place"], error) from None
         header = {} if result is None else {"result": result}
@@ -86,6 +88,8 @@ class HookFile:
     def _load(self):
         """Imports the file, and tells what is in it."""
         sys.dont_write_bytecode = False
+        printed_log.install()
+        current.set_server(self.ask)
         for folder in reversed([os.path.dirname(self.path), *self._import_paths]):
             sys.path.insert(1, os.path.abspath(folder))
         self._module = self._import()

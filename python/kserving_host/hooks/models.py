@@ -1,7 +1,8 @@
 """The pipeline's models as hooks see them: they run in the server, and answer numpy arrays."""
 
 from ..errors import HostError
-from .values import pack_values, to_numpy, unpack_values
+from . import current
+from .values import pack_arguments, pack_values, to_numpy, unpack_values
 
 
 def create_drivers(facts, ask, number):
@@ -36,8 +37,10 @@ class Driver:
         return {each["name"]: each["shape"] for each in self._facts["outputs"]}
 
     @property
-    def dtypes(self):
-        return self._facts["dtypes"]
+    def specs(self):
+        """dtype and shape of each input of which both are known."""
+        dtypes = self._facts["dtypes"]
+        return {name: (dtypes[name], shape) for name, shape in self.inputs.items() if name in dtypes}
 
     @property
     def args(self):
@@ -49,14 +52,15 @@ class Driver:
         return self._args
 
     def predict(self, inputs, signature=None, outputs=None):
-        result, tensors = pack_values(inputs, self.dtypes)
+        result, tensors = pack_values(inputs, self.specs)
         header = {"call": "predict", "model": self._model, "signature": signature, "outputs": outputs}
         if result is not None:
             header["values"] = result
         return self._send(header, tensors)[1]
 
     def _send(self, header, tensors):
-        result, tensors = self._ask({**header, "request": self._number}, tensors)
+        number = current.request_number() if self._number is None else self._number
+        result, tensors = self._ask({**header, "request": number}, tensors)
         return result, {name: to_numpy(array) for name, array in tensors.items()}
 
     def _proxy(self, value, path):
@@ -65,13 +69,14 @@ class Driver:
         if not isinstance(value, dict):
             return value
         if value.get("$method") is True:
-            return lambda *args: self._call(path, args)
+            # Keywords by their order, such as TensorFlow's run(fetches, feed_dict=feeds).
+            return lambda *args, **named: self._call(path, [*args, *named.values()])
         members = {name: self._proxy(each, (*path, name)) for name, each in value.items()}
         return Handle(".".join(map(str, path)), members) if path and _has_methods(value) else members
 
     def _call(self, path, args):
-        packed, tensors = pack_values({"args": list(args)}, {}, plain=True)
-        result, tensors = self._send({"call": "method", "model": self._model, "path": list(path), "args": packed["args"]}, tensors)
+        packed, tensors = pack_arguments(args)
+        result, tensors = self._send({"call": "method", "model": self._model, "path": list(path), "args": packed}, tensors)
         return unpack_values(result, tensors)
 
 
@@ -81,6 +86,9 @@ class Handle:
     def __init__(self, name, members):
         self.__dict__.update(members)
         self._name = name
+
+    def __call__(self, *args, **kwargs):
+        self.__getattr__("__call__")
 
     def __getattr__(self, name):
         has = ", ".join(each for each in self.__dict__ if not each.startswith("_"))

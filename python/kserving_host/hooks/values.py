@@ -17,24 +17,36 @@ def to_numpy(array):
     return np.left_shift(array.array.astype(np.uint32), 16).view(np.float32)
 
 
-def pack_values(returned, dtypes, plain=False):
-    """What a hook gave by name: None and its arrays, or JSON with markers for arrays where anything is plain. `dtypes` are those of a model's inputs."""
+def pack_values(returned, specs, json=False):
+    """What a hook gave by name: None and its arrays, or JSON with markers for arrays where anything is plain. `specs` are dtype and shape of a model's inputs.
+
+    Floats are float32 as in the original, also those without a fraction, except for requests of JSON, where they keep their digits.
+    """
     if returned is None:
         raise _wrong("None (is a return missing?)")
     if not hasattr(returned, "items"):
         raise _wrong(f"a {type(returned).__name__}")
-    tensors, whole = {}, not plain
+    tensors, whole = {}, True
     for name, value in returned.items():
         if not isinstance(name, str):
             raise _wrong(f"a dict with the key {name!r}")
+        wanted, shape = specs.get(name, (None, None))
         array = as_array(value)
+        if array is None and not json:
+            array, wanted = _floats_as_array(value), wanted or "float32"
         if array is None:
             whole = False
-        tensors[name] = value if array is None else fit(array, dtypes.get(name))
+        tensors[name] = value if array is None else fit(array, wanted, shape)
     if whole:
         return None, tensors
     found = {}
     return {_escape(name): _pack(value, name, found) for name, value in tensors.items()}, found
+
+
+def pack_arguments(values):
+    """Arguments of a method as JSON with markers, and the arrays."""
+    found = {}
+    return [_pack(each, "an argument", found) for each in values], found
 
 
 def values_of(message, tensors):
@@ -69,8 +81,8 @@ def as_array(value):
     return None
 
 
-def fit(array, wanted):
-    """Casts numbers to a model's dtype as frameworks do that are fed arrays; what does not fit stays, and is refused by the model."""
+def fit(array, wanted, shape):
+    """Casts numbers to a model's dtype as frameworks do that are fed arrays. What does not fit stays, and is refused by the model; so does an image, which the server prepares."""
     if isinstance(array, arrays.Bits):
         return array
     if array.dtype.kind in "US":
@@ -78,9 +90,27 @@ def fit(array, wanted):
     target = arrays.NUMPY_TYPES.get(wanted)
     if target is None or array.dtype == target or not np.can_cast(array.dtype, target, "same_kind"):
         return array
+    if array.dtype == np.uint8 and not _has_shape(array, shape):
+        return array
     cast = array.astype(target)
     is_integer = target.kind in "iu"
     return array if is_integer and not np.array_equal(cast, array) else cast
+
+
+def _floats_as_array(value):
+    """float64 for a float, or lists with one among their numbers; None for anything else, and for what float32 cannot hold."""
+    leaves = list(_leaves([value]))
+    if not any(isinstance(each, float) for each in leaves) or not all(type(each) in (int, float) for each in leaves):
+        return None
+    try:
+        array = np.asarray(value, np.float64)
+    except (ValueError, OverflowError):
+        return None
+    return None if (np.abs(array[np.isfinite(array)]) > np.finfo(np.float32).max).any() else array
+
+
+def _has_shape(array, shape):
+    return shape is not None and len(shape) == array.ndim and all(want in (-1, size) for want, size in zip(shape, array.shape))
 
 
 def _list_as_array(value):
@@ -114,7 +144,7 @@ def _pack(value, place, found):
         return None
     array = as_array(value)
     if array is not None:
-        return _keep(fit(array, None), found)
+        return _keep(fit(array, None, None), found)
     if hasattr(value, "items"):
         return {_escape(str(name)): _pack(each, f"{place}.{name}", found) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

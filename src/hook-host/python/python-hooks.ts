@@ -37,6 +37,8 @@ export class PythonHooks {
   readonly #parts: PythonHooksParts;
   /** The hook after which the process forgets a request by itself. */
   readonly #last: FoundHook | undefined;
+  /** Requests whose values are JSON. */
+  readonly #json = new WeakSet<HookContext>();
   #lost: ServingError | undefined;
 
   constructor(parts: PythonHooksParts) {
@@ -59,6 +61,9 @@ export class PythonHooks {
       ...(process && { process }),
       preprocess: slots("preprocess"),
       postprocess: slots("postprocess"),
+      begin: (ctx, isJson) => {
+        if (isJson) this.#json.add(ctx);
+      },
       release: (ctx) => this.#release(ctx),
     };
   }
@@ -98,7 +103,17 @@ export class PythonHooks {
     const number = this.#parts.scopes.numberOf(ctx);
     const last = hook === this.#last?.hook && stage === this.#last.stage;
     const place = this.#placeOf({ hook, stage });
-    const request = { op: "hook", hook, stage, place, last, ...packHookValues(values), context: number } as const;
+    const json = this.#json.has(ctx) && { json: true };
+    const request = {
+      op: "hook",
+      hook,
+      stage,
+      place,
+      last,
+      ...json,
+      ...packHookValues(values),
+      context: number,
+    } as const;
     return { number, answer: this.#parts.process.ask(request) };
   }
 

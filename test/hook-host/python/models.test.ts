@@ -68,7 +68,7 @@ def process(inputs, ct_x, **kwargs):
     once = double.predict(inputs)
     with ThreadPoolExecutor(4) as pool:
         many = list(pool.map(lambda _: double.predict({"x": once["y"]})["y"], range(8)))
-    answer = kwargs["session"].run({"x": inputs["x"]}, 3)
+    answer = kwargs["session"].run({"x": inputs["x"]}, factor=3)
     return {"sum": sum(many), "init": ct_x.global_ctx, "factor": answer["factor"], "y": answer["y"], "device": kwargs["session"].device}`;
     const { ask } = await servePythonHooks(source, { stages: [{ driver: driver() }] });
     const answers = await Promise.all([1, 2, 3].map((x) => ask(X(x, 0))));

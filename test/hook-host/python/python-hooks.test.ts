@@ -55,6 +55,7 @@ def postprocess(outputs, ctx):
         "whole": 3,
         "list": [[1, 2], [3, 4]],
         "fraction": 0.5,
+        "floats": [[1.0], [2]],
         "seen": ctx.seen,
         "kwargs": ctx.kwargs,
         "user": ctx.metadata.get("x-user", ""),
@@ -83,6 +84,7 @@ describe.skipIf(python === undefined)("a Python hook file", () => {
       many: { datatype: "BYTES", shape: [2], data: ["a\0", "b"] },
       whole: { datatype: "INT32", shape: [], data: [3] },
       list: { datatype: "INT32", shape: [2, 2], data: [1, 2, 3, 4] },
+      floats: { datatype: "FP32", shape: [2, 1], data: [1, 2] },
       fraction: { datatype: "FP32", shape: [], data: [0.5] },
       seen: { datatype: "BYTES", shape: [1], data: ["x"] },
       kwargs: { datatype: "BYTES", shape: [3], data: ["driver", "model_inputs", "model_outputs"] },
@@ -118,6 +120,20 @@ describe.skipIf(python === undefined)("a Python hook file", () => {
       else expect(answer.error).toMatch(error);
     }
     expect((await ask(X)).outputs).toMatchObject({ scaled: [2, 5] });
+  });
+
+  it("gets and gives plain values over PredictJSON", async () => {
+    const source = `
+import numpy as np
+def preprocess(inputs):
+    return {"at": inputs["at"] + 0.000123, "table": inputs["table"] + [{"box": np.zeros((1, 2)), "$x": None, "n": 2.0}]}`;
+    const { server } = await servePythonHooks(source);
+    const body = JSON.stringify({ at: 1700000000.5, table: [{ name: "a" }] });
+    const response = await fetch(`${server.httpUrl}/serving-proxy`, { method: "POST", body });
+    expect(await response.json()).toEqual({
+      at: 1700000000.500123,
+      table: [{ name: "a" }, { box: [[0, 0]], $x: null, n: 2 }],
+    });
   });
 
   it("runs the example of the documentation", async () => {
