@@ -12,13 +12,14 @@ export interface ExampleCommand {
   readonly requests: readonly string[];
 }
 
-/** Reads `examples/hooks/NAME.ts`. */
-export async function readExample(name: string): Promise<ExampleCommand> {
-  const comment = readFileSync(`examples/hooks/${name}.ts`, "utf8").split("*/", 1)[0] as string;
-  const lines = comment.replaceAll(/\\\n \*/g, "").split("\n");
-  const commands = lines.map((line) => line.replace(/^ \*\s*/, "").replaceAll(/\s+/g, " "));
+/** Reads the first comment of `examples/hooks/NAME.ts`, or of a file with another ending. */
+export async function readExample(name: string, ending: "ts" | "py" = "ts"): Promise<ExampleCommand> {
+  const source = readFileSync(`examples/hooks/${name}.${ending}`, "utf8");
+  const comment = ending === "ts" ? source.split("*/", 1)[0] : source.split('"""', 2)[1];
+  const lines = (comment as string).replaceAll(/\\\n( \*)?/g, "").split("\n");
+  const commands = lines.map((line) => line.replace(/^(?: \*)?\s*/, "").replaceAll(/\s+/g, " "));
   const serve = commands.find((command) => command.startsWith("kserving "));
-  if (serve === undefined) throw new Error(`${name}.ts does not begin with a comment that says how to serve it.`);
+  if (serve === undefined) throw new Error(`${name} does not begin with a comment that says how to serve it.`);
   const flags = serve.split(" ").slice(1);
   return {
     options: await toServerOptions(parseSettings("serve", onFreePorts(flags), { env: {} })),

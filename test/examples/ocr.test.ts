@@ -41,42 +41,72 @@ function readExpected(): PackageAnswer | undefined {
   }
 }
 
-/** Asks the server of the example's own command line, with the models where the package has them. */
-async function ask(image: Uint8Array) {
-  const { options } = await readExample("ocr");
+/** The language of the hooks. */
+type Ending = "ts" | "py";
+
+interface Answer {
+  readonly texts: readonly string[];
+  readonly scores: readonly number[];
+  readonly boxes: readonly Corners[];
+}
+
+/** Asks the server of an example's own command line, with the models where the package has them, for the page and for a page without text. */
+async function ask(ending: Ending): Promise<readonly [page: Answer, blank: Answer]> {
+  const { options } = await readExample("ocr", ending);
   const fileName = (path = "") => path.split("/").at(-1) as string;
   const stages = (options.stages ?? []).map((model) => ({
     ...model,
     path: join(expected?.folder ?? "", fileName(model.path)),
   }));
-  const server = await startServer({ ...options, stages });
-  const form = new FormData();
-  form.append("bytes_image", new Blob([image]), "page.png");
-  const response = await fetch(`${server.httpUrl}/predict`, { method: "POST", body: form });
-  expect(response.status).toBe(200);
-  return (await response.json()) as { texts: string[]; scores: number[]; boxes: Corners[] };
+  const python = ending === "py" && { options: { ...options.options, python: PYTHON } };
+  const { httpUrl } = await startServer({ ...options, stages, ...python });
+  const blank = sharp({ create: { width: 300, height: 200, channels: 3, background: "white" } });
+  return [await post(httpUrl, readFileSync(PAGE)), await post(httpUrl, await blank.png().toBuffer())];
 }
 
-describe.skipIf(expected === undefined)("ocr.ts", () => {
-  test("reads what the package reads, from above to below, in the same places by 4 pixels", {
-    timeout: 60_000,
-  }, async () => {
-    const { texts, scores, boxes } = await ask(readFileSync(PAGE));
-    // Whether a gap is a space may depend on one pixel of a box.
-    const withoutSpaces = (text: string) => text.replaceAll(" ", "");
-    expect(texts.map(withoutSpaces)).toEqual(expected?.lines.map(([, text]) => withoutSpaces(text)));
-    expect(texts).toContain("PAID IN FULL");
-    for (const [index, [box, text, score]] of (expected?.lines ?? []).entries()) {
-      expect(Math.abs((scores[index] as number) - score), text).toBeLessThan(0.05);
-      const distances = boxes[index]?.map(([x, y], at) =>
-        Math.max(Math.abs(x - (box[at]?.[0] ?? 0)), Math.abs(y - (box[at]?.[1] ?? 0))),
-      );
-      expect(Math.max(...(distances ?? [])), text).toBeLessThanOrEqual(4);
+async function post(url: string, image: Uint8Array): Promise<Answer> {
+  const form = new FormData();
+  form.append("bytes_image", new Blob([image]), "page.png");
+  const response = await fetch(`${url}/predict`, { method: "POST", body: form });
+  expect(response.status).toBe(200);
+  return (await response.json()) as Answer;
+}
+
+describe.skipIf(expected === undefined)("ocr.ts and ocr.py", () => {
+  const answers = { ts: undefined, py: undefined } as Record<Ending, Answer | undefined>;
+
+  test.each(["ts", "py"] as const)(
+    "%s reads what the package reads, from above to below, in the same places by 4 pixels",
+    {
+      timeout: 60_000,
+    },
+    async (ending) => {
+      const [page, blank] = await ask(ending);
+      const { texts, scores, boxes } = page;
+      answers[ending] = page;
+      // Whether a gap is a space may depend on one pixel of a box.
+      const withoutSpaces = (text: string) => text.replaceAll(" ", "");
+      expect(texts.map(withoutSpaces)).toEqual(expected?.lines.map(([, text]) => withoutSpaces(text)));
+      expect(texts).toContain("PAID IN FULL");
+      for (const [index, [box, text, score]] of (expected?.lines ?? []).entries()) {
+        expect(Math.abs((scores[index] as number) - score), text).toBeLessThan(0.05);
+        expect(distance(boxes[index] as Corners, box), text).toBeLessThanOrEqual(4);
+      }
+      expect(blank).toEqual({ texts: [], scores: [], boxes: [] });
+    },
+  );
+
+  test("answer the same letters, and corners that differ by 2 pixels at most", () => {
+    const { ts, py } = answers as Record<Ending, Answer>;
+    expect(py.texts).toEqual(ts.texts);
+    for (const [index, box] of ts.boxes.entries()) {
+      expect(distance(py.boxes[index] as Corners, box)).toBeLessThanOrEqual(2);
     }
   });
-
-  test("finds nothing where there is no text", { timeout: 60_000 }, async () => {
-    const blank = sharp({ create: { width: 300, height: 200, channels: 3, background: "white" } });
-    expect(await ask(await blank.png().toBuffer())).toEqual({ texts: [], scores: [], boxes: [] });
-  });
 });
+
+/** The largest difference of two boxes' coordinates, in pixels. */
+function distance(one: Corners, other: Corners): number {
+  const numbers = other.flat();
+  return Math.max(...one.flat().map((each, index) => Math.abs(each - (numbers[index] as number))));
+}
