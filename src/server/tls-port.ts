@@ -8,6 +8,7 @@ import { destroyAfter } from "../net/destroy-after.ts";
 import { type ListenPlace, listen } from "../net/listen.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
 import { listenUnix } from "../net/unix-socket.ts";
+import { beginHandshakes } from "./begin-handshakes.ts";
 
 /** A port that listens for encrypted connections. */
 export interface TlsPort extends SharedPort {
@@ -56,6 +57,7 @@ export async function listenTlsUnix(path: string, users: TlsPortUsers): Promise<
 function createTlsServer(users: TlsPortUsers): Server {
   const { http1, http2, onRefused } = users;
   const server = createServer(toOptions(users));
+  beginHandshakes(server);
   server.on("secureConnection", (socket) => {
     const use = socket.alpnProtocol === "h2" ? http2 : http1;
     if (use === undefined) socket.destroy();

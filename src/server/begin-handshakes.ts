@@ -1,0 +1,75 @@
+import type { Server, Socket } from "node:net";
+import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { WorkTurns } from "../limits/work-turns.ts";
+
+type Begin = (socket: Socket) => void;
+
+/** The first byte of TLS: a handshake record; then a version of two bytes and the record's length (RFC 8446 §5.1). */
+const HANDSHAKE = 0x16;
+const LENGTH_AT = 3;
+const HEAD_BYTES = 5;
+/** A longer record is refused by TLS itself. */
+const MAX_RECORD_BYTES = 16_640;
+
+/**
+ * Lets a TLS server begin handshakes in turns with all other work: each takes up to a millisecond of computing keys,
+ * which Node does as soon as it has read the client's first record. So connections become TLS only once that record is
+ * there. To be called before other listeners for connections are added; a client that does not send it in time is given
+ * up as one that does not finish its handshake.
+ */
+export function beginHandshakes(server: Server): void {
+  const turn = new WorkTurns();
+  const listeners = server.listeners("connection") as Begin[];
+  server.removeAllListeners("connection");
+  const begin: Begin = (socket) => {
+    if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
+  };
+  server.on("connection", (socket: Socket) => {
+    // No other code listens for its errors until its turn.
+    socket.on("error", ignore);
+    const giveUp = (reason: Error) => server.emit("tlsClientError", reason, socket);
+    awaitRecord(socket, { giveUp, begin: () => turn.take(() => begin(socket)) });
+  });
+}
+
+interface Waiter {
+  readonly begin: () => void;
+  readonly giveUp: (reason: Error) => void;
+}
+
+function awaitRecord(socket: Socket, { begin, giveUp }: Waiter): void {
+  let first = Buffer.alloc(0);
+  const refuse = (reason: Error) => {
+    stop();
+    giveUp(reason);
+  };
+  const end = () => refuse(new Error("the client closed the connection before its handshake"));
+  const look = () => {
+    const more: Buffer | null = socket.read();
+    if (more === null) return;
+    first = Buffer.concat([first, more]);
+    if (!isWhole(first)) return;
+    stop();
+    socket.unshift(first);
+    begin();
+  };
+  const timer = setTimeout(
+    // After received data has been read: this thread may have been busy for long.
+    () => setImmediate(() => !isWhole(first) && refuse(new Error("TLS handshake timeout"))),
+    HANDSHAKE_TIMEOUT_MS,
+  ).unref();
+  const stop = () => {
+    clearTimeout(timer);
+    socket.off("readable", look).off("end", end).off("error", refuse).off("close", stop);
+  };
+  socket.on("readable", look).on("end", end).on("error", refuse).on("close", stop);
+}
+
+/** True for a whole record, and for what cannot be one. */
+function isWhole(bytes: Buffer): boolean {
+  if (bytes.length > 0 && bytes[0] !== HANDSHAKE) return true;
+  if (bytes.length < HEAD_BYTES) return false;
+  return bytes.length >= Math.min(MAX_RECORD_BYTES, HEAD_BYTES + bytes.readUInt16BE(LENGTH_AT));
+}
+
+function ignore(): void {}
