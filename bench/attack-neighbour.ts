@@ -1,9 +1,10 @@
 /** The client that suffers, in a process of its own: tiny requests over gRPC and HTTP, one at a time on each wire, without end. */
 import { Agent, request } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
+import { Agent as EncryptedAgent, request as requestEncrypted } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
-import { callOn, METHODS } from "./attack/grpc-attack.ts";
-import { codeOf } from "./attack/http-attack.ts";
+import { callOn, METHODS, toUrl } from "./attack/grpc-attack.ts";
+import { ANY_CERTIFICATE, codeOf } from "./attack/http-attack.ts";
 import type { NeighbourCommand, NeighbourJob } from "./attack/neighbour-report.ts";
 import { bytesField, varintField } from "./attack/protobuf.ts";
 import { Waits } from "./attack/waits.ts";
@@ -51,7 +52,7 @@ function grpcAsker({ grpc, asks }: NeighbourJob): Asker {
   let session: ClientHttp2Session | undefined;
   const open = () => {
     if (session === undefined || session.closed || session.destroyed)
-      session = connect(`http://${grpc}`).on("error", () => {});
+      session = connect(toUrl(grpc), ANY_CERTIFICATE).on("error", () => {});
     return session;
   };
   const path = asks === "infer" ? METHODS.predict : "/inference.GRPCInferenceService/ServerLive";
@@ -60,7 +61,10 @@ function grpcAsker({ grpc, asks }: NeighbourJob): Asker {
 }
 
 function httpAsker({ http, asks }: NeighbourJob): Asker {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const isEncrypted = http.startsWith("https:");
+  const keeping = { keepAlive: true, maxSockets: 1, ...ANY_CERTIFICATE };
+  const agent = isEncrypted ? new EncryptedAgent(keeping) : new Agent(keeping);
+  const send = isEncrypted ? requestEncrypted : request;
   const [method, path, body] =
     asks === "infer"
       ? (["POST", "/v1/models/default:predict", JSON_BODY] as const)
@@ -68,7 +72,7 @@ function httpAsker({ http, asks }: NeighbourJob): Asker {
   const ask = () =>
     new Promise<string>((resolve) => {
       const headers = { "content-type": "application/json", "content-length": body.length };
-      const call = request(`${http}${path}`, { method, agent, headers }, (response) => {
+      const call = send(`${http}${path}`, { method, agent, headers }, (response) => {
         response.on("end", () => resolve(String(response.statusCode)));
         response.on("error", (reason) => resolve(codeOf(reason)));
         response.resume();

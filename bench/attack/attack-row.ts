@@ -1,8 +1,8 @@
 /** Addresses of the attacked server. */
 export interface Target {
-  /** `host:port` of gRPC. */
+  /** `host:port` of gRPC, or `grpcs://host:port`. */
   readonly grpc: string;
-  /** `http://host:port`. */
+  /** `http://host:port`, or `https://host:port`. */
   readonly http: string;
   /** Process id of the server. */
   readonly pid: number;
@@ -34,6 +34,8 @@ export interface AttackRow {
   /** Family, wire and content, separated by hyphens. */
   readonly name: string;
   readonly server: ServerKind;
+  /** True where the server's ports are encrypted. Default false. */
+  readonly isEncrypted?: boolean;
   /** Makes what is sent, before anything is measured; the function that it returns attacks. */
   readonly prepare: () => Attack | Promise<Attack>;
 }

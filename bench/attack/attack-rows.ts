@@ -10,6 +10,7 @@ import { KSERVE_ROWS } from "./kserve-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 import { NAME_ROWS } from "./name-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
+import { TLS_ROWS } from "./tls-rows.ts";
 import { CONTROL_ROWS, HOOK_ROWS } from "./trust-rows.ts";
 
 /** Every hostile request, in the order of the table. */
@@ -25,6 +26,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...HEAD_ROWS,
   ...IDLE_ROWS,
   ...NAME_ROWS,
+  ...TLS_ROWS,
   ...CONTROL_ROWS,
   ...HOOK_ROWS,
 ];

@@ -7,13 +7,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { watchChild } from "../children.ts";
-import type { ServerKind, Target } from "./attack-row.ts";
+import type { AttackRow, ServerKind, Target } from "./attack-row.ts";
 
 const SAMPLE_MS = 20;
 /** Above it the server is killed, for the machine's sake: far beyond what any row may take. */
 const KILL_ABOVE_MB = 3000;
 const END_WITHIN_MS = 10_000;
 const KB_PER_MB = 1024;
+
+type AttackedKind = Pick<AttackRow, "server" | "isEncrypted">;
 
 /** The real program, started for one row. */
 export class AttackedServer {
@@ -35,15 +37,17 @@ export class AttackedServer {
   }
 
   /** Starts the program on free ports of the loopback interface, and waits until it is ready. */
-  static async start(kind: ServerKind): Promise<AttackedServer> {
+  static async start({ server: kind, isEncrypted = false }: AttackedKind): Promise<AttackedServer> {
     const folder = mkdtempSync(join(tmpdir(), "kserving-attack-"));
-    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf(kind, folder))];
+    const encrypted = isEncrypted ? ENCRYPTED : [];
+    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf(kind, folder)), ...encrypted];
     const child = watchChild(spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "ignore"] }));
     for await (const line of createInterface({ input: child.stdout })) {
       const event = JSON.parse(line);
       if (event.msg !== "ready") continue;
       child.stdout.resume();
-      return new AttackedServer(child, { grpc: event.grpc, http: event.http }, folder);
+      const grpc = isEncrypted ? `grpcs://${event.grpc}` : event.grpc;
+      return new AttackedServer(child, { grpc, http: event.http }, folder);
     }
     throw new Error(`the server did not start with ${args.join(" ")}`);
   }
@@ -94,6 +98,11 @@ export class AttackedServer {
     if (this.#peakMb > KILL_ABOVE_MB) this.kill(`killed above ${KILL_ABOVE_MB} MB`);
   }
 }
+
+const ENCRYPTED = [
+  ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
+  ...["--tls-key", fromRoot("test/fixtures/tls/server.key")],
+];
 
 const OWN_ARGUMENTS: Readonly<Record<ServerKind, readonly string[]>> = {
   null: ["--driver", "null"],

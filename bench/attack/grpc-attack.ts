@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { Target } from "./attack-row.ts";
-import { codeOf } from "./http-attack.ts";
+import { ANY_CERTIFICATE, codeOf } from "./http-attack.ts";
 
 /** Paths of the methods that are attacked. */
 export const METHODS = {
@@ -25,11 +25,16 @@ const WINDOW_BYTES = 2 ** 30;
 
 /** A connection that takes whatever is sent, unless another window is asked for. */
 export async function openSession({ grpc }: Target, windowBytes = WINDOW_BYTES): Promise<ClientHttp2Session> {
-  const session = connect(`http://${grpc}`, { settings: { initialWindowSize: windowBytes } });
+  const session = connect(toUrl(grpc), { settings: { initialWindowSize: windowBytes }, ...ANY_CERTIFICATE });
   session.on("error", () => {});
   await new Promise<void>((resolve) => session.once("connect", () => resolve()));
   if (windowBytes > 0) session.setLocalWindowSize(windowBytes);
   return session;
+}
+
+/** The URL of a {@link Target}'s gRPC as node:http2 takes it. */
+export function toUrl(grpc: string): string {
+  return grpc.startsWith("grpcs:") ? grpc.replace("grpcs:", "https:") : `http://${grpc}`;
 }
 
 /** Calls a method on a connection of its own and throws the answer away; resolves to `grpc N`, or to what broke. */

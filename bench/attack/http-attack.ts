@@ -1,5 +1,7 @@
 import { request } from "node:http";
-import { connect } from "node:net";
+import { request as requestEncrypted } from "node:https";
+import { connect, type Socket } from "node:net";
+import { connect as connectEncrypted } from "node:tls";
 import type { Target } from "./attack-row.ts";
 
 /** An HTTP request of a hostile client. */
@@ -10,11 +12,16 @@ export interface HttpMessage {
   readonly method?: string;
 }
 
+/** The server that is attacked is ours. */
+export const ANY_CERTIFICATE = { rejectUnauthorized: false } as const;
+
 /** Sends a request on a connection of its own and throws its answer away; resolves to its status, or to what broke. */
 export function post({ http }: Target, { path, body, headers = {}, method = "POST" }: HttpMessage): Promise<string> {
   return new Promise((resolve) => {
     const all = { "content-type": "application/json", "content-length": body.length, ...headers };
-    const call = request(`${http}${path}`, { method, agent: false, headers: all }, (response) => {
+    const ask = http.startsWith("https:") ? requestEncrypted : request;
+    const options = { method, agent: false, headers: all, ...ANY_CERTIFICATE } as const;
+    const call = ask(`${http}${path}`, options, (response) => {
       response.on("end", () => resolve(String(response.statusCode)));
       response.on("error", (reason) => resolve(codeOf(reason)));
       response.resume();
@@ -37,10 +44,17 @@ export function postAndLeave(target: Target, { path, body, headers = {} }: HttpM
   });
 }
 
-/** A connection to the HTTP port, or to the port of a `host:port`. */
-export function openSocket(address: string) {
-  const { hostname, port } = new URL(address.includes("://") ? address : `http://${address}`);
-  return connect(Number(port), hostname);
+/** A connection to the port of a URL or of a `host:port`; it is encrypted where the URL says so. */
+export function openSocket(address: string): Socket {
+  const { protocol, hostname: host, port: text } = new URL(address.includes("://") ? address : `http://${address}`);
+  const port = Number(text);
+  if (protocol !== "https:" && protocol !== "grpcs:") return connect(port, host);
+  return connectEncrypted({
+    host,
+    port,
+    ALPNProtocols: [protocol === "grpcs:" ? "h2" : "http/1.1"],
+    ...ANY_CERTIFICATE,
+  });
 }
 
 /** A request's head. */

@@ -31,7 +31,7 @@ export interface RowResult {
 /** Runs a row against a fresh server. */
 export async function runRow(row: AttackRow): Promise<RowResult> {
   const attack = await row.prepare();
-  const server = await AttackedServer.start(row.server);
+  const server = await AttackedServer.start(row);
   const asks = BUSY.includes(row.server) ? "live" : "infer";
   const neighbour = await Neighbour.start({ ...server.target, asks });
   await wait(WARM_UP_MS);
