@@ -6,6 +6,7 @@ import { limitAge } from "./connection-age.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
+import { LagWatch } from "./lag-watch.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { limitResets } from "./reset-watch.ts";
 import { sendRetirement } from "./send-retirement.ts";
@@ -40,6 +41,7 @@ export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): 
 export class Http2Connections {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #lag = new LagWatch();
 
   /** `watch` closes the connections of clients that do not answer. */
   constructor(server: Http2Server, watch: ConnectionWatch, rules: ConnectionRules = {}) {
@@ -86,6 +88,7 @@ export class Http2Connections {
     this.#sessions.add(session);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     PacedConnection.of(session);
+    this.#lag.add(session);
     session.once("close", () => this.#sessions.delete(session));
     let pings = 0;
     session.on("stream", () => {

@@ -7,6 +7,9 @@ interface ReadHandle {
   readStart(): void;
 }
 
+/** Bytes of the largest frame, with its head. */
+const MAX_FRAME_BYTES = 16_384 + 9;
+
 /** A call whose start was deferred to a later turn. */
 interface WaitingCall {
   readonly stream: Pick<Http2Stream, "destroyed">;
@@ -28,6 +31,8 @@ export class PacedConnection {
   readonly #handle: ReadHandle | undefined;
   readonly #use = new TurnUse();
   readonly #waiting: WaitingCall[] = [];
+  /** Pieces of data and calls that it was told of. */
+  #events = 0;
   #isPaused = false;
   /** True when it is no longer read and starts no calls. */
   #isStopped = false;
@@ -53,10 +58,17 @@ export class PacedConnection {
 
   /** Reports that received data took time: the next bytes are read in this turn, or in a later one. */
   took(): void {
+    this.#events++;
     if (this.#isPaused || turns.begin(this.#use) > 0) return;
     this.#isPaused = true;
     this.#handle?.readStop();
     turns.wait(this.#use, () => this.#goOn());
+  }
+
+  /** Bytes that were received beyond those of the frames of which Node told: calls, and pieces of their messages. Falls where frames were smaller. */
+  get silentBytes(): number {
+    if (this.#session.destroyed) return 0;
+    return (this.#session.socket?.bytesRead ?? 0) - this.#events * MAX_FRAME_BYTES;
   }
 
   /** Starts a call in this turn, or in a later one unless the client resets it before. */
