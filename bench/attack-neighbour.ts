@@ -48,7 +48,7 @@ async function askForEver({ ask, ok, refusals }: Asker, all: Waits): Promise<nev
   }
 }
 
-function grpcAsker({ grpc, asks }: NeighbourJob): Asker {
+function grpcAsker({ grpc, asks, authorization }: NeighbourJob): Asker {
   let session: ClientHttp2Session | undefined;
   const open = () => {
     if (session === undefined || session.closed || session.destroyed)
@@ -57,10 +57,14 @@ function grpcAsker({ grpc, asks }: NeighbourJob): Asker {
   };
   const path = asks === "infer" ? METHODS.predict : "/inference.GRPCInferenceService/ServerLive";
   const message = asks === "infer" ? PREDICT_MESSAGE : Buffer.alloc(0);
-  return { ask: () => callOn(open(), { path, message }), ok: "grpc 0", refusals: GRPC_REFUSALS };
+  return {
+    ask: () => callOn(open(), { path, message, headers: { ...(authorization && { authorization }) } }),
+    ok: "grpc 0",
+    refusals: GRPC_REFUSALS,
+  };
 }
 
-function httpAsker({ http, asks }: NeighbourJob): Asker {
+function httpAsker({ http, asks, authorization }: NeighbourJob): Asker {
   const isEncrypted = http.startsWith("https:");
   const keeping = { keepAlive: true, maxSockets: 1, ...ANY_CERTIFICATE };
   const agent = isEncrypted ? new EncryptedAgent(keeping) : new Agent(keeping);
@@ -71,7 +75,8 @@ function httpAsker({ http, asks }: NeighbourJob): Asker {
       : (["GET", "/v2/health/live", Buffer.alloc(0)] as const);
   const ask = () =>
     new Promise<string>((resolve) => {
-      const headers = { "content-type": "application/json", "content-length": body.length };
+      const known = authorization === undefined ? {} : { authorization };
+      const headers = { "content-type": "application/json", "content-length": body.length, ...known };
       const call = send(`${http}${path}`, { method, agent, headers }, (response) => {
         response.on("end", () => resolve(String(response.statusCode)));
         response.on("error", (reason) => resolve(codeOf(reason)));

@@ -8,7 +8,7 @@ import { tableLines } from "../bench/table.ts";
 const HELP = `Attacks the real program, over loopback, while another client sends tiny requests, and prints for each hostile request
 how long that client waited and how much memory the server took. A row passes when the other client never waited longer than 50 ms
 for a server that was busy, the server never took more than its budget of 512 MB × 1.25 + 300 MB, and nothing broke. A row that
-failed by a figure runs once more.
+failed by a figure runs once more. Header references may make others wait for 250 ms, as docs/limits.md says.
 
   npm run attack                   all rows
   npm run attack -- NAME...        the rows whose names begin so

@@ -4,6 +4,8 @@ export interface Target {
   readonly grpc: string;
   /** `http://host:port`, or `https://host:port`. */
   readonly http: string;
+  /** `Authorization` of a client that it knows; undefined where it asks for none. */
+  readonly authorization?: string | undefined;
   /** Process id of the server. */
   readonly pid: number;
 }
@@ -27,7 +29,9 @@ export type ServerKind =
   | "inline-images"
   | "thread-images"
   | "hook-images"
-  | "hostile-hooks";
+  | "hostile-hooks"
+  | "known-users"
+  | "repository";
 
 /** One hostile client. */
 export interface AttackRow {
@@ -36,6 +40,8 @@ export interface AttackRow {
   readonly server: ServerKind;
   /** True where the server's ports are encrypted. Default false. */
   readonly isEncrypted?: boolean;
+  /** Longest wait of others, in milliseconds, where they have to wait longer than anywhere else. Default 50. */
+  readonly maxWaitMs?: number;
   /** Makes what is sent, before anything is measured; the function that it returns attacks. */
   readonly prepare: () => Attack | Promise<Attack>;
 }

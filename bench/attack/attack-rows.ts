@@ -1,14 +1,18 @@
+import { ADDRESS_ROWS } from "./address-rows.ts";
 import type { AttackRow } from "./attack-row.ts";
 import { CONNECTION_ROWS } from "./connection-rows.ts";
 import { FIRST_BYTES_ROWS } from "./first-bytes-rows.ts";
 import { FORM_ROWS } from "./form-rows.ts";
 import { HEAD_ROWS } from "./head-rows.ts";
+import { HEADER_ROWS } from "./header-rows.ts";
 import { IDLE_ROWS } from "./idle-rows.ts";
 import { IMAGE_ROWS } from "./image-rows.ts";
 import { JSON_ROWS } from "./json-rows.ts";
 import { KSERVE_ROWS } from "./kserve-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 import { NAME_ROWS } from "./name-rows.ts";
+import { PASSWORD_ROWS } from "./password-rows.ts";
+import { SLOW_ROWS } from "./slow-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
 import { TLS_ROWS } from "./tls-rows.ts";
 import { CONTROL_ROWS, HOOK_ROWS } from "./trust-rows.ts";
@@ -23,9 +27,13 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...MEMORY_ROWS,
   ...CONNECTION_ROWS,
   ...FIRST_BYTES_ROWS,
+  ...HEADER_ROWS,
   ...HEAD_ROWS,
   ...IDLE_ROWS,
+  ...SLOW_ROWS,
   ...NAME_ROWS,
+  ...ADDRESS_ROWS,
+  ...PASSWORD_ROWS,
   ...TLS_ROWS,
   ...CONTROL_ROWS,
   ...HOOK_ROWS,

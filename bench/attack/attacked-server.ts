@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { watchChild } from "../children.ts";
-import type { AttackRow, ServerKind, Target } from "./attack-row.ts";
+import type { AttackRow, Target } from "./attack-row.ts";
+import { argumentsOf, authorizationOf, fromRoot } from "./server-arguments.ts";
 
 const SAMPLE_MS = 20;
 /** Above it the server is killed, for the machine's sake: far beyond what any row may take. */
@@ -26,7 +25,7 @@ export class AttackedServer {
   #peakMb = 0;
   #end: string | undefined;
 
-  private constructor(child: ChildProcess, addresses: Pick<Target, "grpc" | "http">, folder: string) {
+  private constructor(child: ChildProcess, addresses: Omit<Target, "pid">, folder: string) {
     this.#child = child;
     this.#folder = folder;
     this.target = { ...addresses, pid: child.pid as number };
@@ -39,15 +38,14 @@ export class AttackedServer {
   /** Starts the program on free ports of the loopback interface, and waits until it is ready. */
   static async start({ server: kind, isEncrypted = false }: AttackedKind): Promise<AttackedServer> {
     const folder = mkdtempSync(join(tmpdir(), "kserving-attack-"));
-    const encrypted = isEncrypted ? ENCRYPTED : [];
-    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf(kind, folder)), ...encrypted];
+    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf({ kind, isEncrypted, folder }))];
     const child = watchChild(spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "ignore"] }));
     for await (const line of createInterface({ input: child.stdout })) {
       const event = JSON.parse(line);
       if (event.msg !== "ready") continue;
       child.stdout.resume();
       const grpc = isEncrypted ? `grpcs://${event.grpc}` : event.grpc;
-      return new AttackedServer(child, { grpc, http: event.http }, folder);
+      return new AttackedServer(child, { grpc, http: event.http, authorization: authorizationOf(kind) }, folder);
     }
     throw new Error(`the server did not start with ${args.join(" ")}`);
   }
@@ -97,42 +95,4 @@ export class AttackedServer {
     }
     if (this.#peakMb > KILL_ABOVE_MB) this.kill(`killed above ${KILL_ABOVE_MB} MB`);
   }
-}
-
-const ENCRYPTED = [
-  ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
-  ...["--tls-key", fromRoot("test/fixtures/tls/server.key")],
-];
-
-const OWN_ARGUMENTS: Readonly<Record<ServerKind, readonly string[]>> = {
-  null: ["--driver", "null"],
-  shared: ["--driver", "null"],
-  "send-timeout": ["--driver", "null", "--send-timeout", "2"],
-  "few-connections": ["--driver", "null", "--max-connections", "500"],
-  "client-limits": ["--driver", "null", "--client-key", "header:x-api-key", "--client-rate", "100000"],
-  "log-file": ["--driver", "null", "--access-log", "--log-level", "debug"],
-  "inline-images": ["--driver", fromRoot("bench/attack/inline-image-driver.ts")],
-  "thread-images": ["--driver", fromRoot("bench/attack/thread-image-driver.ts")],
-  "hook-images": ["--driver", "null", "--hooks", fromRoot("bench/attack/decoding-hooks.ts")],
-  "hostile-hooks": ["--driver", "null", "--hooks", fromRoot("bench/attack/hostile-hooks.ts")],
-};
-
-/** `folder`: for the server's files. */
-async function argumentsOf(kind: ServerKind, folder: string): Promise<string[]> {
-  const port = kind === "shared" ? await freePort() : 0;
-  const ports = ["--host", "127.0.0.1", "--port", String(port), "--http-enable", "--http-port", String(port)];
-  const log = kind === "log-file" ? ["--log-path", join(folder, "log")] : [];
-  return [...OWN_ARGUMENTS[kind], ...ports, ...log];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-function fromRoot(path: string): string {
-  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
 }

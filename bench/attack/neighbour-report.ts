@@ -18,6 +18,7 @@ export interface NeighbourJob {
   readonly grpc: string;
   readonly http: string;
   readonly pid: number;
+  readonly authorization?: string | undefined;
   /** `infer`: inference of one number. `live`: health checks, for models and hooks that an attack keeps busy. */
   readonly asks: "infer" | "live";
 }

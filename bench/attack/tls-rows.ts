@@ -6,6 +6,7 @@ import { connect as connectEncrypted } from "node:tls";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { CONNECTION_ROWS } from "./connection-rows.ts";
 import { FIRST_BYTES_ROWS } from "./first-bytes-rows.ts";
+import { HEADER_ROWS } from "./header-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 
 /** Rows without TLS that are run with it too. */
@@ -18,9 +19,9 @@ const HANDSHAKE_MS = 30_000;
 
 /** Floods through encrypted connections, and of handshakes. */
 export const TLS_ROWS: readonly AttackRow[] = [
-  ...[...CONNECTION_ROWS, ...FIRST_BYTES_ROWS, ...MEMORY_ROWS]
+  ...[...CONNECTION_ROWS, ...FIRST_BYTES_ROWS, ...HEADER_ROWS, ...MEMORY_ROWS]
     .filter(({ name, server }) => server !== "shared" && MAIN.test(name) && !WITHOUT_TLS.test(name))
-    .map((row) => ({ ...row, name: `tls-${row.name}`, isEncrypted: true })),
+    .map((row) => ({ ...row, name: `tls-${row.name}`, isEncrypted: true, maxWaitMs: 50 })),
   tlsRow("handshakes", handshakesTogether),
   tlsRow("half", halves),
 ];

@@ -23,7 +23,8 @@ const FOREIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Attacks on the permissions at the defaults. */
 export const CONTROL_ROWS: readonly AttackRow[] = [
   ...Object.entries(FOREIGN).map(([name, headers]) => controlRow(name, headers)),
-  inferenceRow(),
+  inferenceRow("page-infers", { origin: "https://example.com", "sec-fetch-site": "cross-site" }),
+  inferenceRow("rebound-page-infers", { origin: "http://attacker.example:9001", host: "attacker.example:9001" }),
 ];
 
 function controlRow(name: string, headers: Readonly<Record<string, string>>): AttackRow {
@@ -38,16 +39,16 @@ function controlRow(name: string, headers: Readonly<Record<string, string>>): At
   return { name: `control-${name}`, server: "null", prepare: () => attack };
 }
 
-/** A page of another origin that asks for inference. */
-function inferenceRow(): AttackRow {
+/** A page of another origin, or of a name that leads to this machine, that asks for inference. */
+function inferenceRow(name: string, page: Readonly<Record<string, string>>): AttackRow {
   const body = Buffer.from('{"instances":[1]}');
   const attack = async (target: Target) => {
-    const headers = { ...TEXT, origin: "https://example.com", "sec-fetch-site": "cross-site" };
+    const headers = { ...TEXT, ...page };
     const status = await post(target, { path: "/v1/models/default:predict", body, headers });
     const got = `inference ${status}`;
     return status === "200" ? { got, problem: "a page of any origin infers without --cors-origin" } : { got };
   };
-  return { name: "control-page-infers", server: "null", prepare: () => attack };
+  return { name: `control-${name}`, server: "null", prepare: () => attack };
 }
 
 /** Acts of bench/attack/hostile-hooks.ts. */

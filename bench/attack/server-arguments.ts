@@ -1,0 +1,96 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { exportJWK, generateKeyPair } from "jose";
+import { hashPassword } from "../../src/access/authentication/password-hash.ts";
+import type { ServerKind } from "./attack-row.ts";
+
+/** Issuer and audience of the tokens that a server with known users takes. */
+export const TOKEN_CLAIMS = { iss: "https://issuer.example", aud: "kserving" } as const;
+/** Text of a file beside the model repository, which no client may see. */
+export const SECRET = "the secret beside the repository";
+const [USER, PASSWORD] = ["alice", "open sesame"];
+
+const ENCRYPTED = [
+  ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
+  ...["--tls-key", fromRoot("test/fixtures/tls/server.key")],
+];
+
+const NULL = ["--driver", "null"];
+const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
+  null: NULL,
+  shared: NULL,
+  "send-timeout": [...NULL, "--send-timeout", "2"],
+  "few-connections": [...NULL, "--max-connections", "500"],
+  "client-limits": [...NULL, "--client-key", "header:x-api-key", "--client-rate", "100000"],
+  "log-file": [...NULL, "--access-log", "--log-level", "debug"],
+  "inline-images": ["--driver", fromRoot("bench/attack/inline-image-driver.ts")],
+  "thread-images": ["--driver", fromRoot("bench/attack/thread-image-driver.ts")],
+  "hook-images": [...NULL, "--hooks", fromRoot("bench/attack/decoding-hooks.ts")],
+  "hostile-hooks": [...NULL, "--hooks", fromRoot("bench/attack/hostile-hooks.ts")],
+  "known-users": NULL,
+  repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
+};
+
+interface ServerWish {
+  readonly kind: ServerKind;
+  readonly isEncrypted: boolean;
+  /** For the server's files. */
+  readonly folder: string;
+}
+
+/** The arguments of a server's program on free ports, and the files that they name. */
+export async function argumentsOf({ kind, isEncrypted, folder }: ServerWish): Promise<string[]> {
+  const port = kind === "shared" ? await freePort() : 0;
+  const ports = ["--host", "127.0.0.1", "--port", String(port), "--http-enable", "--http-port", String(port)];
+  return [...OWN[kind], ...(await fileArguments(kind, folder)), ...ports, ...(isEncrypted ? ENCRYPTED : [])];
+}
+
+/** `Authorization` of the user that a server knows. */
+export function authorizationOf(kind: ServerKind): string | undefined {
+  return kind === "known-users" ? `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString("base64")}` : undefined;
+}
+
+/** A path of this repository. */
+export function fromRoot(path: string): string {
+  return fileURLToPath(new URL(`../../${path}`, import.meta.url));
+}
+
+async function fileArguments(kind: ServerKind, folder: string): Promise<string[]> {
+  if (kind === "log-file") return ["--log-path", join(folder, "log")];
+  if (kind === "known-users") return userArguments(folder);
+  return kind === "repository" ? repositoryArguments(folder) : [];
+}
+
+async function userArguments(folder: string): Promise<string[]> {
+  const [users, keys] = [join(folder, "users.txt"), join(folder, "keys.json")];
+  writeFileSync(users, `${USER}:${await hashPassword(PASSWORD)}\n`);
+  const { publicKey } = await generateKeyPair("RS256");
+  writeFileSync(keys, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "RS256" }] }));
+  const { iss, aud } = TOKEN_CLAIMS;
+  const tokens = ["--auth-jwks", keys, "--auth-jwt-issuer", iss, "--auth-jwt-audience", aud];
+  return ["--auth-users", users, ...tokens];
+}
+
+/** Two models of which one is loaded, and a third and a text outside of their folder. */
+function repositoryArguments(folder: string): string[] {
+  const repository = join(folder, "repository");
+  for (const model of ["repository/default", "repository/other", "outside"]) {
+    mkdirSync(join(folder, model, "1"), { recursive: true });
+    writeFileSync(join(folder, model, "config.json"), "{}");
+  }
+  writeFileSync(join(folder, "secret.txt"), SECRET);
+  const models = ["default", "other"].map((name) => ({ name, path: join(repository, name), driver: "null" }));
+  const config = join(folder, "serving.json");
+  writeFileSync(config, JSON.stringify({ models }));
+  return ["--config", config];
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
