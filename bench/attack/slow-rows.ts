@@ -73,7 +73,7 @@ function times(count: number, ask: () => Promise<string>): Promise<string[]> {
   return Promise.all(Array.from({ length: count }, ask));
 }
 
-/** Where there is no room for all of them at a time, some are put off. */
+/** Results in which each request was answered as expected, or put off for want of room. */
 function judge(statuses: readonly string[], expected: string): AttackResult {
   const got = tally(statuses);
   const isRefused = statuses.every((status) => [expected, "503", "grpc 14"].includes(status));

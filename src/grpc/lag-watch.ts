@@ -8,7 +8,7 @@ const LATE_MS = 25;
 /** Bytes of a connection that may have caused no event while the thread was busy. */
 const MAX_SILENT_BYTES = 256 * 1024;
 
-/** What was known of a connection at the last look. */
+/** A connection as it was at the last look. */
 interface Seen {
   silentBytes: number;
   /** The state of its window, which tells how much of that was data of calls that were refused; undefined = it did not matter. */
