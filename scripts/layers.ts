@@ -34,10 +34,14 @@ export const LAYERS: readonly Layer[] = [
   { folder: "net", mayImport: ["limits"] },
   { folder: "user-module", mayImport: ["text", "observability"] },
   { folder: "archives", mayImport: [] },
-  { folder: "storage", mayImport: ["text", "async", "observability", "user-module", "archives"], packages: ["jose"] },
   { folder: "tensor", mayImport: ["text"] },
   { folder: "signature", mayImport: ["tensor"] },
   { folder: "codecs", mayImport: ["text", "tensor", "limits"], packages: ["yaml"] },
+  {
+    folder: "storage",
+    mayImport: ["text", "async", "observability", "user-module", "archives", "codecs"],
+    packages: ["jose"],
+  },
   { folder: "tracing", mayImport: ["async", "observability", "codecs"] },
   { folder: "access", mayImport: ["text", "observability", "limits", "codecs"], packages: ["jose"] },
   { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
@@ -50,7 +54,7 @@ export const LAYERS: readonly Layer[] = [
   },
   {
     folder: "drivers",
-    mayImport: [...BASICS, "user-module", "archives", "native", "runtimes"],
+    mayImport: [...BASICS, "user-module", "archives", "codecs", "native", "runtimes"],
     packages: ["koffi", "onnxruntime-node"],
   },
   { folder: "media", mayImport: ["text", "async", "limits", "tensor"], packages: ["sharp"] },
@@ -74,7 +78,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
   {
     folder: "request-log",
-    mayImport: [...BASICS, "limits", "codec-host", "drivers", "pipeline", "serving", "protocols"],
+    mayImport: [...BASICS, "limits", "codecs", "codec-host", "drivers", "pipeline", "serving", "protocols"],
   },
   {
     folder: "repository",

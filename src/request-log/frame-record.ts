@@ -1,4 +1,4 @@
-import { crc32c, maskCrc32c, maskedCrc32c } from "../drivers/tensorflow/portable/crc32c.ts";
+import { crc32c, maskCrc32c, maskedCrc32c } from "../codecs/crc32c.ts";
 
 /** Bytes before a record: its length in 8, the masked CRC-32C of these in 4. */
 const HEAD_BYTES = 12;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { Crc32c } from "./crc32c.ts";
+import { crc32c } from "../codecs/crc32c.ts";
 import type { Checksum } from "./storage-client.ts";
 
 /** Compares a file of this size with a checksum, as it is on the disk. */
@@ -12,9 +12,11 @@ export async function verifyFile(path: string, bytes: number, { algorithm, value
 async function digestFile(path: string, bytes: number, algorithm: Checksum["algorithm"]): Promise<string> {
   const chunks = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
   if (algorithm === "crc32c") {
-    const crc = new Crc32c();
-    for await (const chunk of chunks) crc.update(chunk);
-    return crc.digest();
+    let crc = 0;
+    for await (const chunk of chunks) crc = crc32c(chunk, crc);
+    const digest = Buffer.alloc(4);
+    digest.writeUInt32BE(crc);
+    return digest.toString("base64");
   }
   const hash = createHash(algorithm === "git" ? "sha1" : algorithm);
   if (algorithm === "git") hash.update(`blob ${bytes}\0`);

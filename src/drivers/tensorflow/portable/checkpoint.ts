@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { maskedCrc32c } from "../../../codecs/crc32c.ts";
 import { failedPrecondition, reasonText } from "../../../errors.ts";
 import type { NumericDType } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../../tensor/tensor.ts";
@@ -7,7 +8,6 @@ import { dataTypeName, toDType } from "../saved-model/data-type.ts";
 import { fromTensorShape, splitStrings } from "../saved-model/tensor-proto.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
 import { readTable } from "./checkpoint-table.ts";
-import { maskedCrc32c } from "./crc32c.ts";
 import { sliceKey, type VariableSlice } from "./slice-key.ts";
 
 /** The tensors of a checkpoint, read from disk on demand. */

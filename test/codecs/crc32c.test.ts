@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { crc32c, maskedCrc32c } from "../../../../src/drivers/tensorflow/portable/crc32c.ts";
+import { crc32c, maskedCrc32c } from "../../src/codecs/crc32c.ts";
 
 /** One bit after the other, as the checksum is defined. */
 function reference(bytes: Uint8Array): number {
