@@ -1,4 +1,5 @@
 import { invalidArgument } from "../errors.ts";
+import { gsClient } from "./gs/gs-client.ts";
 import { httpsClient } from "./https/https-client.ts";
 import { schemeOf, shownAddress } from "./remote-address.ts";
 import { s3Client } from "./s3/s3-client.ts";
@@ -6,6 +7,7 @@ import type { StorageAddress, StorageClient } from "./storage-client.ts";
 
 const CLIENTS: Readonly<Record<string, StorageClient>> = {
   s3: s3Client,
+  gs: gsClient,
   https: httpsClient,
   http: httpsClient,
 };

@@ -1,7 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { startWeb } from "./start-web.ts";
 
 /** A reaction to a request instead of an answer; true = there was one. */
 type Fault = (request: IncomingMessage, response: ServerResponse) => boolean;
@@ -24,15 +23,9 @@ export const TOY_KEY = { id: "TOYKEY", secret: "toy/secret+key" };
 
 /** Starts it until the test ends, on a port of its own. */
 export async function startS3(bucket: string, objects: Readonly<Record<string, Uint8Array | string>>): Promise<ToyS3> {
-  const server = createServer((request, response) => answer(toy, bucket, { request, response }));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const endpoint = await startWeb((request, response) => answer(toy, bucket, { request, response }));
   const toy: ToyS3 = {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint,
     objects: new Map(Object.entries(objects)),
     requests: [],
     fault: undefined,

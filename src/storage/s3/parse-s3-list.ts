@@ -1,16 +1,10 @@
 import { ServingError } from "../../errors.ts";
+import type { ListPage } from "../objects/list-pages.ts";
 import { xmlElements, xmlText } from "../objects/xml-elements.ts";
 import type { RemoteFile } from "../storage-client.ts";
 
-/** A part of a list. */
-export interface S3List {
-  readonly files: readonly RemoteFile[];
-  /** Token of the next part; undefined for the last. */
-  readonly next: string | undefined;
-}
-
 /** Reads an answer of ListObjectsV2, whose keys are encoded as in URLs; throws `unavailable` for anything else. */
-export function parseS3List(xml: string): S3List {
+export function parseS3List(xml: string): ListPage {
   if (!xml.includes("<ListBucketResult"))
     throw new ServingError("unavailable", "the server's answer is not a list of S3. Check the endpoint");
   const isEncoded = xmlText(xml, "EncodingType") === "url";

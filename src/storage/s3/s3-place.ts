@@ -5,9 +5,9 @@ import { httpRequest } from "../http/http-request.ts";
 import { readBody } from "../http/read-body.ts";
 import { statusError } from "../http/status-error.ts";
 import { toContent } from "../http/to-content.ts";
+import { listPages } from "../objects/list-pages.ts";
 import { xmlText } from "../objects/xml-elements.ts";
 import type { Checksum, ListOptions, RemoteContent, RemoteFile, RemotePlace } from "../storage-client.ts";
-import { tooManyFiles } from "../too-many-files.ts";
 import { parseS3List } from "./parse-s3-list.ts";
 import { findS3Credentials } from "./s3-credentials.ts";
 import { type S3Location, type S3Settings, toS3Settings } from "./s3-settings.ts";
@@ -47,21 +47,15 @@ export class S3Place implements RemotePlace {
     return place;
   }
 
-  async list(prefix: string, { maxFiles, signal, shallow = false }: ListOptions & { readonly shallow?: boolean }) {
-    const files: RemoteFile[] = [];
+  list(prefix: string, options: ListOptions & { readonly shallow?: boolean }): Promise<RemoteFile[]> {
+    const { signal, shallow = false } = options;
     const fixed = { "list-type": "2", "encoding-type": "url", prefix, ...(shallow && { delimiter: "/" }) };
-    for (let token: string | undefined = ""; token !== undefined; ) {
-      const query: Record<string, string> = { ...fixed, ...(token !== "" && { "continuation-token": token }) };
+    return listPages(options, async (next) => {
+      const query: Record<string, string> = { ...fixed, ...(next !== undefined && { "continuation-token": next }) };
       const response = await this.#send({ query, signal });
       if (response.statusCode !== 200) throw await statusError(response, ACCESS);
-      const page = parseS3List(await readBody(response));
-      files.push(...page.files);
-      if (files.length > maxFiles) throw tooManyFiles(maxFiles);
-      if (page.next !== undefined && page.next === token)
-        throw new ServingError("unavailable", "the server's list does not come to its end");
-      token = page.next;
-    }
-    return files;
+      return parseS3List(await readBody(response));
+    });
   }
 
   async stat(key: string, signal: AbortSignal): Promise<RemoteFile | undefined> {

@@ -1,20 +1,9 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { makeTarball } from "../../runtimes/make-tarball.ts";
 import { openStorage } from "../open-storage.ts";
-
-async function startWeb(answer: RequestListener): Promise<string> {
-  const server = createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+import { startWeb } from "../start-web.ts";
 
 test("an archive is unpacked, and a folder that is alone in it stands for its content", async () => {
   const tarball = makeTarball([

@@ -1,0 +1,31 @@
+import { ServingError } from "../../errors.ts";
+import type { ListOptions, RemoteFile } from "../storage-client.ts";
+import { tooManyFiles } from "../too-many-files.ts";
+
+/** One part of a list. */
+export interface ListPage {
+  readonly files: readonly RemoteFile[];
+  /** Token for the request of the next part; undefined after the last one. */
+  readonly next: string | undefined;
+}
+
+/**
+ * The files of all parts of a list; `ask` gets what the part before has named. Throws {@link tooManyFiles} as soon as there are more, and
+ * `unavailable` for a list that goes on with the same part.
+ */
+export async function listPages(
+  { maxFiles }: ListOptions,
+  ask: (next: string | undefined) => Promise<ListPage>,
+): Promise<RemoteFile[]> {
+  const files: RemoteFile[] = [];
+  for (let next: string | undefined, isLast = false; !isLast; ) {
+    const page: ListPage = await ask(next);
+    files.push(...page.files);
+    if (files.length > maxFiles) throw tooManyFiles(maxFiles);
+    isLast = page.next === undefined;
+    if (!isLast && page.next === next)
+      throw new ServingError("unavailable", "the server's list does not come to its end");
+    next = page.next;
+  }
+  return files;
+}

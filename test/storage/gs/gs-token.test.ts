@@ -1,0 +1,126 @@
+import { createPublicKey, generateKeyPairSync } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { jwtVerify } from "jose";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { openStorage } from "../open-storage.ts";
+import { setEnv } from "../set-env.ts";
+import { startWeb } from "../start-web.ts";
+import { ToyGs } from "./start-gs.ts";
+
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const PEM = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+let buckets = 0;
+
+/** A bucket for those with the token `t0ken`. */
+async function openBucket() {
+  const bucket = `toy-gs-token-${buckets++}`;
+  const gs = await ToyGs.start(bucket, { "m.onnx": "model" });
+  gs.token = "t0ken";
+  const { fetch, events } = openStorage();
+  const read = async () => readFileSync((await fetch(`gs://${bucket}/m.onnx`)).path, "utf8");
+  return { gs, read, events };
+}
+
+/** Starts what gives tokens; `check` looks at a request's form. */
+async function startTokens(
+  check: (form: URLSearchParams, request: IncomingMessage) => Promise<boolean> | boolean,
+  seconds = 3600,
+) {
+  const origin = await startWeb(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    if (await check(new URLSearchParams(body), request))
+      return response.end(JSON.stringify({ access_token: "t0ken", expires_in: seconds, token_type: "Bearer" }));
+    return response.writeHead(400).end('{"error":"invalid_grant","error_description":"Not a valid email or user ID."}');
+  });
+  return new URL("/token", origin);
+}
+
+function useKey(content: unknown): string {
+  const path = join(tempFolder(), "key.json");
+  writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
+  setEnv({ GOOGLE_APPLICATION_CREDENTIALS: path });
+  return path;
+}
+
+const ACCOUNT = { type: "service_account", private_key_id: "k1", private_key: PEM, client_email: "a@toy.iam" };
+
+test("a key file's account signs what is exchanged for a token", async () => {
+  const { read, events } = await openBucket();
+  const uri = await startTokens(async (form) => {
+    const options = { issuer: "a@toy.iam", audience: uri.href };
+    const { payload, protectedHeader } = await jwtVerify(form.get("assertion") ?? "", createPublicKey(PEM), options);
+    expect(protectedHeader).toEqual({ alg: "RS256", kid: "k1" });
+    expect(payload.scope).toBe("https://www.googleapis.com/auth/devstorage.read_only");
+    return form.get("grant_type") === "urn:ietf:params:oauth:grant-type:jwt-bearer";
+  });
+  useKey({ ...ACCOUNT, token_uri: uri });
+  expect(await read()).toBe("model");
+  expect(JSON.stringify(events)).not.toMatch(/t0ken|PRIVATE/);
+});
+
+test("a login of gcloud is refreshed", async () => {
+  const { read } = await openBucket();
+  const uri = await startTokens(
+    (form) => String(form) === "grant_type=refresh_token&client_id=c&client_secret=s&refresh_token=r",
+  );
+  const folder = join(tempFolder(), "gcloud");
+  mkdirSync(folder);
+  const login = { type: "authorized_user", client_id: "c", client_secret: "s", refresh_token: "r", token_uri: uri };
+  writeFileSync(join(folder, "application_default_credentials.json"), JSON.stringify(login));
+  setEnv({ CLOUDSDK_CONFIG: folder });
+  expect(await read()).toBe("model");
+});
+
+test("a machine's own account is asked for, again when its token is about to end", async () => {
+  const { read } = await openBucket();
+  let count = 0;
+  const { host } = await startTokens((_, { headers, url }) => {
+    count++;
+    expect(url).toBe("/computeMetadata/v1/instance/service-accounts/default/token");
+    return headers["metadata-flavor"] === "Google";
+  }, 60);
+  setEnv({ NO_GCE_CHECK: "", GCE_METADATA_HOST: host });
+  expect(await read()).toBe("model");
+  expect(count).toBeGreaterThan(1);
+});
+
+test.each([
+  [
+    "no file",
+    undefined,
+    /the file of GOOGLE_APPLICATION_CREDENTIALS cannot be read: ENOENT: no such file or directory\.$/,
+  ],
+  ["no JSON", "s3cret", /the file of GOOGLE_APPLICATION_CREDENTIALS cannot be read: it is not JSON\.$/],
+  [
+    "another type",
+    { type: "external_account", private_key: "s3cret" },
+    /is of the type "external_account"; expected a service/,
+  ],
+  [
+    "no key",
+    { ...ACCOUNT, private_key: "s3cret" },
+    /the private_key of the file of GOOGLE_APPLICATION_CREDENTIALS cannot be used\.$/,
+  ],
+])("a key file with %s is an error that says so, without its content and path", async (_, content, message) => {
+  const { read, events } = await openBucket();
+  if (content === undefined) setEnv({ GOOGLE_APPLICATION_CREDENTIALS: join(tempFolder(), "s3cret.json") });
+  else useKey(content);
+  const error = read();
+  await expect(error).rejects.toThrow(message);
+  await expect(error).rejects.not.toThrow(/s3cret|key\.json/);
+  expect(JSON.stringify(events)).not.toMatch(/s3cret/);
+});
+
+test("a refused key is an error with the reason, and without what was sent", async () => {
+  const { read } = await openBucket();
+  useKey({ ...ACCOUNT, token_uri: await startTokens(() => false) });
+  const error = read();
+  await expect(error).rejects.toThrow(
+    /the server answers 400 \(Not a valid email or user ID\.\)\. Check the address and the settings/,
+  );
+  await expect(error).rejects.not.toThrow(/assertion|eyJ/);
+});
