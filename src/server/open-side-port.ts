@@ -16,8 +16,10 @@ export async function openSidePort(
   options: SidePortOptions,
 ): Promise<Pick<HttpServer, "url" | "retire" | "close">> {
   const { tls: files, host, port, fd, log } = options;
-  if (files === undefined) return createHttpServer(service, options);
-  const http = await createHttpServer(service, { ...options, port: "shared" });
+  // They would win over the routes that this port is for.
+  const own = { ...options, hookRoutes: false };
+  if (files === undefined) return createHttpServer(service, own);
+  const http = await createHttpServer(service, { ...own, port: "shared" });
   const { openTls } = await import("./open-tls.ts");
   const sockets = fd === undefined ? {} : { http: fd };
   const users = {

@@ -66,3 +66,13 @@ test("metrics are answered at their own address alone, also beside one for admin
     expect((await post((server.adminUrl ?? server.httpUrl) + CONTROL))[0]).toBe(200);
   }
 });
+
+test("a route of hooks hides nothing there", async () => {
+  const answer = () => ({ body: "of a hook" });
+  const hooks = { rawRequest: { path: "/metrics", methods: ["GET"] as const, answer } };
+  const { httpUrl, adminUrl, metricsUrl } = await start({ hooks, metrics: {} });
+  const text = async (url: string) => (await fetch(url)).text();
+  expect(await text(`${httpUrl}/metrics`)).toContain("of a hook");
+  expect(await text(`${metricsUrl}/metrics`)).toContain("kserving_requests_total");
+  expect(await text(`${adminUrl}/metrics`)).toContain("--metrics-port");
+});
