@@ -1,4 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { noteTrap, refuseAfterTrap } from "../wasm-trap.ts";
+import { WASM_BOUNDS } from "./wasm-bounds.ts";
 import { WASM_DEFECTS } from "./wasm-defects.ts";
 
 /** The parts of a backend of TensorFlow.js that are used. */
@@ -22,15 +24,51 @@ export function takeNewFallbacks(): readonly string[] {
   return names;
 }
 
-/** Lets the kernels that only the JavaScript backend has run on WebAssembly's tensors, copied there and back; and those that WebAssembly has wrong. */
+/**
+ * Lets the kernels that only the JavaScript backend has run on WebAssembly's tensors, copied there and back; those that WebAssembly has
+ * wrong; those whose positions are outside of a tensor; and all that get strings, on which many of WebAssembly's abort.
+ */
 export function registerFallbackKernels(): void {
   for (const { kernelName, kernelFunc } of tf.getKernelsForBackend("cpu")) {
     const existing = tf.getKernel(kernelName, "wasm");
     const fallback = elsewhere(kernelName, kernelFunc);
-    const isDefect = WASM_DEFECTS[kernelName];
     if (existing === undefined) tf.registerKernel({ kernelName, backendName: "wasm", kernelFunc: fallback });
-    else if (isDefect !== undefined)
-      replace(existing, (call) => (isDefect(call.inputs, call.attrs) ? fallback : existing.kernelFunc)(call));
+    else replace(existing, choosing(existing, fallback));
+  }
+}
+
+function choosing({ kernelName, kernelFunc }: tf.KernelConfig, fallback: tf.KernelFunc): tf.KernelFunc {
+  const isDefect = WASM_DEFECTS[kernelName];
+  const isOutside = WASM_BOUNDS[kernelName];
+  return (call) => {
+    const { inputs, attrs = {}, backend } = call;
+    const read = ({ dataId }: tf.TensorInfo) => (backend as Backend).readSync(dataId) as tf.TypedArray;
+    const isUnsafe =
+      takesStrings(kernelName, inputs as Inputs) ||
+      isDefect?.(inputs, attrs) ||
+      isOutside?.({ inputs, attrs, read } as never);
+    return isUnsafe ? fallback(call) : watched(kernelFunc, call);
+  };
+}
+
+/** They do not look at the elements. */
+const ALIASES = ["Identity", "Reshape"];
+
+function takesStrings(kernelName: string, inputs: Inputs): boolean {
+  const isString = (info: tf.TensorInfo | undefined) => info?.dtype === "string";
+  if (ALIASES.includes(kernelName)) return false;
+  return Object.values(inputs).some((value) =>
+    Array.isArray(value) ? value.some(isString) : isString(value as never),
+  );
+}
+
+function watched(kernelFunc: tf.KernelFunc, call: Parameters<tf.KernelFunc>[0]): ReturnType<tf.KernelFunc> {
+  refuseAfterTrap();
+  try {
+    return kernelFunc(call);
+  } catch (reason) {
+    noteTrap(reason);
+    throw reason;
   }
 }
 

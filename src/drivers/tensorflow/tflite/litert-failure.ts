@@ -1,4 +1,5 @@
 import { publicText, reasonText } from "../../../errors.ts";
+import { noteTrap, refuseAfterTrap } from "../wasm-trap.ts";
 import type { StartedLiteRt } from "./litert.ts";
 
 /** Words that only name a place where LiteRT found that an output is no longer in the memory that it was given. */
@@ -19,14 +20,15 @@ export class LiteRtFailure extends Error {
   }
 }
 
-/** Does something with LiteRT; rejects with {@link LiteRtFailure} where it throws, or only writes that it failed. What traps in WebAssembly passes as it is. */
+/** Does something with LiteRT; rejects with {@link LiteRtFailure} where it throws, or only writes that it failed. */
 export async function failing<T>({ takeErrors }: StartedLiteRt, act: () => Promise<T> | T): Promise<T> {
+  refuseAfterTrap();
   takeErrors();
   let result: T;
   try {
     result = await act();
   } catch (reason) {
-    if ((reason as Error).name === "RuntimeError") throw reason;
+    noteTrap(reason);
     throw new LiteRtFailure(takeErrors(), reason);
   }
   const errors = takeErrors();

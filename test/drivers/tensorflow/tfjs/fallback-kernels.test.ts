@@ -44,3 +44,44 @@ it.each(Object.entries(CASES))("%s is right where WebAssembly's is wrong", (_ker
   expect({ dtype: result.dtype, values: [...result.dataSync()] }).toEqual({ dtype, values: expected });
   result.dispose();
 });
+
+const texts = (...values: string[]) => tf.tensor(values, [values.length], "string");
+
+it.each<[string, () => tf.Tensor, readonly unknown[]]>([
+  ["Equal", () => tf.equal(texts("a", "b"), texts("a", "c")), [1, 0]],
+  ["NotEqual", () => tf.notEqual(texts("a", "b"), texts("a", "c")), [0, 1]],
+  ["Less", () => tf.less(texts("a", "b"), texts("b", "a")), [1, 0]],
+  ["GreaterEqual", () => tf.greaterEqual(texts("a", "b"), texts("a", "c")), [1, 0]],
+  ["Tile", () => tf.tile(texts("a", "b"), [2]), ["a", "b", "a", "b"]],
+  ["Concat", () => tf.concat([texts("a"), texts("b")]), ["a", "b"]],
+  ["Slice", () => tf.slice(texts("a", "b", "c"), [1], [1]), ["b"]],
+])("%s takes strings", (_kernel, compute, expected) => {
+  expect([...tf.tidy(compute).dataSync()]).toEqual(expected);
+});
+
+const far = (shape: number[]) => tf.fill(shape, 100_000, "int32");
+const pixels = () => tf.ones([1, 2, 2, 1]) as tf.Tensor4D;
+
+it.each<[string, () => tf.Tensor, RegExp | readonly number[]]>([
+  ["GatherNd", () => tf.gatherND(integers([1, 2]), far([1, 1])), /Invalid indices/],
+  ["GatherNd below zero", () => tf.gatherND(integers([1, 2]), integers([-1], [1, 1])), /Invalid indices/],
+  ["ScatterNd", () => tf.scatterND(far([1, 1]), integers([7]), [2]), /Invalid indices/],
+  [
+    "TensorScatterUpdate",
+    () => tf.tensorScatterUpdate(integers([1, 2]), far([1, 1]), integers([7])),
+    /Invalid indices/,
+  ],
+  ["SparseToDense", () => tf.sparseToDense(far([1]), integers([7]), [2], tf.scalar(0, "int32")), /Invalid indices/],
+  ["Bincount", () => tf.bincount(far([1]) as tf.Tensor1D, integers([]) as tf.Tensor1D, 2), [0, 0]],
+  ["DenseBincount", () => tf.denseBincount(far([1]) as tf.Tensor1D, integers([]) as tf.Tensor1D, 2), [0, 0]],
+  ["OneHot", () => tf.oneHot(far([1]), 2), [0, 0]],
+  [
+    "CropAndResize",
+    () => tf.image.cropAndResize(pixels(), tf.tensor2d([[0, 0, 1, 1]]), far([1]) as tf.Tensor1D, [1, 1]),
+    [0],
+  ],
+])("%s reads and writes nothing outside of its tensors", (_kernel, compute, expected) => {
+  const values = () => [...tf.tidy(compute).dataSync()];
+  if (expected instanceof RegExp) expect(values).toThrow(expected);
+  else expect(values()).toEqual(expected);
+});

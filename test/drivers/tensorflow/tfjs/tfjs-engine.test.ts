@@ -101,6 +101,28 @@ describe("the tfjs engine", () => {
     }
   });
 
+  it("compares strings, on which WebAssembly aborts", async () => {
+    const type = (name: string) => ({ attr: { dtype: { type: name }, T: { type: name } } });
+    const nodes = [
+      { name: "x", op: "Placeholder", ...type("DT_STRING") },
+      { name: "z", op: "Placeholder", ...type("DT_STRING") },
+      { name: "y", op: "Equal", input: ["x", "z"], ...type("DT_STRING") },
+    ];
+    const text = (name: string) => ({ name: `${name}:0`, dtype: "DT_STRING" });
+    const signature = { inputs: { x: text("x"), z: text("z") }, outputs: { y: { name: "y:0", dtype: "DT_BOOL" } } };
+    const model = await loadTensorflow(writeGraphModel(tempFolder(), { nodes, weights: {}, signature }));
+    const texts = (...values: string[]) =>
+      createTensor(
+        "bytes",
+        [values.length],
+        values.map((value) => Buffer.from(value)),
+      );
+    for (let run = 0; run < 2; run++) {
+      const { y } = await predict(model, { x: texts("a", "b"), z: texts("a", "c") });
+      expect([...(y?.data ?? [])]).toEqual([1, 0]);
+    }
+  });
+
   it("loads a layers model in several weight files, whatever its layers would begin with", async () => {
     await startTfjs();
     const lstm = layers.lstm({ units: 3, recurrentInitializer: "glorotUniform", inputShape: [4, 2], name: "x" });
