@@ -1,4 +1,4 @@
-import { COMMON_BELOW, COMMON_FROM, writeCommon32 } from "./common-float32.ts";
+import { COMMON_BELOW_BITS, COMMON_FROM_BITS, writeCommon32 } from "./common-float32.ts";
 import { writeNine } from "./digit-groups.ts";
 import { POWERS, productError, roundHalfEven } from "./exact-product.ts";
 import { isPlain, layoutPlain, layoutScientific, openDigits, slowFloatText } from "./float-layout.ts";
@@ -8,6 +8,8 @@ import { SHORT_DIGITS, writeShort } from "./short-float.ts";
 export const MAX_FLOAT_BYTES = 48;
 
 const MINUS = 0x2d;
+/** All bits but the sign. */
+const MAGNITUDE = 0x7fffffff;
 /** Number of digits that always preserve a float32, and a float64. */
 const FLOAT32_DIGITS = 9;
 const FLOAT64_DIGITS = 17;
@@ -21,20 +23,27 @@ const FLOAT64_MARGIN = 1e-8;
 /** 17 digits are handled as eight and nine. */
 const LOW_DIGITS = 9;
 const LOW_LIMIT = 10 ** LOW_DIGITS;
+/** One float, and its bits. */
+const FLOAT = new Float32Array(1);
+const BITS = new Int32Array(FLOAT.buffer);
 
 /**
- * Writes a float32 as TensorFlow Serving does: six significant digits (C's `%g`) if they bring the value back, else nine;
- * `.0` behind whole numbers; `NaN`, `Infinity` and `-Infinity` bare, which is not strict JSON. Returns where the text ends; the buffer has
- * room for {@link MAX_FLOAT_BYTES} more.
+ * Writes a float32, given by its bits, as TensorFlow Serving does: six significant digits (C's `%g`) if they bring the value back, else
+ * nine; `.0` behind whole numbers; `NaN`, `Infinity` and `-Infinity` bare, which is not strict JSON. Returns where the text ends; the
+ * buffer has room for {@link MAX_FLOAT_BYTES} more.
  */
-export function writeFloat32(text: DataView, start: number, value: number): number {
-  const magnitude = Math.abs(value);
-  if (magnitude >= COMMON_FROM && magnitude < COMMON_BELOW)
-    return writeCommon32(text, value < 0 ? writeMinus(text, start) : start, magnitude);
-  return writeRare32(text, start, value, magnitude);
+export function writeFloat32(text: DataView, start: number, bits: number): number {
+  const magnitude = bits & MAGNITUDE;
+  if (magnitude < COMMON_FROM_BITS || magnitude >= COMMON_BELOW_BITS) return writeRare32(text, start, bits);
+  // Written over where there is none.
+  text.setUint8(start, MINUS);
+  return writeCommon32(text, start + (bits >>> 31), magnitude);
 }
 
-function writeRare32(text: DataView, start: number, value: number, magnitude: number): number {
+function writeRare32(text: DataView, start: number, bits: number): number {
+  BITS[0] = bits;
+  const value = FLOAT[0]!;
+  const magnitude = Math.abs(value);
   // Nine digits need the power 8 - exponent.
   if (!(magnitude >= 1e-13 && magnitude < 1e22)) return writeSlow(text, start, value, "float32");
   const exponent = decimalExponent(magnitude);

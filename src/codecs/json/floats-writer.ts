@@ -60,13 +60,13 @@ type TextOf = ((value: number) => string) | undefined;
 
 /** One function for each size of floats, so that its calls have one target. */
 function run32(values: Float32Array, gap: number, textOf: TextOf): WriteRun {
+  const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
   return (text, from, start, end) => {
     let at = from;
     for (let index = start; index < end; index++) {
       if (index > start) at = writeSeparator(text, at, gap);
-      const value = values[index]!;
-      const isWord = textOf !== undefined && !Number.isFinite(value);
-      at = isWord ? writeWord(text, at, textOf(value)) : writeFloat32(text, at, value);
+      const isWord = textOf !== undefined && !Number.isFinite(values[index]);
+      at = isWord ? writeWord(text, at, textOf(values[index]!)) : writeFloat32(text, at, bits[index]!);
     }
     return at;
   };

@@ -1,8 +1,17 @@
 import { describe, expect, test } from "vitest";
+import { slowFloatText } from "../../../src/codecs/json/float-layout.ts";
 import { MAX_FLOAT_BYTES, writeFloat32, writeFloat64 } from "../../../src/codecs/json/float-text.ts";
 import { Random } from "../../grpc/random.ts";
 
-type WriteFloat = typeof writeFloat32;
+type WriteFloat = typeof writeFloat64;
+
+const writeRounded: WriteFloat = (text, start, value) => writeFloat32(text, start, float32Bits(value));
+
+function float32Bits(value: number): number {
+  const bits = new DataView(new ArrayBuffer(4));
+  bits.setFloat32(0, value);
+  return bits.getInt32(0);
+}
 
 function text(write: WriteFloat, value: number): string {
   const buffer = Buffer.alloc(MAX_FLOAT_BYTES);
@@ -65,13 +74,26 @@ describe("writeFloat32", () => {
     [Number.POSITIVE_INFINITY, "Infinity"],
     [Number.NEGATIVE_INFINITY, "-Infinity"],
   ])("writes %d as %s", (value, expected) => {
-    expect(text(writeFloat32, Math.fround(value))).toBe(expected);
+    expect(text(writeRounded, value)).toBe(expected);
+  });
+
+  test("writes the neighbours of all powers of two and of ten by the same rules", () => {
+    const powersOfTwo = Array.from({ length: 253 }, (_, power) => 2 ** (power - 126));
+    const powersOfTen = Array.from({ length: 76 }, (_, power) => 10 ** (power - 37));
+    const bits = new Int32Array(1);
+    for (const power of [...powersOfTwo, ...powersOfTen]) {
+      for (let step = -40; step <= 40; step++) {
+        bits[0] = float32Bits(power) + step;
+        const [value] = new Float32Array(bits.buffer) as unknown as [number];
+        expect(text(writeRounded, value)).toBe(slowFloatText(value, "float32"));
+      }
+    }
   });
 
   test("writes what brings every float back, in six digits where they do, else in nine at most", () => {
     for (const number of randomNumbers(new Random(5), 5000)) {
       const value = Math.fround(number);
-      const written = text(writeFloat32, value);
+      const written = text(writeRounded, value);
       expectDigits(written, value, { round: Math.fround, most: 9 });
     }
   });
