@@ -6,17 +6,16 @@ export interface ThreadCounts {
   readonly missing: number;
   /** Threads that were lost until now: each is replaced. */
   readonly lost: number;
+  /** Numbers of those that are processes; absent where none is one. */
+  readonly pids?: readonly number[];
 }
 
 /** Threads of several pools together. */
 export function sumThreads(parts: readonly ThreadCounts[]): ThreadCounts {
-  const [sum, ...others] = parts.length === 0 ? [{ ready: 0, missing: 0, lost: 0 }] : parts;
-  return others.reduce(
-    (total, { ready, missing, lost }) => ({
-      ready: total.ready + ready,
-      missing: total.missing + missing,
-      lost: total.lost + lost,
-    }),
-    sum!,
-  );
+  const sum = (read: (part: ThreadCounts) => number) => parts.reduce((total, part) => total + read(part), 0);
+  const pids = parts.flatMap((part) => part.pids ?? []);
+  return {
+    ...{ ready: sum(({ ready }) => ready), missing: sum(({ missing }) => missing), lost: sum(({ lost }) => lost) },
+    ...(pids.length > 0 && { pids }),
+  };
 }

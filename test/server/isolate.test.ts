@@ -55,8 +55,11 @@ async function start() {
     return { status: response.status, body: (await response.json()) as unknown };
   };
   const isReady = async () => (await fetch(`${server.httpUrl}/v2/models/fragile/ready`)).ok;
-  return { ask, isReady };
+  const metrics = async () => (await fetch(`${server.httpUrl}/metrics`)).text();
+  return { ask, isReady, metrics };
 }
+
+const MEMORY = /^kserving_model_process_resident_memory_bytes\{model="(.*)",version="1"\} (.*)$/gm;
 
 /** Says why the test is skipped, where it is. */
 const TITLE = hasCompiler ? "" : " (skipped: there is no gcc, which compiles the library)";
@@ -64,7 +67,7 @@ const TITLE = hasCompiler ? "" : " (skipped: there is no gcc, which compiles the
 test.runIf(hasCompiler)(
   `a library that crashes costs its model's requests and no others, and the model comes back${TITLE}`,
   async () => {
-    const { ask, isReady } = await start();
+    const { ask, isReady, metrics } = await start();
     let isOver = false;
     const statuses: number[] = [];
     const load = Promise.all(
@@ -83,6 +86,11 @@ test.runIf(hasCompiler)(
     await load;
     expect(statuses.length).toBeGreaterThan(10);
     expect(new Set(statuses)).toEqual(new Set([200]));
+    const text = await metrics();
+    expect(text).toContain('kserving_threads_lost_total{model="fragile",version="1",kind="model"} 1');
+    if (process.platform !== "linux") return;
+    const memory = [...text.matchAll(MEMORY)].map(([, model, bytes]) => [model, Number(bytes) > 20e6]);
+    expect(memory).toEqual([["fragile", true]]);
   },
 );
 

@@ -62,9 +62,12 @@ export class SupervisedModel {
     return this.#alive;
   }
 
-  /** Its thread, which other small models may share. */
+  /** Its thread, which other small models may share, or its process. */
   get threads(): ThreadCounts {
-    return { ready: this.#alive ? 1 : 0, missing: this.#alive ? 0 : 1, lost: this.#lost };
+    const lost = this.#lost;
+    if (!this.#alive) return { ready: 0, missing: 1, lost };
+    const { pid } = this.#thread;
+    return { ready: 1, missing: 0, lost, ...(pid !== undefined && { pids: [pid] }) };
   }
 
   /** A new line to the model. */

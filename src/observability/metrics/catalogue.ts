@@ -111,8 +111,13 @@ export const METRICS = {
   },
   kserving_threads_lost_total: {
     type: "counter",
-    help: "Threads that ended or got stuck, and were replaced.",
+    help: "Threads that ended or got stuck, and were replaced; processes of isolated models count as threads.",
     labels: [...VERSION, "kind"],
+  },
+  kserving_model_process_resident_memory_bytes: {
+    type: "gauge",
+    help: "Memory of the processes of an isolated model (--isolate), all copies together; on Linux alone.",
+    labels: VERSION,
   },
   kserving_model_loads_total: {
     type: "counter",

@@ -1,6 +1,7 @@
 import { METRICS } from "../../observability/metrics/catalogue.ts";
 import { Histogram, type HistogramData } from "../../observability/metrics/histogram.ts";
 import { type MetricFamily, type Sample, toFamily, toSingle } from "../../observability/metrics/metric-family.ts";
+import { residentMemory } from "../../observability/metrics/resident-memory.ts";
 import type { HttpDependencies } from "../../proxy/http-route.ts";
 import type { InferenceService, NamedStatistics, ServableState } from "../../serving/inference-service.ts";
 import type { LoadCounts } from "../../serving/load-counter.ts";
@@ -28,6 +29,7 @@ export async function serviceMetrics({
     ...modelMetrics(statistics),
     toFamily("kserving_hook_seconds", statistics.flatMap(hookSamples)),
     ...threadMetrics(statistics),
+    toFamily("kserving_model_process_resident_memory_bytes", await processSamples(statistics)),
     toFamily("kserving_model_loads_total", (service.loads?.() ?? []).flatMap(loadSamples)),
   ];
 }
@@ -101,6 +103,24 @@ function threadMetrics(statistics: readonly NamedStatistics[]): readonly MetricF
   ]);
   const lost = counted.map(({ labels, lost: value }) => ({ labels, value }));
   return [toFamily("kserving_threads", states), toFamily("kserving_threads_lost_total", lost)];
+}
+
+async function processSamples(statistics: readonly NamedStatistics[]): Promise<readonly Sample[]> {
+  const samples = statistics.map(
+    async ({
+      model,
+      version,
+      threads: {
+        model: { pids = [] },
+      },
+    }) => {
+      const sizes = await Promise.all(pids.map(residentMemory));
+      const known = sizes.flatMap((bytes) => bytes ?? []);
+      if (known.length === 0) return [];
+      return [{ labels: [model, String(version)], value: known.reduce((sum, bytes) => sum + bytes, 0) }];
+    },
+  );
+  return (await Promise.all(samples)).flat();
 }
 
 function loadSamples({ model, version, succeeded, failed }: LoadCounts): Sample[] {
