@@ -123,6 +123,7 @@ export const LAYERS: readonly Layer[] = [
       "storage",
       "runtimes",
       "drivers",
+      "model-host",
       "repository",
       "proxy",
       "protocols",

@@ -44,6 +44,7 @@ export { type ModelInputOptions, toModelInput } from "./model-host/images/to-mod
 export { createLogger, type Logger } from "./observability/logger.ts";
 export type { StageOptions } from "./repository/stage.ts";
 export type { NamedModelOptions } from "./server/named-model.ts";
+export type { PredictChoices } from "./server/predict.ts";
 export type { ServedVersion } from "./server/served-version.ts";
 export type { Server } from "./server/server.ts";
 export type { ServerOptions } from "./server/server-options.ts";

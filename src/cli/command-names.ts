@@ -2,24 +2,38 @@
 export type SettingsCommand = "serve" | "proxy";
 
 /** Commands that take another server's command line. */
-const FOREIGN_COMMAND_NAMES = ["tensorflow-model-server", "ovms", "ie_serving", "simple-tensorflow-serving"] as const;
+export const FOREIGN_COMMAND_NAMES = [
+  "tensorflow-model-server",
+  "ovms",
+  "ie_serving",
+  "simple-tensorflow-serving",
+] as const;
 /** One of {@link FOREIGN_COMMAND_NAMES}. */
 export type ForeignCommandName = (typeof FOREIGN_COMMAND_NAMES)[number];
+
+/** Commands with a parser of their own, and what help says of each. */
+export const COMMANDS = {
+  drivers: "list drivers and their options",
+  replay: "send recorded requests again, and compare the answers",
+  health: "tell whether a server is ready",
+  config: "check and explain configuration files",
+  runtimes: "list and install the runtimes of drivers",
+  "hash-password": "write a line for --auth-users",
+  "hash-token": "write a line for --auth-tokens",
+} as const satisfies Readonly<Record<string, string>>;
+
+/** One of {@link COMMANDS}. */
+export type CommandName = keyof typeof COMMANDS;
 
 /**
  * The words that may stand first on the command line. `serve` is meant where none does; the others take flags or commands of their own.
  */
-export const COMMAND_NAMES = [
-  "serve",
-  "proxy",
-  "replay",
-  "health",
-  "config",
-  "runtimes",
-  "hash-password",
-  "hash-token",
-  ...FOREIGN_COMMAND_NAMES,
-] as const;
+export const COMMAND_NAMES: readonly string[] = ["serve", "proxy", ...Object.keys(COMMANDS), ...FOREIGN_COMMAND_NAMES];
+
+/** Checks if a word is one of {@link COMMANDS}. */
+export function isCommand(word: string | undefined): word is CommandName {
+  return word !== undefined && Object.hasOwn(COMMANDS, word);
+}
 
 /** The command of another server that a word means, with dashes or underscores; undefined for any other word. */
 export function foreignCommand(word: string | undefined): ForeignCommandName | undefined {

@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
-import { COMMAND_NAMES, type ForeignCommandName, foreignCommand } from "./command-names.ts";
+import { COMMAND_NAMES, type ForeignCommandName, foreignCommand, isCommand } from "./command-names.ts";
+import { importCommand } from "./commands/import-command.ts";
 import { toErrorText } from "./error-text.ts";
 import { EXIT, toExitCode } from "./exit-codes.ts";
 import type { Environment } from "./settings/environment.ts";
@@ -15,7 +16,8 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
   const sagemaker = first === "serve" && rest.length === 0 ? await findSagemaker(env) : undefined;
   if (sagemaker !== undefined) return sagemaker;
   try {
-    return (await run(argv, env)) ?? EXIT.ok;
+    const code = await run(argv, env);
+    return typeof code === "number" ? code : EXIT.ok;
   } catch (reason) {
     // Help or the version was asked for, and is printed.
     if (reason instanceof CommanderError && reason.exitCode === 0) return EXIT.ok;
@@ -26,42 +28,17 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
 }
 
 /** Commands are imported when they run, so that help does not wait for gRPC and Express. */
-async function run(argv: readonly string[], env: Environment): Promise<number | undefined> {
-  const [first] = argv;
+async function run(argv: readonly string[], env: Environment): Promise<unknown> {
+  const [first, ...rest] = argv;
   if (first === "help") return run([...topicOf(argv), "--help"], env);
-  const command = COMMAND_NAMES.find((name) => name === first);
-  const rest = command === undefined ? argv : argv.slice(1);
-  if (command === "runtimes") {
-    const { runtimes } = await import("./commands/runtimes-command.ts");
-    await runtimes(rest);
-    return undefined;
-  }
-  if (command === "replay") {
-    const { replay } = await import("./commands/replay-command.ts");
-    await replay(rest);
-    return undefined;
-  }
-  if (command === "health") {
-    const { health } = await import("./commands/health-command.ts");
-    return health(rest, env);
-  }
-  if (command === "config") {
-    const { config } = await import("./commands/config-command.ts");
-    await config(rest, env);
-    return undefined;
-  }
-  if (command === "hash-password" || command === "hash-token") {
-    const { hash } = await import("./commands/hash-command.ts");
-    await hash(command, rest);
-    return undefined;
-  }
-  if (command === "proxy") {
-    const parsed = parseSettings(command, rest, { env });
+  if (isCommand(first)) return (await importCommand(first))(rest, env);
+  if (first === "proxy") {
+    const parsed = parseSettings(first, rest, { env });
     const { proxy } = await import("./commands/proxy-command.ts");
     await proxy(parsed, env);
     return undefined;
   }
-  const parsed = await readServeSettings(rest, env);
+  const parsed = await readServeSettings(first === "serve" ? rest : argv, env);
   const { serve } = await import("./commands/serve-command.ts");
   return serve(parsed, env);
 }

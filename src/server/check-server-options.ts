@@ -41,6 +41,7 @@ const OPTIONS = {
   requestLog: OBJECT_CHECK,
   alias: TEXT_CHECK,
   host: TEXT_CHECK,
+  listen: BOOLEAN_CHECK,
   port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
   grpcSocketPath: TEXT_CHECK,

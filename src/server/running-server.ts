@@ -4,8 +4,11 @@ import type { InFlight } from "../serving/admission.ts";
 import type { InferenceService, UnloadOptions } from "../serving/inference-service.ts";
 import type { LocalService } from "../serving/local-service.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
+import type { Values } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
 import { checkedModel } from "./checked-model.ts";
 import type { NamedModelOptions } from "./named-model.ts";
+import { type PredictChoices, predict } from "./predict.ts";
 import type { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
 import { type StageSummary, summarizeStages } from "./stage-summary.ts";
@@ -13,7 +16,7 @@ import type { Transports } from "./transports.ts";
 
 /** A running server. */
 export interface Server {
-  /** `host:port`, or `unix:PATH` where gRPC has no port. */
+  /** `host:port`, or `unix:PATH` where gRPC has no port; empty where no port is open. */
   readonly grpcAddress: string;
   /** `http://host:port`, or `https://…`, where HTTP is served. */
   readonly httpUrl: string | undefined;
@@ -38,6 +41,11 @@ export interface Server {
    * where other models need it, unless these `dependents` are to be unloaded too.
    */
   unload(name: string, options?: UnloadOptions): Promise<void>;
+  /**
+   * Runs a model on values by the names of its inputs, as a request of KServe V2 does, without a wire: numbers take the dtype of the input, a
+   * typed array its shape, a Buffer is one `bytes` element (an image as its file). The outputs are tensors. Throws {@link ServingError}.
+   */
+  predict(model: string, inputs: Values, choices?: PredictChoices): Promise<Tensors>;
   /** Calls back after each change of a version's state; returns a function that removes the listener. */
   onState(listener: (version: ServedVersion) => void): () => void;
   /** Inputs for an example request; where the model leaves sizes open, those with which it has run. */
@@ -103,6 +111,7 @@ export function toServer({ transports, service, served, closeModels, drainTimeou
     models: () => manager.statuses().map(toServedVersion),
     load: async (name, options) => served.load(name, checkedModel(name, options)),
     unload: (name, options) => served.unload(name, options),
+    predict: (model, inputs, choices) => predict(service, { ...choices, model, inputs }),
     onState: (listener) => manager.onState((status) => listener(toServedVersion(status))),
     exampleInputs: () => {
       example = Promise.resolve(manager.servables()[0]?.exampleInputs());

@@ -30,6 +30,8 @@ export interface ServerOptions {
   readonly name?: string;
   /** Address to listen on, gRPC and HTTP alike. Default 127.0.0.1. */
   readonly host?: string;
+  /** False opens no port: requests come by {@link Server.predict} alone. Default true. */
+  readonly listen?: boolean;
   /** gRPC port; 0 (default) picks a free one. */
   readonly port?: number;
   /** Path of a Unix socket on which gRPC is served in addition to its port. */

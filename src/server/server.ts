@@ -24,7 +24,7 @@ import { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
 import { type ServerChoices, type ServerOptions, withDefaults } from "./server-options.ts";
 import { toModelStorage } from "./to-model-storage.ts";
-import type { TransportOptions } from "./transports.ts";
+import { NO_TRANSPORTS, type TransportOptions } from "./transports.ts";
 
 export type { Server };
 
@@ -51,7 +51,8 @@ export async function openServer(
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
   const transports = { ...toTransportOptions(choices, authentication), ...(await openTlsFiles(choices)), tracer };
-  prepareTransports(transports);
+  const isListening = choices.listen !== false;
+  if (isListening) prepareTransports(transports);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const storage = toModelStorage(choices);
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
@@ -88,11 +89,11 @@ export async function openServer(
     await recorder.check();
     const loading = toLoadOptions(choices, { remote, memory, storage, own: service, routes: new RouteClaims() });
     await served.start(loading, source instanceof PipelineSource);
-    const opened = await openTransports(authentication ? new GuardedService(service) : service, {
-      ...transports,
-      platform: choices.platform && new HostedFolders(choices.platform, served),
-      memory: service.memory,
-    });
+    const platform = choices.platform && new HostedFolders(choices.platform, served);
+    const asked = authentication ? new GuardedService(service) : service;
+    const opened = isListening
+      ? await openTransports(asked, { ...transports, platform, memory: service.memory })
+      : NO_TRANSPORTS;
     return toServer({ transports: opened, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {
     await closeModels();

@@ -67,6 +67,15 @@ export interface TransportOptions {
   readonly log: Logger;
 }
 
+/** No ports, for a server that only its own program asks. */
+export const NO_TRANSPORTS: Transports = {
+  grpcAddress: "",
+  httpUrl: undefined,
+  isEncrypted: false,
+  retire: () => {},
+  close: async () => {},
+};
+
 /** The open ports of both transports. */
 export interface Transports {
   /** `host:port`, or `unix:PATH` where gRPC has no port. */

@@ -1,14 +1,16 @@
 import { Command } from "commander";
 import { helpWidth } from "../help-width.ts";
+import { toUsageError } from "../settings/parse-settings.ts";
+import { refuseRepeats } from "../settings/refuse-repeats.ts";
 
-/** Texts around the list of a command's subcommands. */
+/** Texts around the list of a command's flags or subcommands. */
 interface ParserHelp {
   readonly description: string;
-  /** Examples, and notes on all subcommands. */
+  /** Examples, and notes. */
   readonly epilogue: string;
 }
 
-/** Creates the parser of a command with subcommands, such as `kserving config`; it throws instead of ending the process. */
+/** Creates the parser of a command, such as `kserving config`; it throws instead of ending the process. */
 export function createParser(name: string, { description, epilogue }: ParserHelp): Command {
   return new Command(`kserving ${name}`)
     .description(description)
@@ -17,4 +19,15 @@ export function createParser(name: string, { description, epilogue }: ParserHelp
     .addHelpText("after", epilogue)
     .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
     .exitOverride();
+}
+
+/** Parses a command's arguments and runs its action; throws `invalid_argument` for what it does not take. */
+export async function runParser(command: Command, argv: readonly string[]): Promise<void> {
+  // Lists collect their values in an array.
+  refuseRepeats(command, ({ defaultValue }) => Array.isArray(defaultValue));
+  try {
+    await command.parseAsync(argv, { from: "user" });
+  } catch (reason) {
+    throw toUsageError(reason, `${command.name()} --help lists its arguments`);
+  }
 }

@@ -1,16 +1,25 @@
 import { Command, Option } from "commander";
+import { toColumns } from "../../text/columns.ts";
 import { sizeText } from "../../text/size-text.ts";
 import { readVersion } from "../../version.ts";
-import type { SettingsCommand } from "../command-names.ts";
+import { COMMANDS, FOREIGN_COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
 import { helpWidth } from "../help-width.ts";
 import { refuseRepeats } from "./refuse-repeats.ts";
 import type { Setting } from "./setting.ts";
 import { flagOf, groupsOf, settingsOf } from "./settings.ts";
 
 const DESCRIPTIONS: Readonly<Record<SettingsCommand, string>> = {
-  serve: "Loads models, chains them with a hook file, and serves the chain over gRPC and HTTP.",
-  proxy: "Serves HTTP for a gRPC server that runs elsewhere.",
+  serve: "load models, chain them with a hook file, and serve the chain over gRPC and HTTP",
+  proxy: "serve HTTP for a gRPC server that runs elsewhere",
 };
+
+/** A line of help for each command. */
+function commandLines(): string {
+  const own = { "[serve]": "serve models, with the flags above", proxy: DESCRIPTIONS.proxy, ...COMMANDS };
+  const rows = Object.entries(own).map(([name, text]) => [`  ${name}`, text]);
+  const foreign = `  ${FOREIGN_COMMAND_NAMES.join(", ")}`;
+  return [...toColumns(rows), foreign, "    serve with those servers' flags"].join("\n");
+}
 
 const EPILOGUES: Readonly<Record<SettingsCommand, string>> = {
   serve: `
@@ -22,16 +31,9 @@ Examples:
   kserving models
 
 Commands:
-  kserving [serve]  serve models, with the flags above
-  kserving proxy    serve HTTP for a gRPC server that runs elsewhere (kserving proxy --help)
-  kserving replay   send recorded requests again, and compare the answers (kserving replay --help)
-  kserving health   tell whether a server is ready (kserving health --help)
-  kserving config   check and explain configuration files (kserving config --help)
-  kserving runtimes list and install the runtimes of drivers (kserving runtimes --help)
-  kserving hash-password, hash-token
-                    write lines for --auth-users and --auth-tokens
-  kserving tensorflow-model-server, ovms, ie_serving
-                    serve with those servers' flags (kserving ovms --help)
+${commandLines()}
+
+kserving COMMAND --help, such as kserving proxy --help, says more about one.
 `,
   proxy: `
 Example:
@@ -52,7 +54,7 @@ export interface ListedFlag {
 export function createFlagParser(name: SettingsCommand, onListed: (flag: ListedFlag) => void): Command {
   const command = new Command(name === "serve" ? "kserving" : `kserving ${name}`)
     .usage(name === "serve" ? "[serve] [PATH...] [flags]" : "[flags]")
-    .description(DESCRIPTIONS[name])
+    .description(`${DESCRIPTIONS[name].charAt(0).toUpperCase()}${DESCRIPTIONS[name].slice(1)}.`)
     .addHelpText(
       "after",
       `\nEvery flag is also an environment variable: --http-port is KSERVING_HTTP_PORT.\n${EPILOGUES[name]}`,
