@@ -32,6 +32,9 @@ export function httpRequest(url: URL, options: HttpRequest): Promise<IncomingMes
     const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${headMs / 1000} s`)), headMs);
     outgoing.on("error", (cause) => {
       clearTimeout(timer);
+      // A server ends connections that it has not heard on for a while, perhaps just now.
+      if (outgoing.reusedSocket && isReset(cause) && ["GET", "HEAD"].includes(method) && !signal.aborted)
+        return resolve(httpRequest(url, options));
       reject(signal.aborted ? signal.reason : unreachable(url, cause));
     });
     outgoing.on("response", (response) => {
@@ -41,6 +44,10 @@ export function httpRequest(url: URL, options: HttpRequest): Promise<IncomingMes
     });
     outgoing.end(body);
   });
+}
+
+function isReset(cause: Error): boolean {
+  return ["ECONNRESET", "EPIPE"].includes((cause as NodeJS.ErrnoException).code ?? "");
 }
 
 function unreachable(url: URL, cause: Error): ServingError {

@@ -1,0 +1,36 @@
+import { EventEmitter, once } from "node:events";
+import type { Socket } from "node:net";
+import { expect, test, vi } from "vitest";
+import { httpRequest } from "../../../src/storage/http/http-request.ts";
+import { readBody } from "../../../src/storage/http/read-body.ts";
+import { startWeb } from "../start-web.ts";
+
+const { signal } = new AbortController();
+
+test("a connection that the server has ended between two requests is made again", async () => {
+  const sockets = new Set<Socket>();
+  const url = new URL(
+    await startWeb(({ socket }, response) => {
+      const isSecond = sockets.has(socket);
+      sockets.add(socket);
+      if (isSecond) socket.resetAndDestroy();
+      else response.end("answer");
+    }),
+  );
+  for (const _ of [1, 2, 3]) expect(await readBody(await httpRequest(url, { signal }))).toBe("answer");
+  expect(sockets.size).toBe(3);
+});
+
+test("a server that never answers is given up after half a minute", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const asked = new EventEmitter();
+  const url = new URL(await startWeb(() => asked.emit("request")));
+  const came = once(asked, "request");
+  const failed = expect(httpRequest(url, { signal })).rejects.toThrow(
+    /127\.0\.0\.1:\d+ cannot be reached: no answer within 30 s\. Check the address and the network/,
+  );
+  await came;
+  vi.advanceTimersByTime(30_000);
+  await failed;
+  vi.useRealTimers();
+});
