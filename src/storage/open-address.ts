@@ -1,4 +1,6 @@
 import { invalidArgument } from "../errors.ts";
+import { azClient } from "./az/az-client.ts";
+import { isAzureUrl } from "./az/az-location.ts";
 import { gsClient } from "./gs/gs-client.ts";
 import { httpsClient } from "./https/https-client.ts";
 import { schemeOf, shownAddress } from "./remote-address.ts";
@@ -8,13 +10,15 @@ import type { StorageAddress, StorageClient } from "./storage-client.ts";
 const CLIENTS: Readonly<Record<string, StorageClient>> = {
   s3: s3Client,
   gs: gsClient,
+  az: azClient,
+  as: azClient,
   https: httpsClient,
   http: httpsClient,
 };
 
 /** Reads an address; throws `invalid_argument` for one that no client reads. */
 export function openAddress(text: string): StorageAddress {
-  const client = CLIENTS[schemeOf(text) ?? ""];
+  const client = isAzureUrl(text) ? azClient : CLIENTS[schemeOf(text) ?? ""];
   if (client !== undefined) return client.parse(text);
   const expected = Object.keys(CLIENTS)
     .map((scheme) => `${scheme}://`)

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, posix, resolve } from "node:path";
 
 /** Schemes of addresses that can be read. */
-export const REMOTE_SCHEMES = ["s3", "gs", "https", "http"] as const;
+export const REMOTE_SCHEMES = ["s3", "gs", "az", "as", "https", "http"] as const;
 
 /** The scheme of an address, in lower case; undefined for a path. */
 export function schemeOf(path: string): string | undefined {
@@ -23,6 +23,13 @@ export function toPlace(path: string, folder = ""): string {
   if (!isRemoteAddress(folder) || isAbsolute(path)) return resolve(folder, path);
   const [, start = "", rest = ""] = /^([^:]+:\/\/)(.*)$/s.exec(folder) ?? [];
   return `${start}${posix.join(rest, path)}`.replace(/\/+$/, "");
+}
+
+/** The address of something below another one, whose query stays at the end: it may be a signature. */
+export function addressBelow(address: string, name: string): string {
+  if (name === "") return address;
+  const [, start = "", query = ""] = /^([^?#]*)(.*)$/s.exec(address) ?? [];
+  return `${start.replace(/\/+$/, "")}/${name.replace(/^\/+/, "")}${query}`;
 }
 
 /** The folder of a file, or of what is at an address. */

@@ -1,25 +1,26 @@
 import { basename } from "node:path";
 import { ServingError } from "../../errors.ts";
 import type { ModelStorage } from "../../storage/model-storage.ts";
+import { addressBelow, shownAddress } from "../../storage/remote-address.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { listModels, type ModelList } from "./list-models.ts";
 
 /** Lists the models at an address as {@link listModels} lists those of a folder; throws the errors of the server too. */
 export async function listRemoteModels(address: string, storage: ModelStorage): Promise<ModelList> {
   const index = await storage.indexOf(address);
-  const toAddress = (text: string) => text.replaceAll(index, address);
+  const toShown = (text: string) => text.replaceAll(index, shownAddress(address));
   const own = basename(index);
   const toRemote = ({ name, path, refusal, ...rest }: ModelConfig): ModelConfig => ({
     ...rest,
-    name: path === index && name === own ? basename(address) : name,
-    ...(path !== undefined && { path: toAddress(path) }),
-    ...(refusal !== undefined && { refusal: toAddress(refusal) }),
+    name: path === index && name === own ? basename(shownAddress(address)) : name,
+    ...(path !== undefined && { path: addressBelow(address, path.slice(index.length)) }),
+    ...(refusal !== undefined && { refusal: toShown(refusal) }),
   });
   try {
     const { models, warnings } = await listModels(index);
-    return { models: models.map(toRemote), warnings: warnings.map(toAddress) };
+    return { models: models.map(toRemote), warnings: warnings.map(toShown) };
   } catch (reason) {
     const { code, message } = ServingError.from(reason);
-    throw new ServingError(code, toAddress(message), { cause: reason });
+    throw new ServingError(code, toShown(message), { cause: reason });
   }
 }

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import type { ModelStorage } from "../../storage/model-storage.ts";
+import { addressBelow, shownAddress } from "../../storage/remote-address.ts";
 import { FLAT_VERSION, listVersions, type VersionList } from "./list-versions.ts";
 import { requireStorage } from "./require-storage.ts";
 
@@ -17,13 +18,16 @@ export async function listRemoteVersions(
   const storage = requireStorage(given, address);
   const index = await storage.indexOf(address);
   if (storage.isArchive(address)) return { versions: [{ version: FLAT_VERSION, path: address }], warnings: [] };
-  const toAddress = (text: string) => text.replaceAll(index, address);
+  const toShown = (text: string) => text.replaceAll(index, shownAddress(address));
   try {
     const { versions, warnings } = await listVersions(index, driver);
-    const remote = versions.map(({ version, path }) => ({ version, path: toAddress(path) }));
-    return { versions: remote, warnings: warnings.map(toAddress) };
+    const remote = versions.map(({ version, path }) => ({
+      version,
+      path: addressBelow(address, path.slice(index.length)),
+    }));
+    return { versions: remote, warnings: warnings.map(toShown) };
   } catch (reason) {
     const { code, message } = ServingError.from(reason);
-    throw new ServingError(code, toAddress(message), { cause: reason });
+    throw new ServingError(code, toShown(message), { cause: reason });
   }
 }

@@ -7,13 +7,15 @@ export interface S3Key {
   readonly sessionToken?: string | undefined;
 }
 
-/** A request without a body to be signed. */
+/** A request to be signed. */
 export interface SignedRequest {
-  readonly method: "GET" | "HEAD";
+  readonly method: "GET" | "HEAD" | "PUT";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly region: string;
   readonly now: Date;
+  /** SHA-256 of the body, in hexadecimal; default: there is none. */
+  readonly sha256?: string;
 }
 
 /** SHA-256 of an empty body. */
@@ -25,18 +27,18 @@ const ALGORITHM = "AWS4-HMAC-SHA256";
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html describes it.
  */
 export function signV4(request: SignedRequest, { accessKeyId, secretAccessKey, sessionToken }: S3Key) {
-  const { method, url, region } = request;
+  const { method, url, region, sha256 = EMPTY_SHA256 } = request;
   const time = request.now.toISOString().replace(/[-:]|\.\d+/g, "");
   const headers: Record<string, string> = {
     ...request.headers,
     host: url.host,
-    "x-amz-content-sha256": EMPTY_SHA256,
+    "x-amz-content-sha256": sha256,
     "x-amz-date": time,
     ...(sessionToken !== undefined && { "x-amz-security-token": sessionToken }),
   };
   const names = Object.keys(headers).sort();
   const lines = names.map((name) => `${name}:${headers[name]?.trim()}\n`).join("");
-  const canonical = [method, url.pathname, canonicalQuery(url), lines, names.join(";"), EMPTY_SHA256].join("\n");
+  const canonical = [method, url.pathname, canonicalQuery(url), lines, names.join(";"), sha256].join("\n");
   const scope = `${time.slice(0, 8)}/${region}/s3/aws4_request`;
   const text = [ALGORITHM, time, scope, createHash("sha256").update(canonical).digest("hex")].join("\n");
   const key = scope.split("/").reduce<string | Buffer>((secret, part) => hmac(secret, part), `AWS4${secretAccessKey}`);
