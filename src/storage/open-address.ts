@@ -2,6 +2,7 @@ import { invalidArgument } from "../errors.ts";
 import { azClient } from "./az/az-client.ts";
 import { isAzureUrl } from "./az/az-location.ts";
 import { gsClient } from "./gs/gs-client.ts";
+import { hfClient } from "./hf/hf-client.ts";
 import { httpsClient } from "./https/https-client.ts";
 import { schemeOf, shownAddress } from "./remote-address.ts";
 import { s3Client } from "./s3/s3-client.ts";
@@ -12,6 +13,7 @@ const CLIENTS: Readonly<Record<string, StorageClient>> = {
   gs: gsClient,
   az: azClient,
   as: azClient,
+  hf: hfClient,
   https: httpsClient,
   http: httpsClient,
 };

@@ -15,6 +15,8 @@ export interface RemoteFile {
   readonly bytes: number | undefined;
   /** Changes with the content. */
   readonly etag: string;
+  /** State of the place in which the file was listed, and from which it is read; other than the ETag it may change without the content. */
+  readonly revision?: string;
   /** Time of the last change, in milliseconds since 1970, where it is known. */
   readonly changedMs?: number | undefined;
   readonly checksum?: Checksum | undefined;
