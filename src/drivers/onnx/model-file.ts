@@ -19,7 +19,15 @@ export interface ModelFile {
 export interface DeclaredValue {
   readonly name: string;
   /** Unknown where the file leaves the type to be inferred. */
-  readonly kind: "tensor" | "sequence" | "map" | "optional" | "sparse tensor" | "opaque value" | "unknown";
+  readonly kind:
+    | "tensor"
+    | "sequence"
+    | "sequence of maps"
+    | "map"
+    | "optional"
+    | "sparse tensor"
+    | "opaque value"
+    | "unknown";
   /** Number of `TensorProto.DataType` for a tensor of a declared type, else 0. */
   readonly elementType: number;
   /** True where the rank is declared; ONNX Runtime does not distinguish a scalar from an unknown rank. */
@@ -36,10 +44,12 @@ const GRAPH = { initializer: 5, input: 11, output: 12 };
 const INITIALIZER = { name: 8 };
 const VALUE = { name: 1, type: 2 };
 const TENSOR = { elementType: 1, shape: 2 };
+const SEQUENCE = { elementType: 1 };
+const MAP = 5;
 const KINDS: Readonly<Record<number, DeclaredValue["kind"]>> = {
   1: "tensor",
   4: "sequence",
-  5: "map",
+  [MAP]: "map",
   7: "opaque value",
   8: "sparse tensor",
   9: "optional",
@@ -143,12 +153,19 @@ function findField(file: ProtobufFile, message: ProtobufField, number: number): 
 function readType(file: ProtobufFile, type: ProtobufField | undefined): Omit<DeclaredValue, "name"> {
   const choice = type && [...file.fields(type.start, type.end)].find((field) => field.number in KINDS);
   const kind = KINDS[choice?.number ?? 0] ?? "unknown";
+  if (choice !== undefined && kind === "sequence" && holdsMaps(file, choice))
+    return { kind: "sequence of maps", elementType: 0, hasShape: false };
   if (choice === undefined || kind !== "tensor") return { kind, elementType: 0, hasShape: false };
   return {
     kind,
     elementType: findField(file, choice, TENSOR.elementType)?.value ?? 0,
     hasShape: findField(file, choice, TENSOR.shape) !== undefined,
   };
+}
+
+function holdsMaps(file: ProtobufFile, sequence: ProtobufField): boolean {
+  const element = findField(file, sequence, SEQUENCE.elementType);
+  return element !== undefined && findField(file, element, MAP) !== undefined;
 }
 
 function notAModel(path: string, size: number, head: Uint8Array, cause: ProtobufError): ServingError {

@@ -25,6 +25,11 @@ const ELEMENT_TYPES: readonly (readonly [name: string, carried: boolean])[] = [
   ["bfloat16", false],
 ];
 
+const CONVERTED = "cast or convert it in the model.";
+/** Converters of classifiers write such outputs unless asked not to. */
+const WITHOUT_ZIPMAP =
+  'convert the classifier again, with options={"zipmap": False} in skl2onnx, or with zipmap=False in onnxmltools.';
+
 /** Throws `failed_precondition` naming the first input or output that cannot be carried, before the runtime loads anything. */
 export function checkDeclaredTypes(file: ModelFile): void {
   for (const value of requiredInputs(file)) checkDeclared("Input", value);
@@ -42,6 +47,7 @@ function requiredInputs({ inputs, initializers }: ModelFile): readonly DeclaredV
 
 function checkDeclared(role: string, { name, kind, elementType }: DeclaredValue): void {
   if (kind === "unknown") return;
+  if (kind === "sequence of maps" && role === "Output") throw notCarried(role, name, `a ${kind}`, WITHOUT_ZIPMAP);
   if (kind !== "tensor") throw notCarried(role, name, `${/^o/.test(kind) ? "an" : "a"} ${kind}`);
   const [typeName, carried] = ELEMENT_TYPES[elementType] ?? [`of element type ${elementType}`, false];
   if (!carried) throw notCarried(role, name, typeName);
@@ -63,8 +69,8 @@ export function toTensorSpec(
   return { name, dtype, shape: value.shape.map((dimension) => (typeof dimension === "number" ? dimension : -1)) };
 }
 
-function notCarried(role: string, name: string, what: string): ServingError {
+function notCarried(role: string, name: string, what: string, advice = CONVERTED): ServingError {
   return failedPrecondition(
-    `${role} "${name}" is ${what}, which ONNX Runtime's JavaScript API does not carry; cast or convert it in the model.`,
+    `${role} "${name}" is ${what}, which ONNX Runtime's JavaScript API does not carry; ${advice}`,
   );
 }
