@@ -21,17 +21,12 @@ export function createHookRouter(
   dependencies: HttpDependencies,
 ): InferenceRouter {
   const { service, policy, log } = dependencies;
-  let told: HookRoutes = new Map();
-  const current = () => {
-    const routes = service.hookRoutes?.() ?? told;
-    if (routes === told) return routes;
-    for (const text of hookRouteTexts(routes, told, protocols)) log.info(text);
-    told = routes;
-    return routes;
-  };
-  current();
+  let routes: HookRoutes = new Map();
+  service.onHookRoutes?.((changed) => {
+    for (const text of hookRouteTexts(changed, routes, protocols)) log.info(text);
+    routes = changed;
+  });
   return (request, response) => {
-    const routes = current();
     if (routes.size === 0) return false;
     const { method = "", url = "" } = request;
     const [path = "", query = ""] = splitUrl(url);

@@ -88,6 +88,10 @@ export class GuardedService implements Required<InferenceService> {
     return this.#service.hookRoutes?.() ?? new Map();
   }
 
+  onHookRoutes(listener: (routes: HookRoutes) => void): void {
+    this.#service.onHookRoutes?.(listener);
+  }
+
   isReady(): boolean {
     return this.#service.isReady();
   }

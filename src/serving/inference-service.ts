@@ -59,6 +59,8 @@ export interface InferenceService {
   rescan(): Promise<void>;
   /** HTTP routes that hooks declare; the same object until they change. Absent where another server answers. */
   hookRoutes?(): HookRoutes;
+  /** Calls back immediately and at each change of these routes. */
+  onHookRoutes?(listener: (routes: HookRoutes) => void): void;
   /** Reports if requests can be answered now. */
   isReady(): boolean;
   /** Calls back immediately and at each change of readiness; returns a function that removes the listener. */

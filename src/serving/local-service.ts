@@ -162,6 +162,11 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.#hookRoutes;
   }
 
+  onHookRoutes(listener: (routes: HookRoutes) => void): void {
+    listener(this.hookRoutes());
+    this.#manager.onState(() => listener(this.hookRoutes()));
+  }
+
   isReady(): boolean {
     return !this.#isLeaving && this.#manager.isReady();
   }

@@ -150,18 +150,20 @@ describe("a route that hooks declare", () => {
 describe("a changed hook file", () => {
   const route = (path: string) => `export const rawRequest = { path: "${path}", answer: () => ({ body: "${path}" }) };`;
 
-  it("changes the routes, and leaves them where it takes another model's", async () => {
+  it("changes the routes, which the log has at once, and leaves them where it takes another model's", async () => {
+    const { log, events } = createRecordingLogger();
     const file = join(tempFolder(), "hooks.ts");
     writeFileSync(file, route("/one"));
     const models = {
       first: { driver: "null", hooks: file },
       other: { driver: "null", hooks: { rawRequest: { path: "/taken", answer: () => ({ body: "other" }) } } },
     };
-    const server = await startServer({ models, http: {} });
+    const server = await startServer({ models, http: {}, log });
     const post = (path: string) => ask(`${server.httpUrl}${path}`, { method: "POST", body: "" });
     expect(await post("/one")).toMatchObject({ text: "/one" });
     writeFileSync(file, route("/two"));
     await server.reloadHooks();
+    expect(events.map(([text]) => text)).toContain("the hooks of the model first answer POST /two");
     expect([(await post("/one")).status, (await post("/two")).text]).toEqual([404, "/two"]);
     writeFileSync(file, route("/taken"));
     await expect(server.reloadHooks()).rejects.toThrow("which those of the model other have already");
