@@ -3,11 +3,11 @@ import { checkResponse } from "../hooks/check-response.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { HookContext } from "../hooks/hooks.ts";
 import { callHook } from "../hooks/run-hook.ts";
-import { steadyMs } from "../observability/steady-clock.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import type { HookClock } from "./hook-times.ts";
 import type { Payload } from "./payload.ts";
 import { type PipelineRequest, type PipelineResult, RAW_BODY, type RawHead } from "./pipeline-request.ts";
+import { timeHook } from "./time-hook.ts";
 
 /** The hooks of a pipeline, and a context for the request. */
 interface RawParts {
@@ -29,29 +29,13 @@ export async function runRaw(
     throw new ServingError("not_found", message);
   }
   const ctx = open();
-  const body = bodyOf(inputs);
-  const { timeline } = call;
-  const id = timeline?.newId();
-  const start = steadyMs();
-  let code: string | undefined;
-  timeline?.enter(id);
-  try {
-    const returned = await callHook(() => entry.call({ facts, headers: call.metadata, body }, ctx), entry.place, {
-      ctx,
-      timeoutMs,
-    });
-    const { status, contentType, body: made } = entry.seal(returned);
+  const request = { facts, headers: call.metadata, body: bodyOf(inputs) };
+  return timeHook({ kind: "process", stage: 0, call, clock }, async () => {
+    const returned = await callHook(() => entry.call(request, ctx), entry.place, { ctx, timeoutMs });
+    const { status, contentType, body } = entry.seal(returned);
     const { metadata } = checkResponse(ctx.response);
-    return { outputs: rawPayload(made), metadata, contentType, status };
-  } catch (reason) {
-    code = ServingError.from(reason).code;
-    throw reason;
-  } finally {
-    const end = steadyMs();
-    timeline?.enter(undefined);
-    timeline?.add("process", start, end, { stage: 0, id, code });
-    clock?.add("process", 0, end - start);
-  }
+    return { outputs: rawPayload(body), metadata, contentType, status };
+  });
 }
 
 /** A body as a payload. */

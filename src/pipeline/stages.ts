@@ -1,4 +1,3 @@
-import { ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { Hook, HookContext } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
@@ -7,7 +6,6 @@ import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
-import { steadyMs } from "../observability/steady-clock.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook, dtypesOf } from "./bound-stage.ts";
@@ -15,6 +13,7 @@ import type { HookClock, HookKind } from "./hook-times.ts";
 import type { PipelineRequest } from "./pipeline-request.ts";
 import type { Step } from "./seal-outputs.ts";
 import { takeSkip } from "./skip.ts";
+import { timeHook } from "./time-hook.ts";
 
 /** Models and the hooks around them. */
 export interface StageParts {
@@ -117,24 +116,10 @@ export class Stages {
     return { values: await this.#runHook({ hook, place, args }, step.values, run), giver: `The hook ${place}` };
   }
 
-  async #runHook(placed: PlacedHook, values: Values, { request, ctx, kind, stage }: HookRun): Promise<Values> {
+  #runHook(placed: PlacedHook, values: Values, { request, ctx, kind, stage }: HookRun): Promise<Values> {
     const { hookTimeoutMs, clock } = this.#parts;
-    const { timeline, warmUp } = request.call;
-    const id = timeline?.newId();
-    const start = steadyMs();
-    let code: string | undefined;
-    timeline?.enter(id);
-    try {
-      return await runHook(placed, values, ctx, hookTimeoutMs);
-    } catch (reason) {
-      code = ServingError.from(reason).code;
-      throw reason;
-    } finally {
-      const end = steadyMs();
-      timeline?.enter(undefined);
-      timeline?.add(kind, start, end, { stage, id, code });
-      if (warmUp === undefined) clock?.add(kind, stage, end - start);
-    }
+    const run = () => runHook(placed, values, ctx, hookTimeoutMs);
+    return timeHook({ kind, stage, call: request.call, clock }, run);
   }
 
   async #predict({ index, model, request }: StageRun, { values, giver }: Step): Promise<Values> {
