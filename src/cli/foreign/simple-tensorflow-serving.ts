@@ -158,6 +158,11 @@ function parseSession(text: string): unknown {
 
 function fail(reason: unknown): number {
   const isUsage = reason instanceof ServingError && reason.code === "invalid_argument";
-  process.stderr.write(`simple_tensorflow_serving: error: ${printable(reasonText(reason))}\n`);
+  process.stderr.write(`simple_tensorflow_serving: error: ${withVariable(printable(reasonText(reason)))}\n`);
   return isUsage ? USAGE : 1;
+}
+
+/** Names an option of a driver as this program takes it, which has no flag for one. */
+function withVariable(message: string): string {
+  return message.replace(/-o (?=\w+=)/g, "KSERVING_OPTION=");
 }

@@ -129,6 +129,15 @@ it("a file that cannot be read ends with 1", async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining("/nowhere.json")]);
 });
 
+it("an option that a driver asks for is named as a variable, as there is no flag for it", () => {
+  const printed = collectOutput();
+  const code = SIMPLE_TENSORFLOW_SERVING.fail(new Error("It is a pickle; you may say -o allow_pickle=true."), {
+    failed: [],
+  });
+  expect(printed.stderr).toContain("error: It is a pickle; you may say KSERVING_OPTION=allow_pickle=true.");
+  expect(code).toBe(1);
+});
+
 it("help lists the flags with their defaults", async () => {
   const { code, stdout } = await run(["-h"]);
   expect(stdout).toMatch(/--port PORT .*\(default: 8500\) \[--http-port\]/);
