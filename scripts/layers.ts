@@ -47,6 +47,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
   { folder: "codec-host", mayImport: ["text", "async", "limits", "tensor", "threads"] },
   { folder: "native", mayImport: ["text", "observability"], packages: ["koffi"] },
+  { folder: "processes", mayImport: ["observability"] },
   {
     folder: "runtimes",
     mayImport: ["text", "async", "observability", "user-module", "archives", "native"],
@@ -54,14 +55,14 @@ export const LAYERS: readonly Layer[] = [
   },
   {
     folder: "drivers",
-    mayImport: [...BASICS, "user-module", "archives", "codecs", "native", "runtimes"],
+    mayImport: [...BASICS, "user-module", "archives", "codecs", "native", "processes", "runtimes"],
     packages: ["koffi", "onnxruntime-node"],
   },
   { folder: "media", mayImport: ["text", "async", "limits", "tensor"], packages: ["sharp"] },
   { folder: "hooks", mayImport: [...BASICS, "user-module", "media", "drivers"] },
   {
     folder: "model-host",
-    mayImport: [...BASICS, "limits", "user-module", "media", "threads", "native", "drivers"],
+    mayImport: [...BASICS, "limits", "user-module", "media", "threads", "native", "processes", "drivers"],
   },
   {
     folder: "pipeline",

@@ -1,11 +1,11 @@
 import { existsSync, statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import { processMemory } from "../../processes/process-memory.ts";
 import type { DriverHost, Model } from "../driver.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";
 import type { PythonHostOptions } from "./host-options.ts";
 import { parseNames, parseSpecs } from "./parse-specs.ts";
-import { processMemory } from "./process-memory.ts";
 import { createPythonModel, type LoadedFacts } from "./python-model.ts";
 import { PythonProcess } from "./python-process.ts";
 import { SupervisedProcess } from "./supervised-process.ts";

@@ -3,10 +3,10 @@ import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { WatchedChild } from "../../processes/watched-child.ts";
 import type { AnswerCall } from "./answer-calls.ts";
 import { Conversation, type PythonRequest, type PythonResponse } from "./conversation.ts";
 import { SlotFile } from "./slot-file.ts";
-import { WatchedChild } from "./watched-child.ts";
 
 /** The same from src/ and from dist/. */
 const PROGRAM = fileURLToPath(new URL("../../../python", import.meta.url));

@@ -1,8 +1,8 @@
 import { createDeferred } from "../../async/deferred.ts";
 import { settlesWithin } from "../../async/settles-within.ts";
-import { processMemory } from "../../drivers/python/process-memory.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { processMemory } from "../../processes/process-memory.ts";
 import { Channel } from "../../threads/channel.ts";
 import type { Frame } from "../../threads/frame.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { WatchedChild } from "../../drivers/python/watched-child.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { WatchedChild } from "../../processes/watched-child.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import { childEnvironment } from "./child-environment.ts";
 import { createSharedFiles } from "./shared-files.ts";
@@ -10,6 +10,7 @@ import { createSharedFiles } from "./shared-files.ts";
 /** Descriptors of a child begin so: nothing to read, two streams for people, the socket, the memory files. */
 const STREAMS = ["ignore", "pipe", "pipe", "pipe"] as const;
 const SOCKET_FD = 3;
+
 /** A child process for a model, with the streams to it. It is in a group of its own, so that what ends the server's lets it be. */
 export class SpawnedProcess {
   readonly stream: Duplex;

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import type { Duplex, Readable } from "node:stream";
-import { reasonText } from "../../errors.ts";
-import type { Logger } from "../../observability/logger.ts";
+import { reasonText } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
 import { onLines } from "./log-lines.ts";
 
 /** Time in which the rest of the output is read after the end, in milliseconds; processes that it has started may keep it open. */
