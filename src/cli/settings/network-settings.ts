@@ -1,6 +1,6 @@
 import { CONTROL_ACCESS } from "../../access/control-access.ts";
-import { TLS_SCOPES } from "../../access/tls-scope.ts";
 import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
+import { ENCRYPTION_SETTINGS } from "./encryption-settings.ts";
 import { BOTH, PROXY, SERVE, type Setting } from "./setting.ts";
 
 /** Settings of addresses, ports and protocols, and of the clients that may use them. */
@@ -58,40 +58,7 @@ export const NETWORK_SETTINGS = {
     details: "{grpc_address}, {grpc_port} and {http_port} in it are replaced.",
     commands: SERVE,
   },
-  tlsCert: {
-    type: "text",
-    placeholder: "FILE",
-    help: "certificate (PEM) by which gRPC and HTTP are encrypted",
-    details:
-      "With those between it and its authority behind it. It is read again when it changes; TLS 1.2 and 1.3 are spoken.",
-    isPath: true,
-    commands: BOTH,
-  },
-  tlsKey: {
-    type: "text",
-    placeholder: "FILE",
-    help: "private key (PEM) of the certificate",
-    details: "Without a passphrase.",
-    isPath: true,
-    commands: BOTH,
-  },
-  tlsClientCa: {
-    type: "text",
-    placeholder: "FILE",
-    help: "certificates (PEM) of authorities that clients need one of",
-    details: "A client without a certificate that one of them has signed is refused.",
-    isPath: true,
-    commands: BOTH,
-  },
-  tlsScope: {
-    type: "choice",
-    choices: TLS_SCOPES,
-    placeholder: "SCOPE",
-    default: "ports",
-    help: "parts that are encrypted: both ports, or gRPC alone",
-    details: "`grpc` = gRPC on its port and its Unix socket, while HTTP is plain.",
-    commands: SERVE,
-  },
+  ...ENCRYPTION_SETTINGS,
   adminPort: {
     type: "port",
     placeholder: "PORT",
@@ -117,28 +84,6 @@ export const NETWORK_SETTINGS = {
     default: "0.0.0.0",
     help: "address of --metrics-port",
     commands: SERVE,
-  },
-  remoteCa: {
-    type: "text",
-    placeholder: "FILE",
-    help: "certificates (PEM) of authorities of other servers",
-    details: "For grpcs://HOST:PORT, in --grpc-address or ctx.remote. Without it those that Node.js knows.",
-    isPath: true,
-    commands: BOTH,
-  },
-  remoteCert: {
-    type: "text",
-    placeholder: "FILE",
-    help: "certificate (PEM) to show other servers",
-    isPath: true,
-    commands: BOTH,
-  },
-  remoteKey: {
-    type: "text",
-    placeholder: "FILE",
-    help: "private key (PEM) of --remote-cert",
-    isPath: true,
-    commands: BOTH,
   },
   allowControl: {
     type: "choice",
