@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { readdir, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { failedPrecondition } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { CachedFolder, ModelCache } from "./cache/model-cache.ts";
 import { downloadFile } from "./download-file.ts";
@@ -35,8 +36,8 @@ export async function fetchFiles(options: FetchOptions): Promise<CachedFolder> {
   const name = entryName(address, found);
   const { path, release } = await cache.open({ name, bytes, fill: (folder) => fill(folder, options) });
   const content = join(path, CONTENT);
-  if (isArchive(options)) return { path: await innermost(content), release };
-  if (found.files.some((file) => file.archive !== undefined)) return { path: await innermost(content), release };
+  if (isArchive(options) || found.files.some((file) => file.archive !== undefined))
+    return { path: await innermost(content), release };
   return { path: found.isFolder ? content : join(content, basename(address.key)), release };
 }
 
@@ -122,6 +123,9 @@ async function unpackAll(files: readonly RemoteFile[], folder: string, options: 
     }
   }
   await rm(join(folder, PACKED), { recursive: true, force: true });
+  // Layers of an image without the folder for models leave nothing.
+  await mkdir(join(folder, CONTENT), { recursive: true });
+  if ((await readdir(join(folder, CONTENT))).length === 0) throw failedPrecondition("there is no file in it");
   return bytes;
 }
 

@@ -51,9 +51,11 @@ export class ModelStorage {
     });
   }
 
-  /** Checks if an address is that of one archive, which is a model or has one in it. */
-  isArchive(address: string): boolean {
-    return isArchiveName(openAddress(address).key);
+  /** Checks if what is at an address is a model, or has one in it, that is in archives. */
+  async isArchive(text: string): Promise<boolean> {
+    if (isArchiveName(openAddress(text).key)) return true;
+    const { files } = await this.#find(text);
+    return files.some(({ archive }) => archive !== undefined);
   }
 
   /**

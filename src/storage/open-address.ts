@@ -4,6 +4,7 @@ import { isAzureUrl } from "./az/az-location.ts";
 import { gsClient } from "./gs/gs-client.ts";
 import { hfClient } from "./hf/hf-client.ts";
 import { httpsClient } from "./https/https-client.ts";
+import { ociClient } from "./oci/oci-client.ts";
 import { schemeOf, shownAddress } from "./remote-address.ts";
 import { s3Client } from "./s3/s3-client.ts";
 import type { StorageAddress, StorageClient } from "./storage-client.ts";
@@ -14,6 +15,7 @@ const CLIENTS: Readonly<Record<string, StorageClient>> = {
   az: azClient,
   as: azClient,
   hf: hfClient,
+  oci: ociClient,
   https: httpsClient,
   http: httpsClient,
 };

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, posix, resolve } from "node:path";
 
 /** Schemes of addresses that can be read. */
-export const REMOTE_SCHEMES = ["s3", "gs", "az", "as", "hf", "https", "http"] as const;
+export const REMOTE_SCHEMES = ["s3", "gs", "az", "as", "hf", "oci", "https", "http"] as const;
 
 /** The scheme of an address, in lower case; undefined for a path. */
 export function schemeOf(path: string): string | undefined {

@@ -17,7 +17,7 @@ export async function listRemoteVersions(
 ): Promise<VersionList> {
   const storage = requireStorage(given, address);
   const index = await storage.indexOf(address);
-  if (storage.isArchive(address)) return { versions: [{ version: FLAT_VERSION, path: address }], warnings: [] };
+  if (await storage.isArchive(address)) return { versions: [{ version: FLAT_VERSION, path: address }], warnings: [] };
   const toShown = (text: string) => text.replaceAll(index, shownAddress(address));
   try {
     const { versions, warnings } = await listVersions(index, driver);
