@@ -1,67 +1,29 @@
-import {
-  constants,
-  type Http2Session,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
-import type { AccessPolicy } from "../access/access-policy.ts";
+import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
-import type { ClientGate } from "../access/client-gate.ts";
 import { CancelSource } from "../async/cancel-source.ts";
 import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
-import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
-import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
+import type { MemoryShare } from "../limits/memory-budget.ts";
+import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { logFailure } from "../observability/log-failure.ts";
-import type { Logger } from "../observability/logger.ts";
-import { ID_HEADER, sendableId } from "../observability/request-id.ts";
-import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
-import { SERVER_TIMING, serverTiming } from "../observability/server-timing.ts";
+import { abortReason } from "./abort-reason.ts";
+import type { CallContext } from "./call-context.ts";
 import { readCallHeaders } from "./call-headers.ts";
 import { tellOver } from "./call-record.ts";
+import { callTrailers } from "./call-trailers.ts";
 import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
 import type { CallInfo } from "./grpc-route.ts";
-import type { MessageClock } from "./message-clock.ts";
 import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
-import type { MessagePool } from "./message-pool.ts";
 import { toMetadataHeaders } from "./metadata-headers.ts";
 import { countReset } from "./reset-watch.ts";
-import type { SendGuard, SendWatch } from "./send-watch.ts";
-import { STATUS_DETAILS } from "./status-details.ts";
-
-/** Settings and limits that all calls of a server share. */
-export interface CallContext {
-  /** Size of the largest message, in bytes. */
-  readonly maxMessageBytes: number;
-  /** Counts the bytes of all requests. */
-  readonly memory: MemoryBudget;
-  /** Reusable memory for large messages. */
-  readonly pool: MessagePool;
-  /** Time in which a message must arrive, in milliseconds. */
-  readonly messageTimeoutMs: number;
-  /** Ends calls whose message takes longer. */
-  readonly clock: MessageClock;
-  /** Ends calls whose clients do not read their answers. */
-  readonly sends: SendWatch;
-  readonly policy: AccessPolicy;
-  /** Limits of each client; undefined = there are none. */
-  readonly clients: ClientGate | undefined;
-  /** Is told of each call that is over. */
-  readonly observer: RequestObserver;
-  readonly log: Logger;
-}
+import type { SendGuard } from "./send-watch.ts";
 
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
 /** Without a date header, as other gRPC servers answer. */
 const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
 const TRAILERS_ALONE = { endStream: true, sendDate: false };
-/** Trailer by which a server tells clients that repeat calls when to do so (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). */
-const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
-const OK_TRAILERS = { "grpc-status": "0" };
-
 /** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
 export abstract class GrpcCall extends ListMember {
   protected readonly stream: ServerHttp2Stream;
@@ -167,7 +129,7 @@ export abstract class GrpcCall extends ListMember {
   /** Sends the headers of an answer; the status follows the last message. */
   protected startAnswer(metadata: Readonly<Record<string, string>>, { response }: CallEncoding): void {
     this.stream.respond(responseHeaders(metadata, response), WITH_TRAILERS);
-    this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailers()));
+    this.stream.on("wantTrailers", () => this.stream.sendTrailers(callTrailers(this.#failure, this.#record)));
   }
 
   /** Marks the answer as complete: only its end is still sent. */
@@ -197,26 +159,8 @@ export abstract class GrpcCall extends ListMember {
   #refuse(): void {
     // A client with an unknown encoding is sent the list of known ones.
     const accepted = { "grpc-accept-encoding": ACCEPTED_ENCODINGS };
-    this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...this.#trailers() }, TRAILERS_ALONE);
-  }
-
-  #trailers(): OutgoingHttpHeaders {
-    const timing = this.#record && serverTiming(this.#record);
-    return timing === undefined ? this.#status() : { ...this.#status(), [SERVER_TIMING]: timing };
-  }
-
-  #status(): OutgoingHttpHeaders {
-    if (this.#failure === undefined) return OK_TRAILERS;
-    const { code, details, statusDetails, retryDelayMs, challenge } = this.#failure;
-    const status = { "grpc-status": code, "grpc-message": encodeURI(details) };
-    const id = this.#record && sendableId(this.#record.id);
-    return {
-      ...status,
-      ...challenge,
-      ...(statusDetails !== undefined && { [STATUS_DETAILS]: statusDetails }),
-      ...(id !== undefined && { [ID_HEADER]: id }),
-      ...(retryDelayMs !== undefined && { [RETRY_PUSHBACK]: Math.ceil(retryDelayMs) }),
-    };
+    const trailers = callTrailers(this.#failure, this.#record);
+    this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...trailers }, TRAILERS_ALONE);
   }
 
   /** Releases the answer's memory; aborts the signal where the client left before the answer. */
@@ -240,19 +184,6 @@ export abstract class GrpcCall extends ListMember {
     const late = () => this.giveUp(new ServingError("deadline_exceeded", "Deadline exceeded"), abortReason(deadline));
     return setTimeout(late, deadline - Date.now());
   }
-}
-
-/**
- * Maximum time by which a cancellation may arrive before its call's deadline, in milliseconds: the call took longer to
- * arrive, or a timer fired early.
- */
-const SLACK_MS = 20;
-
-/** The reason for ending a call whose client left: a client may also cancel because the deadline passed. */
-function abortReason(deadline: number | undefined): DOMException {
-  const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
-  if (isLate) return deadlinePassed();
-  return new DOMException("The client cancelled the request.", "AbortError");
 }
 
 function responseHeaders(metadata: Readonly<Record<string, string>>, encoding: string | undefined) {

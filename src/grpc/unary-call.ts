@@ -1,8 +1,9 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
+import type { CallContext } from "./call-context.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
-import { type CallContext, GrpcCall } from "./grpc-call.ts";
+import { GrpcCall } from "./grpc-call.ts";
 import type { CallInfo, UnaryRoute } from "./grpc-route.ts";
 import { Timed } from "./message-clock.ts";
 import { type CallEncoding, compressMessage } from "./message-encoding.ts";

@@ -3,8 +3,8 @@ import type { ConfigEntry } from "../codecs/config/config-node.ts";
 import { reasonText } from "../errors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
+import { jsonOf } from "./config/json-of.ts";
 import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
-import { jsonOf } from "./config/read-fields.ts";
 import { requireStorage } from "./folders/require-storage.ts";
 import type { ScanState } from "./scan-state.ts";
 

@@ -1,32 +1,26 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { readWideVarints } from "../../codecs/protobuf/packed-varints.ts";
 import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
 import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { decodeQuickly } from "../../limits/quick-budget.ts";
-import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
-import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { readParameter } from "./grpc-parameters.ts";
+import { INPUT_CONTENTS, type InputFields, readInput, readOutput } from "./grpc-request-tensors.ts";
 import type { KserveRequest, RequestedOutput } from "./infer-kserve.ts";
-import { type Parameter, readBoolean, refuseSharedMemory } from "./parameters.ts";
-import { fromRaw, type InputHead } from "./raw-tensor.ts";
+import { type Parameter, readBoolean } from "./parameters.ts";
+import { fromRaw } from "./raw-tensor.ts";
 
-/** Field numbers of inference.ModelInferRequest and its tensors. */
+/** Field numbers of inference.ModelInferRequest. */
 const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
-const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
-const OUTPUT = { name: 1, parameters: 2 } as const;
-
 /** The paths to the values of a ModelInferRequest: raw ones are at the top level, typed ones in `contents` of an input. */
-export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
+export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT_CONTENTS];
 
 /** Places of a ModelInferRequest's values that may be viewed. */
 const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEWED_CONTENTS, rawField: REQUEST.raw };
-
-/** Memory of one input or output while it is read, so that a message of empty ones cannot fill the memory. */
-const TENSOR_BYTES = 512;
 
 /** Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, where the datatype has one. */
 export type KserveEncoding = "raw" | "typed";
@@ -171,58 +165,4 @@ class InferRequestFields {
       `raw_input_contents has ${entries} entries, but the request has ${inputs} inputs for model '${this.#model}'`,
     );
   }
-}
-
-/** One input before its values are interpreted. */
-interface InputFields {
-  readonly head: InputHead;
-  readonly contents: KserveContents;
-}
-
-function readInput(reader: WireReader, budget: DecodeBudget): InputFields {
-  budget.spend(TENSOR_BYTES, () => "one more input");
-  const contents = new KserveContents(budget);
-  const shape: number[] = [];
-  const parameters = new Map<string, Parameter>();
-  let [name, datatype] = ["", ""];
-  while (reader.hasMore()) {
-    const tag = reader.tag();
-    if (tag === ((INPUT.name << 3) | WIRE.bytes)) name = reader.text();
-    else if (tag === ((INPUT.datatype << 3) | WIRE.bytes)) datatype = reader.text();
-    else if (tag === ((INPUT.shape << 3) | WIRE.bytes)) readSizes(reader, shape);
-    else if (tag === ((INPUT.shape << 3) | WIRE.varint)) addSize(reader, shape, reader.integer());
-    else if (tag === ((INPUT.contents << 3) | WIRE.bytes)) contents.read(reader.nested("InferTensorContents"));
-    else if (tag === ((INPUT.parameters << 3) | WIRE.bytes))
-      readParameter(reader.nested("inputs.parameters"), parameters, budget);
-    else reader.skip(tag);
-  }
-  refuseSharedMemory(parameters, `input '${name}'`);
-  return { head: { name, datatype, shape }, contents };
-}
-
-/** Dimensions, packed. */
-function readSizes(reader: WireReader, shape: number[]): void {
-  const block = reader.bytes();
-  const sizes = new BigInt64Array(Math.min(block.length, MAX_RANK + 1));
-  const count = readWideVarints(block, sizes);
-  for (const size of sizes.subarray(0, count)) addSize(reader, shape, Number(size));
-}
-
-function addSize(reader: WireReader, shape: number[], size: number): void {
-  if (shape.length === MAX_RANK) throw reader.malformed(`a shape has more than ${MAX_RANK} dimensions`);
-  shape.push(size);
-}
-
-function readOutput(reader: WireReader, budget: DecodeBudget): RequestedOutput {
-  budget.spend(TENSOR_BYTES, () => "one more output");
-  const parameters = new Map<string, Parameter>();
-  let name = "";
-  while (reader.hasMore()) {
-    const tag = reader.tag();
-    if (tag === ((OUTPUT.name << 3) | WIRE.bytes)) name = reader.text();
-    else if (tag === ((OUTPUT.parameters << 3) | WIRE.bytes))
-      readParameter(reader.nested("outputs.parameters"), parameters, budget);
-    else reader.skip(tag);
-  }
-  return { name, parameters };
 }

@@ -1,8 +1,12 @@
-import type { ConfigEntry, ConfigMap, ConfigNode, ConfigScalar } from "../../codecs/config/config-node.ts";
+import type { ConfigEntry, ConfigMap, ConfigNode } from "../../codecs/config/config-node.ts";
 import { type OptionTable, takesOption } from "../../drivers/option-table.ts";
 import { didYouMean } from "../../text/nearest.ts";
+import { describeNode } from "./describe-node.ts";
 import type { FieldKind, FieldSpec, FieldTable, FieldValues } from "./field-table.ts";
 import type { Findings } from "./findings.ts";
+import { jsonOf } from "./json-of.ts";
+import { readScalar } from "./read-scalar.ts";
+import { refuseValue } from "./refuse-value.ts";
 
 /** Rules for reading a file. */
 export interface ReadOptions {
@@ -22,7 +26,7 @@ export function readFields<const Table extends FieldTable>(
 ): FieldValues<Table> | undefined {
   const { findings } = options;
   if (node.kind !== "map") {
-    findings.error(node.place, `${whose} is ${describe(node)}; expected keys with values: ${keysOf(table)}.`);
+    findings.error(node.place, `${whose} is ${describeNode(node)}; expected keys with values: ${keysOf(table)}.`);
     return undefined;
   }
   const values: Record<string, unknown> = {};
@@ -112,14 +116,14 @@ function readValue(key: string, node: ConfigNode, kind: FieldKind, options: Read
     case "options":
       return readOptions(key, node, kind.table, options);
     case "custom":
-      return kind.read(node) ?? refuse(key, node, kind.expected, options);
+      return kind.read(node) ?? refuseValue({ key, node, ...options }, kind.expected);
     default:
-      return readScalar(key, node, kind, options);
+      return readScalar(key, node, kind, options.findings);
   }
 }
 
 function readMap(key: string, node: ConfigNode, values: FieldKind, options: ReadOptions) {
-  if (node.kind !== "map") return refuse(key, node, "names with values", options);
+  if (node.kind !== "map") return refuseValue({ key, node, ...options }, "names with values");
   const read = node.entries.map((entry) => [entry.key, readValue(entry.key, entry.value, values, options)] as const);
   return new Map(read.filter(([, value]) => value !== undefined));
 }
@@ -136,7 +140,7 @@ function readPairs(key: string, nodes: readonly ConfigNode[], values: FieldKind,
 }
 
 function readOptions(key: string, node: ConfigNode, table: OptionTable | undefined, options: ReadOptions) {
-  if (node.kind !== "map") return refuse(key, node, "options with values", options);
+  if (node.kind !== "map") return refuseValue({ key, node, ...options }, "options with values");
   // Without a prototype, so that `__proto__` is an ordinary key.
   const raw: Record<string, string> = Object.create(null);
   for (const { key: name, place, value } of node.entries) {
@@ -147,90 +151,4 @@ function readOptions(key: string, node: ConfigNode, table: OptionTable | undefin
     } else raw[name] = text;
   }
   return raw;
-}
-
-/** A nested value as JSON text, as an `-o` option takes it. */
-export function jsonOf(node: ConfigNode): string {
-  if (node.kind === "list") return `[${node.items.map(jsonOf).join(",")}]`;
-  if (node.kind === "map")
-    return `{${node.entries.map(({ key, value }) => `${JSON.stringify(key)}:${jsonOf(value)}`).join(",")}}`;
-  return typeof node.value === "bigint" ? String(node.value) : JSON.stringify(node.value);
-}
-
-const MAX_VERSION = 2n ** 63n - 1n;
-
-function readScalar(key: string, node: ConfigNode, kind: FieldKind, options: ReadOptions): unknown {
-  const fail = (expected: string, hint = "") => refuse(key, node, expected, options, hint);
-  const scalar = node.kind === "scalar" && node.value !== null ? node : undefined;
-  switch (kind.type) {
-    case "text":
-      return scalar === undefined || scalar.isWord || scalar.text === "" ? fail("a text in quotes") : scalar.text;
-    case "boolean":
-      return booleanOf(scalar) ?? fail("true or false");
-    case "number": {
-      const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = kind;
-      const number = numberOf(scalar);
-      return number !== undefined && number >= min && number <= max ? number : fail(rangeText(kind, "a number"));
-    }
-    case "version": {
-      const version = integerOf(scalar);
-      return version === undefined || version < 0n || version > MAX_VERSION
-        ? fail("a version: an integer from 0 to 9223372036854775807")
-        : version;
-    }
-    case "integer": {
-      const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = kind;
-      const integer = integerOf(scalar);
-      const fits = integer !== undefined && integer >= BigInt(min) && integer <= BigInt(max);
-      return fits ? Number(integer) : fail(rangeText(kind));
-    }
-    case "choice": {
-      const text = scalar?.text ?? "";
-      const choice = kind.choices.find((one) => one.toLowerCase() === text.toLowerCase());
-      return choice ?? fail(`one of ${kind.choices.join(", ")}`, didYouMean(text, kind.choices));
-    }
-  }
-}
-
-function rangeText({ min, max }: { readonly min?: number; readonly max?: number }, what = "an integer"): string {
-  if (min !== undefined && max !== undefined) return `${what} from ${min} to ${max}`;
-  return min === undefined ? what : `${what} of ${min} or more`;
-}
-
-/** Protobuf's text format also allows 1 and 0. */
-function booleanOf(scalar: ConfigScalar | undefined): boolean | undefined {
-  if (typeof scalar?.value === "boolean") return scalar.value;
-  return scalar?.value === 1n ? true : scalar?.value === 0n ? false : undefined;
-}
-
-/** Other servers' JSON files sometimes have numbers in quotes. */
-function integerOf(scalar: ConfigScalar | undefined): bigint | undefined {
-  if (typeof scalar?.value === "bigint") return scalar.value;
-  return typeof scalar?.value === "string" && /^-?\d+$/.test(scalar.value) ? BigInt(scalar.value) : undefined;
-}
-
-function numberOf(scalar: ConfigScalar | undefined): number | undefined {
-  const value = Number(scalar === undefined || scalar.text.trim() === "" ? Number.NaN : scalar.text);
-  return Number.isFinite(value) && typeof scalar?.value !== "boolean" ? value : undefined;
-}
-
-/** Adds an error to the findings; returns undefined, for the value. */
-function refuse(key: string, node: ConfigNode, expected: string, { findings }: ReadOptions, hint = ""): undefined {
-  findings.error(node.place, `"${key}" is ${describe(node)}; expected ${expected}.${hint}`);
-}
-
-const MAX_GROUP_TEXT = 60;
-
-/** A short description of a value. */
-function describe(node: ConfigNode): string {
-  if (node.kind === "list") return "a list";
-  if (node.kind === "map") return groupText(node);
-  if (node.value === null) return "empty";
-  return node.isWord ? `${node.text}, without quotes` : JSON.stringify(node.text);
-}
-
-/** A group as JSON where that is short. */
-function groupText(node: ConfigMap): string {
-  const text = jsonOf(node);
-  return text.length <= MAX_GROUP_TEXT ? text : "a group of keys";
 }

@@ -1,8 +1,9 @@
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import type { FieldKind, FieldValues } from "../config/field-table.ts";
+import { jsonOf } from "../config/json-of.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
-import { jsonOf, readFields } from "../config/read-fields.ts";
+import { readFields } from "../config/read-fields.ts";
 import { type ConfigSource, pathIn, remotePathRefusal } from "./config-source.ts";
 import { toVersionPolicy, VERSION_POLICY_FIELDS } from "./version-policy-fields.ts";
 

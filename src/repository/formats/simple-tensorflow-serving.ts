@@ -3,8 +3,9 @@ import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { toPlace } from "../../storage/remote-address.ts";
 import type { FieldKind, FieldValues } from "../config/field-table.ts";
+import { jsonOf } from "../config/json-of.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
-import { jsonOf, readFields } from "../config/read-fields.ts";
+import { readFields } from "../config/read-fields.ts";
 import { type ConfigSource, remotePathRefusal } from "./config-source.ts";
 
 const PATHS = {

@@ -1,16 +1,17 @@
-import { basename, isAbsolute, join, sep } from "node:path";
+import { basename, join } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import type { DType } from "../../tensor/dtype.ts";
 import type { FieldValues } from "../config/field-table.ts";
+import { jsonOf } from "../config/json-of.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
-import { jsonOf, readFields } from "../config/read-fields.ts";
-import type { SampleInput, WarmUpEntry } from "../warm-up/warm-up-entry.ts";
+import { readFields } from "../config/read-fields.ts";
 import type { ConfigSource } from "./config-source.ts";
+import { tritonDtype } from "./triton-dtype.ts";
 import { readEnsemble, refusedInEnsemble } from "./triton-ensemble.ts";
-import { TRITON_FIELDS, type WARMUP_INPUT_FIELDS } from "./triton-fields.ts";
+import { TRITON_FIELDS } from "./triton-fields.ts";
+import { readTritonWarmUp } from "./triton-warm-up.ts";
 import { toVersionPolicy } from "./version-policy-fields.ts";
 
 type Fields = FieldValues<typeof TRITON_FIELDS>;
@@ -38,7 +39,7 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
     ...(driver !== undefined && { driver }),
     ...(fields.default_model_filename !== undefined && { file: fields.default_model_filename }),
     ...instancesOf(fields),
-    ...warmUpOf(fields, { node, source }),
+    ...readTritonWarmUp(fields, { node, source }),
     expected: {
       inputs: (fields.input ?? []).map((one) => toSpec(one, fields)),
       outputs: (fields.output ?? []).map((one) => toSpec(one, fields)),
@@ -171,63 +172,6 @@ function instancesOf({ instance_group: groups = [] }: Fields): { readonly instan
   return instances === 0 ? {} : { instances };
 }
 
-const DTYPES: Readonly<Record<string, DType>> = {
-  TYPE_FP16: "float16",
-  TYPE_FP32: "float32",
-  TYPE_FP64: "float64",
-  TYPE_BF16: "bfloat16",
-  TYPE_STRING: "bytes",
-};
-
-type WarmUpFields = NonNullable<Fields["model_warmup"]>[number];
-
-/** Triton skips samples of batch 0. */
-function warmUpOf(fields: Fields, read: Read): { readonly warmUp?: readonly WarmUpEntry[] } {
-  const samples = (fields.model_warmup ?? []).filter(({ batch_size: size = 0 }) => size > 0);
-  if (samples.length === 0) return {};
-  return { warmUp: samples.map((sample) => toSample(sample, fields.max_batch_size ?? 0, read)) };
-}
-
-/** Without batching, a sample of batch N is sent as N requests. */
-function toSample({ name = "", batch_size: size = 0, inputs, count }: WarmUpFields, maxRows: number, read: Read) {
-  const rows = maxRows > 0 ? size : 1;
-  const sampleInputs = Array.from(inputs ?? [], ([input, { data_type: type, dims = [], ...values }]) => ({
-    name: input,
-    dtype: dtypeOf(type),
-    shape: maxRows > 0 ? [rows, ...dims] : dims,
-    rows,
-    values: toValues(input, values, read),
-  }));
-  return { kind: "sample", name, inputs: sampleInputs, count: (count || 1) * (maxRows > 0 ? 1 : size) } as const;
-}
-
-/** Folder of the files of warm-up inputs. */
-const WARMUP_FOLDER = "warmup";
-
-type WarmUpValues = Pick<FieldValues<typeof WARMUP_INPUT_FIELDS>, "zero_data" | "random_data" | "input_data_file">;
-
-/** Files outside the model's folder are not read. */
-function toValues(input: string, given: WarmUpValues, { node, source }: Read): SampleInput["values"] {
-  const { zero_data: zero, random_data: random, input_data_file: file } = given;
-  if (file !== undefined) {
-    const folder = join(source.folder, WARMUP_FOLDER);
-    const path = join(folder, file);
-    if (!isAbsolute(file) && path.startsWith(`${folder}${sep}`) && !file.includes("\0")) return { path };
-    source.findings.error(
-      node.place,
-      `The warm-up file "${file}" does not lie in the model's folder ${WARMUP_FOLDER}.`,
-    );
-  } else if (zero === undefined && random === undefined) {
-    const expected = "zero_data, random_data or input_data_file";
-    source.findings.error(node.place, `The warm-up input "${input}" has no values; expected ${expected}.`);
-  }
-  return random === undefined ? "zero" : "random";
-}
-
-function dtypeOf(type = ""): DType {
-  return DTYPES[type] ?? (type.replace("TYPE_", "").toLowerCase() as DType);
-}
-
 type TensorFields = NonNullable<Fields["input"]>[number];
 
 /** The model's shape: its reshape overrides it, and where there is a batch, it precedes the dimensions. */
@@ -236,5 +180,5 @@ function toSpec(
   { max_batch_size: rows = 0 }: Fields,
 ): TensorSpec {
   const own = reshape?.shape ?? (reshape === undefined ? dims : []);
-  return { name, dtype: dtypeOf(data_type), shape: rows > 0 ? [-1, ...own] : own };
+  return { name, dtype: tritonDtype(data_type), shape: rows > 0 ? [-1, ...own] : own };
 }

@@ -1,0 +1,14 @@
+import { deadlinePassed } from "../limits/time-limit.ts";
+
+/**
+ * Maximum time by which a cancellation may arrive before its call's deadline, in milliseconds: the call took longer to
+ * arrive, or a timer fired early.
+ */
+const SLACK_MS = 20;
+
+/** The reason for ending a call whose client left: a client may also cancel because the deadline passed. */
+export function abortReason(deadline: number | undefined): DOMException {
+  const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
+  if (isLate) return deadlinePassed();
+  return new DOMException("The client cancelled the request.", "AbortError");
+}

@@ -1,0 +1,30 @@
+import type { AccessPolicy } from "../access/access-policy.ts";
+import type { ClientGate } from "../access/client-gate.ts";
+import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { RequestObserver } from "../observability/request-observer.ts";
+import type { MessageClock } from "./message-clock.ts";
+import type { MessagePool } from "./message-pool.ts";
+import type { SendWatch } from "./send-watch.ts";
+
+/** Settings and limits that all calls of a server share. */
+export interface CallContext {
+  /** Size of the largest message, in bytes. */
+  readonly maxMessageBytes: number;
+  /** Counts the bytes of all requests. */
+  readonly memory: MemoryBudget;
+  /** Reusable memory for large messages. */
+  readonly pool: MessagePool;
+  /** Time in which a message must arrive, in milliseconds. */
+  readonly messageTimeoutMs: number;
+  /** Ends calls whose message takes longer. */
+  readonly clock: MessageClock;
+  /** Ends calls whose clients do not read their answers. */
+  readonly sends: SendWatch;
+  readonly policy: AccessPolicy;
+  /** Limits of each client; undefined = there are none. */
+  readonly clients: ClientGate | undefined;
+  /** Is told of each call that is over. */
+  readonly observer: RequestObserver;
+  readonly log: Logger;
+}
