@@ -183,12 +183,79 @@ describe("an address that cannot be read is an error that says what to do", () =
     await expect(fetch(at("m"))).rejects.toThrow(/127\.0\.0\.1:1 cannot be reached: ECONNREFUSED/);
   });
 
-  test("more files than a model has, after few requests", async () => {
-    const names = Array.from({ length: 20_000 }, (_, index) => `m/${index}.jpg`);
-    const { at, storage, s3 } = await openBucket(Object.fromEntries(names.map((name) => [name, ""])));
-    await expect(storage.indexOf(at("m"))).rejects.toThrow(/there are more than 10000 files/);
-    expect(s3.requests).toHaveLength(11);
+  test("a list without an end", async () => {
+    const { at, storage, s3 } = await openBucket({});
+    s3.fault = (_, response) => {
+      const next = "<NextContinuationToken>again</NextContinuationToken>";
+      response.end(`<ListBucketResult><IsTruncated>true</IsTruncated>${next}</ListBucketResult>`);
+      return true;
+    };
+    await expect(storage.indexOf(at("m"))).rejects.toThrow(/the server's list does not come to its end/);
+    expect(s3.requests).toHaveLength(2);
   });
+
+  test("an answer that is not a list", async () => {
+    const { at, storage, s3 } = await openBucket({});
+    s3.fault = (_, response) => {
+      response.end("<html><body>Please log in to the network</body></html>");
+      return true;
+    };
+    await expect(storage.indexOf(at("m"))).rejects.toThrow(
+      /the server's answer is not a list of S3\. Check the endpoint/,
+    );
+  });
+});
+
+test("of a hundred thousand objects in a bucket those of a model are read, and too many refused after few requests", async () => {
+  const names = Array.from({ length: 100_000 }, (_, index) => `many/${String(index).padStart(6, "0")}.jpg`);
+  const { at, fetch, s3 } = await openBucket({
+    "m/a.onnx": "one",
+    ...Object.fromEntries(names.map((name) => [name, ""])),
+  });
+  expect(readdirSync((await fetch(at("m"))).path)).toEqual(["a.onnx"]);
+  expect(s3.requests).toHaveLength(2);
+  await expect(fetch(at("many"))).rejects.toThrow(/there are more than 10000 files/);
+  expect(s3.requests).toHaveLength(2 + 11);
+});
+
+test("an empty bucket has nothing, and a folder that loses its files is one", async () => {
+  const { at, storage, s3 } = await openBucket({ "m/a.onnx": "one" });
+  await storage.indexOf(at("m"));
+  s3.objects.clear();
+  storage.expire();
+  await expect(storage.indexOf(at("m"))).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a list that changes with each look is used when it has stayed the same", async () => {
+  const { at, s3 } = await openBucket({ "m/1/a.onnx": "" });
+  const { storage } = openStorage({ pollMs: 1 });
+  const before = await storage.stampOf(at("m"));
+  let uploads = 0;
+  s3.fault = () => {
+    s3.objects.set(`m/2/${uploads++}.bin`, "");
+    return false;
+  };
+  await expect.poll(async () => [await storage.stampOf(at("m")), uploads > 5], { interval: 2 }).toEqual([before, true]);
+  s3.fault = undefined;
+  await expect.poll(() => storage.stampOf(at("m")), { interval: 2 }).not.toEqual(before);
+  expect(readdirSync(join(await storage.indexOf(at("m")), "2"))).toHaveLength(uploads);
+});
+
+test("a slow server is waited for while bytes come", async () => {
+  const { at, fetch, s3 } = await openBucket({ "m.bin": "slow" });
+  s3.fault = (request, response) => {
+    if (request.url?.includes("list-type")) return false;
+    response.writeHead(200, { "content-length": 4 }).flushHeaders();
+    const letters = [..."slow"];
+    const send = () => {
+      const letter = letters.shift();
+      if (letter === undefined) response.end();
+      else response.write(letter, () => setTimeout(send, 5));
+    };
+    send();
+    return true;
+  };
+  expect(readFileSync((await fetch(at("m.bin"))).path, "utf8")).toBe("slow");
 });
 
 test("a public bucket needs no key", async () => {

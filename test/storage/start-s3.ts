@@ -78,10 +78,9 @@ function list({ objects, pageSize }: ToyS3, { searchParams }: URL, response: Ser
   const prefix = searchParams.get("prefix") ?? "";
   const isShallow = searchParams.get("delimiter") === "/";
   const after = searchParams.get("continuation-token") ?? "";
-  const keys = [...objects.keys()]
-    .filter((key) => key.startsWith(prefix) && !(isShallow && key.slice(prefix.length).includes("/")))
-    .sort()
-    .filter((key) => key > after);
+  const isListed = (key: string) =>
+    key.startsWith(prefix) && key > after && !(isShallow && key.slice(prefix.length).includes("/"));
+  const keys = [...objects.keys()].filter(isListed).sort();
   const page = keys.slice(0, pageSize);
   const contents = page.map((key) => {
     const body = Buffer.from(objects.get(key) as string);
