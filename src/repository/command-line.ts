@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import { claimPath } from "../storage/claim-path.ts";
 import type { StageOptions } from "./stage.ts";
 
 /** A `--driver` or `--model-path` flag of the command line. */
@@ -13,7 +14,7 @@ export interface ModelFlag {
  */
 export function pairModels(flags: readonly ModelFlag[]): StageOptions[] {
   const drivers = flags.filter(({ flag }) => flag === "driver").map(({ value }) => value);
-  const paths = flags.filter(({ flag }) => flag === "model-path").map(({ value }) => value);
+  const paths = flags.filter(({ flag }) => flag === "model-path").map(({ value }) => claimPath(value));
   if (drivers.length === 0 && paths.length === 0) {
     throw new ServingError(
       "invalid_argument",

@@ -11,6 +11,7 @@ import type { StageOptions } from "../repository/stage.ts";
 import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
 import type { QueueLimits } from "../serving/model-queue.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
+import { claimPath } from "../storage/claim-path.ts";
 import { toPlace } from "../storage/remote-address.ts";
 
 /** A request of a warm-up: `random` values, or a file with the JSON of KServe V2 or of TensorFlow Serving; alone or with the number of times. */
@@ -63,7 +64,7 @@ export function toModelConfig(name: string, given: NamedModelOptions): ModelConf
   return modelConfig({
     ...Object.fromEntries(own.filter(([, value]) => value !== undefined)),
     name,
-    ...(path !== undefined && { path: toPlace(path) }),
+    ...(path !== undefined && { path: toPlace(claimPath(path)) }),
     ...(hooks !== undefined && { hooks: typeof hooks === "string" ? toPlace(hooks) : hooks }),
     ...(traffic !== undefined && { traffic }),
     ...(versions !== undefined && { versions: toPolicy(versions) }),

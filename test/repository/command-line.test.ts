@@ -28,6 +28,10 @@ describe("drivers and paths pair by position", () => {
   });
 });
 
+test("a path on a volume that is not a path is refused", () => {
+  expect(() => pairModels(flags("p:pvc://claim/../a"))).toThrow(/cannot be a file's below its folder/);
+});
+
 describe("what cannot be paired is refused with the counts", () => {
   test.each([
     [

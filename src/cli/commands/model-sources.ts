@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
+import { claimPath } from "../../storage/claim-path.ts";
 import { toPlace } from "../../storage/remote-address.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { FILE_SETTINGS } from "../settings/read-file-settings.ts";
@@ -65,7 +66,8 @@ function assertOnePipeline({ origins }: ServeCommandLine): void {
 
 function parseModelFlag(text: string): ModelConfig {
   const [, name, path] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
-  if (name !== undefined && path !== undefined) return modelConfig({ name: name.trim(), path: toPlace(path.trim()) });
+  if (name !== undefined && path !== undefined)
+    return modelConfig({ name: name.trim(), path: toPlace(claimPath(path.trim())) });
   throw invalidArgument(
     `--model is "${text}"; expected NAME=PATH, for example emotion=models/emotion. One model needs no name: --model-path PATH.`,
   );

@@ -92,6 +92,12 @@ models:
     expect(models[0]?.refusal).toContain("hdfs://bucket/a is not on this machine");
   });
 
+  test("with a model outside of a volume is read, and the model refused", async () => {
+    const { models } = await read("models: [{ name: a, path: 'pvc://no-such-claim/../a' }, { name: b, path: b }]");
+    expect(models[0]?.refusal).toContain('the name "../a" cannot be a file\'s below its folder');
+    expect(models[1]?.refusal).toBeUndefined();
+  });
+
   test("keeps a stage's path that is relative to its version", async () => {
     const { models, folder } = await read("models: [{ name: a, path: faces, stages: [{ path: face.onnx }] }]");
     expect(models).toMatchObject([{ path: join(folder, "faces"), stages: [{ path: "face.onnx" }] }]);
