@@ -17,6 +17,8 @@ export const OWNED_PACKAGES = [
   "koffi",
   "yaml",
   "jose",
+  "preact",
+  "uplot",
 ] as const;
 
 const BASICS = ["text", "async", "observability", "tensor", "signature"];
@@ -76,6 +78,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "grpc", mayImport: TRANSPORT },
   { folder: "proxy", mayImport: TRANSPORT, packages: ["express", "busboy"] },
   { folder: "protocols", mayImport: [...TRANSPORT, "media", "grpc", "proxy"], packages: ["@grpc/**", "busboy"] },
+  { folder: "page", mayImport: ["protocols"], packages: ["preact", "uplot"] },
   { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
   {
     folder: "request-log",

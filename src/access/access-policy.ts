@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { Authentication } from "./authentication/authentication.ts";
 import type { CallScope } from "./call-scope.ts";
@@ -5,6 +6,7 @@ import type { Caller, CallKind } from "./caller.ts";
 import { assertControl, type ControlAccess, forwardingHeader, pageOf } from "./control-access.ts";
 import { CorsOrigins } from "./cors-origins.ts";
 import { isLoopback, isOwnHost } from "./local-host.ts";
+import type { PageToken } from "./page-token.ts";
 
 /** Permissions of clients and of web pages. */
 export interface AccessOptions {
@@ -14,6 +16,8 @@ export interface AccessOptions {
   readonly corsOrigins?: readonly string[];
   /** Finds out who calls. Default: nobody needs a name. */
   readonly authentication?: Authentication | undefined;
+  /** By what calls of the server's own page are known. Default: there is no page. */
+  readonly pageToken?: PageToken | undefined;
   /** Kinds of calls that are not answered here. Default: none. */
   readonly refused?: readonly RefusedKinds[];
 }
@@ -50,7 +54,7 @@ export class AccessPolicy {
   /** Throws `permission_denied` for a call of this kind because of where it comes from; `access` = clients that may make this control call, whatever others are open to. */
   check(kind: CallKind, caller: Caller, access = this.#control): void {
     this.#assertHere(kind);
-    if (kind === "control") assertControl(caller, access);
+    if (kind === "control") assertControl(caller, access, this.#isOwnPage(caller));
     else if (kind === "inference") this.#checkOrigin(caller);
   }
 
@@ -70,6 +74,18 @@ export class AccessPolicy {
     return new AccessPolicy({ ...this.#options, refused: [...earlier, refused] });
   }
 
+  /**
+   * True for a call of the server's own page. A page of a name that its owner points at this server (DNS rebinding) can read the token too: where
+   * nobody needs credentials, which it lacks, the page has to be that of an address or of this machine's name.
+   */
+  #isOwnPage(caller: Caller): boolean {
+    const { pageToken } = this.#options;
+    const { host = "", headers } = caller;
+    const { "sec-fetch-site": site = "same-origin" } = headers;
+    if (pageToken?.isIn(headers) !== true || site !== "same-origin") return false;
+    return this.#authentication !== undefined || isOwnHost(host) || isAddress(host);
+  }
+
   #assertHere(kind: CallKind): void {
     const refused = this.#options.refused?.find(({ kinds }) => kinds.includes(kind));
     if (refused !== undefined) throw new ServingError(refused.code, refused.message);
@@ -80,7 +96,7 @@ export class AccessPolicy {
     if (pageOf(caller) === undefined) return;
     const { origin, "sec-fetch-site": site } = caller.headers;
     // Browsers say so of pages that came over TLS, or from this machine.
-    if (site === "same-origin") return;
+    if (site === "same-origin" || this.#isOwnPage(caller)) return;
     if (origin !== undefined) {
       if (this.allowedOrigin(String(origin)) !== undefined) return;
       if (isSameOrigin(String(origin), caller.host) && !isRebound(caller)) return;
@@ -95,6 +111,11 @@ export class AccessPolicy {
 }
 
 const MAX_TEXT = 100;
+
+/** True for `1.2.3.4:80` or `[::1]:80`, which no name can pretend to be. */
+function isAddress(host: string): boolean {
+  return isIP(host.replace(/:\d+$/, "").replace(/^\[|\]$/g, "")) !== 0;
+}
 
 /** True for a page that was served under the very name and port that its request is for. */
 function isSameOrigin(origin: string, host: string | undefined): boolean {

@@ -70,6 +70,7 @@ const DEEDS: Readonly<Record<CallKind, string>> = {
   control: "change this server",
   metrics: "read metrics",
   health: "ask for health",
+  page: "open the page",
 };
 
 const MODEL_DEEDS: Readonly<Record<CallKind, string>> = {
@@ -78,6 +79,7 @@ const MODEL_DEEDS: Readonly<Record<CallKind, string>> = {
   control: "change the model",
   metrics: "read metrics of the model",
   health: "ask for health of the model",
+  page: "open the page of the model",
 };
 
 function denied(problem: string): ServingError {

@@ -14,5 +14,8 @@ export interface Caller {
   readonly isHttp10?: boolean;
 }
 
-/** Purpose of a route or method: it runs a model, reads about the server, changes it, reads metrics, or checks its health. */
-export type CallKind = "inference" | "read" | "control" | "metrics" | "health";
+/**
+ * Purpose of a route or method: it runs a model, reads about the server, changes it, reads metrics, checks its health, or gets the program of
+ * the server's own page, which is the same for everybody.
+ */
+export type CallKind = "inference" | "read" | "control" | "metrics" | "health" | "page";

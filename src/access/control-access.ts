@@ -11,15 +11,15 @@ export type ControlAccess = (typeof CONTROL_ACCESS)[number];
 const FORWARDING =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-real-ip|x-client-ip|x-cluster-client-ip|x-original-.*|x-envoy-.*|true-client-ip|cf-.*)$/;
 
-/** Throws `permission_denied` for a client that may not change the server. */
-export function assertControl(caller: Caller, access: ControlAccess): void {
+/** Throws `permission_denied` for a client that may not change the server; `isOwnPage` = it is the server's own page. */
+export function assertControl(caller: Caller, access: ControlAccess, isOwnPage = false): void {
   if (access === "off") {
     throw refusal(
       "Calls that change the server are off; start it with --allow-control=local for programs on its own machine, or --allow-control=all for all clients.",
     );
   }
   const page = pageOf(caller);
-  if (page !== undefined)
+  if (page !== undefined && !isOwnPage)
     throw refusal(`Calls that change the server are not open to web pages (${page}); send them from a program.`);
   if (access === "all") return;
   const reason = whyNotLocal(caller);
@@ -37,6 +37,11 @@ export function pageOf({ headers }: Caller): string | undefined {
 }
 
 const MAX_TEXT = 100;
+
+/** Checks that a call comes from a program or a page of this machine, without a proxy between. */
+export function isLocalCaller(caller: Caller): boolean {
+  return whyNotLocal(caller) === undefined;
+}
 
 function whyNotLocal({ address, host, headers, isHttp10 }: Caller): string | undefined {
   if (!isLoopback(address)) return `this one came from ${address || "no address"}`;

@@ -65,6 +65,10 @@ export class HookPool implements PipelineRunner {
     return this.#generation.declared.entries ?? [];
   }
 
+  get hookPlaces(): readonly string[] {
+    return this.#generation.declared.places ?? [];
+  }
+
   isReady(): boolean {
     return this.#generation.isReady();
   }

@@ -111,6 +111,8 @@ export interface DeclaredHooks {
   readonly options?: OptionTable;
   /** Names of its functions that get bytes and give bytes; absent = there are none. */
   readonly entries?: readonly string[];
+  /** The hooks that requests go through, as `hookPlaces` names them; absent = not known. */
+  readonly places?: readonly string[];
   /** The `-o` keys of the process that runs the hooks. */
   readonly hostOptions?: readonly string[];
   /** The files that the hooks come from, where only the thread knows them. */

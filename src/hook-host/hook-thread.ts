@@ -1,6 +1,7 @@
 import type { MessagePort } from "node:worker_threads";
 import { isOwnFailure, type ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { hookPlaces } from "../pipeline/hook-places.ts";
 import { HookClock } from "../pipeline/hook-times.ts";
 import { Pipeline } from "../pipeline/pipeline.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
@@ -51,7 +52,11 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
     const opened = await openHooks(data, log);
     const { hooks, sources } = opened;
     const { options, entries } = hooks;
-    const found = { ...(entries && { entries: [...entries.keys()] }), ...(sources && { sources }) };
+    const found = {
+      places: hookPlaces(hooks),
+      ...(entries && { entries: [...entries.keys()] }),
+      ...(sources && { sources }),
+    };
     say({ declared: { ...(options && { options }), ...found, edges: hookEdges(hooks) } });
     const { start } = await nextCommand(control, "start");
     const close = await startPipeline({ opened, start, loadMore: parent.load, remote, log, data, say, control });

@@ -1,3 +1,4 @@
+import { hookPlaces } from "../pipeline/hook-places.ts";
 import { HookClock } from "../pipeline/hook-times.ts";
 import { Pipeline, type PipelineParts } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
@@ -19,6 +20,7 @@ export async function startLocalRunner(
   return {
     signatures: pipeline.signatures,
     ...(hooks?.entries && { entries: [...hooks.entries.keys()] }),
+    ...(hooks && { hookPlaces: hookPlaces(hooks) }),
     run: (request) => pipeline.run(request),
     isReady: () => open,
     ...(clock && { hookTimes: () => clock.read() }),

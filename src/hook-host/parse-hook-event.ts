@@ -1,4 +1,5 @@
 import { checkDeclarations } from "../hooks/check-declarations.ts";
+import { HOOK_PLACE } from "../pipeline/hook-places.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { isPlainObject } from "../tensor/is-plain-object.ts";
 import { isTextRecord } from "../threads/is-text-record.ts";
@@ -41,7 +42,7 @@ function checkMark(content: unknown): void {
 
 /** The hook thread has already checked the file's declarations, so invalid ones are malformed. */
 function checkDeclared(content: unknown): void {
-  const { options, edges, entries = [], sources = [] } = membersOf(content, "declared");
+  const { options, edges, entries = [], sources = [], places = [] } = membersOf(content, "declared");
   expect(
     Array.isArray(sources) && sources.every((source) => typeof source === "string"),
     "declared.sources are not paths",
@@ -53,6 +54,9 @@ function checkDeclared(content: unknown): void {
     "declared.edges lacks its flags",
   );
   expect(Array.isArray(entries) && entries.every((name) => typeof name === "string"), "declared.entries are not names");
+  const isPlaced =
+    Array.isArray(places) && places.every((place) => typeof place === "string" && HOOK_PLACE.test(place));
+  expect(isPlaced, "declared.places are not those of hooks");
   try {
     checkDeclarations({ inputs, outputs, options }, "declared");
   } catch (cause) {

@@ -8,6 +8,7 @@ export const SERVER_DEFAULTS = {
   /** TensorFlow Serving's. */
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",
   simpleTensorflowServing: false,
+  ui: true,
   allowControl: "off",
   accessLog: false,
   /** Far below what a process may have open, and some hundreds of megabytes if all are idle. */

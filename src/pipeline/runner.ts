@@ -11,6 +11,8 @@ export interface PipelineRunner {
   readonly signatures: Readonly<Record<string, Signature>>;
   /** Names of the functions of the hooks that get bytes and give bytes; absent = there are none. */
   readonly entries?: readonly string[];
+  /** The hooks that requests go through, as `hookPlaces` names them; absent = there are none. */
+  readonly hookPlaces?: readonly string[];
   /** Runs one request; throws only ServingError. */
   run(request: PipelineRequest): Promise<PipelineResult>;
   /** Reports if requests can be run now: false while no hook thread is alive. */

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
-import type { Caller, CallKind } from "../access/caller.ts";
+import type { CallKind } from "../access/caller.ts";
 import type { ControlAccess } from "../access/control-access.ts";
 import type { RouteName } from "../observability/route-name.ts";
+import { callerOf } from "./caller-of.ts";
 import { acceptedCompression, compressAnswer } from "./compress-answer.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
@@ -50,7 +51,10 @@ export async function answerRequest(
     const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
     exchange.holdAnswer(heldBytes(plain));
     const compression = acceptedCompression(request);
-    const made = compression === undefined ? plain : await compressAnswer(plain, compression, exchange);
+    const made =
+      compression === undefined || plain.contentEncoding !== undefined
+        ? plain
+        : await compressAnswer(plain, compression, exchange);
     exchange.beginSending();
     setServerTiming(response, exchange.record);
     const sent = sendAnswer(response, made, { id: exchange.record.id, log });
@@ -86,9 +90,4 @@ function answerFor(scope: CallScope, exchange: HttpExchange, answer: RouteHandle
 function letSend({ request, response }: RequestPair, maxBytes: number): void {
   const { headers, httpVersion } = request;
   if (httpVersion !== "1.0" && !(Number(headers["content-length"]) > maxBytes)) response.writeContinue();
-}
-
-function callerOf({ socket, headers, httpVersion }: IncomingMessage): Caller {
-  const { remoteAddress: address = "" } = socket;
-  return { address, host: headers.host, headers, connection: socket, isHttp10: httpVersion === "1.0" };
 }

@@ -35,21 +35,24 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
     const own = routes.filter(isHere);
     const place = app.route(path);
     for (const route of own) place[EXPRESS_METHODS[route.method]](routed(route, protocol.name, dependencies));
-    place.all(unrouted({ protocol, routes: [...own, ...inferring.filter(isHere)] }, dependencies));
+    // Where all of them leave requests to other protocols, those are not refused here.
+    if (inferring.some(isHere) || own.some(({ takes }) => takes === undefined))
+      place.all(unrouted({ protocol, routes: [...own, ...inferring.filter(isHere)] }, dependencies));
   }
   if (prefix !== undefined) app.all(prefix, unrouted({ protocol, routes: [] }, dependencies));
 }
 
 /** Express also answers HEAD by a GET route. */
 function routed(
-  { kind, access, method, path, answer }: HttpRoute,
+  { kind, access, method, path, isForOwnPage, takes, answer }: HttpRoute,
   protocol: string,
   dependencies: HttpDependencies,
 ): RequestHandler<Record<string, string>> {
   const name = nameRoute(protocol, method, path);
-  return (request, response) => {
+  return (request, response, next) => {
     const pair = { request, response };
-    if (kind !== "control") permitOrigin(pair, dependencies.policy);
+    if (takes?.(request) === false) return next("route");
+    if (kind !== "control" && isForOwnPage !== true) permitOrigin(pair, dependencies.policy);
     void answerRequest(
       { kind, access, name, answer: (exchange) => answer(exchange, request.params) },
       pair,

@@ -11,6 +11,7 @@ import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import type { HttpExchange } from "./http-exchange.ts";
+import type { PageSources } from "./page-sources.ts";
 
 /** Services for every route. */
 export interface HttpDependencies {
@@ -33,6 +34,8 @@ export interface HttpDependencies {
   readonly tensorflowMetricsPath: string;
   /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
   readonly simpleTensorflowServing?: boolean | undefined;
+  /** Sources of the server's own page; absent = there is no page. */
+  readonly page?: PageSources | undefined;
   /** Records traces; absent = nobody does. */
   readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;
@@ -82,6 +85,10 @@ export interface HttpRoute {
   readonly kind: Exclude<CallKind, "inference">;
   /** Clients that may send it where it is a control call. Default: those of `--allow-control`. */
   readonly access?: ControlAccess;
+  /** True where pages of other origins cannot read the answers, whatever they are permitted. Default false. */
+  readonly isForOwnPage?: true;
+  /** Requests that it answers; the others go on to the next protocol that has the path. Default: all. */
+  readonly takes?: (request: IncomingMessage) => boolean;
   readonly answer: (exchange: HttpExchange, parameters: PathParameters) => Promise<HttpAnswer>;
 }
 

@@ -24,6 +24,7 @@ import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
+import type { PageSources } from "./page-sources.ts";
 import { observeRequests, RecordedRequest } from "./recorded-request.ts";
 import { refuseGarbage } from "./refuse-garbage.ts";
 import { createRequestListener } from "./request-listener.ts";
@@ -69,6 +70,8 @@ export interface HttpServerOptions {
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders. Default: no platform does. */
   readonly platform?: PlatformModels | undefined;
+  /** Sources of the server's own page. Default: there is no page. */
+  readonly page?: PageSources | undefined;
   /** Answers the routes that hooks declare. Default true. */
   readonly hookRoutes?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
@@ -138,10 +141,10 @@ async function open(server: Server, { host, port, fd, connections }: HttpServerO
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const { clients, tracer, grpcPort, platform, simpleTensorflowServing } = options;
+  const { clients, tracer, grpcPort, platform, simpleTensorflowServing, page } = options;
   const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
   const limits = { maxMessageBytes, memory, policy, clients };
-  const answers = { tensorflowMetricsPath, simpleTensorflowServing, grpcPort, platform };
+  const answers = { tensorflowMetricsPath, simpleTensorflowServing, grpcPort, platform, page };
   return { service, ...limits, metrics, ...answers, tracer, log };
 }
 

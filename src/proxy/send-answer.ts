@@ -38,7 +38,8 @@ export function sendAnswer(
   }
   const bytes = answerBytes(answer);
   const head = [...NO_SNIFFING, "content-type", contentType];
-  if (stream === undefined) head.push("content-length", String(bytes));
+  // RFC 9110 §15.4.5: the length would be that of the answer which the client has.
+  if (stream === undefined && status !== 304) head.push("content-length", String(bytes));
   const sent = sendableId(id);
   if (sent !== undefined && !response.hasHeader(ID_HEADER)) head.push(ID_HEADER, sent);
   if (contentEncoding !== undefined) {

@@ -2,6 +2,7 @@ import { AccessPolicy } from "../access/access-policy.ts";
 import type { Authentication } from "../access/authentication/authentication.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
 import { openConnectionLimit } from "../access/open-connection-limit.ts";
+import { PageToken } from "../access/page-token.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
@@ -74,7 +75,8 @@ export function toTransportOptions(choices: ServerChoices, authentication?: Auth
   const httpPort = http && { httpPort: http.port ?? 0 };
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
-  const policy = new AccessPolicy({ ...choices, authentication });
+  const page = choices.ui ? { token: new PageToken() } : undefined;
+  const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
   const { tensorflowMetricsPath, simpleTensorflowServing } = choices;
   const paths = { tensorflowMetricsPath, simpleTensorflowServing };
   const answers = { tensorContent, requireModelSpec, ...paths, maxMessageBytes, sendTimeoutMs };
@@ -85,5 +87,5 @@ export function toTransportOptions(choices: ServerChoices, authentication?: Auth
   const grpc = { ...socket, grpcSocketOnly, grpcChannelArguments };
   const limits = { connections, clients };
   const sockets = choices.sockets && { sockets: choices.sockets };
-  return { ...grpc, host, port, ...httpPort, ...sockets, ...answers, policy, ...limits, ...logs };
+  return { ...grpc, host, port, ...httpPort, ...sockets, ...answers, page, policy, ...limits, ...logs };
 }

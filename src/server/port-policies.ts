@@ -37,6 +37,6 @@ export function toPortPolicies(
     policy: without("permission_denied"),
     httpPolicy: without("not_found"),
     admin: metricsAddress === undefined ? administration : refuse(administration, ["metrics"], METRICS),
-    metrics: refuse(policy, ["inference", "read", "control"], ONLY_METRICS),
+    metrics: refuse(policy, ["inference", "read", "control", "page"], ONLY_METRICS),
   };
 }

@@ -2,6 +2,7 @@ import { grpcHealth, grpcReflection } from "../protocols/grpc-standard/grpc-stan
 import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
 import { kserve } from "../protocols/kserve/kserve.ts";
+import { page } from "../protocols/page/page.ts";
 import { prometheus } from "../protocols/prometheus/prometheus.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import { sagemaker } from "../protocols/sagemaker/sagemaker.ts";
@@ -10,6 +11,8 @@ import { tensorflowServing } from "../protocols/tensorflow-serving/tensorflow-se
 
 /** The protocols that every server speaks. Over HTTP, the first one that knows a URL answers it. */
 export const PROTOCOLS: readonly Protocol[] = [
+  // Takes the requests of browsers for / alone.
+  page,
   kibernetika,
   // Before the owner of all other URLs under /v1/.
   simpleTensorflowServing,

@@ -6,6 +6,7 @@ import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
+import type { PageSources } from "../proxy/page-sources.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
 
@@ -50,6 +51,8 @@ export interface TransportOptions {
   readonly tensorflowMetricsPath: string;
   /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
   readonly simpleTensorflowServing: boolean;
+  /** Sources of the server's own page; absent = there is no page. */
+  readonly page?: PageSources | undefined;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
   /** Limit of the connections of all ports. */

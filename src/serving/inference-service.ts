@@ -1,3 +1,4 @@
+import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { CallOptions } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { RawHead } from "../pipeline/pipeline-request.ts";
@@ -133,6 +134,10 @@ export interface ServableDescription {
   readonly graphRefusal?: string;
   /** Names of the functions of its hooks that get bytes and give bytes; absent where a remote server has it. */
   readonly entries?: readonly string[];
+  /** Facts about its models, in the order of its stages, for people; absent where a remote server has it. */
+  readonly models?: readonly ModelFacts[];
+  /** The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`; absent where a remote server has it. */
+  readonly hookPlaces?: readonly string[];
   /** Maximum number of rows in a batch of waiting requests; absent or 0 = no batching, or a remote server does not report it. */
   readonly maxBatchSize?: number;
 }

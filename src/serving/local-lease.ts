@@ -25,8 +25,9 @@ export class LocalLease implements Lease {
   #isReleased = false;
 
   constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
-    const { name, version, drivers, signatures, maxBatchSize, graphRefusal, entries } = servable;
-    this.description = { model: name, version, drivers, signatures, maxBatchSize, graphRefusal, entries };
+    const { name, version, drivers, signatures, maxBatchSize, graphRefusal, entries, models, hookPlaces } = servable;
+    const facts = { drivers, signatures, maxBatchSize, graphRefusal, entries, models, hookPlaces };
+    this.description = { model: name, version, ...facts };
     this.#servable = servable;
     this.#queue = queue;
     this.#limits = limits;

@@ -91,6 +91,10 @@ export class OnDemandServable implements Servable, Unloadable {
     return this.#loaded?.entries ?? this.#facts.entries;
   }
 
+  get hookPlaces() {
+    return this.#loaded?.hookPlaces ?? this.#facts.hookPlaces;
+  }
+
   get maxBatchSize() {
     return this.#facts.maxBatchSize;
   }

@@ -33,6 +33,8 @@ export interface Servable {
   readonly hooksShareTensors: boolean;
   /** Names of the functions of its hooks that get bytes and give bytes. */
   readonly entries: readonly string[];
+  /** The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`. */
+  readonly hookPlaces: readonly string[];
   /** Leases of running requests. */
   readonly leases: LeaseCount;
   /** Counts and times of its requests. */
@@ -113,6 +115,9 @@ export function createServable(
     },
     get entries() {
       return runner.entries ?? [];
+    },
+    get hookPlaces() {
+      return runner.hookPlaces ?? [];
     },
     run: (request) => runner.run(request),
     isReady: () => runner.isReady() && hosts.every((host) => host.isReady()),

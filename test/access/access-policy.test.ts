@@ -2,6 +2,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import type { Caller } from "../../src/access/caller.ts";
+import { PageToken } from "../../src/access/page-token.ts";
 
 const LOCAL: Caller = { address: "127.0.0.1", host: "localhost:9001", headers: {} };
 const REMOTE: Caller = { address: "10.0.0.7:5123", host: "models.internal:9001", headers: {} };
@@ -145,3 +146,40 @@ it.each(["app.example.com", "https://app.example.com/", "https://app.example.com
     );
   },
 );
+
+describe("the server's own page", () => {
+  const pageToken = new PageToken();
+  const policy = new AccessPolicy({ allowControl: "all", pageToken });
+  const pageAt = (host: string, headers: Caller["headers"] = {}): Caller => {
+    const own = { origin: `http://${host}`, "sec-fetch-site": "same-origin", "x-kserving-page": pageToken.text };
+    return { address: "10.0.0.7", host, headers: { ...own, ...headers } };
+  };
+
+  it.each(["10.0.0.5:9001", "localhost:9001", "[fe80::1]:80", hostname()])("may change the server as %s", (host) => {
+    policy.check("control", pageAt(host));
+  });
+
+  it.each(["evil.example", "10.0.0.5.nip.io:9001", ""])("changes nothing under another name, such as %j", (host) => {
+    expect(() => policy.check("control", pageAt(host))).toThrow(refusal("not open to web pages"));
+  });
+
+  it("may change the server under any name where callers have names", () => {
+    const known = new AccessPolicy({ allowControl: "all", pageToken, authentication: {} as never });
+    known.check("control", pageAt("models.example"));
+  });
+
+  it("changes nothing from another site, with another token, or where control is off", () => {
+    for (const headers of [{ "sec-fetch-site": "cross-site" }, { "x-kserving-page": "" }, { "x-kserving-page": "x" }]) {
+      expect(() => policy.check("control", pageAt("localhost", headers))).toThrow(refusal("not open to web pages"));
+    }
+    expect(() => new AccessPolicy({ pageToken }).check("control", pageAt("localhost"))).toThrow(refusal("are off"));
+  });
+
+  it("runs models where a proxy has changed the name that it was opened by", () => {
+    const changed = pageAt("127.0.0.1:9001", { origin: "http://models.example", "sec-fetch-site": undefined });
+    policy.check("inference", changed);
+    expect(() => policy.check("inference", { ...changed, headers: { origin: "http://models.example" } })).toThrow(
+      refusal("--cors-origin"),
+    );
+  });
+});

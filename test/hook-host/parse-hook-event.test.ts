@@ -14,6 +14,7 @@ test.each([
   { log },
   { loadModel: lease },
   { closeModel: 3 },
+  { declared: { edges, places: ["preprocess 1", "postprocess 12"] } },
   { declared: { edges: { ...edges, inputs: [{ name: "x", dtype: "float32", shape: [-1] }] } } },
 ])("an event of a hook thread passes: %o", (event) => {
   expect(parseHookEvent(event)).toBe(event);
@@ -42,6 +43,8 @@ describe("what a hook may post instead is malformed:", () => {
     [{ loadModel: { ...lease, options: { a: 1 } } }],
     [{ closeModel: {} }],
     [{ declared: {} }],
+    [{ declared: { edges, places: ["preprocess 1", "run 1"] } }],
+    [{ declared: { edges, places: "process" } }],
     [{ declared: { edges: { ...edges, replacesChain: "yes" } } }],
     [{ declared: { edges: { ...edges, inputs: [{ name: "x" }] } } }],
     [{ declared: { edges: { ...edges, outputs: [{ name: "x", dtype: "float32", default: shared }] } } }],

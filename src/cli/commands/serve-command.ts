@@ -69,7 +69,8 @@ export async function serve(
     onState: (version) => reporter.changed?.(version),
   });
   const { httpUrl, ...running } = await openFront(server, settings, log);
-  const facts = toFacts(server, httpUrl, await servedFacts(server, sources, settings.name));
+  const served = await servedFacts(server, sources, settings.name);
+  const facts = withPage(toFacts(server, httpUrl, served), settings.ui && server.httpUrl !== undefined);
   const onReload = systemd?.reloading;
   const stopReloading = reloadOnDemand(server, {
     watch: settings.watch,
@@ -164,6 +165,12 @@ function toFacts(server: Server, boundHttpUrl: string | undefined, served: Serve
   const grpcAddress = toReachableAddress(server.grpcAddress);
   const http = boundHttpUrl === undefined ? {} : { httpUrl: toReachableAddress(boundHttpUrl) };
   return { grpcAddress, ...http, ...served };
+}
+
+/** A program in place of our HTTP server has no page. */
+function withPage({ httpUrl, ...facts }: ReadyFacts, hasPage: boolean): ReadyFacts {
+  if (httpUrl === undefined) return facts;
+  return { ...facts, httpUrl, ...(hasPage && { pageUrl: `${httpUrl}/ui` }) };
 }
 
 /** After all else: trying a model may take its time. */

@@ -66,6 +66,10 @@ export function createFlagParser(name: SettingsCommand, onListed: (flag: ListedF
   for (const group of groupsOf(name)) {
     for (const [key, setting] of settingsOf(name, group))
       command.addOption(toOption(flagOf(key), setting, onListed).helpGroup(`${group}:`));
+    for (const [key, setting] of settingsOf(name, group)) {
+      if (setting.type === "boolean" && setting.default)
+        command.addOption(new Option(flagOf(key).replace("--", "--no-")).hideHelp());
+    }
   }
   command
     .optionsGroup("Other:")

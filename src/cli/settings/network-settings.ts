@@ -85,6 +85,13 @@ export const NETWORK_SETTINGS = {
     help: "address of --metrics-port",
     commands: SERVE,
   },
+  ui: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.ui,
+    help: "serve a page for people at / and /ui over HTTP; --no-ui turns it off",
+    details: "[page.md](page.md) says what it shows, and to whom.",
+    commands: SERVE,
+  },
   allowControl: {
     type: "choice",
     choices: CONTROL_ACCESS,

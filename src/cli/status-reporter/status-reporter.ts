@@ -12,6 +12,8 @@ export interface ReadyFacts {
   readonly grpcAddress: string;
   /** As a client on this machine reaches it; absent where HTTP is off. */
   readonly httpUrl?: string;
+  /** The page for people; absent where there is none. */
+  readonly pageUrl?: string;
   /** Empty where the models run elsewhere, or have names. */
   readonly stages: readonly StageSummary[];
   /** The named models; absent where there is one pipeline, or none. */

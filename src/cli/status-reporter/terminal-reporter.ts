@@ -34,12 +34,13 @@ export function createTerminalReporter(terminal: WriteStream): StatusReporter {
   };
 }
 
-function toReadyText({ name, grpcAddress, httpUrl, stages, models }: ReadyFacts, columns: number): string {
+function toReadyText({ name, grpcAddress, httpUrl, pageUrl, stages, models }: ReadyFacts, columns: number): string {
   const runtimes = [...new Set(stages.flatMap(({ runtime }) => runtime ?? []))];
   const facts = {
     Name: models === undefined ? name : undefined,
     Runtime: runtimes.join(", ") || undefined,
     HTTP: httpUrl,
+    Page: pageUrl,
     gRPC: grpcAddress,
   };
   const lines = Object.entries(facts).flatMap(([label, fact]) => (fact === undefined ? [] : [`  ${label}  ${fact}`]));

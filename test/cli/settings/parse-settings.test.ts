@@ -24,6 +24,7 @@ describe("without flags", () => {
       requireModelSpec: false,
       adminHost: "127.0.0.1",
       metricsHost: "0.0.0.0",
+      ui: true,
       allowControl: "off",
       corsOrigin: [],
       grpcChannelArguments: [],

@@ -25,6 +25,7 @@ describe.skipIf(process.platform !== "linux")("at a terminal (made by Linux's sc
     expect(screen).toMatch(/1 {2}onnx {4}\S+ {2}x float32\[/);
     expect(screen).toMatch(/Runtime {2}ONNX Runtime \d+\.\d+\.\d+ of the \S+ \S+/);
     expect(screen).toMatch(/HTTP {2}http:\/\/localhost:\d+\r\n/);
+    expect(screen).toMatch(/Page {2}http:\/\/localhost:\d+\/ui\r\n/);
     expect(screen).toMatch(/gRPC {2}localhost:\d+\r\n/);
     expect(screen).not.toContain("0.0.0.0");
     expect(screen).not.toContain('{"level"');

@@ -1,0 +1,80 @@
+import type { PageState } from "../protocols/page/page-data.ts";
+import { CallError } from "./call-server.ts";
+import { ModelList } from "./model-list.tsx";
+import { ModelPart } from "./model-part.tsx";
+import { SignIn } from "./sign-in.tsx";
+import { linkTo, usePlace } from "./use-place.ts";
+import { usePolled } from "./use-polled.ts";
+
+/** The whole page. */
+export function App() {
+  const { value: state, error, refresh } = usePolled<PageState>("ui/models", 3000);
+  const [part = "", ...rest] = usePlace();
+  if (error instanceof CallError && error.status === 401) return <SignIn error={error} onDone={refresh} />;
+  return (
+    <>
+      <Header state={state} part={part} />
+      {error !== undefined && (
+        <p class="notice bad" role="alert">
+          {failureText(error)}
+        </p>
+      )}
+      <main id="main">
+        {state === undefined ? <p>Loading …</p> : <Part part={part} rest={rest} state={state} refresh={refresh} />}
+      </main>
+    </>
+  );
+}
+
+interface PartProps {
+  readonly part: string;
+  readonly rest: readonly string[];
+  readonly state: PageState;
+  readonly refresh: () => void;
+}
+
+function Part({ part, rest, state, refresh }: PartProps) {
+  const [model = "", version = ""] = part === "models" ? rest : [];
+  const shown =
+    state.models.find((one) => one.model === model && one.version === version) ??
+    state.models.find((one) => one.isReady) ??
+    state.models[0];
+  if (shown === undefined) return <p>No model is served.</p>;
+  return (
+    <div class="columns">
+      <ModelList state={state} shown={shown} />
+      <ModelPart
+        key={`${shown.model}/${shown.version}`}
+        shown={shown}
+        mayControl={state.mayControl}
+        refresh={refresh}
+      />
+    </div>
+  );
+}
+
+function Header({ state, part }: { readonly state: PageState | undefined; readonly part: string }) {
+  const isModels = part !== "activity" && part !== "log";
+  return (
+    <header>
+      <a class="skip" href="#main">
+        To the content
+      </a>
+      <h1>kserving</h1>
+      <nav aria-label="Parts of the page">
+        <a href={linkTo("models")} aria-current={isModels ? "page" : undefined}>
+          Models
+        </a>
+      </nav>
+      <p class="facts">
+        {state && `version ${state.version}`}
+        {state?.user ? `, ${state.user}` : ""}
+      </p>
+    </header>
+  );
+}
+
+function failureText(error: unknown): string {
+  if (error instanceof CallError) return error.message;
+  return "The server does not answer; the page shows what it last said, and asks again.";
+}

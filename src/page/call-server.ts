@@ -1,0 +1,63 @@
+/** An answer that is an error, with the server's words. */
+export class CallError extends Error {
+  readonly status: number;
+  /** `Basic`, `Bearer`: what the server takes, where it asks for credentials. */
+  readonly challenges: readonly string[];
+
+  constructor(status: number, message: string, challenges: readonly string[] = []) {
+    super(message);
+    this.status = status;
+    this.challenges = challenges;
+  }
+}
+
+/** Under which a tab keeps the credentials, until it is closed. */
+const KEY = "kserving-authorization";
+const TOKEN = document.querySelector<HTMLMetaElement>('meta[name="kserving-page"]')?.content ?? "";
+
+/** Without a browser's own credentials, for which it would ask with a window of its own; with them where a client's certificate is needed. */
+let credentials: RequestCredentials = "omit";
+
+/** The URL of a path of this server: `v2/models`, under whatever prefix the page is. */
+export function urlOf(path: string): string {
+  return new URL(path, new URL(".", document.baseURI)).href;
+}
+
+/** Keeps credentials for later calls; undefined = forgets them. */
+export function keepAuthorization(value: string | undefined): void {
+  if (value === undefined) sessionStorage.removeItem(KEY);
+  else sessionStorage.setItem(KEY, value);
+}
+
+/** Sends a request to this server; throws {@link CallError} for an answer that is no success. */
+export async function callServer(path: string, init: RequestInit = {}): Promise<Response> {
+  const authorization = sessionStorage.getItem(KEY);
+  const own = { "x-kserving-page": TOKEN, ...(authorization !== null && { authorization }) };
+  const request = { ...init, headers: { ...own, ...init.headers } };
+  const response = await send(urlOf(path), request);
+  if (response.ok) return response;
+  const challenges = (response.headers.get("www-authenticate") ?? "").match(/\b(Basic|Bearer)\b/g) ?? [];
+  throw new CallError(response.status, await errorText(response), challenges);
+}
+
+async function send(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...request, credentials });
+  } catch (reason) {
+    if (credentials === "same-origin" || request.signal?.aborted === true) throw reason;
+    const response = await fetch(url, { ...request, credentials: "same-origin" });
+    credentials = "same-origin";
+    return response;
+  }
+}
+
+async function errorText(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    if (typeof error === "string") return error;
+  } catch {
+    // A proxy's page, perhaps.
+  }
+  return `The server answered with status ${response.status}.`;
+}

@@ -1,0 +1,25 @@
+import { useEffect, useState } from "preact/hooks";
+
+/** The part of the page that is shown, as the URL's fragment has it: `#/models/NAME/VERSION`. */
+export function usePlace(): readonly string[] {
+  const [place, setPlace] = useState(readPlace);
+  useEffect(() => {
+    const follow = () => setPlace(readPlace());
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  return place;
+}
+
+/** The link to a part of the page. */
+export function linkTo(...parts: readonly string[]): string {
+  return `#/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+function readPlace(): readonly string[] {
+  try {
+    return location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  } catch {
+    return [];
+  }
+}

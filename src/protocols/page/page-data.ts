@@ -1,0 +1,67 @@
+/** Answer of `GET ui/models`. */
+export interface PageState {
+  /** The server's version. */
+  readonly version: string;
+  /** Name of who looks; empty = nobody needs one. */
+  readonly user: string;
+  /** True where the page may load and unload models. */
+  readonly mayControl: boolean;
+  /** True where the page may show requests and the log. */
+  readonly mayWatch: boolean;
+  readonly models: readonly PageVersion[];
+}
+
+/** One version of a model. */
+export interface PageVersion {
+  readonly model: string;
+  readonly version: string;
+  /** TensorFlow Serving's: START, LOADING, AVAILABLE, UNLOADING, END. */
+  readonly state: string;
+  readonly isReady: boolean;
+  /** Reason why it is not ready, or why its newer files are not loaded; empty = there is nothing to say. */
+  readonly reason: string;
+  readonly labels: readonly string[];
+  readonly stages: readonly PageStage[];
+  /** The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`. */
+  readonly hooks: readonly string[];
+  /** Rows of a batch of waiting requests at most; 0 = each runs alone. */
+  readonly maxBatchSize: number;
+  /** By name; the first is the one that requests get which name none. */
+  readonly signatures: readonly PageSignature[];
+}
+
+/** One model of a pipeline. */
+export interface PageStage {
+  readonly driver: string;
+  /** The name of its file or folder, without the folders around it. */
+  readonly file: string;
+  /** Empty = nothing but this program. */
+  readonly runtime: string;
+  readonly loadMs: number;
+  /** Undefined = not known. */
+  readonly memoryBytes?: number | undefined;
+}
+
+/** Inputs and outputs. */
+export interface PageSignature {
+  readonly name: string;
+  /** Undefined = any. */
+  readonly inputs?: readonly PageTensor[] | undefined;
+  /** Undefined = not known before a request. */
+  readonly outputs?: readonly PageTensor[] | undefined;
+}
+
+/** One input or output. */
+export interface PageTensor {
+  readonly name: string;
+  /** KServe V2's: FP32, BYTES; empty = any. */
+  readonly datatype: string;
+  /** -1 = any size; undefined = any rank. */
+  readonly shape?: readonly number[] | undefined;
+  /** True where encoded images are taken too. */
+  readonly takesImages: boolean;
+  /** True where a request may leave it out. */
+  readonly isOptional: boolean;
+  /** Names of its classes, by index. */
+  readonly labels?: readonly string[] | undefined;
+}

@@ -1,0 +1,76 @@
+import { basename } from "node:path";
+import { currentScope } from "../../access/call-scope.ts";
+import type { InferenceService, ServableDescription, ServableState } from "../../serving/inference-service.ts";
+import { defaultSignatureName, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { takesImages } from "../../signature/takes-images.ts";
+import { readVersion } from "../../version.ts";
+import { datatypeOf } from "../kserve/datatype.ts";
+import { toSize } from "../kserve/model-metadata.ts";
+import type { PageSignature, PageStage, PageState, PageTensor, PageVersion } from "./page-data.ts";
+
+type StageFacts = NonNullable<ServableDescription["models"]>[number];
+
+/** Every version of every model that the caller may know of. */
+export async function pageState(
+  service: InferenceService,
+  permissions: Pick<PageState, "mayControl" | "mayWatch">,
+): Promise<PageState> {
+  const states = service.index({ loadable: true });
+  const models = await Promise.all(states.map((state) => toVersion(service, state)));
+  return { version: readVersion(), user: currentScope()?.user ?? "", ...permissions, models };
+}
+
+async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {
+  const { model, version, isReady, labels, unavailableReason, error } = state;
+  const { models = [], hookPlaces = [], maxBatchSize = 0, signatures = {} } = (await describe(service, state)) ?? {};
+  const first = defaultSignatureName(signatures);
+  const names = Object.keys(signatures).toSorted((a, b) => Number(b === first) - Number(a === first));
+  return {
+    model,
+    version: String(version),
+    state: state.state,
+    isReady,
+    reason: error?.message ?? unavailableReason,
+    labels,
+    stages: models.map(toStage),
+    hooks: hookPlaces,
+    maxBatchSize,
+    signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
+  };
+}
+
+/** Undefined for a version that is not available, or not any more. */
+async function describe(
+  service: InferenceService,
+  { model, version, state }: ServableState,
+): Promise<ServableDescription | undefined> {
+  if (state !== "AVAILABLE") return undefined;
+  try {
+    const lease = await service.acquire({ model, version });
+    lease.release();
+    return lease.description;
+  } catch {
+    return undefined;
+  }
+}
+
+function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {
+  return { driver, file: basename(path), runtime, loadMs, memoryBytes };
+}
+
+function toSignature(name: string, { inputs, suggestedInputs, inputNames, outputs }: Signature): PageSignature {
+  const known: readonly (LooseSpec & Partial<TensorSpec>)[] | undefined =
+    inputs ?? suggestedInputs ?? inputNames?.map((each) => ({ name: each }));
+  return { name, inputs: known?.map(toTensor), outputs: outputs?.map(toTensor) };
+}
+
+function toTensor({ name, dtype, shape, labels, default: value }: LooseSpec & Partial<TensorSpec>): PageTensor {
+  return {
+    name,
+    datatype: dtype === undefined ? "" : (datatypeOf(dtype)?.name ?? dtype),
+    shape: shape?.map(toSize),
+    takesImages: dtype !== undefined && takesImages({ dtype, ...(shape && { shape }) }),
+    isOptional: value !== undefined,
+    labels,
+  };
+}

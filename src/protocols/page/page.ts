@@ -1,0 +1,81 @@
+import { currentScope } from "../../access/call-scope.ts";
+import { isLocalCaller } from "../../access/control-access.ts";
+import { callerOf } from "../../proxy/caller-of.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
+import type { PageSources } from "../../proxy/page-sources.ts";
+import type { Protocol } from "../protocol.ts";
+import { controlRoutes } from "./control-routes.ts";
+import { PAGE_FILES, type PageFile, PageFiles } from "./page-files.ts";
+import { pageState } from "./page-state.ts";
+
+/** The server's own page for people: its program at `/` and `/ui`, and what it asks for. */
+export const page: Protocol = {
+  name: "page",
+  http: (dependencies) => {
+    const { page: sources } = dependencies;
+    return { inference: [], routes: sources === undefined ? [] : pageRoutes(dependencies, sources) };
+  },
+};
+
+function pageRoutes(dependencies: HttpDependencies, { token }: PageSources): readonly HttpRoute[] {
+  const files = new PageFiles(token.text);
+  return [
+    { ...fileRoute(files, "/", "index.html"), takes: ({ headers }) => headers.accept?.includes("text/html") === true },
+    fileRoute(files, "/ui", "index.html"),
+    ...PAGE_FILES.map((name) => fileRoute(files, `/ui/${name}`, name)),
+    ...controlRoutes(dependencies.service),
+    {
+      method: "GET",
+      path: "/ui/models",
+      kind: "read",
+      isForOwnPage: true,
+      answer: async ({ request }) =>
+        toJson(await pageState(dependencies.service, permissionsOf(request, dependencies))),
+    },
+  ];
+}
+
+/** The program is public: it is the same for everybody, and asks for credentials where the rest needs some. */
+function fileRoute(files: PageFiles, path: string, name: PageFile): HttpRoute {
+  const answer = async ({ request }: HttpExchange): Promise<HttpAnswer> =>
+    path === "/ui" && /^\/ui\//.test(request.url ?? "") ? TO_PAGE : files.answer(name, request);
+  return { method: "GET", path, kind: "page", isForOwnPage: true, answer };
+}
+
+/** Relative, as all URLs of the page, so that it works behind a proxy under whatever prefix. */
+const TO_PAGE: HttpAnswer = {
+  status: 308,
+  contentType: "text/plain; charset=utf-8",
+  body: Buffer.from("The page is at ../ui\n"),
+  headers: { location: "../ui" },
+};
+
+function permissionsOf(request: HttpExchange["request"], { policy }: HttpDependencies) {
+  return { mayControl: mayControl(request, policy), mayWatch: mayWatch(request) };
+}
+
+function mayControl(request: HttpExchange["request"], policy: HttpDependencies["policy"]): boolean {
+  try {
+    policy.check("control", callerOf(request));
+    currentScope()?.assertKind("control");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Requests and the log are for people at this machine, and for those with a name who may know of all models. */
+function mayWatch(request: HttpExchange["request"]): boolean {
+  const scope = currentScope();
+  if (scope !== undefined) return scope.user !== "" && scope.isWhole;
+  return isLocalCaller(callerOf(request));
+}
+
+function toJson(value: unknown): HttpAnswer {
+  return {
+    contentType: "application/json",
+    body: Buffer.from(JSON.stringify(value)),
+    headers: { "cache-control": "no-store" },
+  };
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, expect, onTestFinished } from "vitest";
+
+/** Debian's; KSERVING_TEST_CHROMIUM names another. */
+const CHROMIUM = process.env.KSERVING_TEST_CHROMIUM ?? "/usr/bin/chromium";
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Prints why tests in a browser are skipped; in CI, where nothing may be skipped, it throws. */
+export function lacksChromium(): boolean {
+  if (existsSync(CHROMIUM)) return false;
+  const reason = `tests in a browser are skipped: there is no ${CHROMIUM} (apt install chromium, or KSERVING_TEST_CHROMIUM)\n`;
+  if (process.env.CI !== undefined) throw new Error(reason);
+  process.stderr.write(reason);
+  return true;
+}
+
+let browser: Promise<Browser> | undefined;
+afterAll(async () => (await browser)?.close());
+
+/** A page in a browser of its own user; the test fails where it logs an error, or asks another server for anything. */
+export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<Page> {
+  // Chromium's sandbox does not work for root.
+  browser ??= chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  const context = await (await browser).newContext(options);
+  const page = await context.newPage();
+  const wrong: string[] = [];
+  page.on("pageerror", ({ message }) => wrong.push(message));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) wrong.push(message.text());
+  });
+  page.on("request", (request) => {
+    if (!/^(?:blob|data):/.test(request.url()) && new URL(request.url()).origin !== new URL(url).origin)
+      wrong.push(`asked ${request.url()}`);
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect(wrong).toEqual([]);
+  });
+  await page.goto(url);
+  return page;
+}
+
+interface AxeResults {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly impact: string;
+    readonly nodes: readonly { html: string }[];
+  }[];
+}
+
+/** Findings of axe-core that are serious, or worse. */
+export async function seriousFindings(page: Page): Promise<readonly string[]> {
+  // By the debugger, which the page's policy does not concern.
+  await page.evaluate(AXE);
+  const results = (await page.evaluate("axe.run()")) as AxeResults;
+  return results.violations.flatMap(({ id, impact, nodes }) =>
+    impact === "serious" || impact === "critical" ? [`${id}: ${nodes[0]?.html}`] : [],
+  );
+}

@@ -1,0 +1,134 @@
+import { gunzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+import type { PageState, PageVersion } from "../../../src/protocols/page/page-data.ts";
+import type { ServerOptions } from "../../../src/server/server-options.ts";
+import { authFiles, basic } from "../../access/auth-fixture.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { rawRequest } from "./raw-request.ts";
+
+const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+const stages = [{ driver: "null" }];
+
+async function pageToken(url: string): Promise<string> {
+  const html = await (await fetch(`${url}/ui`)).text();
+  return /name="kserving-page" content="([^"]+)"/.exec(html)?.[1] ?? "";
+}
+
+test("a browser gets the page at /, and other clients what they got", async () => {
+  const { httpUrl } = await startServer({ stages });
+  const page = await fetch(httpUrl, { headers: BROWSER });
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect(page.headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'self'");
+  expect(await page.text()).not.toMatch(/<script>|<script[^>]*>[^<]|\son\w+=|style=|(?:src|href)="(?:\/|http)/);
+  expect(await (await fetch(httpUrl)).text()).toContain("default 1 AVAILABLE");
+  const predicted = await fetch(httpUrl, {
+    ...{ method: "POST", headers: { ...BROWSER, "content-type": "application/json" }, body: '{"data":{"x":[1]}}' },
+  });
+  expect(await predicted.json()).toEqual({ x: [1] });
+  expect((await fetch(httpUrl, { method: "DELETE" })).headers.get("allow")).toBe("GET, HEAD, POST");
+});
+
+test("the page's files are compressed, and not sent again to a browser that has them", async () => {
+  const { httpUrl } = await startServer({ stages });
+  const { headers, body } = await rawRequest(`${httpUrl}/ui/page.js`, { "accept-encoding": "gzip, deflate, br" });
+  expect(headers["content-encoding"]).toBe("gzip");
+  expect(headers.vary).toBe("Accept-Encoding");
+  expect(body.length).toBeLessThan(100_000);
+  const whole = gunzipSync(body);
+  const alone = await rawRequest(`${httpUrl}/ui/page.js`, { "accept-encoding": "gzip" });
+  expect(gunzipSync(alone.body)).toEqual(whole);
+  expect((await rawRequest(`${httpUrl}/ui/page.js`)).body).toEqual(whole);
+  const etag = String(headers.etag);
+  const again = await rawRequest(`${httpUrl}/ui/page.js`, { "if-none-match": etag });
+  expect([again.status, again.body.length, again.headers.etag]).toEqual([304, 0, etag]);
+  expect((await rawRequest(`${httpUrl}/ui/page.js`, { "if-none-match": '"other"' })).status).toBe(200);
+});
+
+test("a slash behind the page leads to the page, whatever the prefix", async () => {
+  const { httpUrl } = await startServer({ stages });
+  const { status, headers } = await rawRequest(`${httpUrl}/ui/`);
+  expect([status, headers.location]).toEqual([308, "../ui"]);
+});
+
+test("the page hears of states with their reasons, stages, hooks and signatures", async () => {
+  const hooks = {
+    inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
+    preprocess: [null, (inputs: object) => inputs],
+    postprocess: (outputs: object) => outputs,
+  } as const;
+  const model = {
+    stages: [{ driver: "null" }, { driver: "null" }],
+    hooks: { ...hooks, postprocess: [hooks.postprocess, null] },
+  };
+  const { httpUrl } = await startServer({
+    models: { chain: model, gone: { path: "/no/such/model.onnx" } },
+  } as ServerOptions);
+  const { models, mayControl, mayWatch } = (await (await fetch(`${httpUrl}/ui/models`)).json()) as PageState;
+  expect([mayControl, mayWatch]).toEqual([false, true]);
+  const [chain, gone] = models as [PageVersion, PageVersion];
+  expect(chain).toMatchObject({ model: "chain", version: "1", state: "AVAILABLE", isReady: true, reason: "" });
+  expect(chain.hooks).toEqual(["postprocess 1", "preprocess 2"]);
+  expect(chain.stages.map(({ driver }) => driver)).toEqual(["null", "null"]);
+  expect(chain.signatures[0]?.inputs).toEqual([
+    { name: "x", datatype: "FP32", shape: [-1, 2], takesImages: false, isOptional: false },
+  ]);
+  expect(gone).toMatchObject({
+    model: "gone",
+    isReady: false,
+    reason: expect.stringContaining("does not exist"),
+    stages: [],
+  });
+  expect(JSON.stringify(models)).not.toContain("/no/such");
+});
+
+test("without the page, / and /ui are as if there were none", async () => {
+  const { httpUrl } = await startServer({ stages, ui: false });
+  expect(await (await fetch(httpUrl, { headers: BROWSER })).text()).toContain("default 1 AVAILABLE");
+  expect((await fetch(`${httpUrl}/ui`)).status).toBe(404);
+  expect((await fetch(`${httpUrl}/ui/models`)).status).toBe(404);
+});
+
+test("the page changes models with its token, and no other page does", async () => {
+  const { httpUrl } = await startServer({ stages, allowControl: "local", corsOrigins: ["*"] });
+  const token = await pageToken(httpUrl);
+  const change = async (deed: string, headers: Record<string, string>) =>
+    (await rawRequest(`${httpUrl}/ui/models/default/${deed}`, headers, "POST")).status;
+  const own = { origin: httpUrl, "sec-fetch-site": "same-origin", "x-kserving-page": token };
+  expect(await change("unload", own)).toBe(200);
+  expect((await (await fetch(`${httpUrl}/ui/models`)).json()) as object).toMatchObject({ models: [{ state: "END" }] });
+  expect(await change("load", own)).toBe(200);
+  expect(await change("load", { ...own, "x-kserving-page": "guess" })).toBe(403);
+  expect(await change("load", { ...own, "x-kserving-page": "A".repeat(token.length) })).toBe(403);
+  expect(await change("load", { ...own, origin: "https://evil.example", "sec-fetch-site": "cross-site" })).toBe(403);
+  expect(await change("load", { ...own, host: "evil.example" })).toBe(403);
+  const foreign = await fetch(`${httpUrl}/ui/models`, { headers: { origin: "https://evil.example" } });
+  expect(foreign.headers.get("access-control-allow-origin")).toBeNull();
+  const shell = await fetch(`${httpUrl}/ui`, { headers: { origin: "https://evil.example" } });
+  expect(shell.headers.get("access-control-allow-origin")).toBeNull();
+});
+
+test("the page changes nothing where control is off", async () => {
+  const { httpUrl } = await startServer({ stages });
+  const headers = { "x-kserving-page": await pageToken(httpUrl) };
+  const { status, body } = await rawRequest(`${httpUrl}/ui/rescan`, headers, "POST");
+  expect([status, body.toString()]).toEqual([403, expect.stringContaining("--allow-control")]);
+});
+
+test("the program of the page is for everybody, and models are for callers that may know of them", async () => {
+  const models = { default: { stages }, secret: { stages } };
+  const { httpUrl } = await startServer({ models, auth: await authFiles(), allowControl: "all" });
+  expect((await fetch(httpUrl, { headers: BROWSER })).status).toBe(200);
+  expect((await fetch(`${httpUrl}/ui/page.css`)).status).toBe(200);
+  expect((await fetch(`${httpUrl}/ui/models`)).status).toBe(401);
+  const seenBy = async (authorization: string) => {
+    const answer = await fetch(`${httpUrl}/ui/models`, { headers: { authorization } });
+    const { models: seen, ...rest } = (await answer.json()) as { models: { model: string }[] };
+    return { ...rest, seen: seen.map(({ model }) => model) };
+  };
+  expect(await seenBy(basic("alice", "open sesame"))).toMatchObject({
+    ...{ user: "alice", mayControl: false, mayWatch: false, seen: ["default"] },
+  });
+  expect(await seenBy(basic("root", "toor"))).toMatchObject({
+    ...{ user: "root", mayControl: true, mayWatch: true, seen: ["default", "secret"] },
+  });
+});
