@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { delimiter, join, resolve } from "node:path";
 
 /**
  * Runs the tests that SageMaker's container for TensorFlow Serving has for itself against this server, from a checkout
  * of its repository. They start the container by `docker`: a program of that name starts `kserving serve` in its place.
- * Their handlers are in Python: handlers in TypeScript that do the same stand beside them.
+ * Their handlers run as they are, in the Python that the tests run in.
  */
 
 const TESTS = "test/integration/local";
@@ -21,32 +21,16 @@ const DIFFERENT: Readonly<Record<string, string>> = {
     "wants the text of TensorFlow before 2.8, Invalid argument; newer ones, and this server, say INVALID_ARGUMENT",
 };
 
-const HANDLERS = `
-export function input_handler(data, context) {
-  const text = data.read().toString();
-  if (context.request_content_type === "application/json") return text;
-  if (context.request_content_type === "text/csv") return JSON.stringify({ instances: text.split(",").map(Number) });
-  throw new Error("unsupported content type " + context.request_content_type);
-}
-export function output_handler(response, context) {
-  if (response.status_code !== 200) throw new Error(response.json().error);
-  return [response.content, context.accept_header];
-}
-`;
-
 const [checkout] = process.argv.slice(2);
 if (checkout === undefined)
   throw new Error("usage: npm run check:sagemaker -- CHECKOUT, which has test/integration/local");
 const python = process.env.KSERVING_TEST_PYTHON ?? "python3";
+const handlersRun = { VIRTUAL_ENV: resolve(python, "../..") };
 const folder = mkdtempSync(join(tmpdir(), "kserving-sagemaker-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 
 const copy = join(folder, "checkout");
 cpSync(resolve(checkout, "test"), join(copy, "test"), { recursive: true });
-for (const path of readdirSync(join(copy, "test/resources"), { recursive: true, encoding: "utf8" })) {
-  if (path.endsWith("inference.py"))
-    writeFileSync(join(copy, "test/resources", dirname(path), "inference.mjs"), HANDLERS);
-}
 const bin = join(folder, "bin");
 mkdirSync(bin);
 writeFileSync(join(bin, "docker"), dockerScript(), { mode: 0o755 });
@@ -72,7 +56,12 @@ function passes(file: string): boolean {
     "2.1",
     ...deselected,
   ];
-  const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, KSERVING_LOG_LEVEL: "warn" };
+  const env = {
+    ...process.env,
+    PATH: `${bin}${delimiter}${process.env.PATH}`,
+    KSERVING_LOG_LEVEL: "warn",
+    ...handlersRun,
+  };
   const { status, stdout } = spawnSync(python, args, { cwd: copy, env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
   const lines = stdout.trimEnd().split("\n");
   for (const line of lines.filter((text) => /^(?:FAILED|ERROR)/.test(text))) console.log(line);

@@ -5,11 +5,15 @@ import os
 import sys
 import types
 
+import numpy as np
+
 from ..errors import HostError, one_line, refused
 from . import current, failures, printed_log
 from .calling import Caller, call_init
 from .context import Context, Request
+from .inference import FILE, call_handler, find_handlers
 from .models import create_drivers
+from .requirements import install_requirements
 from .values import pack_values, values_of
 
 SLOTS = ("preprocess", "postprocess")
@@ -25,9 +29,11 @@ class HookFile:
         self._source = message["source"]
         self._stages = message["stages"]
         self._import_paths = message["importPaths"]
+        self._requirements = message["requirements"]
         self._contexts = {}
         self._module = None
         self._hooks = {}
+        self._handlers = {}
         self._drivers = None
         self._global_ctx = None
 
@@ -37,6 +43,8 @@ class HookFile:
         operation = message["op"]
         if operation == "hook":
             return self._run(question)
+        if operation == "handler":
+            return self._run_handler(message, question.tensors)
         if operation == "drop":
             self._drop(question.context)
             return None
@@ -73,6 +81,14 @@ class HookFile:
         header = {} if result is None else {"result": result}
         return {**header, **ctx._kserving.additions()}, tensors
 
+    def _run_handler(self, message, tensors):
+        name = message["handler"]
+        try:
+            body, content_type = call_handler(name, self._handlers[name], message["facts"], tensors["body"].tobytes())
+        except (Exception, SystemExit) as error:
+            raise failures.HookFailure(name, error) from error
+        return {"result": content_type}, {"body": np.frombuffer(body, np.uint8)}
+
     def _context(self, number):
         ctx = self._contexts.get(number)
         if ctx is None:
@@ -90,12 +106,15 @@ class HookFile:
         sys.dont_write_bytecode = False
         printed_log.install()
         current.set_server(self.ask)
-        for folder in reversed([os.path.dirname(self.path), *self._import_paths]):
+        for folder in reversed(self._folders()):
             sys.path.insert(1, os.path.abspath(folder))
         self._module = self._import()
         members = {name: getattr(self._module, name, None) for name in (*SLOTS, "process", "init_hook")}
         process = members["process"]
-        if callable(process):
+        self._handlers = find_handlers(self._module, self.name, members)
+        if self._handlers:
+            pass
+        elif callable(process):
             # The drivers of the original looked for it first; the others are then functions of the file's own.
             self._hooks["process", 0] = Caller(process)
         else:
@@ -105,9 +124,21 @@ class HookFile:
                 raise refused(f"{self.name} has no hooks; expected at least one of preprocess, postprocess, process, init_hook.")
         return {
             "hooks": [{"hook": kind, "stage": stage} for kind, stage in self._hooks],
+            "handlers": list(self._handlers),
             "sources": self._sources(),
             "python": sys.executable,
         }
+
+    def _folders(self):
+        """Where the file imports from. Beside SageMaker's handlers are packages in `lib`, or a list of them."""
+        folder, base = os.path.split(self.path)
+        library = os.path.join(folder, "lib")
+        has_library = base == FILE and os.path.isdir(library)
+        if self._requirements and has_library:
+            print(f"{library} has the packages: requirements.txt is not installed", flush=True)
+        elif self._requirements:
+            install_requirements(self._requirements, self.name)
+        return [folder, *([library] if has_library else []), *self._import_paths]
 
     def _import(self):
         with open(self._source, "rb") as file:

@@ -19,7 +19,7 @@ import { writeFrame } from "./write-frame.ts";
 
 /** A request: `op` and its fields, with tensors next to it. */
 export interface PythonRequest {
-  readonly op: "load" | "predict" | "call" | "ready" | "hooks" | "init" | "hook";
+  readonly op: "load" | "predict" | "call" | "ready" | "hooks" | "init" | "hook" | "handler";
   readonly tensors?: Tensors;
   /** Number of the request that a hook runs for. */
   readonly context?: number;

@@ -12,7 +12,7 @@ export function isPythonFile(file: string): boolean {
 }
 
 /** The `-o` keys that say how Python hooks run. */
-export const PYTHON_HOOK_OPTIONS = ["python", "import_path"] as const;
+export const PYTHON_HOOK_OPTIONS = ["python", "import_path", "requirements"] as const;
 
 /** Copies a hook file, so that a process that replaces another runs the same text, whatever the file has become. */
 export async function copyPythonHooks(file: string): Promise<CompiledModule> {

@@ -1,5 +1,4 @@
 import type { PythonResponse } from "../../drivers/python/conversation.ts";
-import type { PythonProcess } from "../../drivers/python/python-process.ts";
 import type { ServingError } from "../../errors.ts";
 import type { HookSet } from "../../hooks/hook-set.ts";
 import type { Hook, HookContext, InitContext, InitParams } from "../../hooks/hooks.ts";
@@ -7,8 +6,7 @@ import type { HookKind } from "../../pipeline/hook-times.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import type { HookAnswers } from "./answer-hooks.ts";
 import { driverFacts } from "./driver-facts.ts";
-import type { HookRuns } from "./hook-runs.ts";
-import type { HookScopes } from "./hook-scopes.ts";
+import { type HookCalls, handlerEntry } from "./handler-entry.ts";
 import { packHookValues, unpackHookValues } from "./hook-values.ts";
 
 /** A hook that the file has. */
@@ -19,17 +17,12 @@ export interface FoundHook {
 }
 
 /** Parts of {@link PythonHooks}. */
-export interface PythonHooksParts {
-  readonly process: PythonProcess;
+export interface PythonHooksParts extends HookCalls {
   readonly found: readonly FoundHook[];
+  /** Handlers of an `inference.py`. */
+  readonly handlers: readonly string[];
   readonly stageCount: number;
-  readonly scopes: HookScopes;
   readonly answers: HookAnswers;
-  readonly runs: HookRuns;
-  /** 0 = no limit. */
-  readonly hookTimeoutMs: number;
-  /** Called when a hook has computed for too long; the process cannot go on. */
-  readonly onStuck: (reason: ServingError) => void;
 }
 
 /** The hooks of a Python file, whose functions ask the process that runs them. */
@@ -53,7 +46,8 @@ export class PythonHooks {
 
   /** The hooks as a pipeline runs them. */
   get hooks(): HookSet {
-    const { stageCount } = this.#parts;
+    const { stageCount, handlers } = this.#parts;
+    const entries = new Map(handlers.map((name) => [name, handlerEntry(name, this.#parts, () => this.#lost)]));
     const slots = (kind: HookKind) => Array.from({ length: stageCount }, (_, stage) => this.#hook(kind, stage) ?? null);
     const process = this.#hook("process", 0);
     return {
@@ -65,6 +59,7 @@ export class PythonHooks {
         if (isJson) this.#json.add(ctx);
       },
       release: (ctx) => this.#release(ctx),
+      ...(handlers.length > 0 && { entries }),
     };
   }
 

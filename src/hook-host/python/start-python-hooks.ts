@@ -39,14 +39,24 @@ export async function startPythonHooks(data: Data, log: Logger): Promise<Started
     python: options.python,
     start: (python) => startProcess(python, answers, log.child({ from: "hooks" })),
   });
-  const { hooks: found, sources, python } = await importFile(process, data);
+  const { hooks: found, handlers, sources, python } = await importFile(process, data);
   log.debug("the hooks run in Python", { python, pid: process.pid });
   let stuck: ServingError | undefined;
   const onStuck = (reason: ServingError) => {
     stuck = reason;
     process.kill();
   };
-  const hooks = new PythonHooks({ process, found, stageCount, scopes, answers, runs, hookTimeoutMs, onStuck });
+  const hooks = new PythonHooks({
+    process,
+    found,
+    handlers,
+    stageCount,
+    scopes,
+    answers,
+    runs,
+    hookTimeoutMs,
+    onStuck,
+  });
   const lost = process.ended.then((why) => {
     const { forClient, forLog } = processEndReason({ why, file, stuck });
     hooks.lose(forClient);
@@ -82,6 +92,7 @@ async function startProcess(python: string, { answer }: HookAnswers, log: Logger
 /** Report of Python on a file that it has imported. */
 interface ImportedFile {
   readonly hooks: readonly FoundHook[];
+  readonly handlers: readonly string[];
   readonly sources: readonly string[];
   readonly python: string;
 }
@@ -92,7 +103,17 @@ async function importFile(
 ): Promise<ImportedFile> {
   const importPaths = (options.import_path ?? "").split(delimiter).filter((folder) => folder !== "");
   const ownSlots = [SLOTS, SLOTS + 1];
-  const order = { op: "hooks", file, source: fileURLToPath(url), stages: stageCount, importPaths, ownSlots } as const;
+  const { requirements = "false" } = options;
+  const order = {
+    op: "hooks",
+    file,
+    source: fileURLToPath(url),
+    stages: stageCount,
+    importPaths,
+    // A file, or `true` for the one beside the hooks.
+    requirements: requirements === "false" ? "" : requirements,
+    ownSlots,
+  } as const;
   try {
     return (await process.ask(order)).result as ImportedFile;
   } catch (reason) {

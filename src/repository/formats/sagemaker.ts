@@ -7,14 +7,15 @@ import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 /** Folders below the model folder that may hold a folder of versions, such as `export/Servo/1`. */
 const MAX_DEPTH = 4;
 const VERSION = /^\d+$/;
-/** Hook files, and files of handlers, that SageMaker's users put in the place of inference.py. */
-const HOOK_FILES = ["hooks", "inference"].flatMap((name) => ["ts", "mts", "js", "mjs"].map((end) => `${name}.${end}`));
+/** Hook files, and files of handlers, the first of which counts. */
+const ENDINGS = ["ts", "mts", "js", "mjs", "py"];
+const HOOK_FILES = ["hooks", "inference"].flatMap((name) => ENDINGS.map((end) => `${name}.${end}`));
 
 /**
  * Finds the models of a SageMaker container: every folder with numeric folders, under its own name; else the folder
- * itself, as the model `model`. All versions are served. `code/hooks.ts`, or `code/inference.ts`, in a model's folder
+ * itself, as the model `model`. All versions are served. `code/hooks.ts`, or `code/inference.py`, in a model's folder
  * holds its hooks, in a folder around it those of all models there. Throws
- * `failed_precondition` for a folder that cannot be read, `invalid_argument` where `code/inference.py` would have to run.
+ * `failed_precondition` for a folder that cannot be read.
  */
 export async function findSagemakerModels(folder: string, first: string | undefined): Promise<readonly ModelConfig[]> {
   const paths = await foldersOfVersions(folder, 0);
@@ -52,16 +53,11 @@ async function list(folder: string) {
   }
 }
 
-/** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to `root`. Throws `invalid_argument` where `inference.py` would have to run. */
+/** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to `root`. */
 export async function findHooks(path: string, root: string): Promise<string | undefined> {
   const code = join(path, "code");
   const names = await readdir(code).catch((): readonly string[] => []);
   const own = HOOK_FILES.find((name) => names.includes(name));
   if (own !== undefined) return join(code, own);
-  if (names.includes("inference.py")) {
-    throw invalidArgument(
-      `${join(code, "inference.py")} is not run: write its handlers in ${join(code, "inference.ts")} or its steps as hooks in ${join(code, "hooks.ts")} (docs/sagemaker.md), or remove it.`,
-    );
-  }
   return path === root ? undefined : findHooks(dirname(path), root);
 }

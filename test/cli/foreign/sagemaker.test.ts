@@ -57,9 +57,12 @@ describe("findSagemakerModels", () => {
 
   test("a model's own code comes before that of all", async () => {
     const handlers = "export const handler = () => ['', 'a/b'];";
-    const folder = modelFolder(["a/1", "b/1", "c/d/1"], {
+    const folder = modelFolder(["a/1", "b/1", "c/d/1", "e/1"], {
       "code/inference.ts": handlers,
+      "code/inference.py": "",
       "b/code/hooks.js": "",
+      "b/code/inference.py": "",
+      "e/code/inference.py": "",
       "c/code/inference.mjs": handlers,
     });
     const found = await findSagemakerModels(folder, undefined);
@@ -67,17 +70,12 @@ describe("findSagemakerModels", () => {
       ["a", join(folder, "code/inference.ts")],
       ["b", join(folder, "b/code/hooks.js")],
       ["d", join(folder, "c/code/inference.mjs")],
+      ["e", join(folder, "e/code/inference.py")],
     ]);
   });
 
   test.each([
     ["a default model that is not there", { "m/1/x": "" }, "no", 'SAGEMAKER_TFS_DEFAULT_MODEL_NAME is "no"; '],
-    [
-      "inference.py",
-      { "m/1/x": "", "code/inference.py": "" },
-      undefined,
-      "inference.py is not run: write its handlers in",
-    ],
   ])("refuses %s", async (_, files, first, message) => {
     await expect(findSagemakerModels(modelFolder([], files), first)).rejects.toThrow(message);
   });

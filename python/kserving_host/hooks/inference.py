@@ -1,0 +1,113 @@
+"""SageMaker's handlers: functions of an inference.py that get bytes and give bytes."""
+
+import collections
+import io
+import json
+import os
+
+from ..errors import HostError, refused
+
+FILE = "inference.py"
+PAIR = ("input_handler", "output_handler")
+FIELDS = "model_name model_version method rest_uri grpc_port channel custom_attributes request_content_type accept_header content_length"
+
+
+def find_handlers(module, name, hooks):
+    """The handlers by name, of a file of that name: `handler`, which beats the pair, or both of the pair; none for a file of hooks. `hooks` are the names of those."""
+    if os.path.basename(name) != FILE:
+        return {}
+    has = [each for each in ("handler", *PAIR) if hasattr(module, each)]
+    if not has and any(hasattr(module, each) for each in hooks):
+        return {}
+    wanted = ("handler",) if "handler" in has else PAIR
+    for each in wanted:
+        if not callable(getattr(module, each, None)):
+            what = f"{each} is a {type(getattr(module, each)).__name__}" if each in has else f"it has no {each}"
+            raise refused(f"{name}: {what}; expected the functions input_handler(data, context) and output_handler(response, context), or handler(data, context).")
+    return {each: getattr(module, each) for each in wanted}
+
+
+def call_handler(name, handler, facts, body):
+    """Calls a handler: the body that it gives and, but for input_handler's, the body's content type."""
+    status = facts.pop("status_code", None)
+    given = Response(status, body) if name == "output_handler" else io.BytesIO(body)
+    returned = handler(given, Context(channel=None, **facts))
+    return (_input(returned), "") if name == "input_handler" else _answer(returned)
+
+
+class Context(collections.namedtuple("Context", FIELDS)):
+    """What handlers know of the request; members that it does not say are None."""
+
+    __slots__ = ()
+
+    @property
+    def channel(self):
+        """A gRPC channel to this server; None where this Python has no grpc."""
+        return _channel(self.grpc_port)
+
+
+_channels = {}
+
+
+def _channel(port):
+    if port is None:
+        return None
+    if port not in _channels:
+        try:
+            import grpc
+        except ModuleNotFoundError:
+            return None
+        _channels[port] = grpc.insecure_channel(f"localhost:{port}")
+    return _channels[port]
+
+
+class Response:
+    """The model's answer, with what handlers use of the library requests."""
+
+    def __init__(self, status_code, content):
+        self.status_code = status_code
+        self.content = content
+        self.headers = {"content-type": "application/json"}
+
+    @property
+    def text(self):
+        return self.content.decode("utf-8", "replace")
+
+    @property
+    def ok(self):
+        return self.status_code < 400
+
+    def json(self, **options):
+        return json.loads(self.content, **options)
+
+    def raise_for_status(self):
+        if not self.ok:
+            raise RuntimeError(f"the model answered {self.status_code}: {self.text}")
+
+
+def _input(returned):
+    body = returned.read() if hasattr(returned, "read") else returned
+    if isinstance(body, (str, bytes, bytearray)):
+        return _bytes(body)
+    raise _wrong(_kind(body), "the request for the model as a text or bytes, such as json.dumps({'instances': rows})")
+
+
+def _answer(returned):
+    expected = "a body (a text or bytes) and its content type: return body, context.accept_header"
+    if not isinstance(returned, (tuple, list)):
+        raise _wrong(_kind(returned), expected)
+    if len(returned) != 2 or not isinstance(returned[0], (str, bytes, bytearray)) or not isinstance(returned[1], str):
+        raise _wrong(f"({', '.join(map(_kind, returned))})", expected)
+    return _bytes(returned[0]), returned[1]
+
+
+def _bytes(text):
+    return text.encode() if isinstance(text, str) else bytes(text)
+
+
+def _kind(value):
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _wrong(came, expected):
+    return HostError("internal", f"it returned {came}; expected {expected}")
