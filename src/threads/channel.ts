@@ -54,6 +54,7 @@ export class Channel {
     if (this.#writer.isEmpty || !this.#open) return;
     const { frame, transfer } = this.#writer.take();
     this.#port.post(frame, transfer);
+    if (this.#port.copies === true) FrameWriter.takeBack(transfer);
   }
 
   /** Calls back once the connection has ended, from either side. */

@@ -34,6 +34,11 @@ export class FrameWriter {
   /** Index in {@link #buffers} of each buffer that was transferred for the present record. */
   readonly #transferred = new OwnMap<ArrayBufferLike, number>();
 
+  /** Makes buffers of a frame that was copied, not posted, ones that may be transferred again: a pool reuses them. */
+  static takeBack(buffers: readonly ArrayBuffer[]): void {
+    for (const buffer of buffers) handedOver.delete(buffer);
+  }
+
   /** True where nothing was written since the last {@link take}. */
   get isEmpty(): boolean {
     return this.#records === 0;

@@ -113,6 +113,20 @@ describe("a large tensor", () => {
     expect(given.data).toHaveLength(0);
   });
 
+  test("given to a port that copies is not copied before, and may be given again", () => {
+    const posted: unknown[] = [];
+    const ignore = () => {};
+    const post = (message: unknown) => posted.push(message);
+    const port = { copies: true, post, onMessage: ignore, onClose: ignore, close: ignore };
+    const channel = new Channel(port, ignore, "held");
+    const given = large();
+    for (const id of [0, 1]) {
+      channel.send({ ...NOTHING, kind: 0, id, tensors: createTensors([["x", given]]) }, { transfer: true });
+      channel.flush();
+    }
+    expect(posted.map((frame) => (frame as ArrayBuffer[])[1] === given.data.buffer)).toEqual([true, true]);
+  });
+
   test("that shares its buffer with another of the record, and nobody else, is transferred with it", async () => {
     const { left, next } = linked();
     const buffer = new ArrayBuffer(400_000);

@@ -18,6 +18,7 @@ import type { LinePort } from "./line-port.ts";
  * every open request itself when the process has ended. What is posted is checked too: a hook thread may have written it.
  */
 export class GuardedLine implements HostPort {
+  readonly copies = true;
   readonly #port: LinePort;
   /** Kinds of the requests without a response, by their ids. */
   readonly #open = new Map<number, number>();

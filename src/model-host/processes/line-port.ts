@@ -4,6 +4,7 @@ import type { ProcessLink } from "./process-link.ts";
 
 /** One line of a connection to another process, as a {@link HostPort}. */
 export class LinePort implements HostPort {
+  readonly copies = true;
   readonly #line: number;
   readonly #link: ProcessLink;
   readonly #messageListeners: ((message: unknown) => void)[] = [];
