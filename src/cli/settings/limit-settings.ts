@@ -100,7 +100,7 @@ export const LIMIT_SETTINGS = {
     placeholder: "SIZE",
     default: 0,
     help: "memory above which it stops in good order; 0 = any",
-    details: "It exits with 3, to be started again. Python's processes do not count.",
+    details: "It exits with 3, to be started again. Child processes do not count.",
     commands: SERVE,
   },
   shutdownDelay: {
