@@ -4,11 +4,12 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
-import { answerPredict } from "../tensorflow-serving/http-predict.ts";
+import { answerPredict, type PredictRequest } from "../tensorflow-serving/http-predict.ts";
 import { type AcceptedType, acceptedType } from "./accepted-type.ts";
 import { answerByHandlers, type HandlerDependencies } from "./answer-by-handlers.ts";
 import { answerEncoded, isEncodedType } from "./answer-encoded.ts";
 import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
+import { errorOfLine } from "./error-of-line.ts";
 import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./predict-body.ts";
 import { eachWithoutLineBreaks, withoutLineBreaks, withoutLineBreaksJob } from "./without-line-breaks.ts";
 
@@ -35,22 +36,34 @@ export async function invoke(
   const body = await exchange.readBody();
   if (form === undefined)
     return inForm(await answerEncoded(service, { ref, body, mediaType }, exchange), accepted, exchange);
-  const json = await toJson(body, form, exchange);
-  const { method } = attributes;
-  const answer =
-    method === "predict"
-      ? await answerPredict(service, { ref, body: json }, exchange)
-      : await answerExamples(service, { ref, method, body: json }, exchange);
-  return inForm(answer, accepted, exchange);
+  const { json, places } = await toJson(body, form, exchange);
+  try {
+    return inForm(
+      await answerJson(service, { ref, method: attributes.method, body: json }, exchange),
+      accepted,
+      exchange,
+    );
+  } catch (reason) {
+    throw places === undefined ? reason : errorOfLine(reason, places);
+  }
 }
 
-async function toJson(body: Buffer, form: BodyForm, exchange: HttpExchange): Promise<Buffer> {
-  const { maxMessageBytes } = exchange;
-  const json =
+async function toJson(body: Buffer, form: BodyForm, exchange: HttpExchange) {
+  const { json, places } =
     body.length > LARGE_MESSAGE_BYTES
-      ? await exchange.decode(toPredictBodyJob, [body, form, maxMessageBytes], body)
-      : toPredictBody(body, form, maxMessageBytes);
-  return Buffer.from(json.buffer, json.byteOffset, json.byteLength);
+      ? await exchange.decode(toPredictBodyJob, [body, form], body)
+      : toPredictBody(body, form);
+  return { json: Buffer.from(json.buffer, json.byteOffset, json.byteLength), places };
+}
+
+function answerJson(
+  service: InferenceService,
+  { method, ...request }: PredictRequest & Pick<CustomAttributes, "method">,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  return method === "predict"
+    ? answerPredict(service, request, exchange)
+    : answerExamples(service, { ...request, method }, exchange);
 }
 
 /** Without a name the first of several models is asked, as in the container. */

@@ -1,8 +1,8 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { parseJson } from "../../codecs/json/json-reader.ts";
-import { invalidArgument, publicText } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { invalidArgument } from "../../errors.ts";
 import { csvToJsonRows } from "./csv-rows.ts";
+import { joinJsonLines } from "./json-lines.ts";
+import { notUtf8 } from "./not-utf8.ts";
 
 /** Media types of bodies that become a request of TensorFlow Serving's REST API. */
 const FORMS = {
@@ -18,18 +18,27 @@ export function bodyForm(mediaType: string): BodyForm | undefined {
   return Object.hasOwn(FORMS, mediaType) ? FORMS[mediaType as keyof typeof FORMS] : undefined;
 }
 
+/** A request of TensorFlow Serving's REST API. */
+export interface PredictBody {
+  readonly json: Uint8Array;
+  /** Offsets in it at which the lines of the body begin, where it was joined of lines. */
+  readonly places?: Uint32Array<ArrayBuffer>;
+}
+
 /**
- * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API: what is such JSON stays, other JSON is one instance,
- * a list of lists is its instances, lines of JSON and of CSV are one instance each. Throws `invalid_argument` with the
- * line of JSON or CSV that is malformed. `maxBytes` bounds what is made of it.
+ * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such JSON stays, other
+ * JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance each. Throws `invalid_argument` with the
+ * line of CSV that is malformed, or of JSON that is not whole.
  */
-export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number): Uint8Array {
+export function toPredictBody(body: Uint8Array, form: BodyForm): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (form === "csv") return ofInstances(csvToJsonRows(toText(bytes)));
-  if (isPredictBody(bytes)) return body;
+  if (form === "csv") return { json: ofInstances(csvToJsonRows(toText(bytes))) };
+  if (isPredictBody(bytes)) return { json: body };
+  if (form === "lines") return joinJsonLines(bytes);
   const text = bytes.toString("latin1");
-  if (form === "lines" || SEVERAL_VALUES.test(text)) return ofInstances(jsonLines(bytes, maxBytes));
-  return LIST_OF_LISTS.test(text) ? wrapped('{"instances":', bytes, "}") : wrapped('{"instances":[', bytes, "]}");
+  if (SEVERAL_VALUES.test(text)) return joinJsonLines(bytes);
+  const [before, after] = LIST_OF_LISTS.test(text) ? ['{"instances":', "}"] : ['{"instances":[', "]}"];
+  return { json: Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)]) };
 }
 
 /** {@link toPredictBody} for a codec thread. */
@@ -53,27 +62,9 @@ function isPredictBody(bytes: Buffer): boolean {
   });
 }
 
-function jsonLines(bytes: Buffer, maxBytes: number): readonly string[] {
-  const lines: string[] = [];
-  for (const [index, line] of toText(bytes).split("\n").entries()) {
-    if (line.trim() === "") continue;
-    try {
-      parseJson(Buffer.from(line), new DecodeBudget(maxBytes));
-    } catch (reason) {
-      throw invalidArgument(`Line ${index + 1} of the body is not JSON: ${publicText(reason)}`, reason);
-    }
-    lines.push(line);
-  }
-  return lines;
-}
-
 function ofInstances(rows: readonly string[]): Buffer {
   if (rows.length === 0) throw invalidArgument("The body has no rows; send one line for each instance.");
   return Buffer.from(`{"instances":[${rows.join(",")}]}`);
-}
-
-function wrapped(before: string, bytes: Buffer, after: string): Buffer {
-  return Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)]);
 }
 
 /** Throws `invalid_argument` for other encodings than UTF-8. */
@@ -81,6 +72,6 @@ function toText(bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw invalidArgument("The body is not UTF-8; convert it, for example with iconv.", cause);
+    throw notUtf8(cause);
   }
 }

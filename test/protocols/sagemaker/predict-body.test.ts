@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import { type BodyForm, bodyForm, toPredictBody } from "../../../src/protocols/sagemaker/predict-body.ts";
 
-const MB = 2 ** 20;
-const body = (text: string, form: BodyForm) => Buffer.from(toPredictBody(Buffer.from(text), form, MB)).toString();
+const body = (text: string, form: BodyForm) => Buffer.from(toPredictBody(Buffer.from(text), form).json).toString();
 
 it.each([
   ["a request of the REST API stays", '{"instances" : [1]}', "json", '{"instances" : [1]}'],
@@ -12,24 +11,26 @@ it.each([
   ["a list is one instance", "[1,2]", "json", '{"instances":[[1,2]]}'],
   ["a list of lists is the instances", " [[1,2],[3,4]]", "json", '{"instances": [[1,2],[3,4]]}'],
   ["a text that says instances is one instance", '["instances"]', "json", '{"instances":[["instances"]]}'],
-  ["lines of JSON are instances", "[1]\n[2]\n", "json", '{"instances":[[1],[2]]}'],
+  ["lines of JSON are instances", "[1]\n[2]\n", "json", '{"instances":[[1],[2]\n]}'],
   ["a single line is an instance", "[1,2]", "lines", '{"instances":[[1,2]]}'],
-  ["empty lines are none", '{"x":1}\r\n\r\n{"x":2}', "lines", '{"instances":[{"x":1}\r,{"x":2}]}'],
+  ["empty lines are none", '{"x":1}\r\n\r\n{"x":2}', "lines", '{"instances":[{"x":1}\r,\r\n{"x":2}]}'],
   ["rows of CSV are instances", "1,2\n3,4", "csv", '{"instances":[[1,2],[3,4]]}'],
 ] as const)("%s", (_, text, form, expected) => {
   expect(body(text, form)).toBe(expected ?? text);
 });
 
 it.each([
-  ['{"x":1}\n{"x":\n{"x":3}', "lines", "Line 2 of the body is not JSON: "],
   ["\n", "csv", "The body has no rows"],
+  [" \n\n", "lines", "The body has no rows"],
   ["1,2\n3", "csv", "Line 2 of the CSV"],
 ] as const)("%j as %s is refused", (text, form, message) => {
   expect(() => body(text, form)).toThrow(message);
 });
 
-it("text in another encoding is refused", () => {
-  expect(() => toPredictBody(Buffer.from("caf\xe9", "latin1"), "csv", MB)).toThrow("The body is not UTF-8");
+it.each(["csv", "lines"] as const)("text in another encoding is refused as %s", (form) => {
+  for (const bytes of [Buffer.from('"caf\xe9"', "latin1"), Buffer.from("\ufeff1\n2", "utf16le")]) {
+    expect(() => toPredictBody(bytes, form)).toThrow("The body is not UTF-8");
+  }
 });
 
 it("other media types have no such form", () => {

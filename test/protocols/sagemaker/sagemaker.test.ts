@@ -59,6 +59,23 @@ describe("/invocations", () => {
     expect(text).not.toContain("\n");
   });
 
+  it("takes many lines of JSON, of which a broken one is named", async () => {
+    const lines = Array.from({ length: 30_000 }, (_, row) => String(row));
+    const type = { "content-type": "application/jsonlines" };
+    const { text } = await invoke(lines.join("\n"), type);
+    expect((predictions(text) as number[]).at(-1)).toBe(29_999 / 2 + 2);
+    for (const method of ["predict", "classify"]) {
+      const broken = await invoke(lines.with(20_000, "1 2").join("\n"), {
+        ...type,
+        ...of("half", `,tfs-method=${method}`),
+      });
+      expect([broken.status, broken.text]).toEqual([
+        400,
+        expect.stringContaining("Line 20001 of the body is not JSON: "),
+      ]);
+    }
+  });
+
   it("takes an array of NumPy", async () => {
     const head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
     const begin = Buffer.from(`\x93NUMPY\x01\0${String.fromCharCode(head.length)}\0${head}`, "latin1");
