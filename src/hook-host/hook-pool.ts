@@ -2,17 +2,15 @@ import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { ThreadCounts } from "../observability/thread-counts.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
-import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
-import { isGone, packedOf } from "../tensor/packed-bytes.ts";
-import { elementCount, type Tensor } from "../tensor/tensor.ts";
 import { wasNeverStarted } from "../threads/rpc-client.ts";
-import { FairQueue } from "./fair-queue.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelProvider } from "./hook-leases.ts";
 import type { HookWorker } from "./hook-worker.ts";
+import { isWhole } from "./is-whole.ts";
+import { RequestQueue } from "./request-queue.ts";
 
 /** Settings and services of a pool, in addition to the threads' own options. */
 export interface HookPoolParts {
@@ -34,7 +32,7 @@ const MAX_HANDED_ON = 20;
 export class HookPool implements PipelineRunner {
   readonly #open: HookPoolParts["open"];
   readonly #start: HookStart;
-  readonly #queue = new FairQueue<Waiting>();
+  readonly #queue = new RequestQueue();
   /** The current generation, a starting one, and those that have not yet ended. */
   readonly #generations = new Set<HookGeneration>();
   /** Number of threads that died before they started a request. */
@@ -121,16 +119,12 @@ export class HookPool implements PipelineRunner {
     const { warmUp, timeline } = request.call;
     timeline?.beginWait();
     const worker = warmUp === undefined ? this.#generation.freest() : this.#generation.at(warmUp);
-    if (worker !== undefined) return this.#runOn(worker, request);
-    return new Promise((resolve, reject) => this.#enqueue({ request, resolve, reject }));
+    return worker === undefined ? this.#queue.wait(request) : this.#runOn(worker, request);
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    for (const { reject, stopWatching } of this.#queue.clear()) {
-      stopWatching();
-      reject(closedError());
-    }
+    this.#queue.clear(closedError());
     await Promise.all([...this.#generations].map((generation) => generation.close()));
     await this.#reloaded;
     await Promise.all([...this.#generations].map((generation) => generation.returned()));
@@ -191,53 +185,14 @@ export class HookPool implements PipelineRunner {
     return times < MAX_HANDED_ON;
   }
 
-  /** Removes a request whose client has left from the queue before it causes any work. */
-  #enqueue({ request, resolve, reject }: Omit<Waiting, "stopWatching">): void {
-    const { signal, priority } = request.call;
-    const abort = () => {
-      this.#queue.remove(waiting);
-      reject(ServingError.from(signal.reason));
-    };
-    const waiting = { request, resolve, reject, stopWatching: () => signal.removeEventListener("abort", abort) };
-    signal.addEventListener("abort", abort, { once: true });
-    this.#queue.push(waiting, { priority, kind: queueKind(request) });
-  }
-
   #takeNext(): void {
     for (let worker = this.#generation.freest(); worker !== undefined; worker = this.#generation.freest()) {
-      const next = this.#queue.shift();
-      if (next === undefined) return;
-      next.stopWatching();
-      this.#runOn(worker, next.request).then(next.resolve, next.reject);
+      const free = worker;
+      if (!this.#queue.runNext((request) => this.#runOn(free, request))) return;
     }
   }
 }
 
-/** Requests with other inputs are another kind, often for another model. */
-function queueKind({ info, inputs }: PipelineRequest): string {
-  return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
-}
-
-/** Checks that no input was transferred to a thread. */
-function isWhole(payload: Payload): boolean {
-  if (payload.kind === "json") return payload.json.length > 0;
-  return Object.values(payload.tensors).every(isTensorWhole);
-}
-
-function isTensorWhole(tensor: Tensor): boolean {
-  const packed = packedOf(tensor);
-  if (packed !== undefined) return !isGone(packed);
-  return tensor.data.length > 0 || elementCount(tensor.shape) === 0;
-}
-
 function closedError(): ServingError {
   return new ServingError("unavailable", "The hooks are closed.");
-}
-
-interface Waiting {
-  readonly request: PipelineRequest;
-  readonly resolve: (result: PipelineResult) => void;
-  readonly reject: (reason: unknown) => void;
-  /** Stops listening to the request's signal, to which its thread listens from then on. */
-  readonly stopWatching: () => void;
 }

@@ -15,7 +15,7 @@ const PROCESS_BYTES = 48 * 1024 * 1024;
 const SMALL_MODEL_BYTES = 1024 * 1024;
 
 /** The threads of a pipeline. */
-interface Copies extends Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate"> {
+export interface Copies extends Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate"> {
   /** Threads that run hooks; 0 = there are no hooks, or they run in the main thread. */
   readonly workers: number;
 }

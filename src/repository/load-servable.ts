@@ -6,17 +6,18 @@ import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
 import { startModel } from "../model-host/start-model.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
-import type { MemoryShare, ModelMemory } from "../serving/model-memory.ts";
+import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RouteClaims } from "../serving/route-claims.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
-import { fileSizes, memoryOf, type SizedStage } from "./estimate-memory.ts";
+import { type Copies, fileSizes, type SizedStage } from "./estimate-memory.ts";
 import { fetchSource } from "./fetch-source.ts";
 import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
+import { reserveMemory } from "./reserve-memory.ts";
 import type { StageOptions } from "./stage.ts";
 import { checkOptionKeys } from "./stage-options.ts";
 import { WarmUp } from "./warm-up/warm-up.ts";
@@ -69,11 +70,13 @@ export async function loadServable(
     checkOptionKeys(source.options, stages, hooks.declared, options.log);
     const sizes = await fileSizes(stages);
     const sized = stages.map((stage, index) => ({ ...stage, fileBytes: sizes[index] ?? 0 }));
-    const reserved = await reserveMemory(sized, source, options);
+    const { memory, signal } = options;
+    const what = `Version ${source.version} of the model ${source.name}`;
+    const reserved = await reserveMemory(sized, { what, copies: copiesOf(source, options), memory, signal });
     cleanup.add(async () => reserved.release());
     const hosts = await startModels(sized, source, options, cleanup);
     const needed = hosts.filter((_, index) => source.stages[index]?.model !== undefined);
-    options.signal?.throwIfAborted();
+    signal?.throwIfAborted();
     const warmUp = createWarmUp(source, options);
     await warmUp.models(hosts.filter((host) => !needed.includes(host)));
     const runner = await hooks.start(new HostedModels(hosts, options, hookFolderOf(source)), initParams(source));
@@ -119,33 +122,12 @@ async function chooseStages(models: readonly StageOptions[], cleanup: CleanupSta
   return stages;
 }
 
-/** Memory that is reserved for a pipeline. */
-interface Reserved extends Pick<MemoryShare, "release"> {
-  /** To be called with the models once they are loaded; resolves with their memory and their threads'. */
-  loaded(models: readonly ModelFacts[]): Promise<number>;
-}
-
-/** Waits until there is room for the pipeline. */
-async function reserveMemory(
-  stages: readonly SizedStage[],
-  { name, version, hooks }: ServableSource,
-  { memory, instances, isolate = false, sharedThreads, workers, signal }: LoadOptions,
-): Promise<Reserved> {
+function copiesOf(
+  { hooks }: ServableSource,
+  { instances, isolate = false, sharedThreads, workers }: LoadOptions,
+): Copies {
   const hookThreads = typeof hooks === "string" ? workers : 0;
-  const copies = { instances, isolate, workers: hookThreads, ...(sharedThreads !== undefined && { sharedThreads }) };
-  const sizes = stages.map(({ fileBytes }) => fileBytes);
-  const what = `Version ${version} of the model ${name}`;
-  const share = await memory.reserve({ what, bytes: memoryOf(stages, sizes, copies), signal });
-  return {
-    release: share.release,
-    loaded: async (models) => {
-      const measured = stages.map(({ number }, index) => models[number - 1]?.memoryBytes ?? sizes[index] ?? 0);
-      // The memory of other processes is not part of this process's.
-      const isEstimate = models.every(({ memoryBytes }) => memoryBytes === undefined);
-      const runtimes = models.map(({ driver }) => driver);
-      return share.loaded(memoryOf(stages, measured, copies), isEstimate ? runtimes : undefined);
-    },
-  };
+  return { instances, isolate, workers: hookThreads, ...(sharedThreads !== undefined && { sharedThreads }) };
 }
 
 /** Loads one after the other: each runtime uses all cores while it loads. */

@@ -1,9 +1,9 @@
 import type { Duplex } from "node:stream";
-import { ServingError } from "../../errors.ts";
+import type { ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { hidePaths } from "../../text/hide-paths.ts";
 import { type AnswerCall, answerCall, FIRST_CALL } from "./answer-calls.ts";
 import { FrameReader } from "./frame-reader.ts";
+import { fromPythonError, type PythonError } from "./python-error.ts";
 import type { SlotFile } from "./slot-file.ts";
 import {
   areInBody,
@@ -36,11 +36,14 @@ export interface PythonResponse {
   readonly response?: unknown;
 }
 
+/** Requests of clients, to which no path may go. */
+const FOR_CLIENTS: ReadonlySet<PythonRequest["op"]> = new Set(["predict", "call", "hook"]);
+
 interface AnswerHeader {
   readonly result?: unknown;
   readonly response?: unknown;
   readonly tensors?: readonly TensorEntry[];
-  readonly error?: { readonly code: string; readonly message: string; readonly detail: string | null };
+  readonly error?: PythonError;
 }
 
 interface Waiting {
@@ -164,7 +167,7 @@ export class Conversation {
     const { result, response, error, tensors = [] } = this.#parse(header);
     if (error !== undefined) {
       this.#release(waiting.slot);
-      waiting.reject(toError(error, waiting.op));
+      waiting.reject(fromPythonError(error, FOR_CLIENTS.has(waiting.op)));
     } else if (areInBody(tensors)) {
       waiting.resolve({ result, response, tensors: readBody(tensors, body) });
       this.#release(waiting.slot);
@@ -206,21 +209,4 @@ interface Sending {
   readonly request: PythonRequest;
   /** The tensors' bytes. */
   readonly parts: readonly Uint8Array[];
-}
-
-/** Longer texts are useless for a client, and searching for paths takes time. */
-const MAX_MESSAGE = 4096;
-
-/** Requests of clients. The user who loads a model or a hook file may see its path; a client must not. */
-const FOR_CLIENTS: ReadonlySet<string> = new Set(["predict", "call", "hook"]);
-
-function toError({ code, message, detail }: NonNullable<AnswerHeader["error"]>, op: PythonRequest["op"]): ServingError {
-  const short = message.slice(0, MAX_MESSAGE);
-  const text = FOR_CLIENTS.has(op) ? hidePaths(short) : short;
-  return new ServingError(code as ServingError["code"], text, detail === null ? {} : { cause: tracebackOf(detail) });
-}
-
-/** An error whose stack is Python's alone. */
-function tracebackOf(detail: string): Error {
-  return Object.assign(new Error(detail), { stack: detail });
 }

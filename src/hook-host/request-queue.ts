@@ -1,0 +1,53 @@
+import { ServingError } from "../errors.ts";
+import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
+import { FairQueue } from "./fair-queue.ts";
+
+/** A request that waits for a thread. */
+interface Waiting {
+  readonly request: PipelineRequest;
+  readonly resolve: (result: Promise<PipelineResult>) => void;
+  readonly reject: (reason: unknown) => void;
+  /** Stops listening to the request's signal, to which its thread listens from then on. */
+  readonly stopWatching: () => void;
+}
+
+/** Requests that wait for a thread, by priority and fair to each kind. One whose client has left is removed before it causes any work. */
+export class RequestQueue {
+  readonly #queue = new FairQueue<Waiting>();
+
+  /** Resolves with what {@link runNext} gets for the request; rejects where its client leaves before, or with the reason of {@link clear}. */
+  wait(request: PipelineRequest): Promise<PipelineResult> {
+    const { signal, priority } = request.call;
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.#queue.remove(waiting);
+        reject(ServingError.from(signal.reason));
+      };
+      const waiting = { request, resolve, reject, stopWatching: () => signal.removeEventListener("abort", abort) };
+      signal.addEventListener("abort", abort, { once: true });
+      this.#queue.push(waiting, { priority, kind: queueKind(request) });
+    });
+  }
+
+  /** Runs the next request; false where none waits. */
+  runNext(run: (request: PipelineRequest) => Promise<PipelineResult>): boolean {
+    const next = this.#queue.shift();
+    if (next === undefined) return false;
+    next.stopWatching();
+    next.resolve(run(next.request));
+    return true;
+  }
+
+  /** Rejects all requests. */
+  clear(reason: ServingError): void {
+    for (const { reject, stopWatching } of this.#queue.clear()) {
+      stopWatching();
+      reject(reason);
+    }
+  }
+}
+
+/** Requests with other inputs are another kind, often for another model. */
+function queueKind({ info, inputs }: PipelineRequest): string {
+  return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
+}
