@@ -12,7 +12,7 @@ await build({
   bundle: true,
   minify: true,
   format: "esm",
-  target: ["chrome109", "firefox115", "safari16"],
+  target: ["chrome123", "firefox121", "safari17.5"],
   jsx: "automatic",
   jsxImportSource: "preact",
   logLevel: "warning",

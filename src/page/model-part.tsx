@@ -3,6 +3,7 @@ import { Chain } from "./chain.tsx";
 import { Controls } from "./controls.tsx";
 import { State } from "./model-list.tsx";
 import { SignatureTables } from "./signature-tables.tsx";
+import { TryIt } from "./try-it.tsx";
 
 interface ModelPartProps {
   readonly shown: PageVersion;
@@ -12,7 +13,7 @@ interface ModelPartProps {
 
 /** All about one version of a model. */
 export function ModelPart({ shown, mayControl, refresh }: ModelPartProps) {
-  const { model, version, reason, stages, signatures } = shown;
+  const { model, version, reason, isReady, stages, signatures } = shown;
   return (
     <article aria-labelledby="model">
       <h2 id="model">
@@ -21,6 +22,7 @@ export function ModelPart({ shown, mayControl, refresh }: ModelPartProps) {
       {reason !== "" && <p class="notice bad">{reason}</p>}
       {mayControl && <Controls of={shown} refresh={refresh} />}
       {stages.length > 0 && <Chain of={shown} />}
+      {isReady && <TryIt shown={shown} />}
       <SignatureTables signatures={signatures} />
     </article>
   );

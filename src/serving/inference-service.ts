@@ -3,6 +3,7 @@ import type { CallOptions } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { RawHead } from "../pipeline/pipeline-request.ts";
 import type { ChosenSignature } from "../signature/choose-signature.ts";
+import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type { HookRoutes } from "./hook-routes.ts";
@@ -93,6 +94,8 @@ export interface Lease {
   infer(request: InferRequest): Promise<InferResponse>;
   /** Starts the record of a request in its protocol's own form, to be called before it runs; absent = it is not recorded. */
   readonly recordAs?: (kind: RecordedKind, request: RecordedMessage) => Recording | undefined;
+  /** Inputs for a first request; absent where another server has the version. */
+  readonly exampleInputs?: () => Promise<ExampleInputs>;
   /** Lets the version be unloaded; must be called once the request is over, whatever its result. */
   release(): void;
 }

@@ -2,6 +2,7 @@ import { ServingError } from "../errors.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import { limitTime } from "../limits/time-limit.ts";
 import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
+import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
 import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
@@ -32,6 +33,10 @@ export class LocalLease implements Lease {
     this.#queue = queue;
     this.#limits = limits;
     servable.leases.take();
+  }
+
+  exampleInputs(): Promise<ExampleInputs> {
+    return this.#servable.exampleInputs();
   }
 
   /** One function, since each further await would cost a small request as much as its checks. */

@@ -6,6 +6,7 @@ import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-r
 import type { PageSources } from "../../proxy/page-sources.ts";
 import type { Protocol } from "../protocol.ts";
 import { controlRoutes } from "./control-routes.ts";
+import { exampleRoute } from "./example-route.ts";
 import { PAGE_FILES, type PageFile, PageFiles } from "./page-files.ts";
 import { pageState } from "./page-state.ts";
 
@@ -25,6 +26,7 @@ function pageRoutes(dependencies: HttpDependencies, { token }: PageSources): rea
     fileRoute(files, "/ui", "index.html"),
     ...PAGE_FILES.map((name) => fileRoute(files, `/ui/${name}`, name)),
     ...controlRoutes(dependencies.service),
+    exampleRoute(dependencies.service),
     {
       method: "GET",
       path: "/ui/models",

@@ -1,0 +1,35 @@
+import { useEffect, useState } from "preact/hooks";
+import type { PageVersion } from "../protocols/page/page-data.ts";
+import { callServer } from "./call-server.ts";
+import { type ExampleInput, exampleField } from "./example-field.ts";
+import type { InputState } from "./input-state.ts";
+
+type States = Readonly<Record<string, InputState>>;
+
+/** The fields of a version's form, which begin with values that run. */
+export function useForm({ model, version, signatures }: PageVersion) {
+  const inputs = signatures[0]?.inputs;
+  const [found, setFound] = useState<readonly ExampleInput[]>([]);
+  const [entered, setEntered] = useState<States>({});
+  useEffect(() => {
+    const stop = new AbortController();
+    const path = `ui/models/${encodeURIComponent(model)}/versions/${version}/example`;
+    callServer(path, { signal: stop.signal })
+      .then(async (response) => setFound(((await response.json()) as { inputs: readonly ExampleInput[] }).inputs))
+      // Fields have values of the declared shapes, then.
+      .catch(() => {});
+    return () => stop.abort();
+  }, [model, version]);
+  const stateOf = (name: string): InputState => {
+    const tensor = inputs?.find((one) => one.name === name);
+    const first =
+      tensor &&
+      exampleField(
+        tensor,
+        found.find((one) => one.name === name),
+      );
+    return entered[name] ?? { shape: "", values: "", ...first, isOmitted: tensor?.isOptional === true };
+  };
+  const change = (name: string, state: InputState) => setEntered((before) => ({ ...before, [name]: state }));
+  return { inputs, stateOf, change };
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from "vitest";
+import { parseFreeInputs } from "../../src/page/free-inputs.ts";
+import { parseInput } from "../../src/page/parse-values.ts";
+
+const read = (datatype: string, shape: string, values: string) => {
+  const { shape: sizes, values: elements } = parseInput({ name: "x", datatype, shape, values });
+  return [sizes, elements];
+};
+
+describe("a written input", () => {
+  test("has the shape of its rows, whatever the field for the shape says", () => {
+    expect(read("FP32", "9", "[[1, 2.5], [3, 4]]")).toEqual([
+      [2, 2],
+      [1, 2.5, 3, 4],
+    ]);
+  });
+
+  test("has the shape of the field where its values are one list, or one value for all", () => {
+    expect(read("INT32", "2, 2", "[1, 2, 3, 4]")).toEqual([
+      [2, 2],
+      [1, 2, 3, 4],
+    ]);
+    expect(read("FP32", "[1, 2, 3]", "0.5")).toEqual([
+      [1, 2, 3],
+      [0.5, 0.5, 0.5, 0.5, 0.5, 0.5],
+    ]);
+    expect(read("FP32", "", "7")).toEqual([[], [7]]);
+  });
+
+  test("keeps whole numbers of 64 bits, and takes texts as they are", () => {
+    expect(read("INT64", "2", "[9007199254740993, -9223372036854775808]")).toEqual([
+      [2],
+      [9007199254740993n, -9223372036854775808n],
+    ]);
+    expect(read("BYTES", "1", "two words")).toEqual([[1], ["two words"]]);
+    expect(read("BYTES", "1", "[not JSON")).toEqual([[1], ["[not JSON"]]);
+    expect(read("BOOL", "2", "[true, 0]")).toEqual([[2], [true, false]]);
+  });
+
+  test.each([
+    ["FP32", "1", "[[1, 2], [3]]", "The rows differ: [1] is [1], [0] is [2]."],
+    ["FP32", "1", "[[1], 2]", "The rows differ: [1] is one value, [0] is [1]."],
+    ["FP32", "3", "[1, 2]", "There are 2 values; the shape [3] has 3."],
+    ["FP32", "1", "one", "The values are not JSON"],
+    ["FP32", "1", '["one"]', '"one" is no FP32; expected a number.'],
+    ["INT8", "1", "[1.5]", "1.5 is no INT8; expected a whole number."],
+    ["BOOL", "1", "[2]", "2 is no BOOL; expected true or false."],
+    ["FP32", "1, -1", "0", 'The shape has "-1"; expected whole numbers'],
+    ["FP32", "99999, 99999", "0", "elements; the form makes up to"],
+  ])("of %s [%s] %s is refused with what is expected", (datatype, shape, values, message) => {
+    expect(() => read(datatype, shape, values)).toThrow(message);
+  });
+});
+
+describe("inputs of any names", () => {
+  test("have the datatypes of their values", () => {
+    const inputs = parseFreeInputs('{"a": [1, 2], "b": 0.5, "c": "text", "d": [[true], [false]]}');
+    expect(inputs).toEqual([
+      { name: "a", datatype: "INT64", shape: [2], values: [1n, 2n] },
+      { name: "b", datatype: "FP64", shape: [], values: [0.5] },
+      { name: "c", datatype: "BYTES", shape: [], values: ["text"] },
+      { name: "d", datatype: "BOOL", shape: [2, 1], values: [true, false] },
+    ]);
+  });
+
+  test.each(["[1]", "{", "null"])("are refused as %s", (text) => {
+    expect(() => parseFreeInputs(text)).toThrow('an object of inputs such as {"x": [1, 2]}');
+  });
+});

@@ -1,0 +1,101 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { describe, expect, test } from "vitest";
+import type { Hooks } from "../../src/hooks/hooks.ts";
+import type { Tensor } from "../../src/tensor/tensor.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
+
+const stages = [{ driver: "null" }];
+const PHOTO = readFileSync("examples/photos/page.png");
+
+/** A driver of a model that gives back the image that it gets. */
+const PIXELS = `
+const specs = [{ name: "pixels", dtype: "uint8", shape: [1, -1, -1, 3] }];
+export default {
+  name: "pixels", options: {}, pathless: true,
+  load: async () => ({
+    signatures: { serving_default: { inputs: specs, outputs: specs } },
+    predict: async (inputs) => inputs,
+    close: async () => {},
+  }),
+};`;
+
+const LOADED = `document.querySelector('img[alt="Output copy"]').naturalWidth > 0`;
+
+/** Drops a file on the element. */
+async function drop(page: Page, selector: string, bytes: Uint8Array): Promise<void> {
+  const data = await page.evaluateHandle(`(() => {
+    const data = new DataTransfer();
+    data.items.add(new File([Uint8Array.from(${JSON.stringify([...bytes])})], "page.png", { type: "image/png" }));
+    return data;
+  })()`);
+  await page.dispatchEvent(selector, "drop", { dataTransfer: data });
+}
+
+describe.skipIf(lacksChromium())("the form of a model", () => {
+  test("begins with values that run, and says what is wrong with others", async () => {
+    const model = { stages: [{ driver: "onnx", path: "test/fixtures/models/matmul-dynamic-batch.onnx" }] };
+    const { httpUrl } = await startServer({ models: { matmul: model } });
+    const page = await openPage(httpUrl);
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("region", { name: "Answer" }).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel("Values").fill("[[1, 2, 3, 4, 5, 6, 7]]");
+    await page.keyboard.press("Tab");
+    await page.getByRole("button", { name: "Run" }).press("Enter");
+    await page
+      .getByText(/expected|must be|shape/i)
+      .filter({ hasText: "7" })
+      .last()
+      .waitFor();
+    expect(await page.getByRole("region", { name: "Answer" }).count()).toBe(0);
+    await page.getByLabel("Values").fill("[[1, 2], [3]]");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText("The rows differ: [1] is [1], [0] is [2].").waitFor();
+  });
+
+  test("takes a dropped image, and shows labels with bars, and an image", async () => {
+    const hooks: Hooks = {
+      inputs: [{ name: "photo", dtype: "bytes" }],
+      outputs: [
+        { name: "kind", dtype: "float32", shape: [1, 3], labels: ["cat", "dog", "page"] },
+        { name: "copy", dtype: "bytes", shape: [1] },
+      ],
+      process: (given) => {
+        const photo = given.photo as Tensor<"bytes">;
+        return { kind: [[0.1, 0.2, photo.data[0]?.length ?? 0]], copy: photo };
+      },
+    };
+    const { httpUrl } = await startServer({ models: { labels: { stages, hooks } } });
+    const page = await openPage(httpUrl);
+    await drop(page, ".drop", PHOTO);
+    await page.getByRole("img", { name: "photo: page.png" }).waitFor();
+    await page.getByRole("button", { name: "Run" }).click();
+    const [best] = await page.getByRole("table", { name: "kind: the highest scores" }).getByRole("row").allInnerTexts();
+    expect(best?.split(/\s+/)).toEqual(["page", String(PHOTO.length)]);
+    const copy = page.getByRole("img", { name: "Output copy" });
+    await copy.waitFor();
+    await expect.poll(() => page.evaluate(LOADED)).toBe(true);
+    await page.getByText("The same request as a program").click();
+    await page.getByLabel("Language").selectOption("Python");
+    await page.getByText(`open("page.png", "rb")`).waitFor();
+    expect(await seriousFindings(page)).toEqual([]);
+  });
+
+  test("takes a chosen image for an input of pixels, and any inputs as JSON", async () => {
+    const driver = `${tempFolder()}/pixels.ts`;
+    writeFileSync(driver, PIXELS);
+    const models = { pixels: { stages: [{ driver }] }, any: { stages } };
+    const { httpUrl } = await startServer({ models });
+    const page = await openPage(`${httpUrl}/ui#/models/pixels/1`);
+    await page.getByLabel("Image for pixels").setInputFiles({ name: "page.png", mimeType: "image/png", buffer: PHOTO });
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("img", { name: "Output pixels" }).waitFor();
+    await page.getByRole("link", { name: /^any/ }).click();
+    await page.getByLabel("Inputs by name, as JSON").fill('{"greeting": "hello"}');
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("cell", { name: "hello" }).waitFor();
+  });
+});
