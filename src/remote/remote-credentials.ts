@@ -28,7 +28,7 @@ export class RemoteCredentials {
     return this.#file.content.get(address.toLowerCase());
   }
 
-  /** Reads the file again after ten seconds; one with an error leaves the former credentials in use. */
+  /** Reads the file again after ten seconds; one with an error, which the main thread logs, leaves the former credentials in use. */
   async freshen(): Promise<void> {
     if (performance.now() - this.#readAt < FRESH_MS) return;
     this.#readAt = performance.now();

@@ -46,7 +46,7 @@ export async function openServer(
   onState: (version: ServedVersion) => void = () => {},
 ): Promise<Server> {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
-  await checkRemoteFiles(choices);
+  const credentials = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
@@ -59,9 +59,9 @@ export async function openServer(
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
   let service: LocalService | undefined;
-  const stopRefreshing = authentication && keepFresh(authentication, log);
+  const fresh = [authentication, credentials].flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
   const closeModels = async () => {
-    stopRefreshing?.();
+    for (const stop of fresh) stop();
     service?.memory.close();
     await recorder.close();
     storage.close();
@@ -101,12 +101,13 @@ export async function openServer(
   }
 }
 
-/** Throws `failed_precondition` for files that cannot be used, before a hook needs them. */
-async function checkRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): Promise<void> {
-  if (remoteAuthFile !== undefined) await RemoteCredentials.open(remoteAuthFile);
-  if (remoteTls === undefined) return;
-  const { clientCredentials } = await import("../remote/client-credentials.ts");
-  clientCredentials(true, remoteTls);
+/** The credentials at other servers; throws `failed_precondition` for files that cannot be used, before a hook needs them. */
+async function openRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): Promise<RemoteCredentials | undefined> {
+  if (remoteTls !== undefined) {
+    const { clientCredentials } = await import("../remote/client-credentials.ts");
+    clientCredentials(true, remoteTls);
+  }
+  return remoteAuthFile === undefined ? undefined : RemoteCredentials.open(remoteAuthFile);
 }
 
 /** Separate addresses open the files themselves: each opening reports their changes once. */

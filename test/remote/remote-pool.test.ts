@@ -1,5 +1,6 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { authFiles } from "../access/auth-fixture.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
@@ -45,6 +46,19 @@ describe("ctx.remote", () => {
     const { text } = await askByHook(address, `${address} alice:open sesame`, { options });
     expect(text).toContain("token is not known");
   });
+});
+
+test("a file of credentials that changes to one with an error is a line of the log", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { log, find } = createEventLog("info");
+  const remoteAuthFile = join(tempFolder({ auth: "127.0.0.1:1 alice:open sesame" }), "auth");
+  await startServer({ stages: STAGES, log, remoteAuthFile });
+  writeFileSync(remoteAuthFile, "secret");
+  await vi.advanceTimersByTimeAsync(10_000);
+  const { err } = await find({ msg: "credentials or rules cannot be read; the former ones stay in use" });
+  expect(JSON.stringify(err)).toMatch(/auth:1: expected HOST:PORT/);
+  expect(JSON.stringify(err)).not.toContain("secret");
 });
 
 test("a file of credentials that cannot be read is refused before a port opens", async () => {

@@ -179,13 +179,13 @@ test("files that change count within seconds, and one that does not work changes
   expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
   writeFileSync(auth.users, "alice:secret\n");
   await vi.advanceTimersByTimeAsync(10_000);
-  const { err } = await find({ msg: "what says who may call cannot be read; what it said before counts" });
+  const { err } = await find({ msg: "credentials or rules cannot be read; the former ones stay in use" });
   expect(JSON.stringify(err)).toMatch(/users\.txt:1: the hash is not/);
   expect(JSON.stringify(err)).not.toContain("secret");
   expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
   writeFileSync(auth.users, `bob:${await hashPassword("changed", CHEAP)}\n`);
   await vi.advanceTimersByTimeAsync(10_000);
-  await find({ msg: "who may call has changed" });
+  await find({ msg: "credentials or rules have changed" });
   expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(401);
 });
 

@@ -1,25 +1,30 @@
 import type { Logger } from "../../observability/logger.ts";
-import type { Authentication } from "./authentication.ts";
 
 /** Time between two checks of the files, in milliseconds. */
 const CHECK_MS = 10_000;
+
+/** Content of files, which can be read again. */
+interface Refreshable {
+  /** Resolves with the paths of those that have changed. */
+  refresh(): Promise<readonly string[]>;
+}
 
 /**
  * Has files read again when they change, until the returned function is called. A file with an error changes nothing, and the
  * error is logged.
  */
-export function keepFresh(authentication: Pick<Authentication, "refresh">, log: Logger): () => void {
+export function keepFresh(files: Refreshable, log: Logger): () => void {
   let problem = "";
   const check = async () => {
     try {
-      const changed = await authentication.refresh();
+      const changed = await files.refresh();
       problem = "";
-      for (const path of changed) log.info("who may call has changed", { path });
+      for (const path of changed) log.info("credentials or rules have changed", { path });
     } catch (err) {
       // Once for each thing that is wrong, not every ten seconds.
       if (String(err) === problem) return;
       problem = String(err);
-      log.error("what says who may call cannot be read; what it said before counts", { err });
+      log.error("credentials or rules cannot be read; the former ones stay in use", { err });
     }
   };
   // An address may not have answered yet.
