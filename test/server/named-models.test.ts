@@ -1,7 +1,9 @@
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import type { LoadOptions } from "../../src/repository/load-servable.ts";
+import { NamedModels } from "../../src/server/named-models.ts";
 import { createServer } from "../../src/server/server.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -30,6 +32,18 @@ async function ask(httpUrl: string | undefined, model: string) {
 }
 
 const ANSWER = [200, { outputs: [3.25] }];
+
+test("a model that is taken out while its refresh waits does not stop later changes", async () => {
+  const models = new NamedModels({ first: { driver: "null" } });
+  const seen: (readonly string[])[] = [];
+  await models.start({ log: createSilentLogger() } as LoadOptions, (aspired) => seen.push(aspired.map(toName)));
+  const replaced = models.replace({ second: { driver: "null" } });
+  await Promise.all([replaced, models.refresh("first")]);
+  await models.refresh("second");
+  expect(seen).toEqual([["first"], ["second"], ["second"], ["second"]]);
+});
+
+const toName = ({ name }: { readonly name: string }) => name;
 
 describe("models by name", () => {
   it("answer to the alias on every protocol while there is only one, which then is told by its own name", async () => {
