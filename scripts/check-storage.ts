@@ -7,9 +7,17 @@ import { createSilentLogger } from "../src/observability/logger.ts";
 import { ModelStorage } from "../src/storage/model-storage.ts";
 import { FaultProxy } from "./storage/fault-proxy.ts";
 import type { RealServer } from "./storage/real-server.ts";
-import { startAzurite, startFakeGcs, startMinio } from "./storage/real-servers.ts";
+import { startAzurite } from "./storage/start-azurite.ts";
+import { startFakeGcs } from "./storage/start-fake-gcs.ts";
+import { startMinio } from "./storage/start-minio.ts";
+import { startRegistry } from "./storage/start-registry.ts";
 
-const SERVERS = { MinIO: startMinio, "fake-gcs-server": startFakeGcs, Azurite: startAzurite };
+const SERVERS = {
+  MinIO: startMinio,
+  "fake-gcs-server": startFakeGcs,
+  Azurite: startAzurite,
+  Distribution: startRegistry,
+};
 const CACHE = join(process.cwd(), ".cache", "check-storage");
 const LARGE = randomBytes(8_000_000);
 
@@ -31,10 +39,10 @@ process.exitCode = failures > 0 ? 1 : 0;
 async function tryServer(name: string, server: RealServer): Promise<void> {
   const proxy = await FaultProxy.start(server.port);
   Object.assign(process.env, server.env(proxy.port));
+  const bucket = server.bucket(proxy.port);
   await server.put("models/a b/1/model+ü.bin", LARGE);
   await server.put("models/a b/1/small.txt", Buffer.from("small"));
-  const read = (storage: ModelStorage) => () =>
-    storage.fetch(`${server.bucket}/models/a b/1`, new AbortController().signal);
+  const read = (storage: ModelStorage) => () => storage.fetch(`${bucket}/models/a b/1`, new AbortController().signal);
   const isLarge = async (storage: ModelStorage, content = LARGE) => {
     const { path, release } = await read(storage)();
     release();
@@ -56,8 +64,8 @@ async function tryServer(name: string, server: RealServer): Promise<void> {
     storage.expire();
     await isLarge(storage, changed);
   });
-  await check(`${name}: nothing there`, (storage) => fails(storage, `${server.bucket}/none`, /nothing is there/));
-  const other = server.bucket.replace(/[^/]+$/, "no-such-bucket");
+  await check(`${name}: nothing there`, (storage) => fails(storage, `${bucket}/none`, /nothing is there/));
+  const other = bucket.replace(/[^/]+$/, "no-such-bucket");
   await check(`${name}: no such bucket`, (storage) => fails(storage, `${other}/m`, /cannot be read: /));
   await proxy.stop();
 }
