@@ -100,7 +100,7 @@ export async function loadServable(
     };
   } catch (reason) {
     await cleanup.run();
-    throw reason;
+    throw options.storage?.toAddresses(reason) ?? reason;
   }
 }
 

@@ -43,12 +43,15 @@ export async function fetchFiles(options: FetchOptions): Promise<CachedFolder> {
 
 const CONTENT = "content";
 
-/** For people the last part of the address, for us its hash and that of the files. */
+/** For people the last parts of the address, for us its hash and that of the files. */
 function entryName({ title, key, sha256 = "" }: StorageAddress, { files }: FoundFiles): string {
   const hash = createHash("sha256")
     .update(`${title}\0${sha256}\0${fingerprintFiles(files)}`)
     .digest("hex");
-  const readable = basename(key)
+  const readable = key
+    .split("/")
+    .slice(-2)
+    .join("-")
     .replace(/[^\w.-]/g, "_")
     .slice(0, 60);
   return `${readable || "model"}-${hash.slice(0, 24)}`;

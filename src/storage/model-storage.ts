@@ -1,5 +1,6 @@
 import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { CachedNames } from "./cache/cached-names.ts";
 import { type CachedFolder, ModelCache, type ModelCacheOptions } from "./cache/model-cache.ts";
 import { fetchFiles } from "./fetch-files.ts";
 import { fingerprintFiles } from "./fingerprint-files.ts";
@@ -35,6 +36,7 @@ export class ModelStorage {
   readonly #cache: ModelCache;
   readonly #listings: Listings;
   readonly #indexes: IndexFolders;
+  readonly #names = new CachedNames();
   readonly #abort = new AbortController();
 
   constructor(options: ModelStorageOptions) {
@@ -88,13 +90,23 @@ export class ModelStorage {
       const { cache, log, maxBytes } = { cache: this.#cache, ...this.#options };
       const ends = AbortSignal.any([signal, this.#abort.signal]);
       try {
-        return await fetchFiles({ address: openAddress(text), found, cache, maxBytes, signal: ends, log });
+        const address = openAddress(text);
+        const copy = await fetchFiles({ address, found, cache, maxBytes, signal: ends, log });
+        this.#names.add(copy.path, address.title);
+        return copy;
       } catch (reason) {
         // A file that is not as it was listed: the next attempt lists it again.
         if (["aborted", "not_found", "data_loss"].includes(ServingError.from(reason).code)) this.#listings.expire(text);
         throw reason;
       }
     });
+  }
+
+  /** The error with addresses in place of paths of the cache. */
+  toAddresses(reason: unknown): unknown {
+    const { code, message, details } = ServingError.from(reason);
+    const text = this.#names.toShown(message);
+    return text === message ? reason : new ServingError(code, text, { cause: reason, ...(details && { details }) });
   }
 
   /** Has the next look ask the servers again. */

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ModelSources } from "../../src/repository/config-sources.ts";
 import { RepositorySource } from "../../src/server/repository-source.ts";
@@ -10,6 +11,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 import { makeTarball } from "../runtimes/make-tarball.ts";
 import { useS3 } from "../storage/set-env.ts";
 import { startS3, TOY_KEY } from "../storage/start-s3.ts";
+import { startWeb } from "../storage/start-web.ts";
 
 const HALF = readFileSync("test/fixtures/models/half-plus-two.onnx");
 const HOOKS = "export const postprocess = (outputs) => ({ hooked: outputs.y });";
@@ -100,6 +102,32 @@ test("a download that fails is the version's error, is tried again, and holds up
   isBroken = false;
   await expect.poll(states, { interval: 20 }).toEqual(["half 1 AVAILABLE", "other 1 AVAILABLE"]);
   expect(JSON.stringify(events)).not.toContain(TOY_KEY.secret);
+});
+
+test("user, password and signature of an address are in no log, error, status or page", async () => {
+  const url = (
+    await startWeb((request, response) => {
+      const isRefused = request.url?.startsWith("/no") ?? false;
+      response.writeHead(isRefused ? 403 : 200).end("not a model");
+    })
+  ).replace("//", "//ann:geheim@");
+  const paths = { damaged: "m.onnx", unknown: "m.xyz", refused: "no.onnx", archive: "m.tar.gz" };
+  const models = Object.entries(paths).map(([name, path]) => ({ name, path: `${url}/${path}?sig=s3cret` }));
+  const file = join(
+    tempFolder({ "serving.yaml": JSON.stringify({ models: [{ name: "good", driver: "null" }, ...models] }) }),
+    "serving.yaml",
+  );
+  const { server, events } = await serve({ files: [file] });
+  await expect.poll(() => server.models().filter(({ error }) => error !== undefined).length, { interval: 20 }).toBe(4);
+  const { error } = server.models().find(({ name }) => name === "damaged") ?? {};
+  expect(error?.message).toMatch(/^"http:\/\/127\.0\.0\.1:\d+\/m\.onnx" is not an ONNX model/);
+  const routes = ["/v2/repository/index", "/metrics", "/", ...models.map(({ name }) => `/v1/models/${name}`)];
+  const answers = await Promise.all(routes.map(async (route) => (await fetch(`${server.httpUrl}${route}`)).text()));
+  const told = JSON.stringify([events, server.models(), answers], (_, value) =>
+    typeof value === "bigint" ? 0 : value,
+  );
+  expect(told).toContain("/m.onnx");
+  expect(told).not.toMatch(/geheim|s3cret/);
 });
 
 test("an archive and hooks in a bucket make a pipeline", async () => {
