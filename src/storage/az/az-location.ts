@@ -1,4 +1,5 @@
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { decodeName } from "../decode-name.ts";
 import { type Environment, firstOf } from "../environment.ts";
 import { shownAddress } from "../remote-address.ts";
 
@@ -36,7 +37,7 @@ export function parseAz(address: string, env: Environment): AzLocation {
       ? { account, endpoint: `https://${host}` }
       : { account, endpoint: endpointOf(account) };
   const signature = scheme.toLowerCase() === "https" ? address.split("?")[1] : undefined;
-  const decoded = scheme.toLowerCase() === "https" ? path.map(decodeURIComponent) : path;
+  const decoded = scheme.toLowerCase() === "https" ? path.map(decodeName) : path;
   return { ...locate(address, decoded, own), signature };
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
+import { decodeName } from "../decode-name.ts";
 import { untilExpired } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { readBody } from "../http/read-body.ts";
@@ -98,7 +99,7 @@ function toFile(xml: string): RemoteFile {
   // Names with characters that XML cannot have are encoded.
   const name = xmlText(xml, "Name") ?? "";
   return {
-    key: /<Name\s+Encoded="true"/.test(xml) ? decodeURIComponent(name) : name,
+    key: /<Name\s+Encoded="true"/.test(xml) ? decodeName(name) : name,
     bytes: /^\d+$/.test(size) ? Number(size) : undefined,
     etag: xmlText(xml, "Etag") ?? "",
     ...(Number.isFinite(changedMs) && { changedMs }),

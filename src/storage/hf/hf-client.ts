@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
+import { decodeName } from "../decode-name.ts";
 import { parseSha256 } from "../parse-sha256.ts";
 import { shownAddress } from "../remote-address.ts";
 import type { StorageClient } from "../storage-client.ts";
@@ -27,15 +28,5 @@ function parseHf(address: string): HfRepository & { readonly key: string } {
     throw invalidArgument(
       `${shownAddress(address).slice(0, 200)} is not a repository of models; expected ${EXPECTED}.`,
     );
-  return { name: `${owner}/${name}`, revision: decoded(revision, address), key: path.join("/") };
-}
-
-function decoded(revision: string, address: string): string {
-  try {
-    return decodeURIComponent(revision);
-  } catch {
-    throw invalidArgument(
-      `${shownAddress(address).slice(0, 200)} has a "%" that encodes nothing; expected ${EXPECTED}.`,
-    );
-  }
+  return { name: `${owner}/${name}`, revision: decodeName(revision), key: path.join("/") };
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { invalidArgument, ServingError } from "../../errors.ts";
+import { decodeName } from "../decode-name.ts";
 import { followRedirects } from "../http/follow-redirects.ts";
 import { isPrivateAddress } from "../http/private-address.ts";
 import { statusError } from "../http/status-error.ts";
@@ -15,7 +16,7 @@ export const httpsClient: StorageClient = {
     if (!URL.canParse(address))
       throw invalidArgument(`${shownAddress(address)} is not a URL; expected https://HOST/PATH.`);
     const url = new URL(address);
-    const key = decodeURIComponent(url.pathname.slice(1));
+    const key = decodeName(url.pathname.slice(1));
     if (key === "" || key.endsWith("/"))
       throw invalidArgument(
         `${shownAddress(address)} is a folder of a web server, which has no list; expected the address of a file, for example of a .tar.gz.`,
@@ -35,6 +36,15 @@ function isLocal(hostname: string): boolean {
 
 const ACCESS = "Give user and password in the address, or one that is signed";
 
+/** A user or password is never in a message, so one that is not encoded is taken as it is. */
+function decodeSecret(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 class WebPlace implements RemotePlace {
   readonly #url: URL;
   readonly #key: string;
@@ -43,7 +53,7 @@ class WebPlace implements RemotePlace {
 
   constructor(url: URL, key: string, sha256: string | undefined) {
     const { username, password } = url;
-    const user = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    const user = `${decodeSecret(username)}:${decodeSecret(password)}`;
     this.#headers = username === "" ? {} : { authorization: `Basic ${Buffer.from(user).toString("base64")}` };
     this.#url = new URL(url);
     this.#url.username = this.#url.password = "";

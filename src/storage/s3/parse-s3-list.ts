@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { decodeName } from "../decode-name.ts";
 import type { ListPage } from "../objects/list-pages.ts";
 import { xmlElements, xmlText } from "../objects/xml-elements.ts";
 import type { RemoteFile } from "../storage-client.ts";
@@ -18,7 +19,7 @@ function toFile(xml: string, isEncoded: boolean): RemoteFile {
   const changedMs = Date.parse(xmlText(xml, "LastModified") ?? "");
   const size = xmlText(xml, "Size") ?? "";
   return {
-    key: isEncoded ? decodeURIComponent(key.replaceAll("+", " ")) : key,
+    key: isEncoded ? decodeName(key.replaceAll("+", " ")) : key,
     bytes: /^\d+$/.test(size) ? Number(size) : undefined,
     etag: xmlText(xml, "ETag") ?? "",
     ...(Number.isFinite(changedMs) && { changedMs }),

@@ -113,7 +113,7 @@ test.each([
   ],
   ["hf://toy-owner", /hf:\/\/toy-owner is not a repository of models; expected hf:\/\/OWNER\/NAME, hf:/],
   ["hf://datasets/owner/name", /is not a repository of models/],
-  ["hf://o/n@50%/m", /has a "%" that encodes nothing/],
+  ["hf://o/n@50%/m", /the name "50%" has a "%" that encodes nothing; expected %25/],
 ])("%s is an error that says what to do", async (address, message) => {
   const { storage } = await openRepository({});
   await expect((async () => storage.indexOf(address))()).rejects.toThrow(message);

@@ -36,11 +36,11 @@ test("user and password are sent, to this server alone, and stand in no message"
     response.end("elsewhere");
   });
   const url = await startWeb((request, response) => {
-    if (request.headers.authorization !== `Basic ${btoa("ann:geheim")}`) return response.writeHead(401).end();
+    if (request.headers.authorization !== `Basic ${btoa("ann:50%geheim")}`) return response.writeHead(401).end();
     return response.writeHead(302, { location: `${other}/m.onnx?token=t0p` }).end();
   });
   const { fetch, events } = openStorage();
-  const { path } = await fetch(`${url.replace("//", "//ann:geheim@")}/m.onnx?sig=s3cret`);
+  const { path } = await fetch(`${url.replace("//", "//ann:50%geheim@")}/m.onnx?sig=s3cret`);
   expect(readFileSync(path, "utf8")).toBe("elsewhere");
   expect(new Set(seen)).toEqual(new Set([undefined]));
   expect(JSON.stringify(events)).not.toMatch(/geheim|s3cret|t0p/);
@@ -52,6 +52,8 @@ test("user and password are sent, to this server alone, and stand in no message"
 test.each([
   ["http://models.example.com/m.onnx", /is not encrypted; expected https:\/\/, or #sha256=HEX/],
   ["https://models.example.com/folder/", /is a folder of a web server/],
+  ["https://models.example.com/50%.onnx", /the name "50%\.onnx" has a "%" that encodes nothing; expected %25/],
+  ["https://a.blob.core.windows.net/models/50%.onnx", /the name "50%\.onnx" has a "%" that encodes nothing/],
   ["https://models.example.com/m.onnx#md5=1", /has "#" in it; expected #sha256= and 64 hexadecimal digits/],
 ])("%s is refused", async (address, message) => {
   await expect((async () => openStorage().fetch(address))()).rejects.toThrow(message);
