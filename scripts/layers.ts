@@ -60,6 +60,10 @@ export const LAYERS: readonly Layer[] = [
     mayImport: [...BASICS, "user-module", "archives", "codecs", "native", "processes", "runtimes"],
     packages: ["koffi", "onnxruntime-node"],
   },
+  {
+    folder: "inspection",
+    mayImport: ["text", "tensor", "drivers"],
+  },
   { folder: "media", mayImport: ["text", "async", "limits", "tensor"], packages: ["sharp"] },
   { folder: "hooks", mayImport: [...BASICS, "user-module", "media", "drivers"] },
   {
@@ -127,6 +131,8 @@ export const LAYERS: readonly Layer[] = [
       "storage",
       "runtimes",
       "drivers",
+      "inspection",
+      "media",
       "model-host",
       "repository",
       "proxy",

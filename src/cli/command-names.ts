@@ -13,6 +13,8 @@ export type ForeignCommandName = (typeof FOREIGN_COMMAND_NAMES)[number];
 
 /** Commands with a parser of their own, and what help says of each. */
 export const COMMANDS = {
+  inspect: "show what a model is, and which drivers can run it",
+  infer: "run a model once, without a server",
   drivers: "list drivers and their options",
   replay: "send recorded requests again, and compare the answers",
   health: "tell whether a server is ready",

@@ -4,6 +4,7 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import { requireSignature } from "../serving/require-signature.ts";
 import { assertOutputs } from "../signature/assert-outputs.ts";
 import type { Dimension, TensorSpec } from "../signature/signature.ts";
+import { takesImages } from "../signature/takes-images.ts";
 import { copyTensors } from "../tensor/copy-tensors.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../tensor/tensor.ts";
@@ -61,8 +62,11 @@ function toInputs(values: Values, specs: readonly TensorSpec[] | undefined): Ten
   const specOf = (name: string) => specs?.find((spec) => spec.name === name);
   const tensors = copyTensors(toTensors(values, (name) => specOf(name)?.dtype));
   const shaped = Object.entries(tensors).map(([name, tensor]) => {
-    const isFlat = ArrayBuffer.isView(values[name]) && !Buffer.isBuffer(values[name]);
-    return [name, isFlat ? inShapeOf(tensor, specOf(name)) : tensor] as const;
+    const spec = specOf(name);
+    // One image is a batch of one.
+    if (Buffer.isBuffer(values[name]))
+      return [name, spec && takesImages(spec) ? { ...tensor, shape: [1] } : tensor] as const;
+    return [name, ArrayBuffer.isView(values[name]) ? inShapeOf(tensor, spec) : tensor] as const;
   });
   return createTensors(shaped);
 }

@@ -19,7 +19,7 @@ function oneLine(stderr: string): string {
 describe("a usage error ends with 2 and one line", () => {
   test.each([
     [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
-    [["prxy"], 'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, drivers, replay,'],
+    [["prxy"], 'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, inspect, infer,'],
     [["help", "prxy"], 'There is no command "prxy". Did you mean "proxy"?'],
     [["models"], "a model is the path of a file or folder."],
     [["proxy", "serve"], 'kserving proxy takes flags alone, not "serve"; kserving proxy --help lists them.'],

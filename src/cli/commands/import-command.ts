@@ -6,6 +6,8 @@ type RunCommand = (argv: readonly string[], env: Environment) => Promise<unknown
 
 /** Commands are imported when they run, so that help does not wait for gRPC and Express. */
 const MODULES: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
+  inspect: async () => (await import("./inspect-command.ts")).inspect,
+  infer: async () => (await import("./infer-command.ts")).infer,
   drivers: async () => (await import("./drivers-command.ts")).drivers,
   replay: async () => (await import("./replay-command.ts")).replay,
   health: async () => (await import("./health-command.ts")).health,

@@ -1,6 +1,6 @@
 import { defineJob } from "../../codec-host/job.ts";
+import { csvToJsonRows } from "../../codecs/csv-to-json-rows.ts";
 import { invalidArgument } from "../../errors.ts";
-import { csvToJsonRows } from "./csv-rows.ts";
 import { joinJsonLines } from "./json-lines.ts";
 import { notUtf8 } from "./not-utf8.ts";
 

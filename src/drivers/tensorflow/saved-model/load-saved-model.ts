@@ -25,7 +25,8 @@ export function parseTags(text: string): readonly string[] {
     .filter((tag) => tag !== "");
 }
 
-function parseSavedModel(folder: string): SavedModelDef {
+/** Reads a SavedModel's saved_model.pb with all its graphs; throws `failed_precondition`. */
+export function parseSavedModel(folder: string): SavedModelDef {
   const path = join(folder, "saved_model.pb");
   if (!statSync(path, { throwIfNoEntry: false })) {
     const isText = statSync(join(folder, "saved_model.pbtxt"), { throwIfNoEntry: false }) !== undefined;

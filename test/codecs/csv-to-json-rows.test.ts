@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { csvToJsonRows } from "../../../src/protocols/sagemaker/csv-rows.ts";
+import { csvToJsonRows } from "../../src/codecs/csv-to-json-rows.ts";
 
 it.each([
   ["1,2.5\n-3e2,.5\n", ["[1,2.5]", "[-3e2,0.5]"]],

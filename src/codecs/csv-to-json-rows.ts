@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../errors.ts";
 
 /** A number as JSON has it, or one of the names that TensorFlow Serving's JSON takes in addition. */
 const NUMBER = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/i;

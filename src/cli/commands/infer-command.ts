@@ -1,0 +1,170 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { extname } from "node:path";
+import { type Command, Option } from "commander";
+import { writeNpy } from "../../codecs/npy/write-npy.ts";
+import { invalidArgument } from "../../errors.ts";
+import { chooseSignature } from "../../signature/choose-signature.ts";
+import type { Signature } from "../../signature/signature.ts";
+import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import { printable } from "../../text/printable.ts";
+import { readProblem } from "../../text/read-problem.ts";
+import { readSetting } from "../settings/read-setting.ts";
+import { flowText } from "../status-reporter/flow-text.ts";
+import { FIRM_SPACE } from "../status-reporter/wrapped-table.ts";
+import { collect } from "./collect.ts";
+import { createParser, runParser } from "./create-parser.ts";
+import { readInputs } from "./input-flags.ts";
+import { addModelFlags, type ModelFlags } from "./model-flags.ts";
+import { type OpenModel, openModel } from "./open-model.ts";
+import { outputImage } from "./output-image.ts";
+import { outputJson } from "./output-json.ts";
+import { outputLines } from "./output-lines.ts";
+import { withProgress } from "./progress.ts";
+import { randomInputs } from "./random-inputs.ts";
+
+const FORMATS = ["table", "json", "npy", "png"] as const;
+type Format = (typeof FORMATS)[number];
+
+const EPILOGUE = `
+Examples:
+  kserving infer emotion.onnx --input input_1=@face.jpg --top 3
+  kserving infer half-plus-two.onnx --input x=[1,2.5]
+  kserving infer iris.joblib -o allow_pickle=true --input @rows.csv
+  kserving infer segment.onnx --input image=@street.png --output mask --out mask.png
+  kserving infer model.onnx --random --json
+
+A value is JSON, a text, or @FILE: .npy, .json and .csv are read, any other file is one element of bytes, which is an
+image to an image input. @FILE without a name is the only input, or a .json with all of them.
+`;
+
+interface InferFlags extends ModelFlags {
+  readonly input: readonly string[];
+  readonly random?: boolean;
+  readonly seed: string;
+  readonly signature?: string;
+  readonly output: readonly string[];
+  readonly top?: string;
+  readonly labels?: string;
+  readonly format?: Format;
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+/** `kserving infer`: one prediction without a server. */
+export async function infer(argv: readonly string[]): Promise<void> {
+  await runParser(createInferCommand(), argv);
+}
+
+/** The parser of `kserving infer`. */
+export function createInferCommand(): Command {
+  const command = createParser("infer", { description: "Runs a model once, without a server.", epilogue: EPILOGUE })
+    .argument("<model>", "a model's file or folder")
+    .option("--input <[name=]value>", "value of an input, or @FILE; repeatable", collect, [])
+    .option("--random", "random values for the inputs, of sizes on which the model runs")
+    .option("--seed <number>", "seed of the random values", "0")
+    .option("--driver <name>", "driver, or the path of your own (default: by the model's path)");
+  return addModelFlags(command)
+    .option("--signature <name>", "signature to run (default: the model's default)")
+    .option("--output <name>", "output that is wanted; repeatable (default: all)", collect, [])
+    .option("--top <count>", "show the largest values of each row, with their places or labels")
+    .option("--labels <file>", "names of the classes, one for each line")
+    .addOption(
+      new Option("--format <format>", "form of the outputs (default: by --out's ending, else table)").choices(FORMATS),
+    )
+    .option("--out <file>", "write the outputs to a file")
+    .option("--json", "print JSON")
+    .action(run);
+}
+
+async function run(path: string, flags: InferFlags): Promise<void> {
+  const format = formatOf(flags);
+  const labels = flags.labels === undefined ? undefined : readLabels(flags.labels);
+  const top = flags.top === undefined ? {} : { top: readCount("--top", flags.top, 1) };
+  const model = await withProgress(`loading ${path}`, () => openModel(path, flags));
+  try {
+    const signature = await signatureOf(model, flags.signature);
+    const outputs = await withProgress("running", () => predict(model, signature, flags));
+    const specs = signature?.outputs ?? [];
+    const labelsOf = (name: string) => labels ?? specs.find((spec) => spec.name === name)?.labels;
+    await give(outputs, { ...flags, format, view: { ...top, labelsOf } });
+  } finally {
+    await model.server.close();
+  }
+}
+
+async function predict({ server, name }: OpenModel, spec: Signature | undefined, flags: InferFlags): Promise<Tensors> {
+  const { input, random = false, seed, signature, output } = flags;
+  const takes = spec?.inputs?.some((one) => one.default === undefined) ?? true;
+  if (input.length === 0 && !random && takes) throw noInput(spec);
+  const given = await readInputs(input, spec);
+  const others = random ? await randomInputs(server, readCount("--seed", seed, 0)) : {};
+  const choices = { ...(signature !== undefined && { signature }), ...(output.length > 0 && { outputs: output }) };
+  return server.predict(name, { ...others, ...given }, choices);
+}
+
+function noInput(spec: Signature | undefined): Error {
+  const takes =
+    spec === undefined
+      ? ""
+      : ` The model is ${flowText({ inputs: spec.inputs, outputs: spec.outputs }).replaceAll(FIRM_SPACE, " ")}.`;
+  return invalidArgument(`No input is given; expected --input NAME=VALUE for each, or --random.${takes}`);
+}
+
+async function signatureOf({ server, name }: OpenModel, wanted = ""): Promise<Signature | undefined> {
+  const lease = await server.service.acquire({ model: name });
+  lease.release();
+  return chooseSignature(wanted, lease.description.signatures)?.spec;
+}
+
+function formatOf({ format, out, json = false }: InferFlags): Format {
+  if (json && format !== undefined && format !== "json")
+    throw invalidArgument(`--json and --format ${format} are two forms; expected one.`);
+  const ending = FORMATS.find((each) => extname(out ?? "").toLowerCase() === `.${each}`);
+  const chosen = json ? "json" : (format ?? ending ?? "table");
+  const isFile = chosen === "npy" || chosen === "png";
+  if (isFile && out === undefined) throw invalidArgument(`--format ${chosen} needs a file; expected --out FILE.`);
+  return chosen;
+}
+
+interface Giving extends Pick<InferFlags, "out"> {
+  readonly format: Format;
+  readonly view: Parameters<typeof outputLines>[1];
+}
+
+async function give(outputs: Tensors, { format, out, view }: Giving): Promise<void> {
+  const text = format === "json" ? outputJson(outputs) : printable(outputLines(outputs, view).join("\n"));
+  const content = format === "json" || format === "table" ? `${text}\n` : await toFile(format, outputs);
+  if (out === undefined) process.stdout.write(content);
+  else writeOut(out, content);
+}
+
+function toFile(format: "npy" | "png", outputs: Tensors): Uint8Array | Promise<Uint8Array> {
+  const [[name, tensor] = ["", undefined], ...others] = Object.entries(outputs) as [string, Tensor][];
+  if (tensor === undefined || others.length > 0) {
+    const names = Object.keys(outputs).join(", ");
+    throw invalidArgument(`A ${format} file has one output, but there are ${names}; choose with --output NAME.`);
+  }
+  return format === "npy" ? writeNpy(tensor) : outputImage(name, tensor);
+}
+
+function writeOut(path: string, content: string | Uint8Array): void {
+  try {
+    writeFileSync(path, content);
+  } catch (cause) {
+    throw invalidArgument(`--out "${path}" ${readProblem(cause)}; expected a file that can be written.`, cause);
+  }
+}
+
+function readLabels(path: string): readonly string[] {
+  try {
+    return readFileSync(path, "utf8")
+      .replace(/\r?\n$/, "")
+      .split(/\r?\n/);
+  } catch (cause) {
+    throw invalidArgument(`--labels "${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
+  }
+}
+
+function readCount(source: string, text: string, min: number): number {
+  return Number(readSetting({ type: "count", min, help: "", commands: [] }, { source, text }));
+}

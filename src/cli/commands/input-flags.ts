@@ -1,0 +1,99 @@
+import { readFile } from "node:fs/promises";
+import { csvToJsonRows } from "../../codecs/csv-to-json-rows.ts";
+import { readNpy } from "../../codecs/npy/read-npy.ts";
+import { invalidArgument, reasonText } from "../../errors.ts";
+import type { Signature } from "../../signature/signature.ts";
+import type { Values } from "../../tensor/plain-value.ts";
+import { readProblem } from "../../text/read-problem.ts";
+
+type Value = Values[string];
+
+/**
+ * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, else the file's bytes, such as an image), `NAME=JSON`, `NAME=text`; `@FILE` alone is the
+ * only input, or a JSON file with all inputs, by name or as KServe V2 has them. Throws `invalid_argument`.
+ */
+export async function readInputs(flags: readonly string[], signature: Pick<Signature, "inputs"> = {}): Promise<Values> {
+  const values: Record<string, Value> = Object.create(null);
+  for (const flag of flags)
+    for (const [name, value] of await readFlag(flag, signature)) {
+      if (Object.hasOwn(values, name)) throw invalidArgument(`--input gives "${name}" twice.`);
+      values[name] = value;
+    }
+  return values;
+}
+
+async function readFlag(flag: string, { inputs }: Pick<Signature, "inputs">): Promise<(readonly [string, Value])[]> {
+  const [, name, text] = /^([^=@[{]*)=(.*)$/s.exec(flag) ?? [];
+  if (name !== undefined && text !== undefined) return [[name, await readValue(text, name)]];
+  const value = await readValue(flag, flag);
+  if (isRequest(value)) return entriesOf(value);
+  const names = (inputs ?? []).filter((spec) => spec.default === undefined).map((spec) => spec.name);
+  const [only] = names;
+  if (only !== undefined && names.length === 1) return [[only, value]];
+  const known = names.length === 0 ? "" : ` The model has ${names.join(", ")}.`;
+  throw invalidArgument(`--input is "${flag}", which does not say for which input; expected NAME=${flag}.${known}`);
+}
+
+async function readValue(text: string, place: string): Promise<Value> {
+  if (text.startsWith("@")) return readValueFile(text.slice(1));
+  return /^[[{"\d.-]|^(true|false)$/.test(text) ? parseJson(text, `--input ${place}`, text) : text;
+}
+
+async function readValueFile(path: string): Promise<Value> {
+  const bytes = await readFile(path).catch((cause) => {
+    throw invalidArgument(`The input "${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
+  });
+  if (/\.npy$/i.test(path)) return readNpy(bytes);
+  if (/\.json$/i.test(path)) return parseJson(bytes.toString(), `"${path}"`);
+  if (/\.csv$/i.test(path)) return csvToJsonRows(bytes.toString()).map((row) => JSON.parse(row));
+  return bytes;
+}
+
+/** A text that begins as JSON does but is none stays a text where it came from the command line. */
+function parseJson(text: string, place: string, otherwise?: string): Value {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    if (otherwise !== undefined && !/^[[{]/.test(text)) return otherwise;
+    throw invalidArgument(`${place} is not JSON: ${reasonText(cause)}.`, cause);
+  }
+}
+
+/** A JSON object has all inputs. */
+function isRequest(value: Value): value is { readonly [key: string]: unknown } {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    Object.getPrototypeOf(value) === Object.prototype &&
+    !("dtype" in value)
+  );
+}
+
+function entriesOf(request: { readonly [key: string]: unknown }): (readonly [string, Value])[] {
+  const { inputs } = request;
+  if (Array.isArray(inputs)) return inputs.map(fromV2);
+  const named = typeof inputs === "object" && inputs !== null ? inputs : request;
+  return Object.entries(named) as [string, Value][];
+}
+
+/** An input of KServe V2's JSON: its data may be flat. */
+function fromV2(input: {
+  name?: unknown;
+  datatype?: unknown;
+  shape?: unknown;
+  data?: unknown;
+}): readonly [string, Value] {
+  const { name, shape, data } = input;
+  if (typeof name !== "string" || !Array.isArray(shape) || !Array.isArray(data))
+    throw invalidArgument("An input of the request lacks its name, shape or data, as KServe V2's JSON has them.");
+  const isFlat = shape.length !== 1 && !Array.isArray(data[0]);
+  return [name, isFlat ? nest(data, shape.map(Number)) : data];
+}
+
+function nest(data: readonly unknown[], shape: readonly number[]): Value {
+  if (shape.length === 0) return data[0] as Value;
+  if (shape.length === 1) return data as Value;
+  const [size = 0, ...rest] = shape;
+  const step = data.length / size;
+  return Array.from({ length: size }, (_, index) => nest(data.slice(index * step, (index + 1) * step), rest)) as Value;
+}

@@ -1,0 +1,75 @@
+import type { Command } from "commander";
+import { findDriver } from "../../drivers/registry.ts";
+import { failedPrecondition } from "../../errors.ts";
+import { inspectFile } from "../../inspection/inspect-file.ts";
+import { memoryOf } from "../../repository/estimate-memory.ts";
+import { findModel } from "../../repository/folders/find-model.ts";
+import { fingerprintOf } from "../../repository/folders/fingerprint.ts";
+import { printable } from "../../text/printable.ts";
+import { FIRM_SPACE } from "../status-reporter/wrapped-table.ts";
+import { collect } from "./collect.ts";
+import { createParser, runParser } from "./create-parser.ts";
+import { tryDrivers } from "./driver-trials.ts";
+import { toPlainInspection } from "./inspection.ts";
+import { toInspectionLines } from "./inspection-lines.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving inspect emotion.onnx
+  kserving inspect models/resnet/1 --json
+  kserving inspect face.xml --driver openvino -o device=GPU
+  kserving inspect untrusted.onnx --no-load
+
+Signatures come from the first driver that loads the model; --no-load reads its files alone, and runs no code of it.
+The exit code is 1 where the file cannot be read, or no driver can run the model.
+`;
+
+interface InspectFlags {
+  readonly driver: readonly string[];
+  readonly option: readonly string[];
+  readonly load: boolean;
+  readonly json?: boolean;
+}
+
+/** `kserving inspect`: what a model is, and what can run it. Throws `failed_precondition` where nothing can. */
+export async function inspect(argv: readonly string[]): Promise<void> {
+  await runParser(createInspectCommand(), argv);
+}
+
+/** The parser of `kserving inspect`. */
+export function createInspectCommand(): Command {
+  return createParser("inspect", {
+    description: "Shows what a model is: its format, signatures, operators, weights, and which drivers can run it.",
+    epilogue: EPILOGUE,
+  })
+    .argument("<model>", "a model's file or folder")
+    .option("--driver <name>", "driver to try; repeatable (default: those that may take the format)", collect, [])
+    .option("-o, --option <key=value>", "option of the drivers; repeatable", collect, [])
+    .option("--no-load", "read the files alone, without a driver")
+    .option("--json", "print JSON")
+    .action(run);
+}
+
+async function run(given: string, flags: InspectFlags): Promise<void> {
+  const path = await findModel(given, flags.driver.length === 1 ? flags.driver[0] : undefined);
+  const facts = await inspectFile(path);
+  const { bytes } = await fingerprintOf(path);
+  const trials = flags.load ? await tryDrivers(path, flags) : [];
+  const running = trials.find(({ problem }) => problem === undefined)?.driver;
+  const memoryBytes = running === undefined ? undefined : await estimate(path, running, bytes);
+  const inspection = { path, bytes, facts, trials, ...(memoryBytes !== undefined && { memoryBytes }) };
+  const text = flags.json
+    ? JSON.stringify(toPlainInspection(inspection), null, 2)
+    : toInspectionLines(inspection).join("\n");
+  console.log(printable(text.replaceAll(FIRM_SPACE, " ")));
+  if (flags.load && running === undefined)
+    throw failedPrecondition("No driver can run the model; the reasons are listed above.");
+}
+
+/** By the same rule as `--model-memory`. */
+async function estimate(path: string, driver: string, bytes: number): Promise<number> {
+  const found = await findDriver(driver);
+  await found.dispose();
+  const stage = { number: 1, found, path, options: {}, fileBytes: bytes };
+  return memoryOf([stage], [bytes], { instances: 1, workers: 0 });
+}

@@ -1,0 +1,25 @@
+import { basename, parse, resolve } from "node:path";
+import { createSilentLogger } from "../../observability/logger.ts";
+import type { Server } from "../../server/server.ts";
+import { parseOptionFlags } from "../settings/parse-option-flags.ts";
+import type { ModelFlags } from "./model-flags.ts";
+
+/** A model that a command has loaded, without any port. */
+export interface OpenModel {
+  readonly name: string;
+  readonly server: Server;
+}
+
+/** Loads one model, or hooks alone, as `kserving serve` would; rejects with the reason for which it cannot be loaded. The server is imported here, since that takes its time. */
+export async function openModel(path: string, { driver, hooks, option }: ModelFlags): Promise<OpenModel> {
+  const { createServer } = await import("../../server/server.ts");
+  const name = parse(basename(resolve(path))).name;
+  const { shared: options } = parseOptionFlags(option, 1);
+  const model = { path, options, ...(driver !== undefined && { driver }), ...(hooks !== undefined && { hooks }) };
+  const server = await createServer({
+    models: { [name]: model },
+    ...{ listen: false, failFast: true, loadRetries: 0, drainTimeoutMs: 1000 },
+    log: createSilentLogger(),
+  });
+  return { name, server };
+}

@@ -1,0 +1,39 @@
+import type { Server } from "../../server/server.ts";
+import type { ExampleInput } from "../../signature/example-inputs.ts";
+import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { toBfloat16, toFloat16 } from "../../tensor/float16.ts";
+import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+
+/** Inputs that fit a loaded model, of sizes on which it runs: floats from 0 to 1, integers 0 and 1, the same for the same seed. */
+export async function randomInputs(server: Pick<Server, "exampleInputs">, seed: number): Promise<Tensors> {
+  const example = await server.exampleInputs();
+  const next = generator(seed);
+  return createTensors((example?.inputs ?? []).map((input) => [input.name, fill(input, next)]));
+}
+
+function fill({ dtype, shape, element }: ExampleInput, next: () => number): Tensor {
+  const count = elementCount(shape);
+  if (dtype === "bytes") return createTensor(dtype, shape, new Array<Uint8Array>(count).fill(element as Uint8Array));
+  const { array, slots } = numericLayout(dtype);
+  const data = new array(count * slots);
+  for (let at = 0; at < data.length; at++) data[at] = numberOf(dtype, data, next());
+  return createTensor(dtype, shape, data as never);
+}
+
+function numberOf(dtype: NumericDType, data: object, value: number): number | bigint {
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) return BigInt(Math.round(value));
+  if (dtype === "float16") return toFloat16(value);
+  if (dtype === "bfloat16") return toBfloat16(value);
+  return data instanceof Float32Array || data instanceof Float64Array ? value : Math.round(value);
+}
+
+/** Numbers from 0 to 1 (mulberry32). */
+function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,83 @@
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import { describeFileKind } from "../drivers/onnx/file-kind.ts";
+import { ProtobufError } from "../drivers/onnx/protobuf-file.ts";
+import { findModelSource, looksLikeModel } from "../drivers/tensorflow/model-source.ts";
+import { failedPrecondition } from "../errors.ts";
+import { readProblem } from "../text/read-problem.ts";
+import type { FileFacts } from "./file-facts.ts";
+
+/** Bytes that tell one format from another. */
+const HEAD_BYTES = 512;
+
+/**
+ * Reads what a model's file or folder says of itself, without a runtime. Formats that only their frameworks read give their kind alone.
+ * Throws `failed_precondition` for a path that cannot be read, or that is damaged.
+ */
+export async function inspectFile(path: string): Promise<FileFacts> {
+  if (/\.onnx$/i.test(path)) return readOnnx(path);
+  if (/\.xml$/i.test(path)) return (await import("./inspect-openvino.ts")).inspectOpenvino(path);
+  if (looksLikeModel(path)) return readTensorflow(path);
+  return { format: kindOf(path), metadata: {} };
+}
+
+async function readOnnx(path: string): Promise<FileFacts> {
+  const { inspectOnnx } = await import("./inspect-onnx.ts");
+  const { readModelFile } = await import("../drivers/onnx/model-file.ts");
+  // It refuses, and says what else the file may be.
+  if (readModelFile(path) === undefined) return { format: "ONNX Runtime's ORT format", metadata: {} };
+  try {
+    return inspectOnnx(path);
+  } catch (cause) {
+    if (!(cause instanceof ProtobufError)) throw cause;
+    throw failedPrecondition(`"${path}" is damaged: ${cause.message}`, cause);
+  }
+}
+
+async function readTensorflow(path: string): Promise<FileFacts> {
+  const source = findModelSource(path);
+  switch (source.format) {
+    case "saved-model":
+      return (await import("./inspect-tensorflow.ts")).inspectSavedModel(source.path);
+    case "frozen-graph":
+      return (await import("./inspect-tensorflow.ts")).inspectFrozenGraph(source.path);
+    case "tfjs-graph":
+    case "tfjs-layers":
+      return (await import("./inspect-tfjs.ts")).inspectTfjs(source.path);
+    case "tflite":
+      return (await import("./inspect-tflite.ts")).inspectTflite(source.path);
+    default:
+      return (await import("./inspect-keras.ts")).inspectKeras(source);
+  }
+}
+
+/** Kinds of files by their endings, where their first bytes say little. */
+const KINDS: readonly (readonly [pattern: RegExp, kind: string])[] = [
+  [/\.ort$/i, "ONNX Runtime's ORT format"],
+  [/\.(pt|pth|torchscript)$/i, "PyTorch file"],
+  [/\.pt2$/i, "PyTorch exported program"],
+  [/\.(joblib|pkl|pickle)$/i, "Python pickle"],
+  [/\.(ubj|bst|xgb)$/i, "XGBoost model"],
+  [/\.(lgb|lgbm)$/i, "LightGBM model"],
+];
+
+function kindOf(path: string): string {
+  const known = KINDS.find(([pattern]) => pattern.test(path))?.[1];
+  const found = describeFileKind(readHead(path));
+  return known ?? (found === undefined ? `unknown (${basename(path)})` : `unknown: it looks like ${found}`);
+}
+
+function readHead(path: string): Uint8Array {
+  try {
+    if (statSync(path).isDirectory()) return new Uint8Array(0);
+    const descriptor = openSync(path, "r");
+    try {
+      const bytes = Buffer.alloc(HEAD_BYTES);
+      return bytes.subarray(0, readSync(descriptor, bytes, 0, HEAD_BYTES, 0));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (cause) {
+    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected one that can be read.`, cause);
+  }
+}

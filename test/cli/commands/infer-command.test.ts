@@ -1,0 +1,106 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, expect, test } from "vitest";
+import { readInputs } from "../../../src/cli/commands/input-flags.ts";
+import { readNpy } from "../../../src/codecs/npy/read-npy.ts";
+import { writeNpy } from "../../../src/codecs/npy/write-npy.ts";
+import { decodeImage } from "../../../src/media/decode-image.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
+import { runCommand } from "./run-command.ts";
+
+const model = (name: string) => fileURLToPath(new URL(`../../fixtures/models/${name}`, import.meta.url));
+const half = model("half-plus-two.onnx");
+
+/** The outputs of one run as JSON. */
+async function infer(...args: string[]) {
+  const { code, stdout, stderr } = await runCommand(["infer", ...args, "--json"]);
+  expect([code, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout);
+}
+
+const [REQUEST, BY_NAME] = [
+  { inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2.5] }] },
+  { inputs: { x: [1, 2.5] } },
+];
+const FILES = {
+  "x.json": "[1, 2.5]",
+  "v2.json": JSON.stringify(REQUEST),
+  "named.json": JSON.stringify(BY_NAME),
+  "x.csv": "1\n2.5\n",
+  "labels.txt": "cat\ndog\nbird\n",
+  "pixels.mjs": `export default { postprocess: () => ({ image: { dtype: "float32", shape: [1, 1, 2, 3], data: new Float32Array([0, 0, 0, 1, 1, 1]) }, other: 1 }) };`,
+  "scores.mjs": `export default { postprocess: () => ({ scores: { dtype: "float32", shape: [2, 3], data: new Float32Array([0.1, 0.7, 0.2, 9, 8, 10]) } }) };`,
+};
+const folder = mkdtempSync(join(tmpdir(), "kserving-infer-"));
+for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text);
+afterAll(() => rmSync(folder, { recursive: true }));
+const at = (name: string) => join(folder, name);
+
+test.each([
+  ["a JSON value", "x=[1,2.5]"],
+  ["a .json file", `x=@${at("x.json")}`],
+  ["a .csv file", `x=@${at("x.csv")}`],
+  ["a file for the only input", `@${at("x.json")}`],
+  ["a request of KServe V2", `@${at("v2.json")}`],
+  ["a file with inputs by name", `@${at("named.json")}`],
+])("%s is a value of an input", async (_, input) => {
+  const signature = { inputs: [{ name: "x", dtype: "float32" }] } as const;
+  expect({ ...(await readInputs([input], signature)) }).toEqual({ x: [1, 2.5] });
+});
+
+test("infer runs a model on values, and prints JSON", async () => {
+  const y = { dtype: "float32", shape: [2], data: [2.5, 3.25] };
+  expect(await infer(half, "--input", "x=[1,2.5]")).toEqual({ y });
+});
+
+test("infer reads and writes NumPy's files", async () => {
+  const [path, out] = [at("x.npy"), at("y.npy")];
+  writeFileSync(path, writeNpy(createTensor("float32", [1], new Float32Array([4]))));
+  expect((await runCommand(["infer", half, "--input", `x=@${path}`, "--out", out])).code).toBe(0);
+  expect(readNpy(readFileSync(out))).toEqual(createTensor("float32", [1], new Float32Array([4])));
+});
+
+test("infer shows values, and the largest of each row with their labels", async () => {
+  expect((await runCommand(["infer", half, "--input", "x=[1,2.5]"])).stdout).toBe("y float32[2]\n  [2.5, 3.25]\n");
+  const flags = ["--driver", "null", "--hooks", at("scores.mjs"), "--input", "x=1", "--top", "2"];
+  const { stdout } = await runCommand(["infer", at("labels.txt"), ...flags, "--labels", at("labels.txt")]);
+  expect(stdout).toBe("scores float32[2,3]\n  0:  1  dog   0.7\n  2  bird  0.2\n  1:  2  bird  10\n  0  cat   9\n");
+});
+
+test("infer writes an output as a picture", async () => {
+  const out = at("out.png");
+  const flags = ["--driver", "null", "--hooks", at("pixels.mjs"), "--input", "x=1", "--out", out];
+  const refused = await runCommand(["infer", at("labels.txt"), ...flags]);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("choose with --output NAME")]);
+  expect((await runCommand(["infer", at("labels.txt"), ...flags, "--output", "image"])).code).toBe(0);
+  expect((await decodeImage(readFileSync(out))).data).toEqual(new Uint8Array([0, 0, 0, 255, 255, 255]));
+});
+
+test("infer takes random values of sizes on which the model runs, the same for the same seed", async () => {
+  const one = await infer(model("matmul-dynamic-batch.onnx"), "--random", "--seed", "7");
+  expect(await infer(model("matmul-dynamic-batch.onnx"), "--random", "--seed", "7")).toEqual(one);
+  expect(await infer(model("matmul-dynamic-batch.onnx"), "--random", "--seed", "8")).not.toEqual(one);
+});
+
+test.each([
+  [
+    [half],
+    2,
+    "No input is given; expected --input NAME=VALUE for each, or --random. The model is x float32[?] → y float32[?].",
+  ],
+  [[half, "--input", "z=[1]"], 2, 'The model has no input "z".'],
+  [[half, "--input", "x=[1"], 2, "--input x is not JSON"],
+  [[half, "--input", "x=@/nowhere.npy"], 2, 'The input "/nowhere.npy" does not exist'],
+  [[half, "--input", "x=[1]", "--input", "x=[2]"], 2, '--input gives "x" twice.'],
+  [[half, "--input", "x=[1]", "--out", "/nowhere/y.json"], 2, '--out "/nowhere/y.json" does not exist'],
+  [[half, "--input", "x=[1]", "--format", "npy"], 2, "--format npy needs a file"],
+  [[half, "--input", "x=[1]", "--format", "npy", "--json"], 2, "two forms"],
+  [[half, "--input", "x=[1]", "--top", "0"], 2, "--top"],
+  [[model("add-two-inputs.onnx"), "--input", `@${at("x.json")}`], 2, "which does not say for which input"],
+  [["/nowhere.onnx", "--random"], 1, 'The model "/nowhere.onnx" does not exist'],
+] as const)("infer %j ends with %i", async (args, code, message) => {
+  const outcome = await runCommand(["infer", ...args]);
+  expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(message)]);
+});
