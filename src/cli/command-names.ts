@@ -16,6 +16,8 @@ export const COMMANDS = {
   inspect: "show what a model is, and which drivers can run it",
   infer: "run a model once, without a server",
   drivers: "list drivers and their options",
+  doctor: "look at this machine, runtimes and settings: what is wrong, and what mends it",
+  completion: "print a script by which bash, zsh or fish complete command lines",
   replay: "send recorded requests again, and compare the answers",
   health: "tell whether a server is ready",
   config: "check and explain configuration files",

@@ -43,7 +43,8 @@ export async function config(argv: readonly string[], env: Environment): Promise
   }
 }
 
-function createConfigCommand(): Command {
+/** The parser of `kserving config`. */
+export function createConfigCommand(): Command {
   const command = createParser("config", {
     description: "Checks and explains configuration files.",
     epilogue: EPILOGUE,

@@ -31,20 +31,24 @@ A token that it makes is written to standard error, once: it stands in no file.
 
 /** `kserving hash-password` and `kserving hash-token`. */
 export async function hash(name: HashCommandName, argv: readonly string[]): Promise<void> {
-  const { description, epilogue } = TEXTS[name];
-  const command = new Command(`kserving ${name}`)
-    .description(description)
-    .argument("<name>", "name by which rules and logs know it")
-    .helpOption("-h, --help", "print this help")
-    .addHelpText("after", epilogue)
-    .configureOutput({ outputError: () => {} })
-    .exitOverride()
-    .action(name === "hash-password" ? printPassword : printToken);
+  const command = createHashCommand(name).action(name === "hash-password" ? printPassword : printToken);
   try {
     await command.parseAsync(argv, { from: "user" });
   } catch (reason) {
     throw toUsageError(reason, `kserving ${name} --help says what it takes`);
   }
+}
+
+/** The parser of `kserving hash-password` or `kserving hash-token`. */
+export function createHashCommand(name: HashCommandName): Command {
+  const { description, epilogue } = TEXTS[name];
+  return new Command(`kserving ${name}`)
+    .description(description)
+    .argument("<name>", "name by which rules and logs know it")
+    .helpOption("-h, --help", "print this help")
+    .addHelpText("after", epilogue)
+    .configureOutput({ outputError: () => {} })
+    .exitOverride();
 }
 
 async function printPassword(name: string): Promise<void> {

@@ -27,16 +27,7 @@ The exit code is 0 where the server is ready, else 1.
 /** `kserving health`: asks a server whether it is ready, prints one line, and resolves with the exit code. */
 export async function health(argv: readonly string[], env: Environment): Promise<number> {
   const port = fromEnvironment("port", SETTINGS.port, env)?.text ?? SETTINGS.port.default;
-  const command = new Command("kserving health")
-    .description("Asks a server whether it is ready, for probes of containers and services.")
-    .argument("[address]", "address to ask", `127.0.0.1:${port}`)
-    .option("--timeout <seconds>", "maximum time of the answer", "3")
-    .option("--remote-cert <file>", "certificate (PEM) to show the server")
-    .option("--remote-key <file>", "private key (PEM) of --remote-cert")
-    .helpOption("-h, --help", "print this help")
-    .addHelpText("after", EPILOGUE)
-    .configureOutput({ outputError: () => {} })
-    .exitOverride();
+  const command = createHealthCommand(`127.0.0.1:${port}`);
   try {
     command.parse(argv, { from: "user" });
   } catch (reason) {
@@ -49,6 +40,20 @@ export async function health(argv: readonly string[], env: Environment): Promise
   const problem = await problemOf(address, { timeoutMs, ...readCertificate(paths) });
   console.log(problem === undefined ? `${address} is ready` : `${address} is not ready: ${problem}`);
   return problem === undefined ? EXIT.ok : EXIT.failure;
+}
+
+/** The parser of `kserving health`, with the address that it asks where none is given. */
+export function createHealthCommand(address: string): Command {
+  return new Command("kserving health")
+    .description("Asks a server whether it is ready, for probes of containers and services.")
+    .argument("[address]", "address to ask", address)
+    .option("--timeout <seconds>", "maximum time of the answer", "3")
+    .option("--remote-cert <file>", "certificate (PEM) to show the server")
+    .option("--remote-key <file>", "private key (PEM) of --remote-cert")
+    .helpOption("-h, --help", "print this help")
+    .addHelpText("after", EPILOGUE)
+    .configureOutput({ outputError: () => {} })
+    .exitOverride();
 }
 
 interface HealthFlags {

@@ -9,6 +9,8 @@ const MODULES: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   inspect: async () => (await import("./inspect-command.ts")).inspect,
   infer: async () => (await import("./infer-command.ts")).infer,
   drivers: async () => (await import("./drivers-command.ts")).drivers,
+  doctor: async () => (await import("./doctor-command.ts")).doctor,
+  completion: async () => (await import("./completion-command.ts")).completion,
   replay: async () => (await import("./replay-command.ts")).replay,
   health: async () => (await import("./health-command.ts")).health,
   config: async () => (await import("./config-command.ts")).config,

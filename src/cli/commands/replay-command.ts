@@ -45,7 +45,7 @@ export async function replay(argv: readonly string[]): Promise<void> {
 }
 
 /** The parser of `kserving replay`. */
-function createReplayCommand(): Command {
+export function createReplayCommand(): Command {
   const command = new Command("kserving replay")
     .description("Sends recorded requests to a server again, and compares its answers with the recorded ones.")
     .argument("<file...>", "files of recorded requests, from --request-log or TensorFlow Serving")

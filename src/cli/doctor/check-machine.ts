@@ -1,0 +1,107 @@
+import { accessSync, constants, readFileSync, statfsSync } from "node:fs";
+import { availableParallelism, cpus, tmpdir, totalmem } from "node:os";
+import { reasonText } from "../../errors.ts";
+import { freeMemory } from "../../limits/free-memory.ts";
+import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
+import { sizeText } from "../../text/size-text.ts";
+import type { Finding } from "./finding.ts";
+
+/** The first version of Node that is supported, as package.json has it. */
+const NODE = [20, 19] as const;
+/** Instructions that runtimes use, by how /proc/cpuinfo calls them. */
+const FEATURES = [
+  "sse4_2",
+  "avx",
+  "avx2",
+  "fma",
+  "avx512f",
+  "avx512_vnni",
+  "avx_vnni",
+  "amx_tile",
+  "asimd",
+  "asimddp",
+  "i8mm",
+  "sve",
+];
+/** Free memory below which a model of a usual size may not load, in bytes. */
+const LITTLE_MEMORY = 512 * 2 ** 20;
+/** Free space below which compiled hooks, caches and runtimes may not fit, in bytes. */
+const LITTLE_SPACE = 256 * 2 ** 20;
+/** Each connection is an open file. */
+const FEW_FILES = 4096;
+
+/** Looks at Node, the processor, memory, limits and folders of this machine. */
+export async function checkMachine(): Promise<readonly Finding[]> {
+  return [
+    checkNode(),
+    checkProcessor(),
+    await checkMemory(),
+    ...checkFiles(),
+    checkFolder("temporary folder", tmpdir()),
+  ];
+}
+
+function checkNode(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  const text = `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`;
+  const isOld = major < NODE[0] || (major === NODE[0] && minor < NODE[1]);
+  if (!isOld) return { check: "Node", state: "ok", text };
+  const fix = `install Node.js ${NODE.join(".")} or newer: https://nodejs.org`;
+  return { check: "Node", state: "problem", text: `${text} is older than ${NODE.join(".")}`, fix };
+}
+
+function checkProcessor(): Finding {
+  const flags = /^(?:flags|Features)\s*:(.*)$/m.exec(readText("/proc/cpuinfo"))?.[1]?.split(" ") ?? [];
+  const found = FEATURES.filter((feature) => flags.includes(feature));
+  const model = cpus()[0]?.model.trim() ?? "unknown processor";
+  const list = found.length === 0 ? "" : `, ${found.join(" ")}`;
+  const text = `${availableParallelism()} cores, ${model}${list}`;
+  if (process.arch !== "x64" || flags.length === 0 || flags.includes("avx"))
+    return { check: "Processor", state: "ok", text };
+  return {
+    check: "Processor",
+    state: "warning",
+    text: `${text}; without AVX, TensorFlow's library does not run and others are slow`,
+    fix: "let the virtual machine pass the processor's features on (for example -cpu host)",
+  };
+}
+
+async function checkMemory(): Promise<Finding> {
+  const free = await freeMemory();
+  const text =
+    free === undefined ? `${sizeText(totalmem())} of memory` : `${sizeText(free.bytes)} of ${free.of} are free`;
+  if (free === undefined || free.bytes >= LITTLE_MEMORY) return { check: "Memory", state: "ok", text };
+  const fix = free.of === "this container" ? "give the container more memory" : "end other programs, or add memory";
+  return { check: "Memory", state: "warning", text, fix };
+}
+
+/** Where the system tells its limits. */
+function checkFiles(): Finding[] {
+  const files = /^Max open files\s+(\d+|unlimited)/m.exec(readText("/proc/self/limits"))?.[1];
+  if (files === undefined) return [];
+  const text = `${files} files and connections may be open`;
+  if (!(Number(files) < FEW_FILES)) return [{ check: "Limits", state: "ok", text }];
+  return [{ check: "Limits", state: "warning", text, fix: "ulimit -n 65536 (LimitNOFILE=65536 of a systemd unit)" }];
+}
+
+/** The folder where compiled hooks are kept while they run. */
+function checkFolder(name: string, path: string): Finding {
+  const check = "Disk";
+  try {
+    accessSync(path, constants.W_OK);
+    const { bavail, bsize } = statfsSync(path);
+    const text = `${sizeText(bavail * bsize)} are free in the ${name} ${path}; runtimes are in ${runtimesFolder()}`;
+    if (bavail * bsize >= LITTLE_SPACE) return { check, state: "ok", text };
+    return { check, state: "warning", text, fix: "free some space, or set TMPDIR" };
+  } catch (reason) {
+    return { check, state: "problem", text: `the ${name} cannot be written: ${reasonText(reason)}`, fix: "set TMPDIR" };
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

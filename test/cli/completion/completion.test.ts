@@ -1,0 +1,83 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { COMMANDS } from "../../../src/cli/command-names.ts";
+import { allParsers } from "../../../src/cli/commands/parsers.ts";
+import { toCompletions } from "../../../src/cli/completion/completions.ts";
+import { runCommand } from "../commands/run-command.ts";
+
+let folder = "";
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "kserving-completion-"));
+  for (const shell of ["bash", "zsh", "fish"])
+    writeFileSync(join(folder, `kserving.${shell}`), (await runCommand(["completion", shell])).stdout);
+  writeFileSync(join(folder, "emotion.onnx"), "");
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const has = (shell: string) => spawnSync(shell, ["-c", "exit 0"]).status === 0;
+
+/** The words that a shell offers after a command line. */
+function offered(shell: "bash" | "fish", line: string): string[] {
+  const words = line.split(" ");
+  const script =
+    shell === "bash"
+      ? `source kserving.bash; COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")}); COMP_CWORD=${words.length - 1}; _kserving; printf '%s\\n' "\${COMPREPLY[@]}"`
+      : `source kserving.fish; complete -C '${line}'`;
+  const { stdout, stderr, status } = spawnSync(shell, ["-c", script], { cwd: folder, encoding: "utf8" });
+  expect([stderr, status]).toEqual(["", 0]);
+  return stdout
+    .trim()
+    .split("\n")
+    .map((text) => text.split("\t")[0] as string);
+}
+
+const CASES = [
+  ["kserving insp", ["inspect"]],
+  ["kserving emo", ["emotion.onnx"]],
+  ["kserving inspect emo", ["emotion.onnx"]],
+  ["kserving infer m.onnx --to", ["--top"]],
+  ["kserving infer m.onnx --driver on", ["onnx"]],
+  ["kserving infer m.onnx --format np", ["npy"]],
+  ["kserving drivers open", ["openvino"]],
+  ["kserving completion f", ["fish"]],
+  ["kserving runtimes in", ["install"]],
+  ["kserving runtimes install onnx --ver", ["--version"]],
+  ["kserving --http-p", ["--http-port"]],
+  ["kserving serve --model-cont", ["--model-control"]],
+  ["kserving --model-control ex", ["explicit"]],
+] as const;
+
+test.skipIf(!has("bash")).each(CASES)("bash completes %j", (line, words) => {
+  expect(offered("bash", line)).toEqual(words);
+});
+
+test.skipIf(!has("fish")).each(CASES)("fish completes %j", (line, words) => {
+  expect(offered("fish", line)).toEqual(words);
+});
+
+test.skipIf(!has("zsh"))("zsh takes the script", () => {
+  const { stderr, stdout } = spawnSync(
+    "zsh",
+    ["-fc", "autoload -U compinit; compinit -D; source kserving.zsh; print $_comps[kserving]"],
+    { cwd: folder, encoding: "utf8" },
+  );
+  expect([stderr, stdout]).toEqual(["", "_kserving\n"]);
+});
+
+test("every command is completed with the flags of its parser", async () => {
+  const parsers = await allParsers();
+  const completions = toCompletions(parsers);
+  expect([...parsers.keys()]).toEqual(["serve", "proxy", ...Object.keys(COMMANDS)]);
+  for (const { words, flags } of completions.filter(({ words }) => words.length === 1))
+    expect(flags.length).toBe(
+      (parsers.get(words[0] as string)?.options.filter(({ long }) => long !== "--help").length ?? 0) + 1,
+    );
+});
+
+test("a shell that is not known is refused", async () => {
+  const { code, stderr } = await runCommand(["completion", "csh"]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("Allowed choices are bash, zsh, fish")]);
+});

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { checkMachine } from "../../../src/cli/doctor/check-machine.ts";
+import { checkPackages } from "../../../src/cli/doctor/check-packages.ts";
+import { checkRuntimes } from "../../../src/cli/doctor/check-runtimes.ts";
+import { checkSettings } from "../../../src/cli/doctor/check-settings.ts";
+import { tlsPath } from "../../helpers/tls-fixture.ts";
+
+const FREE = ["--port", "0", "--http-port", "0"];
+
+test("this machine has no problem, and its facts are told", async () => {
+  const findings = await checkMachine();
+  expect(findings.filter(({ state }) => state === "problem")).toEqual([]);
+  expect(findings).toContainEqual({ check: "Node", state: "ok", text: expect.stringContaining(process.versions.node) });
+});
+
+test("the packages load, and one that does not is a problem with its lack", async () => {
+  expect((await checkPackages()).map(({ state }) => state)).toEqual(["ok", "ok", "ok"]);
+  const findings = await checkPackages(async () => Promise.reject(new Error("Cannot find module")));
+  expect(findings[0]).toEqual({
+    check: "npm package sharp",
+    state: "problem",
+    text: "does not load, so images cannot be decoded: Cannot find module",
+    fix: expect.stringContaining("npm install"),
+  });
+});
+
+test.each([
+  ["that loads", [{ source: "a folder", version: "1.2", isUsed: true }], "ok", "1.2 of a folder"],
+  ["that is not there", [], "ok", "not installed; kserving runtimes install x"],
+  [
+    "that a driver would take and that does not load",
+    [{ source: "x", problem: "no AVX", isUsed: true }],
+    "problem",
+    "x: no AVX",
+  ],
+  ["that does not load", [{ source: "x", path: "/p", problem: "no AVX", isUsed: false }], "warning", "x (/p): no AVX"],
+] as const)("a runtime %s is told with the command that mends it", async (_, found, state, text) => {
+  const report = {
+    name: "x",
+    title: "X",
+    found,
+    ...(state !== "ok" || found.length === 0 ? { install: "kserving runtimes install x" } : {}),
+  };
+  const [finding] = await checkRuntimes(async () => [report]);
+  expect(finding).toMatchObject({ check: "X", state, text });
+  if (state !== "ok") expect(finding?.fix).toBe("kserving runtimes install x");
+});
+
+test("settings that cannot be read, and variables that are misspelt, are told", async () => {
+  const [problem, variable] = await checkSettings(["--http-prt", "1"], { KSERVING_PROT: "1" });
+  expect(problem).toMatchObject({ state: "problem", text: expect.stringContaining("--http-prt") });
+  expect(variable).toMatchObject({ state: "warning", text: expect.stringContaining("KSERVING_PORT") });
+  const [settings] = await checkSettings(FREE, {});
+  expect(settings).toEqual({ check: "Settings", state: "ok", text: "--port, --http-port" });
+});
+
+test("a port in use is a problem with the flag that mends it", async () => {
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  onTestFinished(() => void other.close());
+  const { port } = other.address() as AddressInfo;
+  const findings = await checkSettings(["--host", "127.0.0.1", "--port", "0", "--http-port", String(port)], {});
+  expect(findings.map(({ check, state }) => [check, state])).toEqual([
+    ["Settings", "ok"],
+    ["gRPC port", "ok"],
+    ["HTTP port", "problem"],
+  ]);
+  expect(findings[2]?.fix).toContain("--http-port 0");
+});
+
+test("a certificate is told with its end", async () => {
+  const flags = [...FREE, "--tls-cert", tlsPath("server.pem"), "--tls-key", tlsPath("server.key")];
+  const { text } = (await checkSettings(flags, {})).at(-1) ?? {};
+  expect(text).toContain("is valid until");
+  const missing = await checkSettings([...FREE, "--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.key"], {});
+  expect(missing.at(-1)).toMatchObject({ check: "Certificate", state: "problem" });
+});
