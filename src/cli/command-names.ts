@@ -15,6 +15,7 @@ export type ForeignCommandName = (typeof FOREIGN_COMMAND_NAMES)[number];
 export const COMMANDS = {
   inspect: "show what a model is, and which drivers can run it",
   infer: "run a model once, without a server",
+  compare: "run a model on several drivers or servers, and compare outputs and speed",
   drivers: "list drivers and their options",
   doctor: "look at this machine, runtimes and settings: what is wrong, and what mends it",
   completion: "print a script by which bash, zsh or fish complete command lines",

@@ -12,22 +12,34 @@ export interface Difference {
 }
 
 /** The outputs that differ by more than their dtypes' tolerances. NaN equals NaN. */
-export function compareTensors(recorded: Tensors, came: Tensors, tolerances: Tolerances): Difference[] {
+export function compareTensors(
+  recorded: Tensors,
+  came: Tensors,
+  tolerances: Tolerances,
+  sides: Sides = { first: "was recorded", second: "came" },
+): Difference[] {
   const names = new Set([...Object.keys(recorded), ...Object.keys(came)]);
   return Array.from(names).flatMap((output) => {
     const found = compareOutput(recorded[output], came[output], tolerances);
-    return found === undefined ? [] : [{ output, ...found }];
+    return found === undefined ? [] : [{ output, distance: found.distance, text: found.textFor(sides) }];
   });
 }
 
-type Found = Omit<Difference, "output"> | undefined;
+/** Words that follow the two values of a difference. */
+interface Sides {
+  readonly first: string;
+  readonly second: string;
+}
+
+type Found = { readonly distance: number; readonly textFor: (sides: Sides) => string } | undefined;
 
 function compareOutput(recorded: Tensor | undefined, came: Tensor | undefined, tolerances: Tolerances): Found {
-  if (recorded === undefined) return { distance: Number.POSITIVE_INFINITY, text: "it came, and was not recorded" };
-  if (came === undefined) return { distance: Number.POSITIVE_INFINITY, text: "it was recorded, and did not come" };
+  const distance = Number.POSITIVE_INFINITY;
+  if (recorded === undefined) return { distance, textFor: ({ first, second }) => `nothing ${first}, it ${second}` };
+  if (came === undefined) return { distance, textFor: ({ first, second }) => `it ${first}, nothing ${second}` };
   if (formOf(recorded) !== formOf(came)) {
-    const text = `${formOf(recorded)} was recorded, ${formOf(came)} came`;
-    return { distance: Number.POSITIVE_INFINITY, text };
+    const textFor = ({ first, second }: Sides) => `${formOf(recorded)} ${first}, ${formOf(came)} ${second}`;
+    return { distance, textFor };
   }
   const { dtype, shape } = recorded;
   if (dtype === "bytes") return compareBytes(recorded as Tensor<"bytes">, came as Tensor<"bytes">);
@@ -85,8 +97,8 @@ function compareBytes({ data, shape }: Tensor<"bytes">, came: Tensor<"bytes">): 
   const index = data.findIndex((element, at) => Buffer.compare(element, came.data[at] as Uint8Array) !== 0);
   if (index === -1) return undefined;
   const [before, now] = [data[index], came.data[index]].map((bytes) => textOf(bytes as Uint8Array));
-  const text = `${placeOf(index, shape)}: ${before} was recorded, ${now} came`;
-  return { distance: Number.POSITIVE_INFINITY, text };
+  const textFor = ({ first, second }: Sides) => `${placeOf(index, shape)}: ${before} ${first}, ${now} ${second}`;
+  return { distance: Number.POSITIVE_INFINITY, textFor };
 }
 
 /** Characters of a text that are shown. */
@@ -112,7 +124,8 @@ function compareElements(pair: Pair, shape: readonly number[], { rtol, atol }: T
   const { index, distance } = worst;
   const [before, now] = pair.texts(index);
   const by = Number.isFinite(distance) ? `by ${Number(distance.toPrecision(3))} ` : "";
-  return { distance, text: `${by}at ${placeOf(index, shape)}: ${before} was recorded, ${now} came` };
+  const place = `${by}at ${placeOf(index, shape)}`;
+  return { distance, textFor: ({ first, second }) => `${place}: ${before} ${first}, ${now} ${second}` };
 }
 
 /** The place of an element: `[0, 3]`. */

@@ -37,8 +37,8 @@ export async function tryDrivers(path: string, { driver, option }: Trials): Prom
   return trials;
 }
 
-/** Those that recognise it come first. */
-async function candidates(path: string): Promise<string[]> {
+/** Drivers that may take a model, those that recognise it first. */
+export async function candidates(path: string): Promise<string[]> {
   const found = await Promise.all(DRIVER_NAMES.map(findDriver));
   const own = found.filter(({ driver }) => driver.detect?.(path)).map(({ driver }) => driver.name);
   return [...new Set([...own, ...READERS])];

@@ -8,6 +8,7 @@ type RunCommand = (argv: readonly string[], env: Environment) => Promise<unknown
 const MODULES: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   inspect: async () => (await import("./inspect-command.ts")).inspect,
   infer: async () => (await import("./infer-command.ts")).infer,
+  compare: async () => (await import("./compare-command.ts")).compare,
   drivers: async () => (await import("./drivers-command.ts")).drivers,
   doctor: async () => (await import("./doctor-command.ts")).doctor,
   completion: async () => (await import("./completion-command.ts")).completion,

@@ -6,6 +6,7 @@ import { createFlagParser } from "../settings/flag-parser.ts";
 const PARSERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   inspect: async () => (await import("./inspect-command.ts")).createInspectCommand(),
   infer: async () => (await import("./infer-command.ts")).createInferCommand(),
+  compare: async () => (await import("./compare-command.ts")).createCompareCommand(),
   drivers: async () => (await import("./drivers-command.ts")).createDriversCommand(),
   doctor: async () => (await import("./doctor-command.ts")).createDoctorCommand(),
   completion: async () => (await import("./create-completion-command.ts")).createCompletionCommand(),

@@ -6,9 +6,13 @@ import { createTensor, createTensors, elementCount, type Tensor, type Tensors } 
 
 /** Inputs that fit a loaded model, of sizes on which it runs: floats from 0 to 1, integers 0 and 1, the same for the same seed. */
 export async function randomInputs(server: Pick<Server, "exampleInputs">, seed: number): Promise<Tensors> {
-  const example = await server.exampleInputs();
+  return randomTensors((await server.exampleInputs())?.inputs ?? [], seed);
+}
+
+/** Tensors of these shapes, with such values. */
+export function randomTensors(examples: readonly ExampleInput[], seed: number): Tensors {
   const next = generator(seed);
-  return createTensors((example?.inputs ?? []).map((input) => [input.name, fill(input, next)]));
+  return createTensors(examples.map((input) => [input.name, fill(input, next)]));
 }
 
 function fill({ dtype, shape, element }: ExampleInput, next: () => number): Tensor {

@@ -75,7 +75,7 @@ async function checkMemory(): Promise<Finding> {
   return { check: "Memory", state: "warning", text, fix };
 }
 
-/** Where the system tells its limits. */
+/** Looks at the limits of systems that tell them. */
 function checkFiles(): Finding[] {
   const files = /^Max open files\s+(\d+|unlimited)/m.exec(readText("/proc/self/limits"))?.[1];
   if (files === undefined) return [];

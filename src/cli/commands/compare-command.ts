@@ -1,0 +1,155 @@
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
+import { parseTolerances } from "../../replay/tolerances.ts";
+import { createTensors } from "../../tensor/tensor.ts";
+import { printable } from "../../text/printable.ts";
+import { readProblem } from "../../text/read-problem.ts";
+import { type Answer, answerOf, compareAnswers } from "../compare/comparison.ts";
+import { toComparisonLines } from "../compare/comparison-lines.ts";
+import { openModelTarget } from "../compare/model-target.ts";
+import { openRemoteTarget } from "../compare/remote-target.ts";
+import type { Target } from "../compare/target.ts";
+import { parseExactJson, tensorFromJson } from "../compare/tensor-from-json.ts";
+import { readSetting } from "../settings/read-setting.ts";
+import { collect } from "./collect.ts";
+import { createParser, runParser } from "./create-parser.ts";
+import { candidates } from "./driver-trials.ts";
+import { readInputs } from "./input-flags.ts";
+import { withProgress } from "./progress.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving compare emotion.onnx --driver onnx --driver openvino
+  kserving compare emotion.onnx emotion-int8.onnx --input @face.jpg --tolerance 0.05
+  kserving compare emotion.onnx http://localhost:9001/v2/models/emotion
+  kserving infer emotion.onnx --random --json --out golden.json; kserving compare emotion.onnx --golden golden.json
+
+Without --driver a model runs on every driver that takes it; without --input its inputs are random. The first target
+is the one with which the others are compared, or the golden file. The exit code is 1 where an output differs by more
+than the tolerance, which is float32=1e-4,1e-5 and the like, and none for integers.
+`;
+
+interface CompareFlags {
+  readonly driver: readonly string[];
+  readonly option: readonly string[];
+  readonly input: readonly string[];
+  readonly seed: string;
+  readonly golden?: string;
+  readonly tolerance: readonly string[];
+  readonly runs: string;
+  readonly json?: boolean;
+}
+
+/** `kserving compare`: the same inputs to several targets. Throws `failed_precondition` where outputs differ. */
+export async function compare(argv: readonly string[]): Promise<void> {
+  await runParser(createCompareCommand(), argv);
+}
+
+/** The parser of `kserving compare`. */
+export function createCompareCommand(): Command {
+  return createParser("compare", {
+    description: "Runs a model on several drivers, or several models or servers, and compares outputs and speed.",
+    epilogue: EPILOGUE,
+  })
+    .argument("<target...>", "a model's file or folder, or http://HOST:PORT/v2/models/NAME of a server")
+    .option("--driver <name>", "driver for the models; repeatable (default: all that take them)", collect, [])
+    .option("-o, --option <key=value>", "option of the drivers; repeatable", collect, [])
+    .option("--input <[name=]value>", "value of an input, or @FILE, as for kserving infer; repeatable", collect, [])
+    .option("--seed <number>", "seed of the random inputs", "0")
+    .option("--golden <file>", "outputs to compare with, as kserving infer --json has written them")
+    .option("--tolerance <[dtype=]rtol[,atol]>", "maximum difference of equal numbers; repeatable", collect, [])
+    .option("--runs <count>", "runs of each target, for its speed", "10")
+    .option("--json", "print JSON")
+    .action(run);
+}
+
+async function run(places: readonly string[], flags: CompareFlags): Promise<void> {
+  const tolerances = parseTolerances(flags.tolerance);
+  const golden = flags.golden === undefined ? [] : [readGolden(flags.golden)];
+  const [runs, seed] = [readCount("--runs", flags.runs), readCount("--seed", flags.seed)];
+  const targets: Target[] = [];
+  try {
+    const refusals = await openTargets(places, flags, targets);
+    const [first, second] = targets;
+    if (first === undefined || (second === undefined && golden.length === 0)) throw tooFew(targets, refusals);
+    const given = await readInputs(flags.input, first.signature);
+    const inputs = flags.input.length > 0 ? given : await first.examples(seed);
+    const answers: Answer[] = [...golden];
+    for (const target of targets)
+      answers.push(await withProgress(`running ${target.name}`, () => answerOf(target, inputs, runs)));
+    give(answers as [Answer, ...Answer[]], refusals, { tolerances, json: flags.json === true });
+  } finally {
+    await Promise.all(targets.map((target) => target.close()));
+  }
+}
+
+/** Drivers that nobody named may refuse; resolves with their reasons. */
+async function openTargets(places: readonly string[], flags: CompareFlags, targets: Target[]): Promise<string[]> {
+  const refusals: string[] = [];
+  for (const place of places) {
+    if (/^https?:/.test(place)) {
+      targets.push(await openRemoteTarget(place));
+      continue;
+    }
+    const isOpen = flags.driver.length === 0;
+    for (const driver of isOpen ? await candidates(place) : flags.driver) {
+      const name = places.length === 1 ? driver : `${place} (${driver})`;
+      const opened = withProgress(`loading ${name}`, () => openModelTarget(place, { ...flags, driver, name }));
+      const target = await (isOpen
+        ? opened.catch((reason) => void refusals.push(`${name}: ${oneLine(reason)}`))
+        : opened);
+      if (typeof target === "object") targets.push(target);
+    }
+  }
+  return refusals;
+}
+
+function oneLine(reason: unknown): string {
+  return reasonText(reason).replace(/\s*\n\s*/g, " ");
+}
+
+function tooFew(targets: readonly Target[], refusals: readonly string[]): Error {
+  const which = targets.length === 0 ? "No driver runs the model" : `Only ${targets[0]?.name} runs the model`;
+  return failedPrecondition([`${which}; expected two targets to compare`, ...refusals].join("; "));
+}
+
+type Tolerances = ReturnType<typeof parseTolerances>;
+
+function give(
+  answers: readonly [Answer, ...Answer[]],
+  refusals: readonly string[],
+  { tolerances, json }: { readonly tolerances: Tolerances; readonly json: boolean },
+): void {
+  const compared = compareAnswers(answers, tolerances);
+  const plain = { targets: answers.map(({ outputs, ...answer }) => answer), outputs: compared, refused: refusals };
+  const lines = [...toComparisonLines(answers, compared), ...refusals.map((text) => `not compared: ${text}`)];
+  // JSON has no infinity.
+  const text = JSON.stringify(plain, (_, value) => (value === Number.POSITIVE_INFINITY ? "Infinity" : value), 2);
+  console.log(json ? text : printable(lines.join("\n")));
+  const far = compared.filter(({ isNear }) => !isNear).length;
+  if (far > 0) throw failedPrecondition(`${far} of ${compared.length} outputs differ by more than the tolerance.`);
+}
+
+function readGolden(path: string): Answer {
+  try {
+    const outputs = parseExactJson(readFileSync(path, "utf8")) as Record<string, Record<string, unknown>>;
+    return {
+      name: path,
+      outputs: createTensors(Object.entries(outputs).map(([name, value]) => [name, tensorFromJson(name, value)])),
+    };
+  } catch (cause) {
+    const why =
+      cause instanceof Error && "code" in cause && cause.code === "ENOENT"
+        ? readProblem(cause)
+        : `is none: ${reasonText(cause)}`;
+    throw invalidArgument(
+      `The golden file "${path}" ${why}; expected what kserving infer --json --out FILE writes.`,
+      cause,
+    );
+  }
+}
+
+function readCount(source: string, text: string): number {
+  return Number(readSetting({ type: "count", min: 0, help: "", commands: [] }, { source, text }));
+}

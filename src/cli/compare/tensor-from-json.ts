@@ -1,0 +1,30 @@
+import { invalidArgument } from "../../errors.ts";
+import { type DType, isDType, numericLayout } from "../../tensor/dtype.ts";
+import { toBfloat16, toFloat16 } from "../../tensor/float16.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+
+/** Numbers that JSON has no words for, or that JavaScript would round. */
+const EXACT = /(?<=[[,:]\s*)(-?\d{16,}|-?Infinity|NaN)(?=\s*[,\]}])/g;
+
+/** Parses JSON as `kserving infer` and Python write it: NaN and infinities are words, and large integers stay exact; both become strings. */
+export function parseExactJson(text: string): unknown {
+  return JSON.parse(text.replace(EXACT, '"$1"'));
+}
+
+/** The tensor of a list of values, nested or flat; throws `invalid_argument` for what is none. */
+export function tensorFromJson(name: string, { dtype, shape, data }: Record<string, unknown>): Tensor {
+  if (typeof dtype !== "string" || !isDType(dtype) || !Array.isArray(shape))
+    throw invalidArgument(`The output "${name}" has no dtype and shape; expected what kserving infer --json prints.`);
+  const values = (Array.isArray(data) ? data.flat(Number.POSITIVE_INFINITY) : [data]) as unknown[];
+  return createTensor(dtype, shape.map(Number), toData(dtype, values) as never);
+}
+
+function toData(dtype: DType, values: readonly unknown[]) {
+  if (dtype === "bytes") return values.map((value) => Buffer.from(String(value)));
+  const { array } = numericLayout(dtype);
+  if (dtype === "float16") return Uint16Array.from(values, (value) => toFloat16(Number(value)));
+  if (dtype === "bfloat16") return Uint16Array.from(values, (value) => toBfloat16(Number(value)));
+  const isBig = dtype === "int64" || dtype === "uint64";
+  if (isBig) return Reflect.construct(array, [values.map((value) => BigInt(value as string))]);
+  return Reflect.construct(array, [values.map(Number)]);
+}

@@ -1,0 +1,86 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { runCommand } from "./run-command.ts";
+
+const model = (name: string) => fileURLToPath(new URL(`../../fixtures/models/${name}`, import.meta.url));
+const half = model("half-plus-two.onnx");
+const ONE = ["--driver", "onnx", "--runs", "1"];
+
+async function compare(...args: string[]) {
+  const { code, stdout, stderr } = await runCommand(["compare", ...args]);
+  return { code, stdout, stderr };
+}
+
+test("compare runs a model on a driver and in a server, and finds both equal", async () => {
+  const { httpUrl } = await startServer({ models: { half: { path: half } } });
+  const address = `${httpUrl}/v2/models/half`;
+  const { code, stdout } = await compare(half, address, ...ONE, "--json");
+  const { targets, outputs } = JSON.parse(stdout);
+  expect(code).toBe(0);
+  expect(targets).toEqual([
+    { name: `${half} (onnx)`, runtime: expect.stringContaining("ONNX Runtime"), ms: expect.any(Number) },
+    { name: address, ms: expect.any(Number) },
+  ]);
+  expect(outputs).toEqual([{ target: address, output: "y", distance: 0, isNear: true, text: "" }]);
+});
+
+test("compare tells by its exit code where two servers differ by more than the tolerance", async () => {
+  const hooks = {
+    postprocess: (outputs: Readonly<Record<string, unknown>>) => ({
+      y: (outputs.y as { data: Float32Array }).data.map((value) => value + 0.25),
+    }),
+  };
+  const { httpUrl } = await startServer({ models: { half: { path: half }, other: { path: half, hooks } } });
+  const places = ["half", "other"].map((name) => `${httpUrl}/v2/models/${name}`);
+  const input = ["--input", "x=[1,2]", "--runs", "0"];
+  const far = await compare(...places, ...input);
+  expect([far.code, far.stderr]).toEqual([
+    1,
+    expect.stringContaining("1 of 1 outputs differ by more than the tolerance."),
+  ]);
+  expect(far.stdout).toMatch(/other +y +DIFFERS +by 0\.25 at \[0\]: 2\.5 from .*half, 2\.75 from .*other$/m);
+  expect(await compare(...places, ...input, "--tolerance", "0,0.25")).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(" near "),
+  });
+});
+
+test("compare takes what infer has written as its golden file", async () => {
+  const golden = join(tempFolder({}), "golden.json");
+  await runCommand(["infer", half, "--input", "x=[1,2.5]", "--out", golden]);
+  expect((await compare(half, ...ONE, "--golden", golden, "--input", "x=[1,2.5]")).code).toBe(0);
+  expect((await compare(half, ...ONE, "--golden", golden, "--input", "x=[1,2]")).code).toBe(1);
+  expect((await compare(half, ...ONE, "--golden", golden, "--input", "x=[1]")).stdout).toContain("float32[2] from");
+});
+
+test("a golden file keeps large integers, not-a-numbers and texts as they are", async () => {
+  const hooks = `const data = { big: 2n ** 62n + 1n, odd: { dtype: "float32", shape: [2], data: new Float32Array([NaN, -Infinity]) }, text: "NaN" }; export default { process: () => data };`;
+  const folder = tempFolder({ "hooks.mjs": hooks });
+  const [golden, hookFile] = [join(folder, "golden.json"), join(folder, "hooks.mjs")];
+  await runCommand(["infer", hookFile, "--driver", "null", "--hooks", hookFile, "--input", "x=1", "--out", golden]);
+  expect(readFileSync(golden, "utf8")).toContain("[NaN,-Infinity]");
+  const { httpUrl } = await startServer({ models: { odd: { driver: "null", hooks: hookFile } } });
+  const address = `${httpUrl}/v2/models/odd`;
+  expect(await compare(address, "--golden", golden, "--input", "x=1", "--runs", "0")).toMatchObject({ code: 0 });
+  const changed = readFileSync(golden, "utf8").replace("4611686018427387905", "4611686018427387904");
+  writeFileSync(golden, changed);
+  const { stdout } = await compare(address, "--golden", golden, "--input", "x=1", "--runs", "0");
+  expect(stdout).toMatch(/big +DIFFERS +by 1 at \[\]: 4611686018427387904 from/);
+});
+
+test.each([
+  [[half, ...ONE], 1, "Only onnx runs the model; expected two targets to compare"],
+  [[half, "--driver", "onnx", "--driver", "tensorflow"], 1, "is not a TensorFlow model"],
+  [[half, ...ONE, "--golden", "/nowhere.json"], 2, 'The golden file "/nowhere.json" does not exist'],
+  [[half, ...ONE, "--golden", half], 2, "expected what kserving infer --json --out FILE writes"],
+  [["http://127.0.0.1:1/v2/models/x", half], 1, "does not answer"],
+  [["http://127.0.0.1:1", half], 2, "expected http://HOST:PORT/v2/models/NAME"],
+  [[half, ...ONE, "--tolerance", "x"], 2, "--tolerance"],
+] as const)("compare %j ends with %i", async (args, code, message) => {
+  const outcome = await compare(...args);
+  expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(message)]);
+});
