@@ -1,4 +1,4 @@
-"""Makes toy models of scikit-learn, and of XGBoost and LightGBM where they are installed, with their own answers: make-estimators.py FOLDER.
+"""Makes toy models of scikit-learn, and of XGBoost, LightGBM, CatBoost and statsmodels where they are installed, with their own answers: make-estimators.py FOLDER [LIBRARY...].
 
 answers.json has by file the outputs for the two rows of ROWS, as dtype, shape and nested lists.
 """
@@ -73,16 +73,58 @@ def lightgbm_models(folder, features, labels):
     return {"booster.lgb": {"result": plain(booster.predict(ROWS))}, "lightgbm.pkl": answers_of(classifier)}
 
 
-def main(folder):
+def catboost_models(folder, features, labels):
+    import catboost
+
+    options = {"iterations": 5, "depth": 2, "verbose": False, "thread_count": 1, "allow_writing_files": False}
+    classifier = catboost.CatBoostClassifier(**options).fit(features, np.array(["no", "yes"])[labels])
+    classifier.save_model(os.path.join(folder, "classifier.cbm"))
+    regressor = catboost.CatBoostRegressor(**options).fit(features, features[:, 0])
+    regressor.save_model(os.path.join(folder, "catboost.json"), format="json")
+    pickle_to(folder, "catboost.pkl", classifier)
+    answer = answers_of(classifier)
+    return {"classifier.cbm": answer, "catboost.pkl": answer, "catboost.json": {"result": plain(regressor.predict(ROWS))}}
+
+
+def statsmodels_models(folder, features, labels):
+    import statsmodels.api as sm
+    import statsmodels.formula.api as smf
+    import pandas
+
+    rows = features.astype(np.float64)
+    regression = sm.OLS(rows[:, 0] * 2 + labels, rows).fit()
+    regression.save(os.path.join(folder, "ols.pickle"))
+    table = pandas.DataFrame({"size": rows[:, 0], "kind": np.array(["no", "yes"])[labels], "y": rows[:, 1]})
+    formula = smf.ols("y ~ np.log(size + 1) + C(kind)", table).fit()
+    formula.save(os.path.join(folder, "formula.pickle"))
+    series = sm.tsa.ARIMA(np.sin(np.arange(60) / 3), order=(2, 0, 0)).fit()
+    series.save(os.path.join(folder, "arima.pickle"))
+    return {
+        "ols.pickle": {"predict": plain(regression.predict(ROWS))},
+        "formula.pickle": {"predict": plain(formula.predict(pandas.DataFrame({"size": [1.0, 2.0], "kind": ["no", "yes"]})))},
+        "arima.pickle": {"forecast": plain(series.forecast(3))},
+    }
+
+
+FAMILIES = {
+    "sklearn": sklearn_models,
+    "xgboost": xgboost_models,
+    "lightgbm": lightgbm_models,
+    "catboost": catboost_models,
+    "statsmodels": statsmodels_models,
+}
+
+
+def main(folder, names):
     os.makedirs(folder, exist_ok=True)
     answers = {"rows": ROWS.tolist()}
-    for make in (sklearn_models, xgboost_models, lightgbm_models):
+    for name in names:
         try:
-            answers.update(make(folder, *train_data()))
+            answers.update(FAMILIES[name](folder, *train_data()))
         except ImportError as error:
             print(error, file=sys.stderr)
     with open(os.path.join(folder, "answers.json"), "w") as file:
         json.dump(answers, file)
 
 
-main(sys.argv[1])
+main(sys.argv[1], sys.argv[2:] or FAMILIES)

@@ -207,7 +207,6 @@ export const FOREIGN_GROUPS: readonly ForeignGroup[] = [
     [
       ["mxnet_mlp/mx_mlp", "mxnet", "mxnet_mlp_client.py"],
       ["h2o_prostate_model/GLM_model_python_1525255083960_17", "h2o", "h2o_prostate_client.py"],
-      ["pmml_iris/DecisionTreeIris.pmml", "pmml", "pmml_iris_client.py"],
       ["mllib_lr_model", "spark", "mllib_lr_client.py"],
     ] as const
   ).map(([path, platform, client]) => ({

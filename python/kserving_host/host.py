@@ -11,8 +11,6 @@ from .errors import HostError, one_line, traceback_text
 from .parent import end_with_parent
 
 LIFE_FD = 0
-# What each framework needs; its absence means that another interpreter may serve.
-MODULES = {"pytorch": "torch", "sklearn": "sklearn", "xgboost": "xgboost", "lightgbm": "lightgbm", "python": "numpy"}
 
 
 def serve(frames_fd, slots):
@@ -123,7 +121,7 @@ def load(message):
     from .signature import describe
     from .user_module import add_import_paths
 
-    framework_module = _import_framework(message["framework"])
+    framework_module = _import_framework(message["framework"], message["module"])
     sys.dont_write_bytecode = False
     add_import_paths(message["import_paths"])
     framework = framework_module.Framework(LoadRequest(message))
@@ -131,8 +129,7 @@ def load(message):
     return framework, {"signature": describe(framework), "python": sys.executable, "facts": framework.facts()}
 
 
-def _import_framework(name):
-    needed = MODULES[name]
+def _import_framework(name, needed):
     where = f"{sys.executable} (Python {sys.version.split()[0]})"
     if importlib.util.find_spec(needed) is None:
         raise HostError("unimplemented", f"{where} has no module {needed}")

@@ -40,6 +40,7 @@ const WHICH_CLASS = "The python driver needs the class to serve: -o model_class=
 const PYTHON = {
   name: "python",
   title: "numpy",
+  module: "numpy",
   files: "the file or folder that your class loads",
   howToInstall: "Install it there: pip install numpy.",
 };

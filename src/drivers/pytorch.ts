@@ -65,6 +65,7 @@ export default defineDriver<PytorchOptions>({
 const PYTORCH = {
   name: "pytorch",
   title: "PyTorch",
+  module: "torch",
   files: "a TorchScript file, a state dict, an exported program (.pt2) or a pickled model",
   howToInstall: "Run: kserving runtimes install pytorch; or apt-get install python3-torch, or pip install torch.",
 };

@@ -1,22 +1,29 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
+import { PLAIN_FRAMEWORKS } from "../runtimes/python-frameworks.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { compileUserModule, importCompiled } from "../user-module/user-module.ts";
 import type { Driver } from "./driver.ts";
 
-/** Every driver by name. Adding one is one line here. */
-const DRIVERS: Readonly<Record<string, () => Promise<{ default: Driver }>>> = {
-  lightgbm: () => import("./lightgbm.ts"),
+type ImportDriver = () => Promise<{ default: Driver }>;
+
+/** Drivers with code of their own, by name. Adding one is one line here. */
+const OWN: Readonly<Record<string, ImportDriver>> = {
   null: () => import("./null.ts"),
   onnx: () => import("./onnx/onnx.ts"),
   openvino: () => import("./openvino/openvino.ts"),
   pytorch: () => import("./pytorch.ts"),
   python: () => import("./python.ts"),
-  sklearn: () => import("./sklearn.ts"),
   tensorflow: () => import("./tensorflow/tensorflow.ts"),
-  xgboost: () => import("./xgboost.ts"),
 };
+
+/** Every driver by name, those of frameworks in Python too. */
+const DRIVERS: Readonly<Record<string, ImportDriver>> = Object.fromEntries(
+  [...Object.entries(OWN), ...PLAIN_FRAMEWORKS.map((name) => [name, () => importFramework(name)] as const)].sort(
+    ([one], [other]) => (one < other ? -1 : 1),
+  ),
+);
 
 /** The names for `--driver`, in addition to the path of a user's own driver file. */
 export const DRIVER_NAMES: readonly string[] = Object.keys(DRIVERS);
@@ -83,6 +90,11 @@ async function modelsIn(path: string): Promise<string[]> {
 async function builtIn(name: string): Promise<FoundDriver> {
   const location = { name };
   return { driver: await importDriver(location), location, dispose: async () => {} };
+}
+
+async function importFramework(name: string): Promise<{ default: Driver }> {
+  const { frameworkDriver } = await import("./python/framework-driver.ts");
+  return { default: frameworkDriver(name) };
 }
 
 async function compileDriver(file: string): Promise<FoundDriver> {

@@ -39,6 +39,9 @@ test("lists each runtime with what is found where, which one is used, and why on
     "sklearn",
     "xgboost",
     "lightgbm",
+    "catboost",
+    "statsmodels",
+    "pmml",
   ]);
   expect(found.tensorflow?.[0]).toEqual({
     source: "environment",

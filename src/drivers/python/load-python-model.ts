@@ -16,6 +16,8 @@ interface PythonFramework {
   readonly name: string;
   /** Its usual name. */
   readonly title: string;
+  /** The module that it is imported as. */
+  readonly module: string;
   /** Files that are expected at a path, for the message where nothing is. */
   readonly files: string;
   /** Advice on installing it where it is missing. */
@@ -71,6 +73,7 @@ function toRequest(
   const file = resolve(path);
   return {
     framework: framework.name,
+    module: framework.module,
     // The path as the user gave it, for messages.
     path,
     options: own,

@@ -40,6 +40,7 @@ const DRIVERS: Readonly<Record<string, string>> = {
   pytorch_onnx: "onnx",
   scikitlearn: "sklearn",
   xgboost: "xgboost",
+  pmml: "pmml",
 };
 
 /** Reads Simple TensorFlow Serving's `model_config_file`. */

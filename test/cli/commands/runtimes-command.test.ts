@@ -119,6 +119,9 @@ test("lists what is there as JSON and as a table", async () => {
     "sklearn",
     "xgboost",
     "lightgbm",
+    "catboost",
+    "statsmodels",
+    "pmml",
   ]);
   const version = reports.find(({ name }) => name === "onnx")?.found[0]?.version;
   expect(table.stdout).toMatch(new RegExp(`^\\*  onnx +${version} +cpu`, "m"));

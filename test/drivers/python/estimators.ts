@@ -22,11 +22,16 @@ interface PlainAnswer {
   readonly values: readonly unknown[];
 }
 
-/** Makes the models; they are deleted after the file's last test. */
-export function makeEstimators(python: string): Estimators {
+/** Libraries unless others are named. */
+const FIRST = ["sklearn", "xgboost", "lightgbm"];
+
+/** Makes the models of some libraries; they are deleted after the file's last test. */
+export function makeEstimators(python: string, ...libraries: readonly string[]): Estimators {
   const folder = mkdtempSync(join(tmpdir(), "kserving-estimators-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  execFileSync(python, ["scripts/make-estimators.py", folder], { stdio: ["ignore", "ignore", "ignore"] });
+  execFileSync(python, ["scripts/make-estimators.py", folder, ...(libraries.length > 0 ? libraries : FIRST)], {
+    stdio: ["ignore", "ignore", "ignore"],
+  });
   const { rows, ...answers } = JSON.parse(readFileSync(join(folder, "answers.json"), "utf8"));
   return {
     rows: createTensor("float32", [2, 3], Float32Array.from(rows.flat())),

@@ -337,7 +337,7 @@ test("Simple TensorFlow Serving's model_config_file is told by its flat entries,
       model_config_list: [
         { name: "a", base_path: "./models/a", session_config: { allow_growth: true }, custom_op_paths: "/ops,/more" },
         { name: "b", base_path: "/b", platform: "scikitlearn", extra: 1 },
-        { name: "c", base_path: "/c", platform: "pmml" },
+        { name: "c", base_path: "/c", platform: "h2o" },
       ],
     }),
   );
@@ -350,7 +350,7 @@ test("Simple TensorFlow Serving's model_config_file is told by its flat entries,
       options: { session_config: '{"allow_growth":true}', custom_op_paths: "/ops,/more" },
     },
     { driver: "sklearn" },
-    { refusal: expect.stringContaining("c is of the platform pmml, for which there is no driver") },
+    { refusal: expect.stringContaining("c is of the platform h2o, for which there is no driver") },
   ]);
   expect(warnings).toEqual([expect.stringContaining('The key "extra" of "model_config_list" is ignored')]);
 });

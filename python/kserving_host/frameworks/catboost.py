@@ -1,0 +1,65 @@
+"""CatBoost: its own formats (.cbm, .json), and pickles of its estimators."""
+
+import re
+
+import catboost
+import numpy as np
+
+from ..errors import invalid, one_line, refused
+from .estimators import EstimatorFramework, plain, to_rows
+from .pickles import is_pickle, load_pickle
+
+# Where in CatBoost's own source an error was raised.
+SOURCE_PLACE = re.compile(r"^catboost/\S+\.\w+:\d+: ")
+
+
+class Framework(EstimatorFramework):
+    number_type = "float32"
+    methods = {"result": "predict", "predict_proba": "predict_proba"}
+
+    def load(self):
+        path = self.request.path
+        self.use(load_pickle(path, self.request.options) if is_pickle(path) else _load_native(path))
+
+    def predict(self, inputs, wanted):
+        rows = to_rows(inputs)
+        count = len(self.model.feature_names_)
+        # CatBoost passes over columns that the model does not know.
+        if rows.ndim != 2 or rows.shape[1] != count:
+            raise invalid(f"The model takes rows of {count} features; the input's shape is {list(rows.shape)}.")
+        names = [name for name in self._methods if wanted is None or name in wanted]
+        return {name: self._run(self.methods[name], rows) for name in names}
+
+    def features(self):
+        names = list(self.model.feature_names_)
+        # Without names they are numbered.
+        return len(names), None if names == [str(index) for index in range(len(names))] else names
+
+    def suggested(self):
+        dtype = "bytes" if self._takes_texts() else self.number_type
+        return [{"name": "input", "dtype": dtype, "shape": [-1, len(self.model.feature_names_)]}]
+
+    def is_callers_fault(self, error):
+        return isinstance(error, (ValueError, TypeError, catboost.CatBoostError))
+
+    def message_of(self, error):
+        return SOURCE_PLACE.sub("", super().message_of(error))
+
+    def _run(self, method, rows):
+        result = plain(getattr(self.model, method)(rows, thread_count=self.request.threads))
+        # Classes of more than two come as a column.
+        return result.reshape(-1) if method == "predict" and result.ndim == 2 and result.shape[1] == 1 else result
+
+    def _takes_texts(self):
+        return len(self.model.get_cat_feature_indices()) + len(self.model.get_text_feature_indices()) > 0
+
+
+def _load_native(path):
+    options = {"format": "json"} if path.endswith(".json") else {}
+    try:
+        model = catboost.CatBoost().load_model(path, **options)
+        # Only a classifier's model has classes.
+        return model if len(model.classes_) == 0 else catboost.CatBoostClassifier().load_model(path, **options)
+    except Exception as error:
+        text = SOURCE_PLACE.sub("", one_line(error))
+        raise refused(f"catboost {catboost.__version__} cannot load the model: {text}", error) from error

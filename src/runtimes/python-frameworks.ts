@@ -1,0 +1,90 @@
+/** A framework whose models run in the user's own Python. */
+export interface PythonFramework {
+  /** Its usual name. */
+  readonly title: string;
+  /** Its project in the Python package index. */
+  readonly project: string;
+  /** The module that it is imported as; its absence means that another interpreter may serve. */
+  readonly module: string;
+  /** Advice on installing it where it is missing. */
+  readonly install: string;
+  /** Files that are expected at a path, for the message where nothing is; absent for drivers with code of their own. */
+  readonly files?: string;
+  /** Endings of paths that no other driver takes. */
+  readonly endings?: readonly string[];
+  /** True where models may be pickles, which need allow_pickle. */
+  readonly hasPickles?: boolean;
+}
+
+/** By driver, which is also the name of its module in python/kserving_host/frameworks. Adding one is one entry here. */
+export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
+  python: {
+    title: "numpy",
+    project: "numpy",
+    module: "numpy",
+    install: "pip install numpy, for every driver of models in Python",
+  },
+  pytorch: {
+    title: "PyTorch",
+    project: "torch",
+    module: "torch",
+    install: "kserving runtimes install pytorch, or apt-get install python3-torch",
+  },
+  sklearn: {
+    title: "scikit-learn",
+    project: "scikit-learn",
+    module: "sklearn",
+    install: "pip install scikit-learn, or apt-get install python3-sklearn",
+    files: "a .joblib or .pkl file",
+    endings: [".joblib", ".pkl", ".pickle"],
+    hasPickles: true,
+  },
+  xgboost: {
+    title: "XGBoost",
+    project: "xgboost",
+    module: "xgboost",
+    install: "pip install xgboost",
+    files: "a .ubj, .json or .pkl file",
+    endings: [".ubj", ".bst", ".xgb"],
+    hasPickles: true,
+  },
+  lightgbm: {
+    title: "LightGBM",
+    project: "lightgbm",
+    module: "lightgbm",
+    install: "pip install lightgbm",
+    files: "a model as text (.txt, .lgb) or a .pkl file",
+    endings: [".lgb", ".lgbm"],
+    hasPickles: true,
+  },
+  catboost: {
+    title: "CatBoost",
+    project: "catboost",
+    module: "catboost",
+    install: "pip install catboost",
+    files: "a .cbm, .json or .pkl file",
+    endings: [".cbm"],
+    hasPickles: true,
+  },
+  statsmodels: {
+    title: "statsmodels",
+    project: "statsmodels",
+    module: "statsmodels",
+    install: "pip install statsmodels",
+    files: "fitted results that results.save wrote (.pickle)",
+    hasPickles: true,
+  },
+  pmml: {
+    title: "PyPMML",
+    project: "pypmml",
+    module: "pypmml",
+    install: "pip install pypmml, and Java 8 or later",
+    files: "a .pmml file",
+    endings: [".pmml"],
+  },
+};
+
+/** Names of drivers that consist of a {@link PYTHON_FRAMEWORKS} entry and its Python module alone. */
+export const PLAIN_FRAMEWORKS: readonly string[] = Object.entries(PYTHON_FRAMEWORKS)
+  .filter(([, { files }]) => files !== undefined)
+  .map(([name]) => name);
