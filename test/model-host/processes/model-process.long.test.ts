@@ -142,7 +142,7 @@ describe("a model in a process of its own", () => {
     expect(host.isReady()).toBe(false);
     await expect(ask(host, 1)).rejects.toMatchObject({ code: "unavailable" });
     expect(await askOnceReplaced(host)).toBe(7);
-    expect(host.threads?.()).toEqual({ ready: 1, missing: 0, lost: 1 });
+    expect(host.threads?.()).toEqual({ ready: 1, missing: 0, lost: 1, pids: [expect.any(Number)] });
     expect(lines).toContainEqual(expect.stringMatching(/^a model's process .*; it is replaced$/));
   });
 
