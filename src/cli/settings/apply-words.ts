@@ -2,6 +2,8 @@ import { stat } from "node:fs/promises";
 import { basename, dirname, parse, resolve } from "node:path";
 import { invalidArgument } from "../../errors.ts";
 import { parseVersion } from "../../repository/folders/parse-version.ts";
+import { addressName } from "../../storage/address-name.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
 import type { ParsedCommandLine } from "./parse-settings.ts";
 import { flagOf, type SettingName } from "./settings.ts";
 
@@ -98,6 +100,7 @@ async function holdsSeveral(path: string): Promise<boolean> {
 
 /** The name of a file without its ending, or of a folder; a version's folder has its model's name. */
 function nameOf(word: string): string {
+  if (isRemoteAddress(word)) return addressName(word);
   const path = resolve(word);
   const name = parse(path).name;
   return parseVersion(name) === undefined ? name : basename(dirname(path));

@@ -35,6 +35,12 @@ describe("a path without a flag means", () => {
     expect((await read(version)).settings).toMatchObject({ modelPath: [version], name: "emotion" });
   });
 
+  test("the model at an address, whose query, tag and secrets are not in its name", async () => {
+    const address = "https://host/emotion.onnx?sig=a/s3cret.b";
+    expect((await read(address)).settings).toMatchObject({ modelPath: [address], name: "emotion" });
+    expect((await read("oci://host/emotion:v1")).settings).toMatchObject({ name: "emotion" });
+  });
+
   test.each(["models", "models/emotion"])("the models or versions of the folder %s", async (path) => {
     const { settings } = await read(at(path));
     expect(settings).toMatchObject({ modelRepository: [at(path)], modelPath: [], httpEnable: true, failFast: false });
