@@ -17,6 +17,7 @@ export const COMMANDS = {
   infer: "run a model once, without a server",
   compare: "run a model on several drivers or servers, and compare outputs and speed",
   drivers: "list drivers and their options",
+  new: "write a folder with hooks, a driver or a project, and its test",
   doctor: "look at this machine, runtimes and settings: what is wrong, and what mends it",
   completion: "print a script by which bash, zsh or fish complete command lines",
   replay: "send recorded requests again, and compare the answers",

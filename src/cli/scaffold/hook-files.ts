@@ -1,0 +1,98 @@
+import type { Scaffold } from "./scaffold.ts";
+
+const HOOKS = `import { defineHooks, tensorOf } from "kserving";
+
+/** Multiplies by \`-o factor=\` what the model is given. */
+export default defineHooks({
+  inputs: [{ name: "x", dtype: "float32", shape: [-1] }],
+  outputs: [{ name: "x", dtype: "float32", shape: [-1] }],
+  options: { factor: { type: "number", default: 2, help: "Factor of the inputs." } },
+  init_hook: (params) => ({ factor: Number(params.factor) }),
+  preprocess: (inputs, ctx) => {
+    const { factor } = ctx.global_ctx as { factor: number };
+    const x = tensorOf(inputs, "x", "float32");
+    return { x: { ...x, data: x.data.map((value) => factor * value) } };
+  },
+});
+`;
+
+const TEST = `import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createServer } from "kserving";
+
+let server;
+before(async () => {
+  const model = { driver: "null", hooks: new URL("hooks.ts", import.meta.url).pathname, options: { factor: "3" } };
+  server = await createServer({ models: { scale: model }, listen: false });
+});
+after(() => server.close());
+
+test("numbers are multiplied by the factor", async () => {
+  const { x } = await server.predict("scale", { x: [1, 2.5] });
+  assert.deepEqual([...x.data], [3, 7.5]);
+});
+
+test("texts are refused", async () => {
+  await assert.rejects(server.predict("scale", { x: ["a"] }), { code: "invalid_argument" });
+});
+`;
+
+const readme = (start: string) => `# Hooks for kserving
+
+\`hooks.ts\` runs before and after a model; the driver \`null\` stands for one here.
+
+    npm test            # runs hooks.test.mjs, without any port
+    npm start           # ${start}
+    npm install && npm run typecheck
+
+Then, in another terminal:
+
+    curl -d '{"inputs": {"x": [1, 2.5]}}' http://localhost:9001/v1/models/scale:predict
+
+With a model of your own, name its file in place of \`--driver null\`. While hooks.ts is edited, \`--watch\` takes each
+change over at once.
+`;
+
+const START = "kserving --driver null --hooks hooks.ts --name scale --http-enable";
+const PROJECT_START = "kserving --config serving.yaml";
+
+/** A hook file with its test. */
+export const HOOK_FILES: Scaffold = {
+  start: START,
+  files: { "hooks.ts": HOOKS, "hooks.test.mjs": TEST, "README.md": readme(START) },
+};
+
+const CONFIG = `http-enable: true
+models:
+  - name: scale
+    driver: "null" # or path: model.onnx
+    hooks: hooks.ts
+    options: { factor: 3 }
+`;
+
+const CONFIG_TEST = `
+test("the configuration can be served", () => {
+  const program = new URL("node_modules/kserving/bin/kserving.cjs", import.meta.url).pathname;
+  const config = new URL("serving.yaml", import.meta.url).pathname;
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, "config", "check", config]);
+  assert.equal(status, 0, \`\${stdout}\${stderr}\`);
+});
+`;
+
+/** A configuration file with hooks, and a test of both. */
+export const PROJECT_FILES: Scaffold = {
+  start: PROJECT_START,
+  files: {
+    "serving.yaml": CONFIG,
+    "hooks.ts": HOOKS,
+    "serving.test.mjs": `import { spawnSync } from "node:child_process";\n${TEST}${CONFIG_TEST}`.replace(
+      'import { spawnSync } from "node:child_process";\nimport assert from "node:assert/strict";',
+      'import assert from "node:assert/strict";\nimport { spawnSync } from "node:child_process";',
+    ),
+    "README.md": readme(PROJECT_START)
+      .replace("# Hooks for kserving", "# Models served by kserving")
+      .replace("`hooks.ts` runs", "`serving.yaml` lists the models and settings. `hooks.ts` runs")
+      .replace("hooks.test.mjs", "serving.test.mjs")
+      .replace("in place of `--driver null`", "in place of the driver"),
+  },
+};

@@ -1,0 +1,31 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { runCommand } from "./run-command.ts";
+
+test.each(["hooks", "driver", "project"])(
+  "new %s writes a folder whose README names its files and its start",
+  async (kind) => {
+    const folder = join(tempFolder({}), "My Folder");
+    const { code, stdout } = await runCommand(["new", kind, folder, "--json"]);
+    const { files } = JSON.parse(stdout);
+    expect([code, files]).toEqual([0, expect.arrayContaining(["package.json", "tsconfig.json", "README.md"])]);
+    expect(readdirSync(folder).sort()).toEqual([...files, "node_modules"].sort());
+    expect(existsSync(join(folder, "node_modules/kserving/package.json"))).toBe(true);
+    const { name, scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    expect(name).toBe("my-folder");
+    const readme = readFileSync(join(folder, "README.md"), "utf8");
+    for (const text of [scripts.start, files.find((file: string) => file.endsWith(".test.mjs"))])
+      expect(readme).toContain(text);
+  },
+);
+
+test("new leaves a folder alone in which there is something, and refuses other kinds", async () => {
+  const folder = tempFolder({ "mine.txt": "" });
+  const { code, stderr } = await runCommand(["new", "hooks", folder]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("has mine.txt in it; expected one that is empty")]);
+  expect(readdirSync(folder)).toEqual(["mine.txt"]);
+  expect((await runCommand(["new", "hooks", join(folder, "mine.txt")])).code).toBe(2);
+  expect((await runCommand(["new", "model"])).stderr).toContain("Allowed choices are hooks, driver, project");
+});
