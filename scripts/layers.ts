@@ -82,7 +82,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "grpc", mayImport: TRANSPORT },
   { folder: "proxy", mayImport: TRANSPORT, packages: ["express", "busboy"] },
   { folder: "protocols", mayImport: [...TRANSPORT, "media", "grpc", "proxy"], packages: ["@grpc/**", "busboy"] },
-  { folder: "page", mayImport: ["protocols"], packages: ["preact", "uplot"] },
+  { folder: "page", mayImport: ["protocols", "observability"], packages: ["preact", "uplot"] },
   { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
   {
     folder: "request-log",

@@ -15,6 +15,7 @@ import { toAuthority } from "../net/authority.ts";
 import { hasReceivePlace } from "../net/receive-into.ts";
 import { listenShared, type SharedPort } from "../net/shared-port.ts";
 import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
+import type { RecentRequests } from "../observability/live/recent-requests.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import { RequestObserver } from "../observability/request-observer.ts";
@@ -73,6 +74,8 @@ export interface GrpcServerOptions {
   readonly serverTiming?: boolean;
   /** Records traces of the calls. Default: nobody does. */
   readonly tracer?: RequestTracer | undefined;
+  /** Keeps the last requests for people to see. Default: nobody does. */
+  readonly recent?: RecentRequests | undefined;
   /** Counts the calls. Default: nobody does. */
   readonly metrics?: RequestMetrics | undefined;
   readonly log: Logger;

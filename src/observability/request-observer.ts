@@ -1,4 +1,5 @@
 import type { AccessLog, RequestOutcome } from "./access-log.ts";
+import type { RecentRequests } from "./live/recent-requests.ts";
 import type { RequestMetrics } from "./metrics/request-metrics.ts";
 import type { RequestRecord } from "./request-record.ts";
 import type { RequestTracer } from "./request-tracer.ts";
@@ -12,6 +13,8 @@ export interface ObserverParts {
   readonly serverTiming?: boolean | undefined;
   /** Absent = nothing is traced. */
   readonly tracer?: RequestTracer | undefined;
+  /** Absent = no requests are kept for people to see. */
+  readonly recent?: RecentRequests | undefined;
 }
 
 /** Reports each completed request to the access log and the metrics. */
@@ -20,9 +23,11 @@ export class RequestObserver {
   readonly #metrics: RequestMetrics | undefined;
   readonly #sendsTimes: boolean;
   readonly #tracer: RequestTracer | undefined;
+  readonly #recent: RecentRequests | undefined;
 
-  constructor(access: AccessLog, { metrics, serverTiming = false, tracer }: ObserverParts = {}) {
+  constructor(access: AccessLog, { metrics, serverTiming = false, tracer, recent }: ObserverParts = {}) {
     this.#tracer = tracer;
+    this.#recent = recent;
     this.#access = access;
     this.#metrics = metrics;
     this.#sendsTimes = serverTiming;
@@ -32,7 +37,8 @@ export class RequestObserver {
   begin(record: RequestRecord, address?: string): boolean {
     const isLogged = this.#access.isOn;
     const trace = this.#tracer?.begin(record.metadata);
-    const isWanted = isLogged || this.#sendsTimes || trace !== undefined;
+    const isWatched = this.#recent?.isWatched === true;
+    const isWanted = isLogged || isWatched || this.#sendsTimes || trace !== undefined;
     if (this.#metrics === undefined && !isWanted) return false;
     record.startTiming();
     if (isLogged && address !== undefined) this.#access.begin(record, { address, headers: record.metadata });
@@ -47,6 +53,7 @@ export class RequestObserver {
     if (this.#access.isOn) this.#access.write(record, outcome);
     if (record.messages !== undefined) return;
     this.#metrics?.add(record, outcome.code ?? outcome.status);
+    if (record.timeline !== undefined && this.#recent?.isWatched) this.#recent.add(record, outcome);
     if (record.trace !== undefined && record.isTraceable) this.#tracer?.over(record, record.trace, outcome);
   }
 }

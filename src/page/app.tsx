@@ -1,5 +1,7 @@
 import type { PageState } from "../protocols/page/page-data.ts";
+import { ActivityPart } from "./activity-part.tsx";
 import { CallError } from "./call-server.ts";
+import { LogPart } from "./log-part.tsx";
 import { ModelList } from "./model-list.tsx";
 import { ModelPart } from "./model-part.tsx";
 import { SignIn } from "./sign-in.tsx";
@@ -34,6 +36,8 @@ interface PartProps {
 }
 
 function Part({ part, rest, state, refresh }: PartProps) {
+  if (part === "activity" && state.mayWatch) return <ActivityPart />;
+  if (part === "log" && state.mayWatch) return <LogPart />;
   const [model = "", version = ""] = part === "models" ? rest : [];
   const shown =
     state.models.find((one) => one.model === model && one.version === version) ??
@@ -53,6 +57,9 @@ function Part({ part, rest, state, refresh }: PartProps) {
   );
 }
 
+/** Parts for those who may see requests and the log. */
+const WATCHED = { activity: "Activity", log: "Log" } as const;
+
 function Header({ state, part }: { readonly state: PageState | undefined; readonly part: string }) {
   const isModels = part !== "activity" && part !== "log";
   return (
@@ -65,6 +72,12 @@ function Header({ state, part }: { readonly state: PageState | undefined; readon
         <a href={linkTo("models")} aria-current={isModels ? "page" : undefined}>
           Models
         </a>
+        {state?.mayWatch === true &&
+          Object.entries(WATCHED).map(([name, title]) => (
+            <a key={name} href={linkTo(name)} aria-current={part === name ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
       </nav>
       <p class="facts">
         {state && `version ${state.version}`}

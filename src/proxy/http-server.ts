@@ -108,7 +108,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const server = newServer(options);
   const observer = new RequestObserver(
     new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
-    { ...options, ...dependencies },
+    { ...options, ...dependencies, recent: options.page?.recent },
   );
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));

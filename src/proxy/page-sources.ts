@@ -1,7 +1,13 @@
 import type { PageToken } from "../access/page-token.ts";
+import type { LogTail } from "../observability/live/log-tail.ts";
+import type { RecentRequests } from "../observability/live/recent-requests.ts";
+import type { LiveHistory } from "../serving/live-history.ts";
 
 /** Sources of the server's own page, besides what the service tells. */
 export interface PageSources {
   /** The page has it, and sends it with its calls. */
   readonly token: PageToken;
+  readonly history: LiveHistory;
+  readonly recent: RecentRequests;
+  readonly log: LogTail;
 }

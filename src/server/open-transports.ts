@@ -30,6 +30,7 @@ export async function openTransports(
   const { PROTOCOLS } = await importProtocols();
   // They are read over HTTP alone.
   const metrics = hasHttp(transportOptions) ? { metrics: new RequestMetrics() } : {};
+  if (metrics.metrics !== undefined) transportOptions.page?.history.count(metrics.metrics);
   const options = { ...transportOptions, ...metrics, protocols: PROTOCOLS };
   if (admin === undefined && metricsAddress === undefined) return openMain(service, { ...options, httpPolicy: policy });
   return openSeparate(service, options);

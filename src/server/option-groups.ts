@@ -2,10 +2,10 @@ import { AccessPolicy } from "../access/access-policy.ts";
 import type { Authentication } from "../access/authentication/authentication.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
 import { openConnectionLimit } from "../access/open-connection-limit.ts";
-import { PageToken } from "../access/page-token.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
+import type { PageSources } from "../proxy/page-sources.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { RequestLogDefaults } from "../request-log/request-logs.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
@@ -69,13 +69,18 @@ export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): Reques
 }
 
 /** Addresses, and the settings of both transports. */
-export function toTransportOptions(choices: ServerChoices, authentication?: Authentication): TransportOptions {
+export function toTransportOptions(
+  choices: ServerChoices,
+  {
+    authentication,
+    page,
+  }: { readonly authentication?: Authentication | undefined; readonly page?: PageSources | undefined },
+): TransportOptions {
   const { host, port, http, tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs, log } = choices;
   const { accessLog, serverTiming } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
-  const page = choices.ui ? { token: new PageToken() } : undefined;
   const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
   const { tensorflowMetricsPath, simpleTensorflowServing } = choices;
   const paths = { tensorflowMetricsPath, simpleTensorflowServing };

@@ -25,6 +25,7 @@ import { type ServedVersion, toServedVersion } from "./served-version.ts";
 import { type ServerChoices, type ServerOptions, withDefaults } from "./server-options.ts";
 import { toModelStorage } from "./to-model-storage.ts";
 import { NO_TRANSPORTS, type TransportOptions } from "./transports.ts";
+import { withPage } from "./with-page.ts";
 
 export type { Server };
 
@@ -41,16 +42,21 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 
 /** A server of the models that a source describes; else as {@link createServer}. `onState` is called for the first loads too. */
 export async function openServer(
-  choices: ServerChoices,
+  given: ServerChoices,
   source: ModelSource,
   onState: (version: ServedVersion) => void = () => {},
 ): Promise<Server> {
+  const { choices, page } = withPage(given);
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
   const credentials = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
-  const transports = { ...toTransportOptions(choices, authentication), ...(await openTlsFiles(choices)), tracer };
+  const transports = {
+    ...toTransportOptions(choices, { authentication, page }),
+    ...(await openTlsFiles(choices)),
+    tracer,
+  };
   const isListening = choices.listen !== false;
   if (isListening) prepareTransports(transports);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
@@ -62,6 +68,7 @@ export async function openServer(
   const fresh = [authentication, credentials].flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
   const closeModels = async () => {
     for (const stop of fresh) stop();
+    page?.history.stop();
     service?.memory.close();
     await recorder.close();
     storage.close();
@@ -70,22 +77,8 @@ export async function openServer(
     await tracer?.close();
   };
   try {
-    const reconfigure = (models: readonly DescribedModel[]) => served.reconfigure(models);
-    const rescan = () => served.rescan();
     const limits = { maxCount, maxBytes, requestTimeoutMs };
-    const load = served.loadFor.bind(served);
-    const unload = served.unload.bind(served);
-    const loadable = served.loadable.bind(served);
-    service = new LocalService(served.manager, {
-      ...limits,
-      reconfigure,
-      rescan,
-      load,
-      unload,
-      loadable,
-      recorder,
-      log,
-    });
+    service = new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
     await recorder.check();
     const loading = toLoadOptions(choices, { remote, memory, storage, own: service, routes: new RouteClaims() });
     await served.start(loading, source instanceof PipelineSource);
@@ -94,11 +87,23 @@ export async function openServer(
     const opened = isListening
       ? await openTransports(asked, { ...transports, platform, memory: service.memory })
       : NO_TRANSPORTS;
+    page?.history.start(service);
     return toServer({ transports: opened, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {
     await closeModels();
     throw reason;
   }
+}
+
+/** The ways in which clients change what is served. */
+function changesOf(served: ServedModels) {
+  return {
+    reconfigure: (models: readonly DescribedModel[]) => served.reconfigure(models),
+    rescan: () => served.rescan(),
+    load: served.loadFor.bind(served),
+    unload: served.unload.bind(served),
+    loadable: served.loadable.bind(served),
+  };
 }
 
 /** The credentials at other servers; throws `failed_precondition` for files that cannot be used, before a hook needs them. */

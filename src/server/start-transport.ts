@@ -28,7 +28,13 @@ export async function startGrpc(
   port: GrpcServerOptions["port"] = options.grpcSocketOnly ? "shared" : options.port,
 ): Promise<GrpcServer> {
   const { createGrpcServer } = await importGrpc();
-  const grpc = await createGrpcServer(service, { ...options, channelArguments, port, fd: options.sockets?.grpc });
+  const grpc = await createGrpcServer(service, {
+    ...options,
+    recent: options.page?.recent,
+    channelArguments,
+    port,
+    fd: options.sockets?.grpc,
+  });
   if (path === undefined) return grpc;
   const { listenUnix } = await import("../net/unix-socket.ts");
   const socket = await listenUnix(path, (connection) => grpc.accept(markLocal(connection))).catch(async (reason) => {

@@ -7,6 +7,7 @@ import type { PageSources } from "../../proxy/page-sources.ts";
 import type { Protocol } from "../protocol.ts";
 import { controlRoutes } from "./control-routes.ts";
 import { exampleRoute } from "./example-route.ts";
+import { liveRoutes } from "./live-routes.ts";
 import { PAGE_FILES, type PageFile, PageFiles } from "./page-files.ts";
 import { pageState } from "./page-state.ts";
 
@@ -19,13 +20,14 @@ export const page: Protocol = {
   },
 };
 
-function pageRoutes(dependencies: HttpDependencies, { token }: PageSources): readonly HttpRoute[] {
-  const files = new PageFiles(token.text);
+function pageRoutes(dependencies: HttpDependencies, sources: PageSources): readonly HttpRoute[] {
+  const files = new PageFiles(sources.token.text);
   return [
     { ...fileRoute(files, "/", "index.html"), takes: ({ headers }) => headers.accept?.includes("text/html") === true },
     fileRoute(files, "/ui", "index.html"),
     ...PAGE_FILES.map((name) => fileRoute(files, `/ui/${name}`, name)),
     ...controlRoutes(dependencies.service),
+    ...liveRoutes(sources, mayWatch),
     exampleRoute(dependencies.service),
     {
       method: "GET",

@@ -1,8 +1,11 @@
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
+import type { RecentRequest } from "../../../src/observability/live/recent-request.ts";
 import type { PageState, PageVersion } from "../../../src/protocols/page/page-data.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
+import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { rawRequest } from "./raw-request.ts";
 
@@ -131,4 +134,39 @@ test("the program of the page is for everybody, and models are for callers that 
   expect(await seenBy(basic("root", "toor"))).toMatchObject({
     ...{ user: "root", mayControl: true, mayWatch: true, seen: ["default", "secret"] },
   });
+});
+
+test("requests are kept with their parts while somebody looks", async () => {
+  const hooks = { preprocess: (inputs: object) => inputs } as Hooks;
+  const { httpUrl, grpcAddress } = await startServer({ stages, hooks });
+  const infer = (x: unknown) =>
+    fetch(`${httpUrl}/v1/models/default:predict`, { method: "POST", body: JSON.stringify({ inputs: { x } }) });
+  const look = async () => (await (await fetch(`${httpUrl}/ui/requests`)).json()) as { requests: RecentRequest[] };
+  await infer(1);
+  expect(await look()).toEqual({ requests: [] });
+  await (await infer(1)).text();
+  const input = { name: "x", datatype: "INT8", shape: [1], contents: { int_contents: [1] } };
+  await connectKserve(grpcAddress)("ModelInfer", { model_name: "default", inputs: [input] });
+  await expect.poll(async () => (await look()).requests.length).toBe(2);
+  const { requests } = await look();
+  expect(requests.map(({ model, status, protocol }) => [model, status, protocol])).toEqual([
+    ["default", "ok", "kserve"],
+    ["default", "200", "tensorflow-serving"],
+  ]);
+  expect(requests[1]?.parts.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["decode", "preprocess 1", "model 1", "encode"]),
+  );
+});
+
+test("requests, charts and the log are for those who may know of all models", async () => {
+  const { httpUrl } = await startServer({ stages, auth: await authFiles() });
+  const statusOf = async (path: string, authorization: string) =>
+    (await fetch(httpUrl + path, { headers: { authorization } })).status;
+  for (const path of ["/ui/requests", "/ui/history", "/ui/log"]) {
+    expect([path, await statusOf(path, basic("alice", "open sesame"))]).toEqual([path, 403]);
+    expect([path, await statusOf(path, basic("root", "toor"))]).toEqual([path, 200]);
+  }
+  const open = await startServer({ stages });
+  const behindProxy = await fetch(`${open.httpUrl}/ui/log`, { headers: { "x-forwarded-for": "1.2.3.4" } });
+  expect(behindProxy.status).toBe(403);
 });

@@ -1,0 +1,13 @@
+import type { LogLevel } from "../log-level.ts";
+
+/** One line of a log. */
+export interface LogLine {
+  /** Rises by one with each line. */
+  readonly number: number;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly level: Exclude<LogLevel, "silent">;
+  readonly message: string;
+  /** The fields as JSON; empty = there are none. */
+  readonly fields: string;
+}

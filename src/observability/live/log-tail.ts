@@ -1,0 +1,71 @@
+import { maskSecrets } from "../../text/mask-secrets.ts";
+import { printable } from "../../text/printable.ts";
+import { LOG_LEVELS, type LogLevel } from "../log-level.ts";
+import type { Logger } from "../logger.ts";
+import type { LogLine } from "./log-line.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+type Level = Exclude<LogLevel, "silent">;
+
+/** Lines that are kept, and characters of the fields of each. */
+const [MAX_LINES, MAX_FIELDS] = [500, 2000];
+
+/** The last lines of a log. */
+export class LogTail {
+  readonly #lines: LogLine[] = [];
+  #count = 0;
+
+  /** The same log, whose lines are kept here too, without secrets. */
+  follow(log: Logger): Logger {
+    return this.#follow(log, {});
+  }
+
+  /** The lines after a number, oldest first. */
+  after(number: number): readonly LogLine[] {
+    return this.#lines.filter((line) => line.number > number);
+  }
+
+  #follow(log: Logger, given: Fields): Logger {
+    const at =
+      (level: Level) =>
+      (message: string, fields?: Fields): void => {
+        log[level](message, fields);
+        if (isWritten(log, level)) this.#add(level, message, { ...given, ...fields });
+      };
+    return {
+      get level() {
+        return log.level;
+      },
+      get filter() {
+        return log.filter;
+      },
+      ...{ trace: at("trace"), debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
+      child: (fields) => this.#follow(log.child(fields), { ...given, ...fields }),
+    };
+  }
+
+  #add(level: Level, message: string, fields: Fields): void {
+    const text = Object.keys(fields).length === 0 ? "" : toText(fields);
+    const safe = (raw: string) => printable(maskSecrets(raw));
+    this.#lines.push({ number: ++this.#count, at: Date.now(), level, message: safe(message), fields: safe(text) });
+    if (this.#lines.length > MAX_LINES) this.#lines.shift();
+  }
+}
+
+function isWritten({ filter, level: least }: Logger, level: Level): boolean {
+  return filter?.writes(level) ?? LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least);
+}
+
+function toText(fields: Fields): string {
+  try {
+    return JSON.stringify(fields, plain).slice(0, MAX_FIELDS);
+  } catch {
+    return "";
+  }
+}
+
+function plain(_: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (!(value instanceof Error)) return value;
+  return { message: value.message, ...(value.cause !== undefined && { cause: value.cause }) };
+}

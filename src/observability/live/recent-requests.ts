@@ -1,0 +1,55 @@
+import type { RequestOutcome } from "../access-log.ts";
+import type { Interval } from "../interval.ts";
+import { loggedId } from "../request-id.ts";
+import type { RequestMarks, RequestRecord } from "../request-record.ts";
+import { toEpochMs } from "../steady-clock.ts";
+import type { RecentPart, RecentRequest } from "./recent-request.ts";
+
+/** Requests that are kept, parts of each, and the time for which a look makes more of them kept. */
+const [MAX_REQUESTS, MAX_PARTS, WATCHED_MS] = [100, 64, 30_000];
+
+/** The last requests to models, kept while somebody watches: others cost nothing. */
+export class RecentRequests {
+  readonly #kept: RecentRequest[] = [];
+  #watchedUntil = 0;
+
+  /** True while somebody watches. */
+  get isWatched(): boolean {
+    return performance.now() < this.#watchedUntil;
+  }
+
+  /** The last requests, newest first; more are kept for a while. */
+  look(): readonly RecentRequest[] {
+    this.#watchedUntil = performance.now() + WATCHED_MS;
+    return this.#kept.toReversed();
+  }
+
+  /** Keeps a request that is over, where it reached a model of this server. */
+  add(record: RequestRecord, { status, code }: RequestOutcome): void {
+    if (!record.isServedHere) return;
+    const marks = record.marks();
+    const { model, version, route } = record;
+    this.#kept.push({
+      ...{ id: loggedId(record.id), at: toEpochMs(marks.start), model, version: String(version ?? "") },
+      ...{ route: route?.method ?? "", protocol: route?.protocol ?? "", status: code ?? String(status) },
+      totalMs: marks.end - marks.start,
+      parts: toParts(marks, record.timeline?.intervals ?? []),
+    });
+    if (this.#kept.length > MAX_REQUESTS) this.#kept.shift();
+  }
+}
+
+function toParts({ start, decode, encode }: RequestMarks, intervals: readonly Interval[]): readonly RecentPart[] {
+  const named = [
+    ...(decode ? [{ name: "decode", ...decode }] : []),
+    ...intervals.slice(0, MAX_PARTS).map((one) => ({ name: nameOf(one), start: one.start, end: one.end })),
+    ...(encode ? [{ name: "encode", ...encode }] : []),
+  ];
+  return named
+    .map((part) => ({ name: part.name, start: part.start - start, end: part.end - start }))
+    .toSorted((a, b) => a.start - b.start || b.end - a.end);
+}
+
+function nameOf({ kind, stage, name }: Interval): string {
+  return [kind, ...(stage > 0 ? [stage] : []), ...(name === undefined ? [] : [name])].join(" ");
+}
