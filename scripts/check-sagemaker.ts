@@ -6,7 +6,7 @@ import { delimiter, join, resolve } from "node:path";
 /**
  * Runs the tests that SageMaker's container for TensorFlow Serving has for itself against this server, from a checkout
  * of its repository. They start the container by `docker`: a program of that name starts `kserving serve` in its place.
- * Their handlers run as they are, in the Python that the tests run in.
+ * Their handlers run as they are, in environments of the tests' Python, where their requirements are installed.
  */
 
 const TESTS = "test/integration/local";
@@ -25,7 +25,6 @@ const [checkout] = process.argv.slice(2);
 if (checkout === undefined)
   throw new Error("usage: npm run check:sagemaker -- CHECKOUT, which has test/integration/local");
 const python = process.env.KSERVING_TEST_PYTHON ?? "python3";
-const handlersRun = { VIRTUAL_ENV: resolve(python, "../..") };
 const folder = mkdtempSync(join(tmpdir(), "kserving-sagemaker-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
 
@@ -60,7 +59,6 @@ function passes(file: string): boolean {
     ...process.env,
     PATH: `${bin}${delimiter}${process.env.PATH}`,
     KSERVING_LOG_LEVEL: "warn",
-    ...handlersRun,
   };
   const { status, stdout } = spawnSync(python, args, { cwd: copy, env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
   const lines = stdout.trimEnd().split("\n");
@@ -72,8 +70,8 @@ function passes(file: string): boolean {
 /** A program that takes the calls of \`docker\` that the tests make. */
 function dockerScript(): string {
   return `#!${process.execPath}
-const { spawn } = require("node:child_process");
-const { readFileSync, rmSync, writeFileSync } = require("node:fs");
+const { spawn, spawnSync } = require("node:child_process");
+const { existsSync, mkdtempSync, readFileSync, writeFileSync } = require("node:fs");
 const [command, ...args] = process.argv.slice(2);
 const state = (name) => ${JSON.stringify(folder)} + "/" + name;
 const after = (flag) => args.flatMap((word, index) => (args[index - 1] === flag ? [word] : []));
@@ -84,11 +82,22 @@ if (command === "volume" && args[0] === "create") {
   try { process.kill(pid, "SIGKILL"); } catch {}
 } else if (command === "run") {
   const [, volume] = /source=([^,]+)/.exec(after("--mount")[0]);
-  const env = { ...process.env, SM_MODEL_DIR: readFileSync(state("volume-" + volume), "utf8") };
+  const env = { ...process.env, SM_MODEL_DIR: readFileSync(state("volume-" + volume), "utf8"), VIRTUAL_ENV: freshPython() };
+  if (existsSync(env.SM_MODEL_DIR + "/code/requirements.txt")) env.KSERVING_OPTION = "requirements=true";
   for (const text of after("-e")) env[text.slice(0, text.indexOf("="))] = text.slice(text.indexOf("=") + 1);
   const child = spawn(process.execPath, [${JSON.stringify(resolve("bin/kserving.cjs"))}, args.at(-1)], { env, stdio: "inherit" });
   writeFileSync(state("pid"), String(child.pid));
   child.on("exit", (code) => process.exit(code ?? 1));
+}
+
+/** An environment with the packages of the tests' Python, into which a container may install others. */
+function freshPython() {
+  const parent = ${JSON.stringify(python)};
+  const print = (python) => spawnSync(python, ["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], { encoding: "utf8" }).stdout;
+  const fresh = mkdtempSync(state("python-"));
+  spawnSync(parent, ["-m", "venv", "--without-pip", fresh]);
+  writeFileSync(print(fresh + "/bin/python").trim() + "/parent.pth", print(parent));
+  return fresh;
 }
 `;
 }
