@@ -27,7 +27,8 @@ export class HostedFolders implements PlatformModels {
       if (found === undefined) {
         throw new ServingError("not_found", `Could not find valid base path ${url} for servable ${name}`);
       }
-      await this.#served.load(name, { ...found, versions: "all" }).catch(async (reason) => {
+      const { options = {} } = this.#folder;
+      await this.#served.load(name, { ...found, options, versions: "all" }).catch(async (reason) => {
         await this.#served.forget(name);
         throw reason;
       });

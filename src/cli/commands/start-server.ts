@@ -34,7 +34,8 @@ export async function startServer(wanted: WantedServer): Promise<StartedServer> 
   if (sources === undefined) return { server: await createServer({ ...options, log }) };
   const { withDefaults } = await import("../../server/server-options.ts");
   const source = await openSource(sources, settings, log);
-  const server = await openServer({ ...withDefaults({ ...options, log }), platform }, source, onState);
+  const hosted = platform && { ...platform, options: sources.options };
+  const server = await openServer({ ...withDefaults({ ...options, log }), platform: hosted }, source, onState);
   return { server, rescan: () => source.rescan() };
 }
 

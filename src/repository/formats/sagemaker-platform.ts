@@ -1,5 +1,6 @@
 import { readdir, realpath } from "node:fs/promises";
 import { isAbsolute, join, relative } from "node:path";
+import type { RawOptions } from "../../drivers/option-table.ts";
 import { findHooks, foldersOfVersions } from "./sagemaker.ts";
 
 /** The folder below which a platform puts models. */
@@ -8,6 +9,8 @@ export interface PlatformFolder {
   readonly named: string;
   /** Its path on this machine. */
   readonly path: string;
+  /** `-o` options for all its models. */
+  readonly options?: RawOptions | undefined;
 }
 
 /** A model's folder of versions, or of its files, and its hooks. */

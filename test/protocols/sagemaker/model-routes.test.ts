@@ -20,8 +20,8 @@ function modelFolder(...folders: readonly string[]): string {
   return path;
 }
 
-async function serve(path: string, options: Partial<ServerOptions> = {}) {
-  const choices = { ...withDefaults({ http: {}, ...options }), platform: { named: ROOT, path } };
+async function serve(path: string, options: Partial<ServerOptions> = {}, ofModels: Record<string, string> = {}) {
+  const choices = { ...withDefaults({ http: {}, ...options }), platform: { named: ROOT, path, options: ofModels } };
   const server = await openServer(choices, new NamedModels({}));
   onTestFinished(() => server.close());
   const ask = async (method: string, place: string, body?: string | object, headers: Record<string, string> = {}) => {
@@ -37,6 +37,11 @@ async function serve(path: string, options: Partial<ServerOptions> = {}) {
   const load = (name: string, url = `${ROOT}/${name}`) => ask("POST", "/models", { model_name: name, url });
   return { server, ask, load };
 }
+
+test("models have the options of the command line", async () => {
+  const { load } = await serve(modelFolder("a/1"), {}, { max_batch_size: "many" });
+  expect(await load("a")).toMatchObject({ status: 500, text: expect.stringContaining("max_batch_size") });
+});
 
 test("models are loaded, listed, run and unloaded by their names", async () => {
   const { server, ask, load } = await serve(modelFolder("a/1", "a/2", "b", "c/model/x/00000123"));
