@@ -33,6 +33,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "the pytorch driver beside the same forward in Python (PYTHON names the interpreter); --quick for 5 rounds",
     run: async (args) => (await import("./python.ts")).runPython(args),
   },
+  "hooks-python": {
+    what: "hooks in Python beside the same hooks in TypeScript (PYTHON names the interpreter); --quick for 5 rounds",
+    run: async (args) => (await import("./hooks-python.ts")).runHooksPython(args),
+  },
   tensorflow: {
     what: "the tensorflow driver beside Python TensorFlow (PYTHON names the interpreter); --quick for 5 rounds",
     run: async (args) => (await import("./tensorflow.ts")).runTensorflow(args),
