@@ -76,9 +76,17 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
     const given = await readInputs(flags.input, first.signature);
     const inputs = flags.input.length > 0 ? given : await first.examples(seed);
     const answers: Answer[] = [...golden];
-    for (const target of targets)
-      answers.push(await withProgress(`running ${target.name}`, () => answerOf(target, inputs, runs)));
-    give(answers as [Answer, ...Answer[]], refusals, { tolerances, json: flags.json === true });
+    const failures: string[] = [];
+    for (const target of targets) {
+      const answered = withProgress(`running ${target.name}`, () => answerOf(target, inputs, runs));
+      const answer = await answered.catch((reason) => void failures.push(`${target.name}: ${oneLine(reason)}`));
+      if (answer) answers.push(answer);
+    }
+    if (answers.length === 0 || (failures.length > 0 && answers.length === 1))
+      throw failedPrecondition(
+        `There is nothing to compare with, since a target failed on the inputs; ${failures.join("; ")}`,
+      );
+    give(answers as [Answer, ...Answer[]], { refusals, failures }, { tolerances, json: flags.json === true });
   } finally {
     await Promise.all(targets.map((target) => target.close()));
   }
@@ -118,17 +126,24 @@ type Tolerances = ReturnType<typeof parseTolerances>;
 
 function give(
   answers: readonly [Answer, ...Answer[]],
-  refusals: readonly string[],
+  { refusals, failures }: { readonly refusals: readonly string[]; readonly failures: readonly string[] },
   { tolerances, json }: { readonly tolerances: Tolerances; readonly json: boolean },
 ): void {
   const compared = compareAnswers(answers, tolerances);
-  const plain = { targets: answers.map(({ outputs, ...answer }) => answer), outputs: compared, refused: refusals };
-  const lines = [...toComparisonLines(answers, compared), ...refusals.map((text) => `not compared: ${text}`)];
+  const plain = {
+    targets: answers.map(({ outputs, ...answer }) => answer),
+    outputs: compared,
+    refused: refusals,
+    failed: failures,
+  };
+  const others = [...failures.map((text) => `FAILED: ${text}`), ...refusals.map((text) => `not compared: ${text}`)];
+  const lines = [...toComparisonLines(answers, compared), ...others];
   // JSON has no infinity.
   const text = JSON.stringify(plain, (_, value) => (value === Number.POSITIVE_INFINITY ? "Infinity" : value), 2);
   console.log(json ? text : printable(lines.join("\n")));
   const far = compared.filter(({ isNear }) => !isNear).length;
   if (far > 0) throw failedPrecondition(`${far} of ${compared.length} outputs differ by more than the tolerance.`);
+  if (failures.length > 0) throw failedPrecondition("A target failed on the inputs; the reason is listed above.");
 }
 
 function readGolden(path: string): Answer {

@@ -49,6 +49,18 @@ test("compare tells by its exit code where two servers differ by more than the t
   });
 });
 
+test("compare names the target that fails on the inputs, and compares the others", async () => {
+  const fails = { process: () => Promise.reject(new Error("no")) };
+  const { httpUrl } = await startServer({ models: { half: { path: half }, fails: { path: half, hooks: fails } } });
+  const [one, other, broken] = ["half", "half/versions/1", "fails"].map((name) => `${httpUrl}/v2/models/${name}`);
+  const flags = ["--input", "x=[1]", "--runs", "0"];
+  const { code, stdout, stderr } = await compare(String(one), String(other), String(broken), ...flags);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("A target failed on the inputs")]);
+  expect(stdout).toMatch(/versions\/1 +y +equal$/m);
+  expect(stdout).toContain(`FAILED: ${broken}: `);
+  expect((await compare(String(one), String(broken), ...flags)).stderr).toContain("There is nothing to compare with");
+});
+
 test("compare takes what infer has written as its golden file", async () => {
   const golden = join(tempFolder({}), "golden.json");
   await runCommand(["infer", half, "--input", "x=[1,2.5]", "--out", golden]);
