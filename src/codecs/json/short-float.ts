@@ -4,7 +4,7 @@ import { isPlain, layoutPlain, layoutScientific, openDigits } from "./float-layo
 /** Number of digits of the first attempt: that of C's `%g`. */
 export const SHORT_DIGITS = 6;
 /** The first number with more digits. */
-export const SHORT_LIMIT = 10 ** SHORT_DIGITS;
+const SHORT_LIMIT = 10 ** SHORT_DIGITS;
 
 /** Writes six digits, of which the first stands for 10^exponent, or 10^6 where they were rounded up to it; returns where the text ends. */
 export function writeShort(text: DataView, start: number, digits: number, exponent: number): number {

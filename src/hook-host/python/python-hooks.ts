@@ -4,9 +4,9 @@ import type { HookSet } from "../../hooks/hook-set.ts";
 import type { Hook, HookContext, InitContext, InitParams } from "../../hooks/hooks.ts";
 import type { HookKind } from "../../pipeline/hook-times.ts";
 import type { Values } from "../../tensor/plain-value.ts";
-import type { HookAnswers } from "./answer-hooks.ts";
 import { driverFacts } from "./driver-facts.ts";
 import { type HookCalls, handlerEntry } from "./handler-entry.ts";
+import type { HookAnswers } from "./hook-answers.ts";
 import { packHookValues, unpackHookValues } from "./hook-values.ts";
 
 /** A hook that the file has. */

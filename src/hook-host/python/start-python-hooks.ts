@@ -7,7 +7,7 @@ import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { HookSet } from "../../hooks/hook-set.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { HookThreadData } from "../hook-protocol.ts";
-import { HookAnswers } from "./answer-hooks.ts";
+import { HookAnswers } from "./hook-answers.ts";
 import { HookRuns } from "./hook-runs.ts";
 import { HookScopes } from "./hook-scopes.ts";
 import { processEndReason } from "./process-end-reason.ts";
