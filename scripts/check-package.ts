@@ -14,6 +14,9 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const bin = (name: string) => join(root, "node_modules/.bin", name);
 const project = mkdtempSync(join(tmpdir(), "kserving-package-"));
 
+/** Largest package that is no burden to install. */
+const MAX_PACKED_BYTES = 1_500_000;
+
 const hooks = `import { defineHooks } from "kserving";
 export default defineHooks({ preprocess: [(inputs) => inputs, null], postprocess: [null, (outputs) => ({ ...outputs, seen: true })] });
 `;
@@ -25,6 +28,7 @@ try {
   );
   const tarball = join(project, packed.filename);
   console.log(`packed ${packed.filename}: ${packed.files.length} files, ${Math.round(packed.size / 1024)} KB`);
+  assert.ok(packed.size <= MAX_PACKED_BYTES, `the package has ${packed.size} bytes, more than ${MAX_PACKED_BYTES}`);
   console.log(runCommand(bin("publint"), [tarball, "--strict"], { cwd: root }).trim());
   runCommand(bin("attw"), [tarball, "--profile", "esm-only"], { cwd: root });
 
