@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { COMMANDS } from "../../../src/cli/command-names.ts";
 import { allParsers } from "../../../src/cli/commands/parsers.ts";
 import { toCompletions } from "../../../src/cli/completion/completions.ts";
+import { hasProgram } from "../../helpers/has-program.ts";
 import { runCommand } from "../commands/run-command.ts";
 
 let folder = "";
@@ -16,8 +17,6 @@ beforeAll(async () => {
   writeFileSync(join(folder, "emotion.onnx"), "");
 });
 afterAll(() => rmSync(folder, { recursive: true }));
-
-const has = (shell: string) => spawnSync(shell, ["-c", "exit 0"]).status === 0;
 
 /** The words that a shell offers after a command line. */
 function offered(shell: "bash" | "fish", line: string): string[] {
@@ -50,15 +49,15 @@ const CASES = [
   ["kserving --model-control ex", ["explicit"]],
 ] as const;
 
-test.skipIf(!has("bash")).each(CASES)("bash completes %j", (line, words) => {
+test.skipIf(!hasProgram("bash")).each(CASES)("bash completes %j", (line, words) => {
   expect(offered("bash", line)).toEqual(words);
 });
 
-test.skipIf(!has("fish")).each(CASES)("fish completes %j", (line, words) => {
+test.skipIf(!hasProgram("fish")).each(CASES)("fish completes %j", (line, words) => {
   expect(offered("fish", line)).toEqual(words);
 });
 
-test.skipIf(!has("zsh"))("zsh takes the script", () => {
+test.skipIf(!hasProgram("zsh"))("zsh takes the script", () => {
   const { stderr, stdout } = spawnSync(
     "zsh",
     ["-fc", "autoload -U compinit; compinit -D; source kserving.zsh; print $_comps[kserving]"],
