@@ -6,7 +6,6 @@ import { TLSSocket } from "node:tls";
 export interface StreamReceiver {
   /**
    * Buffer for the next bytes; never empty. Its memory may neither be freed nor transferred until this is called again.
-   * again.
    */
   writeBuffer(): Uint8Array;
   /** Called with the number of bytes written there; never throws. */
@@ -61,7 +60,6 @@ interface StreamHandle {
 
 /**
  * Checks if streams of this version of Node support {@link receiveInto}, as far as that can be known before there is a
- * stream.
  * stream.
  */
 export function hasReceivePlace(): boolean {

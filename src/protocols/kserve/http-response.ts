@@ -38,7 +38,8 @@ const BYTES_PER_ELEMENT = 8;
 
 /** Writes an answer; an empty output is never binary, as in Triton. */
 export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyParts {
-  const elements = answer.outputs.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0);
+  const texts = answer.outputs.filter((output) => !isBinary(output, form));
+  const elements = texts.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0);
   const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
   const binary = writeJson(writer, answer, form);
   return { json: writer.finish(), binary };
