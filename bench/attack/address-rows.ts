@@ -2,7 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { type Canary, watchCanary } from "./canary.ts";
 import { call, METHODS } from "./grpc-attack.ts";
-import { openSocket, post } from "./http-attack.ts";
+import { firstStatus, post } from "./http-attack.ts";
 import { bytesField, varint } from "./protobuf.ts";
 import { SECRET } from "./server-arguments.ts";
 
@@ -89,18 +89,6 @@ function absoluteTarget({ http }: Target, { url }: Canary): Promise<string> {
 
 function connectTo({ http }: Target, { authority }: Canary): Promise<string> {
   return firstStatus(http, `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`);
-}
-
-async function firstStatus(address: string, head: string): Promise<string> {
-  const socket = openSocket(address);
-  const status = new Promise<string>((resolve) => {
-    socket.once("data", (chunk) => resolve(chunk.toString("latin1", 9, 12)));
-    socket.on("error", () => {}).once("close", () => resolve("closed"));
-  });
-  socket.write(head);
-  const got = await Promise.race([status, wait(3000, "no answer")]);
-  socket.destroy();
-  return got;
 }
 
 /** Sends paths wherever a model's name or version can stand, by a client that may control the server. */

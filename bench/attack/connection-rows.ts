@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AttackRow, type Target, tally } from "./attack-row.ts";
 import { METHODS, openSession, openStream } from "./grpc-attack.ts";
-import { openSocket } from "./http-attack.ts";
+import { firstStatus, openSocket } from "./http-attack.ts";
 import { repeated } from "./protobuf.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -140,14 +140,7 @@ function closed(socket: Socket): Promise<void> {
 
 function headRow(name: string, head: string, expected: string): AttackRow {
   const attack = async ({ http }: Target) => {
-    const socket = openSocket(http);
-    const status = new Promise<string>((resolve) => {
-      socket.once("data", (chunk) => resolve(chunk.toString("latin1", 9, 12)));
-      socket.on("error", () => {}).once("close", () => resolve("closed"));
-    });
-    socket.write(head);
-    const got = await Promise.race([status, wait(3000, "no answer")]);
-    socket.destroy();
+    const got = await firstStatus(http, head);
     return got === expected ? { got } : { got, problem: `expected ${expected}` };
   };
   return { name: `head-${name}`, server: "null", prepare: () => attack };

@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { request as requestEncrypted } from "node:https";
 import { connect, type Socket } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { connect as connectEncrypted } from "node:tls";
 import type { Target } from "./attack-row.ts";
 
@@ -68,4 +69,17 @@ export function headOf(path: string, length: number, headers: Readonly<Record<st
 export function codeOf(reason: unknown): string {
   const { code, message } = reason as { code?: string; message: string };
   return code ?? message;
+}
+
+/** Sends bytes on a connection of their own; resolves with the status of the first answer, `closed` or `no answer`. */
+export async function firstStatus(address: string, head: string): Promise<string> {
+  const socket = openSocket(address);
+  const status = new Promise<string>((resolve) => {
+    socket.once("data", (chunk) => resolve(chunk.toString("latin1", 9, 12)));
+    socket.on("error", () => {}).once("close", () => resolve("closed"));
+  });
+  socket.write(head);
+  const got = await Promise.race([status, wait(3000, "no answer")]);
+  socket.destroy();
+  return got;
 }
