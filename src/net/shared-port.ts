@@ -79,6 +79,15 @@ function tellApart(socket: Socket, turn: WorkTurns, told: (isHttp2: boolean) => 
     socket.unshift(first);
     told(start === PREFACE);
   };
-  const lookInTurn = () => turn.take(look);
+  let isWaiting = false;
+  const lookInTurn = () => {
+    // More bytes may arrive while it waits, and nothing may look again once it was told.
+    if (isWaiting) return;
+    isWaiting = true;
+    turn.take(() => {
+      isWaiting = false;
+      look();
+    });
+  };
   socket.on("readable", lookInTurn).on("end", giveUp).on("error", giveUp);
 }

@@ -101,6 +101,27 @@ test("connections whose first bytes come together are told apart in turns", asyn
   expect(Math.max(...perTurn)).toBeLessThan(4);
 });
 
+test("a connection whose bytes go on arriving while it waits for its turn is given away once", async () => {
+  const given: object[] = [];
+  const http2 = (socket: object) => {
+    given.push(socket);
+    useUpTheTurn();
+  };
+  const connections = new AcceptCount();
+  const shared = await listenShared({ host: "127.0.0.1", port: 0 }, { http1: () => {}, http2, connections });
+  onTestFinished(() => shared.close());
+  const clients = Array.from({ length: 20 }, () => connect(shared.port, "127.0.0.1").setNoDelay());
+  for (const client of clients) onTestFinished(() => void client.destroy());
+  await expect.poll(() => connections.accepted).toBe(clients.length);
+  while (given.length < clients.length) {
+    for (const client of clients) client.write("PRI");
+    await nextTurn();
+  }
+  for (let turn = 0; turn < 100; turn++) await nextTurn();
+  expect(given).toHaveLength(clients.length);
+  expect(new Set(given).size).toBe(clients.length);
+});
+
 /** The head of an HTTP/2 frame: three bytes of length, then the kind. */
 const SETTINGS = new RegExp(`^.{3}${String.fromCharCode(4)}`, "s");
 
