@@ -1,6 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { csvToJsonRows } from "../../codecs/csv-to-json-rows.ts";
 import { invalidArgument } from "../../errors.ts";
+import { hasSeveralValues } from "./has-several-values.ts";
 import { joinJsonLines } from "./json-lines.ts";
 import { notUtf8 } from "./not-utf8.ts";
 
@@ -35,16 +36,16 @@ export function toPredictBody(body: Uint8Array, form: BodyForm): PredictBody {
   if (form === "csv") return { json: ofInstances(csvToJsonRows(toText(bytes))) };
   if (isPredictBody(bytes)) return { json: body };
   if (form === "lines") return joinJsonLines(bytes);
-  const text = bytes.toString("latin1");
-  if (SEVERAL_VALUES.test(text)) return joinJsonLines(bytes);
-  const [before, after] = LIST_OF_LISTS.test(text) ? ['{"instances":', "}"] : ['{"instances":[', "]}"];
+  if (hasSeveralValues(bytes)) return joinJsonLines(bytes);
+  const [before, after] = LIST_OF_LISTS.test(bytes.toString("latin1"))
+    ? ['{"instances":', "}"]
+    : ['{"instances":[', "]}"];
   return { json: Buffer.concat([Buffer.from(before), bytes, Buffer.from(after)]) };
 }
 
 /** {@link toPredictBody} for a codec thread. */
 export const toPredictBodyJob = defineJob(import.meta.url, "toPredictBodyJob", toPredictBody);
 
-const SEVERAL_VALUES = /[}\]]\s+[{[]/;
 const LIST_OF_LISTS = /^\s*\[\s*\[/;
 const MEMBERS = ["instances", "inputs", "examples"].map((name) => Buffer.from(`"${name}"`));
 const SPACES: ReadonlySet<number> = new Set([9, 10, 13, 32]);

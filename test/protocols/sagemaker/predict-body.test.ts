@@ -12,6 +12,13 @@ it.each([
   ["a list of lists is the instances", " [[1,2],[3,4]]", "json", '{"instances": [[1,2],[3,4]]}'],
   ["a text that says instances is one instance", '["instances"]', "json", '{"instances":[["instances"]]}'],
   ["lines of JSON are instances", "[1]\n[2]\n", "json", '{"instances":[[1],[2]\n]}'],
+  [
+    "an object of several lines is one instance",
+    '{\n"x":"a] [b\\"} {"}',
+    "json",
+    '{"instances":[{\n"x":"a] [b\\"} {"}]}',
+  ],
+  ["so is a list of texts", '[\n"} {", "]\\n["]\n', "json", '{"instances":[[\n"} {", "]\\n["]\n]}'],
   ["a single line is an instance", "[1,2]", "lines", '{"instances":[[1,2]]}'],
   ["empty lines are none", '{"x":1}\r\n\r\n{"x":2}', "lines", '{"instances":[{"x":1}\r,\r\n{"x":2}]}'],
   ["rows of CSV are instances", "1,2\n3,4", "csv", '{"instances":[[1,2],[3,4]]}'],
