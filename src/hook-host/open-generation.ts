@@ -2,6 +2,7 @@ import { compileUserModule } from "../user-module/user-module.ts";
 import { type GenerationServices, HookGeneration, type HookThreadChoices } from "./hook-generation.ts";
 import { HookWorker } from "./hook-worker.ts";
 import { copyPythonHooks, isPythonFile } from "./python/copy-python-hooks.ts";
+import { withoutMissingRequirements } from "./python/without-missing-requirements.ts";
 
 /**
  * Compiles the hook file, or copies one in Python, imports it in a first thread, and claims its routes. Throws `failed_precondition` for invalid hooks,
@@ -13,8 +14,9 @@ export async function openGeneration(
   signal?: AbortSignal,
 ): Promise<HookGeneration> {
   const { file } = choices;
-  const compiled = await (isPythonFile(file) ? copyPythonHooks(file) : compileUserModule(file));
-  const options = { ...choices, url: compiled.url };
+  const isPython = isPythonFile(file);
+  const compiled = await (isPython ? copyPythonHooks(file) : compileUserModule(file));
+  const options = { ...(isPython ? withoutMissingRequirements(choices, log) : choices), url: compiled.url };
   const first = new HookWorker(options, log);
   const stop = () => void first.terminate();
   signal?.addEventListener("abort", stop);

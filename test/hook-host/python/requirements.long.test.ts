@@ -36,11 +36,22 @@ describe.skipIf(python === undefined)("requirements.txt beside a Python hook fil
     await expect(servePythonHooks(HOOKS, { files: bad, options: asked })).rejects.toThrow(
       /requirements\.txt cannot be installed for .+no-such-package==1.+ A virtual environment can be named: -o python=PATH\.$/,
     );
-    await expect(servePythonHooks(HOOKS, { options: asked })).rejects.toThrow(
-      /hooks\.py: there is no .+requirements\.txt/,
+    await expect(servePythonHooks(HOOKS, { options: { ...options, requirements: "no.txt" } })).rejects.toThrow(
+      /hooks\.py: there is no no\.txt/,
     );
     const { ask } = await servePythonHooks(HOOKS, { files: good, options: asked, workers: 2 });
     expect((await ask(X)).outputs.text).toEqual(["hello"]);
+  });
+
+  it("is missed once, and the hooks run", async () => {
+    const { log, events } = createEventLog();
+    const serving = { options: { requirements: "true" }, workers: 2, log };
+    const { ask } = await servePythonHooks("def preprocess(inputs): return {'y': 1}", serving);
+    expect((await ask(X)).outputs.y).toEqual([1]);
+    const told = events.filter(({ msg }) => String(msg).includes("requirements.txt"));
+    expect(told.map(({ msg }) => msg)).toEqual([
+      expect.stringMatching(/hooks\.py has no requirements\.txt beside it: nothing/),
+    ]);
   });
 
   it("is left alone beside SageMaker's code/lib, which is on the import path", async () => {
