@@ -51,6 +51,8 @@ export type LoadOptions = HostedModelsOptions &
     readonly storage?: ModelStorage | undefined;
     /** Ends the loading before its next step. */
     readonly signal?: AbortSignal;
+    /** The `-o` keys that were given for all models of the server. */
+    readonly keysForAll?: readonly string[];
     /** Keeps two models from declaring one HTTP route. */
     readonly routes?: RouteClaims;
   };
@@ -67,7 +69,7 @@ export async function loadServable(
     const claim = (entries: readonly string[]) => options.routes?.claim(source.name, entries) ?? (() => {});
     const hooks = await prepareHooks(source, { ...options, claim });
     cleanup.add(() => hooks.dispose());
-    checkOptionKeys(source.options, stages, hooks.declared, options.log);
+    await checkOptionKeys(source.options, stages, hooks.declared, options);
     const sizes = await fileSizes(stages);
     const sized = stages.map((stage, index) => ({ ...stage, fileBytes: sizes[index] ?? 0 }));
     const { memory, signal } = options;

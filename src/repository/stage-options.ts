@@ -12,6 +12,7 @@ import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
 import { HOST_OPTIONS } from "../model-host/host-options.ts";
 import type { Logger } from "../observability/logger.ts";
 import { didYouMean } from "../text/nearest.ts";
+import { isForOthers } from "./is-for-others.ts";
 
 const COMMON_KEYS = Object.keys(HOST_OPTIONS);
 
@@ -23,20 +24,29 @@ export interface StageChoice {
   readonly options: RawOptions;
 }
 
+/** Circumstances of a check. */
+interface KeyCheck {
+  /** Keys that were given for all models of the server. */
+  readonly keysForAll?: readonly string[];
+  readonly log: Logger;
+}
+
 /**
  * Checks that every `-o` key is used. A key that no driver has is for the hooks: refused where they declare `options`
- * without it, else accepted with a warning; without hooks it is refused. Throws `invalid_argument` with the nearest
- * known key.
+ * without it, else accepted with a warning; without hooks it is refused. Keys for all models may be those of another
+ * model. Throws `invalid_argument` with the nearest known key.
  */
-export function checkOptionKeys(
+export async function checkOptionKeys(
   shared: RawOptions,
   stages: readonly StageChoice[],
   hooks: DeclaredHooks | undefined,
-  log: Logger,
-): void {
-  for (const key of Object.keys(shared)) {
-    const tables = [HOST_OPTIONS, ...stages.map(({ found }) => found.driver.options)];
-    if (!tables.some((table) => takesOption(table, key))) checkHookKey(key, stages, hooks, log);
+  { keysForAll = [], log }: KeyCheck,
+): Promise<void> {
+  const tables = [HOST_OPTIONS, ...stages.map(({ found }) => found.driver.options)];
+  const others = Object.keys(shared).filter((key) => !tables.some((table) => takesOption(table, key)));
+  for (const key of others) {
+    const isPassedOver = keysForAll.includes(key) && (await isForOthers(key));
+    if (!isPassedOver) checkHookKey(key, stages, hooks, log);
   }
   for (const { number, found, options } of stages) assertTakesOptions(found.driver, options, `model ${number}`);
   if (hooks?.options !== undefined) parseOptions(hooks.options, shared);

@@ -20,7 +20,7 @@ export function toLoadOptions(
   choices: ServerChoices,
   called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes" | "storage">,
 ): LoadOptions {
-  const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs } = choices;
+  const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs, keysForAll } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
   const thread = {
     hookTimeoutMs,
@@ -37,6 +37,7 @@ export function toLoadOptions(
     isolate,
     modelStallMs,
     ...(threads !== undefined && { threads }),
+    ...(keysForAll !== undefined && { keysForAll }),
     ...(choices.shareThreads && { sharedThreads: new SharedThreads() }),
     thread,
     recorded,

@@ -166,6 +166,8 @@ export type ServerChoices = ServerOptions &
   Required<Pick<ServerOptions, keyof typeof EMBEDDED_DEFAULTS | "log">> & {
     /** Folder from which a platform loads models; absent = no platform does. */
     readonly platform?: PlatformFolder | undefined;
+    /** The `-o` keys that were given for all models. */
+    readonly keysForAll?: readonly string[];
   };
 
 /** The options with their defaults. An option that is undefined counts as left out. */

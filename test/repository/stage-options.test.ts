@@ -19,11 +19,11 @@ const stage = (driver: Driver, options = {}, number = 1): StageChoice => ({
 });
 
 /** Checks options for a driver that takes `device` and one that takes `prefix.*`; gives the warnings. */
-function check(shared: Record<string, string>, hooks?: { options?: OptionTable }, own = {}): string[] {
+async function check(shared: Record<string, string>, hooks?: { options?: OptionTable }, own = {}): Promise<string[]> {
   const warnings: string[] = [];
   const log = { ...createSilentLogger(), warn: (message: string) => void warnings.push(message) };
   const stages = [stage(driverOf("first", ["device"]), own), stage(driverOf("second", ["graph"]))];
-  checkOptionKeys(shared, stages, hooks, log);
+  await checkOptionKeys(shared, stages, hooks, { log });
   return warnings;
 }
 
@@ -31,38 +31,48 @@ const TAKES = `first takes device; second takes graph; every driver takes ${Obje
 const declared: OptionTable = { labels: { type: "string", help: "" }, count: { type: "integer", help: "" } };
 
 describe("a key", () => {
-  test("that any driver, the host or the hooks know is taken", () => {
-    expect(check({ device: "CPU", graph: "g", max_batch_size: "4" })).toEqual([]);
-    expect(check({ device: "CPU", labels: "a" }, { options: declared })).toEqual([]);
+  test("that any driver, the host or the hooks know is taken", async () => {
+    expect(await check({ device: "CPU", graph: "g", max_batch_size: "4" })).toEqual([]);
+    expect(await check({ device: "CPU", labels: "a" }, { options: declared })).toEqual([]);
   });
 
-  test("that is unknown is passed to hooks without declarations, with a warning that names the nearest", () => {
-    expect(check({ devise: "CPU" }, {})).toEqual([
+  test("that was given for all models may be another driver's, or that of Python hooks", async () => {
+    const stages = [stage(driverOf("first", []))];
+    const given = { python: "p", requirements: "true", allow_pickle: "true", other: "1" };
+    const checked = checkOptionKeys(given, stages, undefined, {
+      keysForAll: Object.keys(given),
+      log: createSilentLogger(),
+    });
+    await expect(checked).rejects.toThrow('No driver has the option "other".');
+  });
+
+  test("that is unknown is passed to hooks without declarations, with a warning that names the nearest", async () => {
+    expect(await check({ devise: "CPU" }, {})).toEqual([
       'No driver knows the option "devise"; it goes to the hooks. Did you mean "device"?',
     ]);
   });
 
-  test("that is unknown is refused where hooks declare theirs, and where there are none", () => {
-    expect(() => check({ label: "a" }, { options: declared })).toThrow(
+  test("that is unknown is refused where hooks declare theirs, and where there are none", async () => {
+    await expect(check({ label: "a" }, { options: declared })).rejects.toThrow(
       `Neither a driver nor the hooks have the option "label". Did you mean "labels"? ${TAKES}`,
     );
-    expect(() => check({ labels: "a" })).toThrow(`No driver has the option "labels". ${TAKES}`);
+    await expect(check({ labels: "a" })).rejects.toThrow(`No driver has the option "labels". ${TAKES}`);
   });
 });
 
-test("values that the hooks declare are checked before anything is loaded", () => {
-  expect(() => check({ count: "many" }, { options: declared })).toThrow(/count/);
-  expect(check({ count: "3" }, { options: declared })).toEqual([]);
+test("values that the hooks declare are checked before anything is loaded", async () => {
+  await expect(check({ count: "many" }, { options: declared })).rejects.toThrow(/count/);
+  expect(await check({ count: "3" }, { options: declared })).toEqual([]);
 });
 
-test("a family of keys is named as it is written", () => {
+test("a family of keys is named as it is written", async () => {
   const driver = { ...driverOf("x", []), options: { session: { type: "prefix", help: "" } } } as Driver;
   expect(() => assertTakesOptions(driver, { sesion: "1" }, "the model m")).toThrow("x takes session.KEY; every driver");
 });
 
-test("an option for one stage alone needs that stage's driver, not another's", () => {
-  expect(check({}, undefined, { device: "CPU" })).toEqual([]);
-  expect(() => check({}, undefined, { graph: "g" })).toThrow(
+test("an option for one stage alone needs that stage's driver, not another's", async () => {
+  expect(await check({}, undefined, { device: "CPU" })).toEqual([]);
+  await expect(check({}, undefined, { graph: "g" })).rejects.toThrow(
     'The first driver of model 1 has no option "graph". first takes device; every driver takes',
   );
   expect(() => assertTakesOptions(driverOf("x", []), { y: "1" }, "the model m")).toThrow(

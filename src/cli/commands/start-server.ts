@@ -35,7 +35,9 @@ export async function startServer(wanted: WantedServer): Promise<StartedServer> 
   const { withDefaults } = await import("../../server/server-options.ts");
   const source = await openSource(sources, settings, log);
   const hosted = platform && { ...platform, options: sources.options };
-  const server = await openServer({ ...withDefaults({ ...options, log }), platform: hosted }, source, onState);
+  const keysForAll = Object.keys(sources.options ?? {});
+  const choices = { ...withDefaults({ ...options, log }), platform: hosted, keysForAll };
+  const server = await openServer(choices, source, onState);
   return { server, rescan: () => source.rescan() };
 }
 

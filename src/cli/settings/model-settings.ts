@@ -27,7 +27,7 @@ export const MODEL_SETTINGS = {
     short: "-o",
     placeholder: "[STAGE:]KEY=VALUE",
     help: "option for all drivers and the hooks; repeatable",
-    details: "With STAGE (from 1), only for that stage's driver.",
+    details: "With STAGE (from 1), only for that stage's driver. Several models pass over those of other drivers.",
     commands: SERVE,
   },
   name: {

@@ -22,7 +22,8 @@ function modelFolder(...folders: readonly string[]): string {
 
 async function serve(path: string, options: Partial<ServerOptions> = {}, ofModels: Record<string, string> = {}) {
   const choices = { ...withDefaults({ http: {}, ...options }), platform: { named: ROOT, path, options: ofModels } };
-  const server = await openServer(choices, new NamedModels({}));
+  const given = { ...choices, keysForAll: Object.keys(ofModels) };
+  const server = await openServer(given, new NamedModels({}));
   onTestFinished(() => server.close());
   const ask = async (method: string, place: string, body?: string | object, headers: Record<string, string> = {}) => {
     const text = typeof body === "object" ? JSON.stringify(body) : body;
@@ -41,6 +42,16 @@ async function serve(path: string, options: Partial<ServerOptions> = {}, ofModel
 test("models have the options of the command line", async () => {
   const { load } = await serve(modelFolder("a/1"), {}, { max_batch_size: "many" });
   expect(await load("a")).toMatchObject({ status: 500, text: expect.stringContaining("max_batch_size") });
+});
+
+test("a model passes over options that other models need, and over no misspelt ones", async () => {
+  const path = modelFolder("a/1");
+  const forOthers = { python: "/opt/python", requirements: "true", allow_pickle: "true" };
+  expect((await (await serve(path, {}, forOthers)).load("a")).status).toBe(200);
+  expect(await (await serve(path, {}, { requirement: "true" })).load("a")).toMatchObject({
+    status: 500,
+    text: expect.stringContaining('No driver has the option \\"requirement\\"'),
+  });
 });
 
 test("models are loaded, listed, run and unloaded by their names", async () => {
