@@ -7,6 +7,7 @@ export const FOREIGN_COMMAND_NAMES = [
   "ovms",
   "ie_serving",
   "simple-tensorflow-serving",
+  "kserve",
 ] as const;
 /** One of {@link FOREIGN_COMMAND_NAMES}. */
 export type ForeignCommandName = (typeof FOREIGN_COMMAND_NAMES)[number];

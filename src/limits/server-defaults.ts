@@ -8,6 +8,7 @@ export const SERVER_DEFAULTS = {
   /** TensorFlow Serving's. */
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",
   simpleTensorflowServing: false,
+  kserveRoutes: false,
   ui: true,
   allowControl: "off",
   accessLog: false,

@@ -34,6 +34,8 @@ export interface HttpDependencies {
   readonly tensorflowMetricsPath: string;
   /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
   readonly simpleTensorflowServing?: boolean | undefined;
+  /** True where `/` and `/v1/models` are answered as KServe's V1 protocol has them. */
+  readonly kserveRoutes?: boolean | undefined;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
   /** Records traces; absent = nobody does. */

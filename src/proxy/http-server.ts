@@ -78,6 +78,8 @@ export interface HttpServerOptions {
   readonly tensorflowMetricsPath?: string;
   /** Answers `/health` and `/v1/models/NAME` as Simple TensorFlow Serving does. Default false. */
   readonly simpleTensorflowServing?: boolean;
+  /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. */
+  readonly kserveRoutes?: boolean;
   readonly log: Logger;
 }
 
@@ -141,10 +143,10 @@ async function open(server: Server, { host, port, fd, connections }: HttpServerO
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const { clients, tracer, grpcPort, platform, simpleTensorflowServing, page } = options;
+  const { clients, tracer, grpcPort, platform, simpleTensorflowServing, kserveRoutes, page } = options;
   const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
   const limits = { maxMessageBytes, memory, policy, clients };
-  const answers = { tensorflowMetricsPath, simpleTensorflowServing, grpcPort, platform, page };
+  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, grpcPort, platform, page };
   return { service, ...limits, metrics, ...answers, tracer, log };
 }
 

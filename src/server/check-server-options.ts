@@ -51,6 +51,7 @@ const OPTIONS = {
   remoteTls: { ...OBJECT_CHECK, expected: 'an object, such as { ca: "ca.pem" }' },
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   simpleTensorflowServing: BOOLEAN_CHECK,
+  kserveRoutes: BOOLEAN_CHECK,
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
   corsOrigins: TEXTS,
   maxConnections: integerCheck(0, undefined, " (0 = no limit)"),

@@ -83,8 +83,8 @@ export function toTransportOptions(
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
-  const { tensorflowMetricsPath, simpleTensorflowServing } = choices;
-  const paths = { tensorflowMetricsPath, simpleTensorflowServing };
+  const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes } = choices;
+  const paths = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes };
   const answers = { tensorContent, requireModelSpec, ...paths, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const connections = openConnectionLimit(choices.maxConnections, log);

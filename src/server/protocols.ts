@@ -2,6 +2,7 @@ import { grpcHealth, grpcReflection } from "../protocols/grpc-standard/grpc-stan
 import { httpHealth } from "../protocols/http-standard/http-standard.ts";
 import { kibernetika } from "../protocols/kibernetika/kibernetika.ts";
 import { kserve } from "../protocols/kserve/kserve.ts";
+import { kserveV1 } from "../protocols/kserve-v1/kserve-v1.ts";
 import { page } from "../protocols/page/page.ts";
 import { prometheus } from "../protocols/prometheus/prometheus.ts";
 import type { Protocol } from "../protocols/protocol.ts";
@@ -14,7 +15,8 @@ export const PROTOCOLS: readonly Protocol[] = [
   // Takes the requests of browsers for / alone.
   page,
   kibernetika,
-  // Before the owner of all other URLs under /v1/.
+  // Both before the owner of all other URLs under /v1/.
+  kserveV1,
   simpleTensorflowServing,
   tensorflowServing,
   kserve,

@@ -67,6 +67,8 @@ export interface ServerOptions {
   readonly tensorflowMetricsPath?: string;
   /** Answers `/health` with a text, and `/v1/models/NAME` with further members, as Simple TensorFlow Serving does. Default false. */
   readonly simpleTensorflowServing?: boolean;
+  /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. Default false. */
+  readonly kserveRoutes?: boolean;
   /** Serves a page for people at `/` and `/ui`. Default true. */
   readonly ui?: boolean;
   /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */

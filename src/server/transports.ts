@@ -51,6 +51,8 @@ export interface TransportOptions {
   readonly tensorflowMetricsPath: string;
   /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
   readonly simpleTensorflowServing: boolean;
+  /** True where `/` and `/v1/models` are answered as KServe's V1 protocol has them. */
+  readonly kserveRoutes: boolean;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
   /** Permissions of clients. */

@@ -30,6 +30,14 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     expect(expected?.dtype).toBe("bytes");
   });
 
+  it("has only the outputs that the option names, and refuses one that the estimator does not have", async () => {
+    const own = { ...options, outputs: "predict" };
+    const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options: own });
+    expect(Object.keys(await predict(model, { x: rows }))).toEqual(["predict"]);
+    const missing = loadModel("sklearn", pathOf("scaler.pkl"), { options: own });
+    await expect(missing).rejects.toThrow('no output "predict", which the option outputs names. It has transform.');
+  });
+
   it("refuses a pickle that was not declared trustworthy, and a file that is not a pickle", async () => {
     const untrusted = loadModel("sklearn", pathOf("scaler.pkl"), { options: { python: python ?? "" } });
     await expect(untrusted).rejects.toThrow(/runs whatever code is in it.*-o allow_pickle=true/);

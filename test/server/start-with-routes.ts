@@ -31,7 +31,7 @@ type OptionalNames<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name 
 
 /** Options on which routes may depend; whether the server has them is checked, so that none of its routes is missing. */
 const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoutes>, true>> = {
-  ...{ page: true, platform: true, simpleTensorflowServing: true },
+  ...{ page: true, platform: true, simpleTensorflowServing: true, kserveRoutes: true },
 };
 
 /** Options that add no routes. */
@@ -41,7 +41,7 @@ type NoRoutes = "clients" | "grpcPort" | "tracer";
 export async function startWithRoutes(options: ServerOptions): Promise<RoutedServer> {
   const made = recordProtocols();
   const everything: ServerOptions = {
-    ...{ http: {}, stages: [{ driver: "null" }], simpleTensorflowServing: true },
+    ...{ http: {}, stages: [{ driver: "null" }], simpleTensorflowServing: true, kserveRoutes: true },
     hooks: { rawRequest: { path: "/of-hooks", methods: ["GET", "POST"], answer: () => ({ body: {} }) } },
     ...options,
   };

@@ -31,6 +31,15 @@ class EstimatorFramework(BaseFramework):
         self._methods = [name for name, method in self.methods.items() if callable(_method(estimator, method))]
         if not self._methods:
             raise invalid(f"A {type(estimator).__name__} is no model: it has none of {', '.join(self.methods.values())}.")
+        self._methods = self._chosen(self._methods)
+
+    def _chosen(self, names):
+        """Those that `-o outputs` names, in its order; all where it names none."""
+        chosen = names if self.request.outputs is None else self.request.outputs
+        missing = [name for name in chosen if name not in names]
+        if missing:
+            raise invalid(f'The model has no output "{missing[0]}", which the option outputs names. It has {", ".join(names)}.')
+        return chosen
 
     def features(self):
         """The number of features, and their names where they have names; None where they are not known, as for texts."""

@@ -43,6 +43,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     requireModelSpec: settings.requireModelSpec,
     tensorflowMetricsPath: settings.tensorflowMetricsPath,
     simpleTensorflowServing: settings.simpleTensorflowServing,
+    kserveRoutes: settings.kserveRoutes,
     ui: settings.ui,
     allowControl: settings.allowControl,
     accessLog: settings.accessLog,

@@ -139,6 +139,13 @@ export const NETWORK_SETTINGS = {
     details: "[simple-tensorflow-serving.md](simple-tensorflow-serving.md) has its calls, most of which need no flag.",
     commands: SERVE,
   },
+  kserveRoutes: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.kserveRoutes,
+    help: "answer / and /v1/models as KServe's V1 protocol",
+    details: "[kserve.md](kserve.md#v1) has the calls; predictions need no flag.",
+    commands: SERVE,
+  },
   allowProxyHeaders: {
     type: "boolean",
     default: false,

@@ -1,5 +1,6 @@
 import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../runtimes/python-frameworks.ts";
 import { type Driver, defineDriver } from "../driver.ts";
+import { boosterLibrary } from "./booster-file.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./host-options.ts";
 import { loadPythonModel } from "./load-python-model.ts";
 import { PICKLE_OPTIONS, type PickleOptions } from "./pickle-options.ts";
@@ -13,7 +14,10 @@ export function frameworkDriver(name: string): Driver {
     options: hasPickles ? PICKLE_OPTIONS : PYTHON_HOST_OPTIONS,
     placement: "inline",
     isIsolated: true,
-    detect: (path) => endings.some((ending) => path.toLowerCase().endsWith(ending)),
+    detect: (path) => {
+      const library = boosterLibrary(path);
+      return library === undefined ? endings.some((ending) => path.toLowerCase().endsWith(ending)) : library === name;
+    },
     load: (path, options, host) => {
       const own = hasPickles ? { allow_pickle: options.allow_pickle } : {};
       return loadPythonModel({ framework, path, options, own }, host);

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
+import { boosterLibrary } from "../python/booster-file.ts";
 
 /** Formats of TensorFlow's models. */
 export type ModelFormat = "saved-model" | "frozen-graph" | "tfjs-graph" | "tfjs-layers" | "tflite" | "h5" | "keras";
@@ -20,8 +21,16 @@ const HEAD_BYTES = 512;
 
 /** Checks that a path's name is one of a model; a SavedModel's folder is known by a file within. */
 export function looksLikeModel(path: string): boolean {
-  if (/(\.pb|\.tflite|\.h5|\.hdf5|\.keras|^model\.json)$/i.test(basename(path))) return true;
-  return [...SAVED_MODEL_FILES, TFJS_FILE].some((file) => existsSync(join(path, file)));
+  if (/\.(?:pb|tflite|h5|hdf5|keras)$/i.test(basename(path))) return true;
+  if (basename(path).toLowerCase() === TFJS_FILE) return isOwnJson(path);
+  if (SAVED_MODEL_FILES.some((file) => existsSync(join(path, file)))) return true;
+  const json = join(path, TFJS_FILE);
+  return existsSync(json) && isOwnJson(json);
+}
+
+/** XGBoost's models have the same name. */
+function isOwnJson(path: string): boolean {
+  return boosterLibrary(path) === undefined;
 }
 
 /** Determines the kind of a path; throws `failed_precondition` with the found and the expected kind. */

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { effectText, type ForeignFlag, type ForeignFlags } from "../../../src/cli/foreign/foreign-flag.ts";
+import { KSERVE_FLAGS } from "../../../src/cli/foreign/kserve-flags.ts";
 import { IE_SERVING_FLAGS, IE_SERVING_VARIABLES, OVMS_FLAGS } from "../../../src/cli/foreign/openvino-flags.ts";
 import { SIMPLE_TENSORFLOW_FLAGS } from "../../../src/cli/foreign/simple-tensorflow-serving-flags.ts";
 import { TENSORFLOW_FLAGS } from "../../../src/cli/foreign/tensorflow-flags.ts";
@@ -26,6 +27,7 @@ test.each([
   ["flags of ie_serving model", toTable(IE_SERVING_FLAGS.model, "--")],
   ["flags of ie_serving config", toTable(IE_SERVING_FLAGS.config, "--")],
   ["flags of simple_tensorflow_serving", toTable(SIMPLE_TENSORFLOW_FLAGS, "--")],
+  ["flags of kserve", toTable(KSERVE_FLAGS, "--")],
   ["variables of ie_serving", toTable(IE_SERVING_VARIABLES, "").replace("| Flag |", "| Variable |")],
 ])("docs/from-other-servers.md has the %s as the program's table has them", async (title, table) => {
   const doc = await readFile(DOC, "utf8");

@@ -42,7 +42,7 @@ test.each([
 test("a flag of a server whose command line one of our commands takes names that command", () => {
   expect(messageOf(["--rest_api_port=1"])).toContain(". It is a flag of kserving tensorflow-model-server. ");
   expect(messageOf(["--model_name", "m"])).toContain(
-    "of kserving tensorflow-model-server and kserving ovms and kserving simple-tensorflow-serving. ",
+    "and kserving ovms and kserving simple-tensorflow-serving and kserving kserve. ",
   );
   expect(messageOf(["--grpc-port", "1"])).not.toContain("It is a flag of");
 });

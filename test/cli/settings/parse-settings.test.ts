@@ -33,6 +33,7 @@ describe("without flags", () => {
       tlsScope: "ports",
       tensorflowMetricsPath: "/monitoring/prometheus/metrics",
       simpleTensorflowServing: false,
+      kserveRoutes: false,
       workers: 1,
       hookTimeout: 60,
       hookStall: 10,

@@ -1,0 +1,47 @@
+import { ServingError } from "../../errors.ts";
+import type { HttpAnswer, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import type { Protocol } from "../protocol.ts";
+import { type ModelStatus, modelStatus } from "../tensorflow-serving/model-status.ts";
+
+/**
+ * KServe's V1 protocol where it differs from TensorFlow Serving's, whose predictions it shares: liveness, the list of
+ * models, the readiness of one.
+ */
+export const kserveV1: Protocol = {
+  name: "kserve-v1",
+  http: ({ service, kserveRoutes: isOn = false }) => ({ inference: [], routes: isOn ? routesOf(service) : [] }),
+};
+
+function routesOf(service: InferenceService): readonly HttpRoute[] {
+  return [
+    { method: "GET", path: "/", kind: "read", answer: async () => toJson({ status: "alive" }) },
+    { method: "GET", path: "/v1/models", kind: "read", answer: async () => toJson({ models: namesOf(service) }) },
+    { method: "GET", path: "/v1/models/:name", kind: "read", answer: (_, names) => answerReady(service, names) },
+  ];
+}
+
+function namesOf(service: InferenceService): readonly string[] {
+  return [...new Set(service.index().map(({ model }) => model))];
+}
+
+/** Throws `unavailable` for a model that is not ready, `not_found` for an unknown one. */
+async function answerReady(service: InferenceService, { name = "" }: PathParameters): Promise<HttpAnswer> {
+  const status = statusOf(service, name);
+  const isReady = status.model_version_status.some(({ state }) => state === "AVAILABLE");
+  if (!isReady) throw new ServingError("unavailable", `Model with name ${name} is not ready.`);
+  // Clients of TensorFlow Serving ask for the same URL.
+  return toJson({ name, ready: true, ...status });
+}
+
+function statusOf(service: InferenceService, model: string): ModelStatus {
+  try {
+    return modelStatus(service, { model });
+  } catch (cause) {
+    throw new ServingError("not_found", `Model with name ${model} does not exist.`, { cause });
+  }
+}
+
+function toJson(value: unknown): HttpAnswer {
+  return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };
+}

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { startServer } from "../../helpers/start-server.ts";
+
+const models = { half: { driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" } };
+
+async function read(url: string) {
+  const answer = await fetch(url);
+  return [answer.status, await answer.json()];
+}
+
+test("KServe's client finds the server alive, its models by name, and a model ready", async () => {
+  const { httpUrl } = await startServer({ models, kserveRoutes: true });
+  expect(await read(`${httpUrl}/`)).toEqual([200, { status: "alive" }]);
+  expect(await read(`${httpUrl}/v1/models`)).toEqual([200, { models: ["half"] }]);
+  expect(await read(`${httpUrl}/v1/models/half`)).toMatchObject([200, { name: "half", ready: true }]);
+});
+
+test("a client of TensorFlow Serving finds the states of versions in the same answer", async () => {
+  const { httpUrl } = await startServer({ models, kserveRoutes: true });
+  const [, status] = await read(`${httpUrl}/v1/models/half`);
+  expect(status).toMatchObject({ model_version_status: [{ version: "1", state: "AVAILABLE" }] });
+});
+
+test("an unknown model is 404, and one that is not loaded 503, which KServe's client takes for not ready", async () => {
+  const { httpUrl, service } = await startServer({ models, kserveRoutes: true });
+  await service.unload("half");
+  expect(await read(`${httpUrl}/v1/models/half`)).toEqual([503, { error: "Model with name half is not ready." }]);
+  expect(await read(`${httpUrl}/v1/models/none`)).toEqual([404, { error: "Model with name none does not exist." }]);
+});
+
+test("the routes are off where nobody asks for them", async () => {
+  const { httpUrl } = await startServer({ models });
+  const [, list] = await read(`${httpUrl}/v1/models`);
+  expect(list).not.toHaveProperty("models");
+});
