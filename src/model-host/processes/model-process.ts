@@ -22,8 +22,7 @@ import { ProcessLines } from "./process-lines.ts";
 import { ProcessLink } from "./process-link.ts";
 import { RingReader } from "./ring-reader.ts";
 import { RingWriter } from "./ring-writer.ts";
-import { RING_BYTES } from "./shared-files.ts";
-import { SpawnedProcess } from "./spawned-process.ts";
+import { type ProcessParts, SpawnedProcess } from "./spawned-process.ts";
 
 /** Bytes that a message of a process may take beside what lies in the memory file: the answers of one moment. */
 const MAX_MESSAGE_BYTES = 1024 * 1024 * 1024;
@@ -33,10 +32,8 @@ const PING_MS = 2000;
 const END_MS = 5000;
 
 /** A model, and the names by which people know it. */
-export interface ModelProcessData extends ModelThreadData {
+export interface ModelProcessData extends ModelThreadData, ProcessParts {
   readonly name: string;
-  /** Variables that the runtime reads, set where the environment has no value. */
-  readonly environment: Readonly<Record<string, string>>;
   /** Ends a load that nobody waits for any more. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -60,13 +57,12 @@ export class ModelProcess {
   constructor(data: ModelProcessData, log: Logger) {
     this.#data = data;
     this.#log = log;
-    this.#process = new SpawnedProcess(data.environment, log);
-    const { stream, ringFds } = this.#process;
-    const [toChild, fromChild] = ringFds;
+    this.#process = new SpawnedProcess(data, log);
+    const { files } = data;
     this.#link = new ProcessLink({
-      stream,
-      ...(toChild !== undefined && { out: new RingWriter(toChild, RING_BYTES) }),
-      ...(fromChild !== undefined && { in: new RingReader(fromChild, RING_BYTES) }),
+      stream: this.#process.stream,
+      out: files && new RingWriter(files.out),
+      in: files && new RingReader(files.in),
       maxBytes: MAX_MESSAGE_BYTES,
       onMessage: (line, message) => this.#receive(line, message),
       onMalformed: (reason) => this.#refuse(reason),

@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs";
+import type { MappedFile } from "../../native/mapped-file.ts";
 
 /** Every content begins at a multiple of it: the length of a processor's cache line. */
 const ALIGNMENT = 64;
@@ -17,17 +17,14 @@ interface Sent {
  * read yet is not written over; it says how many messages it has read with each of its own.
  */
 export class RingWriter {
-  readonly #fd: number;
-  readonly #size: number;
+  readonly #file: MappedFile;
   /** Positions that only grow; in the file they are taken modulo its size. */
   #head = 0;
   #tail = 0;
   readonly #unread: Sent[] = [];
 
-  /** `fd` is open for writing as long as this is used. */
-  constructor(fd: number, size: number) {
-    this.#fd = fd;
-    this.#size = size;
+  constructor(file: MappedFile) {
+    this.#file = file;
   }
 
   /** Writes a content; returns its place, or undefined where there is no room for it, here or in the machine's memory. */
@@ -35,9 +32,8 @@ export class RingWriter {
     const start = this.#roomFor(bytes.byteLength);
     if (start === undefined) return undefined;
     try {
-      const place = start % this.#size;
-      for (let done = 0; done < bytes.byteLength; )
-        done += writeSync(this.#fd, bytes, done, bytes.byteLength - done, place + done);
+      const place = start % this.#file.size;
+      this.#file.write(place, bytes);
       this.#head = start + Math.ceil(bytes.byteLength / ALIGNMENT) * ALIGNMENT;
       return place;
     } catch {
@@ -60,8 +56,9 @@ export class RingWriter {
 
   /** A content lies in one piece. */
   #roomFor(bytes: number): number | undefined {
-    const rest = this.#size - (this.#head % this.#size);
+    const { size } = this.#file;
+    const rest = size - (this.#head % size);
     const start = bytes <= rest ? this.#head : this.#head + rest;
-    return start + bytes <= this.#tail + this.#size ? start : undefined;
+    return start + bytes <= this.#tail + size ? start : undefined;
   }
 }

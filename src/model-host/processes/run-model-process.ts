@@ -16,7 +16,7 @@ import { unpackRecord } from "./packed-record.ts";
 import { ProcessLink } from "./process-link.ts";
 import { RingReader } from "./ring-reader.ts";
 import { RingWriter } from "./ring-writer.ts";
-import { RING_BYTES } from "./shared-files.ts";
+import { inheritSharedFiles, type SharedFiles } from "./shared-files.ts";
 
 /** The descriptor of the socket to the server. */
 const SOCKET_FD = 3;
@@ -28,7 +28,7 @@ const SOCKET_FD = 3;
 export async function runModelProcess(ringFds: readonly number[], onStarted: () => void): Promise<void> {
   outliveSignals();
   bePreferredVictim();
-  const server = new ServerConnection(ringFds, onStarted);
+  const server = new ServerConnection(await inheritSharedFiles(ringFds), onStarted);
   await dieWithServer();
   await server.ended;
 }
@@ -67,15 +67,15 @@ class ServerConnection {
   readonly #onStarted: () => void;
   #models: ThreadModels | undefined;
 
-  constructor([inFd, outFd]: readonly number[], onStarted: () => void) {
+  constructor(files: SharedFiles | undefined, onStarted: () => void) {
     this.#onStarted = onStarted;
     this.ended = this.#ending.promise;
     const stream = new Socket({ fd: SOCKET_FD, readable: true, writable: true });
     stream.once("close", () => process.exit());
     this.#link = new ProcessLink({
       stream,
-      ...(inFd !== undefined && { in: new RingReader(inFd, RING_BYTES) }),
-      ...(outFd !== undefined && { out: new RingWriter(outFd, RING_BYTES) }),
+      in: files && new RingReader(files.in),
+      out: files && new RingWriter(files.out),
       maxBytes: Number.POSITIVE_INFINITY,
       onMessage: (line, message) => this.#lines.get(line)?.deliver(message),
       onMalformed: (reason) => {

@@ -5,33 +5,37 @@ import type { Logger } from "../../observability/logger.ts";
 import { WatchedChild } from "../../processes/watched-child.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import { childEnvironment } from "./child-environment.ts";
-import { createSharedFiles } from "./shared-files.ts";
+import type { OwnSharedFiles } from "./shared-files.ts";
 
 /** Descriptors of a child begin so: nothing to read, two streams for people, the socket, the memory files. */
 const STREAMS = ["ignore", "pipe", "pipe", "pipe"] as const;
 const SOCKET_FD = 3;
 
+/** Environment and memory of a child. */
+export interface ProcessParts {
+  /** Variables that the runtime reads, set for it where the server's own have no value. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Memory files, closed when it has ended; undefined where there are none. */
+  readonly files: OwnSharedFiles | undefined;
+}
+
 /** A child process for a model, with the streams to it. It is in a group of its own, so that what ends the server's lets it be. */
 export class SpawnedProcess {
   readonly stream: Duplex;
-  /** Descriptors of the memory files, that of what goes to the child first; none where there are none. */
-  readonly ringFds: readonly number[];
   /** Resolves when it has ended, with why, in words that can follow "the process". */
   readonly ended: Promise<string>;
   readonly #child: ChildProcess;
   readonly #watched: WatchedChild;
   #killed: string | undefined;
 
-  /** `environment`: variables that are set for it where the server's own have no value. */
-  constructor(environment: Readonly<Record<string, string>>, log: Logger) {
-    const files = createSharedFiles();
-    this.ringFds = files?.fds ?? [];
+  constructor({ environment, files }: ProcessParts, log: Logger) {
+    const fds = files?.fds ?? [];
     const entry = fileURLToPath(threadEntry("model-host/processes/model-process-entry"));
     // A child numbers its descriptors anew.
-    const numbers = this.ringFds.map((_, index) => String(SOCKET_FD + 1 + index));
+    const numbers = fds.map((_, index) => String(SOCKET_FD + 1 + index));
     this.#child = spawn(process.execPath, [entry, ...numbers], {
       env: childEnvironment(process.env, environment),
-      stdio: [...STREAMS, ...this.ringFds],
+      stdio: [...STREAMS, ...fds],
       detached: process.platform !== "win32",
       windowsHide: true,
     });

@@ -1,5 +1,6 @@
 import type { StartModelThread } from "../threads/start-model-thread.ts";
 import { ModelProcess, type ModelProcessData } from "./model-process.ts";
+import { createSharedFiles } from "./shared-files.ts";
 
 /** Data that a model's process needs in addition to those of a thread. */
 export type OwnProcess = Pick<ModelProcessData, "name" | "environment">;
@@ -9,8 +10,9 @@ export function processStarts(
   own: OwnProcess,
   signal: AbortSignal | undefined,
 ): { readonly start: StartModelThread; readonly startAlone: StartModelThread } {
-  return {
-    start: (data, log) => new ModelProcess({ ...data, ...own, signal }, log).load(),
-    startAlone: (data, log) => new ModelProcess({ ...data, ...own }, log).load(),
+  const startUntil = (given?: AbortSignal): StartModelThread => {
+    return async (data, log) =>
+      new ModelProcess({ ...data, ...own, signal: given, files: await createSharedFiles() }, log).load();
   };
+  return { start: startUntil(signal), startAlone: startUntil() };
 }

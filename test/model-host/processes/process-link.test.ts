@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { ProcessLink } from "../../../src/model-host/processes/process-link.ts";
 import { RingReader } from "../../../src/model-host/processes/ring-reader.ts";
 import { RingWriter } from "../../../src/model-host/processes/ring-writer.ts";
-import { createSharedFiles } from "../../../src/model-host/processes/shared-files.ts";
+import { createSharedFiles, inheritSharedFiles } from "../../../src/model-host/processes/shared-files.ts";
 import type { Frame } from "../../../src/threads/frame.ts";
 
 async function socketPair(): Promise<readonly [Socket, Socket]> {
@@ -25,10 +25,13 @@ async function socketPair(): Promise<readonly [Socket, Socket]> {
 /** Two ends of a link, with memory files of so many bytes; the second one's messages are kept. */
 async function startLinks(ringBytes?: number) {
   const [near, far] = await socketPair();
-  const files = ringBytes === undefined ? undefined : createSharedFiles();
-  onTestFinished(() => files?.close());
-  const [toFar, toNear] = files?.fds ?? [];
-  const size = ringBytes ?? 0;
+  const files = ringBytes === undefined ? undefined : await createSharedFiles(ringBytes);
+  const farFiles = files && (await inheritSharedFiles(files.fds, ringBytes));
+  onTestFinished(() => {
+    files?.close();
+    farFiles?.in.close();
+    farFiles?.out.close();
+  });
   const common = { maxBytes: 1 << 24, onMalformed: (reason: unknown) => expect.unreachable(String(reason)) };
   const received: number[][] = [];
   let tell = () => {};
@@ -39,8 +42,7 @@ async function startLinks(ringBytes?: number) {
   };
   const sender = new ProcessLink({
     ...{ ...common, stream: near, onMessage: onAnswer },
-    ...(toFar !== undefined && { out: new RingWriter(toFar, size) }),
-    ...(toNear !== undefined && { in: new RingReader(toNear, size) }),
+    ...(files && { out: new RingWriter(files.out), in: new RingReader(files.in) }),
   });
   const receiver = new ProcessLink({
     ...{ ...common, stream: far },
@@ -49,8 +51,7 @@ async function startLinks(ringBytes?: number) {
       received.push(parts.flatMap((part) => [part.byteLength, new Uint8Array(part).at(-1) ?? 0]));
       receiver.post(1, new ArrayBuffer(8));
     },
-    ...(toFar !== undefined && { in: new RingReader(toFar, size) }),
-    ...(toNear !== undefined && { out: new RingWriter(toNear, size) }),
+    ...(farFiles && { out: new RingWriter(farFiles.out), in: new RingReader(farFiles.in) }),
   });
   const until = async (count: number) => {
     while (answers < count)
