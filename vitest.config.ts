@@ -15,6 +15,7 @@ export default defineConfig(({ mode }) => ({
     alias: {
       "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
       "kserving/drivers": new URL("./src/drivers/driver.ts", import.meta.url).pathname,
+      "kserving/testing": new URL("./src/testing/testing.ts", import.meta.url).pathname,
       kserving: new URL("./src/index.ts", import.meta.url).pathname,
     },
   },

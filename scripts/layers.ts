@@ -123,6 +123,20 @@ export const LAYERS: readonly Layer[] = [
     ],
   },
   {
+    folder: "testing",
+    mayImport: [
+      "observability",
+      "tensor",
+      "user-module",
+      "drivers",
+      "hooks",
+      "model-host",
+      "pipeline",
+      "repository",
+      "server",
+    ],
+  },
+  {
     folder: "cli",
     mayImport: [
       ...TRANSPORT,

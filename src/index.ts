@@ -15,6 +15,7 @@ export {
 export type { OptionSpec, OptionTable } from "./drivers/option-table.ts";
 export { type ErrorCode, type ErrorDetail, ServingError, STATUS } from "./errors.ts";
 export {
+  type AnyHooks,
   defineHooks,
   type Hook,
   type HookArgs,

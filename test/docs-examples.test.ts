@@ -10,13 +10,18 @@ import { tempFolder } from "./helpers/temp-folder.ts";
 const PRINTS = /console\.log\(.*\); \/\/ (.*)$/gm;
 
 /** The examples of the documents that say what they print. */
-const EXAMPLES = ["docs/tensors.md", "docs/images.md", "docs/embedding.md", "docs/models.md", "docs/replay.md"].flatMap(
-  (page) => {
-    return codeOf(page)
-      .filter((code) => code.includes("console.log"))
-      .map((code, index) => [`${page} ${index + 1}`, code] as const);
-  },
-);
+const EXAMPLES = [
+  "docs/tensors.md",
+  "docs/hooks.md",
+  "docs/images.md",
+  "docs/embedding.md",
+  "docs/models.md",
+  "docs/replay.md",
+].flatMap((page) => {
+  return codeOf(page)
+    .filter((code) => code.includes("console.log"))
+    .map((code, index) => [`${page} ${index + 1}`, code] as const);
+});
 
 /** The blocks of TypeScript on a page. */
 function codeOf(page: string): string[] {
@@ -54,7 +59,7 @@ test("the compiler takes every example in TypeScript, in a strict project of a u
   const compilerOptions = {
     ...{ strict: true, noEmit: true, skipLibCheck: true, target: "es2023", module: "nodenext", types: ["node"] },
     typeRoots: [resolve("node_modules/@types")],
-    paths: { kserving: [resolve("dist/index.d.ts")] },
+    paths: { kserving: [resolve("dist/index.d.ts")], "kserving/testing": [resolve("dist/testing/testing.d.ts")] },
   };
   const folder = tempFolder({
     ...Object.fromEntries(examples),

@@ -35,8 +35,15 @@ export type DriverLocation = { readonly name: string } | { readonly url: string;
 export interface FoundDriver {
   readonly driver: Driver;
   readonly location: DriverLocation;
+  /** True for an object of this thread, which no other can import. */
+  readonly isHere?: true;
   /** Deletes the compiled file; the location is unusable afterwards. */
   dispose(): Promise<void>;
+}
+
+/** A driver that the embedding program has as an object. */
+export function inThisThread(driver: Driver): FoundDriver {
+  return { driver, location: { name: driver.name }, isHere: true, dispose: async () => {} };
 }
 
 /** Finds a driver by name, or by the path of a user's own file (`./my-driver.ts`); throws `invalid_argument` for an unknown one. */
@@ -123,7 +130,8 @@ export async function importDriver(location: DriverLocation): Promise<Driver> {
   );
 }
 
-function isDriver(value: unknown): value is Driver {
+/** Checks that a value has what every driver has. */
+export function isDriver(value: unknown): value is Driver {
   if (typeof value !== "object" || value === null) return false;
   const { name, options, load } = value as Partial<Driver>;
   return typeof name === "string" && typeof options === "object" && typeof load === "function";

@@ -1,7 +1,7 @@
 import { failedPrecondition } from "../errors.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
-import type { Hook, HookContext, Hooks } from "./hooks.ts";
+import type { AnyHooks, Hook, HookContext, Hooks } from "./hooks.ts";
 import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";
 import { kindOf } from "./kind-of.ts";
 import type { RawEntry } from "./raw-entry.ts";
@@ -69,7 +69,7 @@ function nameOf({ name }: { readonly name: string }): string {
  * Checks hooks against the number of models; throws `failed_precondition` with the member, the given value and the
  * expected one.
  */
-export function validateHooks(hooks: Hooks, stageCount: number, file: string): HookSet {
+export function validateHooks(hooks: AnyHooks, stageCount: number, file: string): HookSet {
   const isHookFile = Object.keys(hooks).some((name) => MEMBERS.includes(name));
   if (isInferenceFile(file, hooks, isHookFile)) {
     const entries = inferenceEntries(hooks as Readonly<Record<string, unknown>>, file);
@@ -91,7 +91,7 @@ export function validateHooks(hooks: Hooks, stageCount: number, file: string): H
   };
 }
 
-function checkMembers(hooks: Hooks, file: string): void {
+function checkMembers(hooks: AnyHooks, file: string): void {
   const names = Object.keys(hooks);
   const unknown = names.find((name) => !MEMBERS.includes(name));
   const isModule = (hooks as object)[Symbol.toStringTag as never] === "Module";

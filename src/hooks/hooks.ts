@@ -3,6 +3,8 @@ import type { Logger } from "../observability/logger.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
+import type { OtherModels, PredictOptions, RemoteHandle } from "./callable-models.ts";
+import type { CheckedHooks, Specs, TensorsOf } from "./declared-hooks.ts";
 import type { ContextRoute } from "./raw-request.ts";
 
 /** A truthy value under this name, in the result of preprocess, means that the stage's model is not run. */
@@ -60,6 +62,9 @@ export type RawRoute<State extends object = AnyState> = ContextRoute<HookContext
 // biome-ignore lint/suspicious/noExplicitAny: a hook that declares no types must be able to use such values without casts
 export type Loose = any;
 
+/** Hooks whatever types they declare. */
+export type AnyHooks = Hooks<AnyState, Loose>;
+
 /** State without a declared type: any attribute. */
 export type AnyState = Record<string, Loose>;
 
@@ -92,12 +97,6 @@ export interface StageHandle {
   readonly args: HookArgs;
   /** Runs the model. Plain values become tensors of the dtype that the input has. */
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
-}
-
-/** Choices for {@link StageHandle.predict}. */
-export interface PredictOptions {
-  readonly signature?: string;
-  readonly outputs?: readonly string[];
 }
 
 /** A model that a hook loaded itself. */
@@ -151,39 +150,32 @@ export interface ResponseInfo {
   contentType?: string;
 }
 
-/** The models of this server by name, each with its own queue and batching. */
-export interface OtherModels {
-  /** A model by the name that clients use; its highest available version answers each call. */
-  get(name: string): OtherModel;
-}
+/** Hooks whose first function gets the inputs that they declare. */
+type DeclaredHooks<Inputs extends Specs, Outputs extends Specs> = Omit<Hooks, TypedMember> & {
+  readonly inputs?: Inputs;
+  readonly outputs?: Outputs;
+  readonly preprocess?: FirstHook<Inputs> | readonly [] | readonly [FirstHook<Inputs> | null, ...(Hook | null)[]];
+  readonly process?: FirstHook<Inputs>;
+};
 
-/** Another model of this server. */
-export interface OtherModel {
-  /**
-   * Runs the model, hooks included. Plain values become tensors of the input's dtype. Rejects with `not_found` where
-   * there is no such model.
-   */
-  predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
-}
+type TypedMember = "inputs" | "outputs" | "preprocess" | "process";
+type FirstHook<Inputs extends Specs> = Hook<AnyState, TensorsOf<Inputs>>;
 
-/** A client of another server. */
-export interface RemoteHandle {
-  predict(inputs: Values, options?: RemotePredictOptions): Promise<Tensors>;
-}
+/** An object with members of {@link Hooks}; the types of each are checked against {@link DeclaredHooks}. */
+type HookMembers = { readonly [Member in keyof Hooks]?: unknown };
 
-/** Choices for {@link RemoteHandle.predict}. */
-export interface RemotePredictOptions extends PredictOptions {
-  readonly model?: string;
-  /** Default: the time left until this request's own deadline. */
-  readonly timeoutMs?: number;
-  /** The `Authorization` by which the other server knows this one, such as `Bearer TOKEN`. Default: none, also where the client has sent one. */
-  readonly authorization?: string;
-}
-
-/** Types a hook file: state on `ctx`, slots, returns. Has no effect at run time. */
-export function defineHooks<State extends object = AnyState, Inputs = Tensors>(
-  hooks: Hooks<State, Inputs>,
-): Hooks<State, Inputs> {
+/**
+ * Types a hook file. Names and dtypes of declared `inputs` are those of the first hook's values, and a last hook that does
+ * not return the declared `outputs` is refused; the result keeps its members' own types, so that tests can call them.
+ * `defineHooks<State>` types `ctx` instead. Has no effect at run time.
+ */
+export function defineHooks<State extends object = never, Inputs = Tensors>(
+  hooks: [State] extends [never] ? never : Hooks<NoInfer<State>, NoInfer<Inputs>>,
+): Hooks<State, Inputs>;
+export function defineHooks<const Inputs extends Specs, const Outputs extends Specs, const Given extends HookMembers>(
+  hooks: Given & DeclaredHooks<Inputs, Outputs> & CheckedHooks<Given, Outputs, Hooks>,
+): NoInfer<Given>;
+export function defineHooks(hooks: Hooks): Hooks {
   return hooks;
 }
 
@@ -193,4 +185,5 @@ export { nonMaxSuppression } from "../tensor/non-max-suppression.ts";
 export { softmax } from "../tensor/softmax.ts";
 export { tensorOf } from "../tensor/tensor-of.ts";
 export { topK } from "../tensor/top-k.ts";
+export type { OtherModel, OtherModels, PredictOptions, RemoteHandle, RemotePredictOptions } from "./callable-models.ts";
 export type { Tensor, TensorSpec, Tensors, Values };

@@ -6,16 +6,20 @@ import type { ModelHost } from "./model-host.ts";
 import type { ModelSource, StartModelOptions } from "./model-source.ts";
 import { startCopies } from "./start-copies.ts";
 
-/** Loads a model in this thread or in threads of its own, as its driver declares; isolated, in processes of its own. */
+/**
+ * Loads a model in this thread or in threads of its own, as its driver declares; isolated, in processes of its own. A driver
+ * that is an object of this thread runs in it.
+ */
 export async function startModel(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
-  const { environment = {}, placement, name, isIsolated = false } = source.found.driver;
-  if (options.isolate) {
+  const { driver, isHere = false } = source.found;
+  const { environment = {}, placement, name, isIsolated = false } = driver;
+  if (options.isolate && !isHere) {
     if (!isIsolated) return startCopies(source, options);
     options.log.info(`models of the ${name} driver run in processes of their own with and without --isolate`);
   }
   // Here, since a model thread has a copy of the environment, which native code does not see.
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
-  return placement === "inline" ? startInline(source, options) : startCopies(source, options);
+  return isHere || placement === "inline" ? startInline(source, options) : startCopies(source, options);
 }
 
 async function startInline(

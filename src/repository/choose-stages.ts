@@ -1,5 +1,5 @@
 import type { RawOptions } from "../drivers/option-table.ts";
-import { detectDriver, type FoundDriver, findDriver } from "../drivers/registry.ts";
+import { detectDriver, type FoundDriver, findDriver, inThisThread } from "../drivers/registry.ts";
 import { ServingError } from "../errors.ts";
 import { findModel } from "./folders/find-model.ts";
 import type { StageOptions } from "./stage.ts";
@@ -19,9 +19,10 @@ export interface Stage {
  * missing path, `failed_precondition` for an unknown driver.
  */
 export async function chooseStage(stage: StageOptions, index: number): Promise<Stage> {
-  const { driver: name, path: given = "", options = {} } = stage;
+  const { driver: wanted, path: given = "", options = {} } = stage;
+  const name = typeof wanted === "object" ? wanted.name : wanted;
   const path = given === "" ? "" : await findModel(given, name);
-  const found = name === undefined ? await detectDriver(path) : await findDriver(name);
+  const found = await findStageDriver(wanted, path);
   const { driver } = found;
   if (path === "" && !driver.pathless) {
     await found.dispose();
@@ -31,4 +32,9 @@ export async function chooseStage(stage: StageOptions, index: number): Promise<S
     );
   }
   return { number: index + 1, found, path, options };
+}
+
+async function findStageDriver(wanted: StageOptions["driver"], path: string): Promise<FoundDriver> {
+  if (wanted === undefined) return detectDriver(path);
+  return typeof wanted === "object" ? inThisThread(wanted) : findDriver(wanted);
 }

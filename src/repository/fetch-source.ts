@@ -1,4 +1,4 @@
-import type { Hooks } from "../hooks/hooks.ts";
+import type { AnyHooks } from "../hooks/hooks.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { isRemoteAddress } from "../storage/remote-address.ts";
 import type { CleanupStack } from "./cleanup-stack.ts";
@@ -13,7 +13,7 @@ export interface FetchOptions {
 
 interface Fetched {
   readonly stages: readonly StageOptions[];
-  readonly hooks?: string | Hooks;
+  readonly hooks?: string | AnyHooks;
 }
 
 /** The source with local paths in place of addresses; what is downloaded stays in the cache until the cleanup. */
@@ -47,7 +47,7 @@ const NEVER = new AbortController().signal;
  * Downloads addresses before a load begins, so that a slow server takes no other load's time; undefined where nothing is remote.
  */
 export function prefetch(
-  places: readonly (string | Hooks | undefined)[],
+  places: readonly (string | AnyHooks | undefined)[],
   storage: ModelStorage | undefined,
 ): ((signal: AbortSignal) => Promise<void>) | undefined {
   const addresses = places.filter((place) => typeof place === "string").filter(isRemoteAddress);

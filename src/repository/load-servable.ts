@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
-import type { Hooks, InitParams } from "../hooks/hooks.ts";
+import type { AnyHooks, InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
 import { startModel } from "../model-host/start-model.ts";
@@ -29,7 +29,7 @@ export interface ServableSource {
   readonly version: bigint;
   readonly stages: readonly StageOptions[];
   /** A hook file's path, or a hook set. */
-  readonly hooks?: string | Hooks;
+  readonly hooks?: string | AnyHooks;
   /** `-o` options for all drivers and the hooks. */
   readonly options: RawOptions;
   /** Requests to run before clients' requests are admitted, in addition to those in a SavedModel. */

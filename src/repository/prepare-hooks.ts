@@ -8,7 +8,7 @@ import { openGeneration } from "../hook-host/open-generation.ts";
 import { isPythonFile, PYTHON_HOOK_OPTIONS } from "../hook-host/python/copy-python-hooks.ts";
 import type { LoadMore } from "../hook-host/start-hooks.ts";
 import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
-import type { Hooks, InitParams } from "../hooks/hooks.ts";
+import type { AnyHooks, InitParams } from "../hooks/hooks.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -44,7 +44,7 @@ export interface PreparedHooks {
 /** A pipeline's hooks, and what they are checked against. */
 export interface HookSource {
   /** A hook file's path, or a hook set. */
-  readonly hooks?: string | Hooks | undefined;
+  readonly hooks?: string | AnyHooks | undefined;
   readonly stages: readonly unknown[];
   /** `-o` options for all drivers and the hooks. */
   readonly options: RawOptions;

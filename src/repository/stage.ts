@@ -1,3 +1,4 @@
+import type { Driver } from "../drivers/driver.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 
 /** One stage as a user names it. */
@@ -9,8 +10,11 @@ export interface StageOptions {
   readonly model?: string;
   /** The version of that model, which an ensemble of Triton's may name; absent = the highest available one at that time. */
   readonly version?: number;
-  /** A driver's name or the path of a user's own; absent = derived from the path. */
-  readonly driver?: string;
+  /**
+   * A driver's name, the path of a user's own, or a driver as it is, whose model runs in the main thread; absent =
+   * derived from the path.
+   */
+  readonly driver?: string | Driver;
   /** A file or folder; absent for drivers that need none. */
   readonly path?: string;
   /** `-o` options for this stage alone; they override the shared ones. */

@@ -1,3 +1,4 @@
+import { isDriver } from "../drivers/registry.ts";
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { type GivenTraffic, trafficProblem } from "../repository/config/read-traffic.ts";
@@ -70,7 +71,10 @@ const SHADOW = {
 
 const STAGE = {
   model: TEXT_CHECK,
-  driver: TEXT_CHECK,
+  driver: {
+    expected: "a name, a path, or what defineDriver returns",
+    accepts: (value: unknown) => TEXT_CHECK.accepts(value) || isDriver(value),
+  },
   path: { expected: "a text", accepts: (value: unknown) => typeof value === "string" },
   options: OBJECT_CHECK,
 };

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
-import type { Hooks } from "../hooks/hooks.ts";
+import type { AnyHooks } from "../hooks/hooks.ts";
 import { type ModelConfig, modelConfig } from "../repository/config/model-config.ts";
 import { prefixPath } from "../repository/config/prefix-path.ts";
 import { type GivenShadow, toTraffic } from "../repository/config/read-traffic.ts";
@@ -26,7 +26,7 @@ export interface NamedModelOptions extends QueueLimits {
   /** The stages of a pipeline, in place of a driver; their paths are relative to the version's folder where there is a {@link path}. */
   readonly stages?: readonly StageOptions[];
   /** A hook file's path, or hooks as they are; a version's folder may have its own file. */
-  readonly hooks?: string | Hooks;
+  readonly hooks?: string | AnyHooks;
   /** `-o` options for all drivers and the hooks. */
   readonly options?: RawOptions;
   /** Versions to serve of those that are there. Default `latest`: the highest. */

@@ -2,7 +2,7 @@ import type { AuthenticationOptions } from "../access/authentication/open-authen
 import type { ControlAccess } from "../access/control-access.ts";
 import type { TlsPaths } from "../access/tls-files.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
-import type { Hooks } from "../hooks/hooks.ts";
+import type { AnyHooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
@@ -21,7 +21,7 @@ export interface ServerOptions {
   /** Models by the names that clients call. */
   readonly models?: Readonly<Record<string, NamedModelOptions>>;
   /** The pipeline's hooks: a file's path, or hooks as they are. */
-  readonly hooks?: string | Hooks;
+  readonly hooks?: string | AnyHooks;
   /** `-o` options for all the pipeline's drivers and its hooks. */
   readonly options?: RawOptions;
   /** Requests that the pipeline runs before it is available; one that fails fails the start. */

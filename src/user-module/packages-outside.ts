@@ -38,6 +38,7 @@ const OWN_MODULES: Readonly<Record<string, string>> = {
   kserving: "index.js",
   "kserving/hooks": "hooks/hooks.js",
   "kserving/drivers": "drivers/driver.js",
+  "kserving/testing": "testing/testing.js",
 };
 
 /**

@@ -1,4 +1,5 @@
-import { createTensor, defineHooks } from "kserving";
+import { createTensor, defineHooks, type Hooks } from "kserving";
+import { fakeModel, testHooks } from "kserving/testing";
 
 /** Types that defineHooks accepts and refuses; checked by the compiler (`npm run typecheck`). */
 
@@ -65,3 +66,57 @@ defineHooks({ preprocess: [null, "second"] });
 
 // @ts-expect-error a tensor's data fits its dtype
 createTensor("int64", [1], Float32Array.of(1));
+
+const declared = defineHooks({
+  inputs: [{ name: "image", dtype: "uint8", shape: [-1, -1, 3] }],
+  outputs: [{ name: "mood", dtype: "bytes" }],
+  preprocess: [
+    ({ image }, ctx) => {
+      const pixels: Uint8Array = image.data;
+      ctx.pixels = pixels.length;
+      return { image, crop: pixels };
+    },
+    null,
+  ],
+  postprocess: [null, () => ({ mood: "calm" })],
+});
+
+const served: Hooks[] = [defineHooks({ postprocess: (outputs) => outputs })];
+served.push(defineHooks<State>({ preprocess: (inputs) => inputs }));
+
+const crop: Uint8Array = declared.preprocess[0](
+  { image: createTensor("uint8", [0], new Uint8Array()) },
+  {} as never,
+).crop;
+const dtype: "bytes" = declared.outputs[0].dtype;
+const { outputs } = await testHooks(declared, { models: [fakeModel(), fakeModel()] }).run({ image: crop });
+const mood: readonly Uint8Array[] = outputs.mood.data;
+
+// @ts-expect-error the pipeline has no input of this name
+testHooks(declared).run({ imgae: mood, dtype });
+
+// @ts-expect-error the hooks declare no output of this name
+outputs.mod;
+
+fakeModel({ inputs: [{ name: "x", dtype: "int64" }], predict: ({ x }) => ({ y: x.data.map((one) => one + 1n) }) });
+
+// @ts-expect-error the data of an int64 tensor is not numbers
+fakeModel({ inputs: [{ name: "x", dtype: "int64" }], predict: ({ x }) => ({ y: x.data.map((one) => one + 1) }) });
+
+// @ts-expect-error a first hook gets the inputs that are declared
+defineHooks({ inputs: [{ name: "x", dtype: "int8" }], preprocess: ({ y }) => ({ y }) });
+
+// @ts-expect-error the last hook does not return the declared output
+defineHooks({ outputs: [{ name: "y", dtype: "int8" }], postprocess: () => ({ z: 1 }) });
+
+const flag = () => ({ y: createTensor("bool", [], new Uint8Array(1)) });
+// @ts-expect-error the declared output has another dtype than the tensor
+defineHooks({ outputs: [{ name: "y", dtype: "int8" }], process: flag });
+
+defineHooks({ outputs: [{ name: "y", dtype: "int8" }], postprocess: (outputs) => outputs });
+
+// @ts-expect-error a misspelt member beside one that is known
+defineHooks({ preprocess: (inputs) => inputs, postproces: (inputs: object) => inputs });
+
+// @ts-expect-error a dtype that does not exist
+defineHooks({ inputs: [{ name: "x", dtype: "float" }], preprocess: (inputs) => inputs });

@@ -17,23 +17,24 @@ export default defineHooks({
 `;
 
 const TEST = `import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { createServer } from "kserving";
+import { test } from "node:test";
+import { fakeModel, testHooks } from "kserving/testing";
 
-let server;
-before(async () => {
-  const model = { driver: "null", hooks: new URL("hooks.ts", import.meta.url).pathname, options: { factor: "3" } };
-  server = await createServer({ models: { scale: model }, listen: false });
+const model = fakeModel({ inputs: [{ name: "x", dtype: "float32", shape: [-1] }] });
+const pipeline = testHooks(new URL("hooks.ts", import.meta.url), { models: [model], options: { factor: "3" } });
+
+test("the model is given the numbers multiplied by the factor", async () => {
+  await pipeline.run({ x: [1, 2.5] });
+  assert.deepEqual([...model.calls.at(-1).x.data], [3, 7.5]);
 });
-after(() => server.close());
 
-test("numbers are multiplied by the factor", async () => {
-  const { x } = await server.predict("scale", { x: [1, 2.5] });
-  assert.deepEqual([...x.data], [3, 7.5]);
+test("the answer is the model's", async () => {
+  const { outputs } = await pipeline.run({ x: [0.5] });
+  assert.deepEqual([...outputs.x.data], [1.5]);
 });
 
 test("texts are refused", async () => {
-  await assert.rejects(server.predict("scale", { x: ["a"] }), { code: "invalid_argument" });
+  await assert.rejects(pipeline.run({ x: ["a"] }), { code: "invalid_argument" });
 });
 `;
 

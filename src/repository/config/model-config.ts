@@ -1,5 +1,5 @@
 import type { RawOptions } from "../../drivers/option-table.ts";
-import type { Hooks } from "../../hooks/hooks.ts";
+import type { AnyHooks } from "../../hooks/hooks.ts";
 import type { RequestLogOptions } from "../../serving/request-log.ts";
 import type { Traffic } from "../../serving/traffic.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
@@ -21,7 +21,7 @@ export interface ModelConfig {
   /** The connections between the {@link stages} instead of hooks; each stage is the model of a step. */
   readonly ensemble?: Ensemble;
   /** A hook file's absolute path, or a hook set. */
-  readonly hooks?: string | Hooks;
+  readonly hooks?: string | AnyHooks;
   /** `-o` options for all drivers and the hooks. */
   readonly options: RawOptions;
   readonly versions: VersionPolicy;

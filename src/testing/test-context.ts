@@ -1,0 +1,62 @@
+import { failedPrecondition, ServingError } from "../errors.ts";
+import { createContext } from "../hooks/context.ts";
+import type { AnyState, HookContext, RemoteHandle, RequestInfo } from "../hooks/hooks.ts";
+import { loadHostedModel } from "../model-host/load-hosted-model.ts";
+import type { ModelHandle } from "../model-host/model-handle.ts";
+import { createSilentLogger, type Logger } from "../observability/logger.ts";
+import { BoundModels } from "../pipeline/bound-models.ts";
+import { BoundStage } from "../pipeline/bound-stage.ts";
+import { chooseStage } from "../repository/choose-stages.ts";
+import { type TestModel, toStage } from "./test-model.ts";
+
+/** The fields of a context that a test chooses. */
+export interface TestContextOptions {
+  /** The models of `ctx.drivers`. Default: none. */
+  readonly models?: readonly TestModel[];
+  /** The server's other models by name, for `ctx.models.get`. Default: none. */
+  readonly others?: Readonly<Record<string, TestModel>>;
+  /** The value that `init_hook` returned. */
+  readonly global_ctx?: unknown;
+  /** Headers or gRPC metadata; names are lower-case. Default: none. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly request?: Partial<RequestInfo>;
+  /** The end of the request. Default: it does not end. */
+  readonly signal?: AbortSignal;
+  /** Answers `ctx.remote(address)`. Default: an error, since a test has no other servers. */
+  readonly remote?: (address: string) => RemoteHandle;
+  /** Default: silent. */
+  readonly log?: Logger;
+}
+
+const REQUEST: RequestInfo = { id: "test", model: "default", version: 1n, signature: "serving_default" };
+
+/** A context as hooks get it, for tests that call a hook themselves: `hooks.preprocess(inputs, await testContext())`. */
+export async function testContext<State extends object = AnyState>(
+  options: TestContextOptions = {},
+): Promise<HookContext<State>> {
+  const { models = [], others = {}, global_ctx: globalCtx, metadata = {}, request, remote = noRemote } = options;
+  const { signal = new AbortController().signal, log = createSilentLogger() } = options;
+  const scope = { limits: { signal }, requestId: undefined };
+  const handles = await Promise.all(models.map((model, index) => load(model, index, log)));
+  const findOther = async (name: string) => {
+    const model = Object.hasOwn(others, name) ? others[name] : undefined;
+    if (model === undefined) throw new ServingError("not_found", `The test has no model "${name}" among its others.`);
+    return load(model, 0, log);
+  };
+  const ctx = createContext({
+    drivers: handles.map((handle, index) => new BoundStage(handle, scope, `model ${index + 1}`)),
+    models: new BoundModels(findOther, scope),
+    ...{ globalCtx, metadata, request: { ...REQUEST, ...request }, signal, log, remote },
+  });
+  return ctx as HookContext<State>;
+}
+
+async function load(model: TestModel, index: number, log: Logger): Promise<ModelHandle> {
+  const { found, path, options } = await chooseStage(await toStage(model), index);
+  return loadHostedModel({ driver: found.driver, path, options, threads: 1 }, log);
+}
+
+function noRemote(address: string): RemoteHandle {
+  const message = `The test has no server at ${address}; expected testContext({ remote: (address) => ({ predict }) }).`;
+  return { predict: () => Promise.reject(failedPrecondition(message)) };
+}
