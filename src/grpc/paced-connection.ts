@@ -115,9 +115,10 @@ export class PacedConnection {
     for (const connection of open) connection.#handle?.readStop();
   }
 
-  /** Reads all connections again, except those that wait for their own turn. */
+  /** Reads all connections again, except those that wait for their own turn; first those that should take least. */
   static startAll(): void {
-    for (const connection of open) connection.#read();
+    const byTime = [...open].sort((one, other) => one.#use.expectedMs - other.#use.expectedMs);
+    for (const connection of byTime) connection.#read();
   }
 }
 
@@ -126,7 +127,7 @@ function stopReading(): void {
   if (areStopped) return;
   areStopped = true;
   PacedConnection.stopAll();
-  setImmediate(() => {
+  turns.onceOver(() => {
     areStopped = false;
     PacedConnection.startAll();
   });

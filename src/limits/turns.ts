@@ -51,6 +51,9 @@ export class Turns {
   #servedAt = 0;
   #isContinuing = false;
   #isOldestNext = false;
+  /** True while waiting work continues, which is after the arriving data of a turn was handled. */
+  #isInPiece = false;
+  #overs: (() => void)[] = [];
 
   /** Begins work for a connection; returns for how many milliseconds it may run, 0 = it has to {@link wait}. */
   begin(use: TurnUse): number {
@@ -70,6 +73,12 @@ export class Turns {
   /** True once a turn begins no more work at all. */
   get isOver(): boolean {
     return this.#began !== 0 && performance.now() - this.#began > LONGEST_TURN_MS;
+  }
+
+  /** Calls a function when this turn ends, before data of the next one is read. */
+  onceOver(call: () => void): void {
+    if (this.#began === 0) this.#start(performance.now());
+    this.#overs.push(call);
   }
 
   /** Calls a function in a later turn. */
@@ -108,20 +117,28 @@ export class Turns {
 
   #start(now: number): void {
     this.#began = now;
-    setImmediate(() => {
-      this.#end();
-      this.#began = 0;
-    });
+    if (!this.#isInPiece) setImmediate(() => this.#endTurn());
+  }
+
+  #endTurn(): void {
+    this.#end();
+    this.#began = 0;
+    for (const call of this.#overs.splice(0)) call();
   }
 
   #continue(until = performance.now() + TURN_MS): void {
+    const isNewTurn = this.#began === 0;
+    this.#isInPiece = true;
     this.#takeNext().goOn();
     // A tick after the microtasks, when all work that this piece started is done.
-    queueMicrotask(() => process.nextTick(() => this.#goOn(until)));
+    queueMicrotask(() => process.nextTick(() => this.#goOn(until, isNewTurn)));
   }
 
-  #goOn(until: number): void {
+  #goOn(until: number, isNewTurn: boolean): void {
     const now = this.#end();
+    this.#isInPiece = false;
+    // A turn that went on would take its time from the data that arrives next.
+    if (isNewTurn && this.#began !== 0) this.#endTurn();
     this.#isContinuing = this.#waiting.length > 0;
     if (!this.#isContinuing) return;
     if (now < until) this.#continue(until);

@@ -125,3 +125,23 @@ it("does not count the time between two turns", async () => {
   turns.begin(new TurnUse());
   expect(use.expectedMs).toBeLessThan(1.5);
 });
+
+it("ends a turn that began in continued work with that work, before other data arrives", async () => {
+  const turns = new Turns();
+  const [waiting, arriving] = [new TurnUse(), new TurnUse()];
+  const overs: number[] = [];
+  const began = new Promise<void>((resolve) => {
+    turns.wait(waiting, () => {
+      turns.resume(waiting);
+      turns.begin(waiting);
+      work(20);
+      turns.onceOver(() => overs.push(clockMs));
+      resolve();
+    });
+  });
+  await began;
+  // The microtasks and ticks of that work; no other turn of the event loop has begun.
+  await new Promise((resolve) => process.nextTick(() => queueMicrotask(() => process.nextTick(resolve))));
+  expect(overs).toEqual([clockMs]);
+  expect(turns.begin(arriving)).toBe(1);
+});
