@@ -7,15 +7,32 @@ import { endFlood } from "./end-flood.ts";
  */
 const SPARE_RESETS = 16;
 
-/** Number of resets in one turn after which a connection is ended. */
-const limits = new WeakMap<Http2Session, number>();
+/**
+ * Resets that a connection may have at first, and those that it regains per second. A little below the limits of nghttp2
+ * (1000 and 33), which then only says GOAWAY with an internal error and leaves the connection open.
+ */
+const STORE = { most: 900, perSecond: 33 };
+
+/** Limits of one connection. */
+interface ResetLimits {
+  /** Number of resets in one turn after which it is ended. */
+  readonly perTurn: number;
+  /** Resets that it has left, and when they were counted. */
+  left: number;
+  countedAt: number;
+}
+
+const limits = new WeakMap<Http2Session, ResetLimits>();
 /** Resets of this turn. */
 let resets = new WeakMap<Http2Session, number>();
 let isCounting = false;
 
-/** Ends a connection whose client resets more calls in a turn than it may have at once, plus some new ones. */
+/**
+ * Ends a connection whose client resets more calls in a turn than it may have at once, plus some new ones, or too many in
+ * the long run.
+ */
 export function limitResets(session: Http2Session, maxCalls: number): void {
-  limits.set(session, maxCalls + SPARE_RESETS);
+  limits.set(session, { perTurn: maxCalls + SPARE_RESETS, left: STORE.most, countedAt: performance.now() });
   // Data that was read before the session existed, such as the first bytes on a shared port, contains calls together
   // with their resets.
   session.on("stream", (stream: ServerHttp2Stream) => {
@@ -47,5 +64,15 @@ export function countReset(session: Http2Session | undefined): void {
   }
   const count = (resets.get(session) ?? 0) + 1;
   resets.set(session, count);
-  if (count > (limits.get(session) ?? Number.POSITIVE_INFINITY)) endFlood(session, "too_many_resets");
+  const limit = limits.get(session);
+  if (limit !== undefined && (count > limit.perTurn || !takeOne(limit))) endFlood(session, "too_many_resets");
+}
+
+/** Takes a reset from those that are left; false where there is none. */
+function takeOne(limit: ResetLimits): boolean {
+  const now = performance.now();
+  const regained = ((now - limit.countedAt) / 1000) * STORE.perSecond;
+  limit.left = Math.min(STORE.most, limit.left + regained) - 1;
+  limit.countedAt = now;
+  return limit.left >= 0;
 }

@@ -15,7 +15,8 @@ import { callFrames, OPENING, resetFrames } from "./flood-frames.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 /** A ping frame, and the server's answer to it. */
-const PING = Buffer.concat([Buffer.of(0, 0, 8, 6, 0, 0, 0, 0, 0), Buffer.from("anybody?")]);
+const toPing = (text: string) => Buffer.concat([Buffer.of(0, 0, 8, 6, 0, 0, 0, 0, 0), Buffer.from(text)]);
+const PING = toPing("anybody?");
 const PONG = /anybody\?/;
 
 it("lets a client send 1 MB ahead on a stream and 16 MB on a connection", async () => {
@@ -68,6 +69,22 @@ it("ends it while the bytes with the resets are still being read, and starts no 
   client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 600));
   expect(await client.closed()).toContain("too_many_resets");
   expect(memory.opened).toBeLessThanOrEqual(273);
+});
+
+it("ends a connection that goes on resetting calls, a few at a time, before nghttp2 would leave it open", async () => {
+  const { port } = await serve(new ScriptedService());
+  const client = new RawClient(port);
+  const closed = client.closed();
+  const bytesOf = (calls: number) => resetFrames("/inference.GRPCInferenceService/ServerLive", calls);
+  const all = bytesOf(1000);
+  for (let sent = 0; sent < 1000 && !client.socket.destroyed; sent += 50) {
+    const piece = all.subarray(sent === 0 ? 0 : bytesOf(sent).length, bytesOf(sent + 50).length);
+    const text = String(sent).padStart(8, ".");
+    client.socket.write(Buffer.concat([piece, toPing(text)]));
+    // The ping's answer shows that these calls were read in a turn of their own.
+    await Promise.race([closed, client.received(new RegExp(text))]);
+  }
+  expect(await closed).toContain("too_many_resets");
 });
 
 /** Counts the calls that ask for a share. */
