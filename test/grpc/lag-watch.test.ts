@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { Http2Session } from "node:http2";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { LagWatch } from "../../src/grpc/lag-watch.ts";
 import { PacedConnection } from "../../src/grpc/paced-connection.ts";
@@ -47,6 +47,19 @@ it("ends a connection whose bytes keep the thread busy without any event, and no
   }
   expect(flood.ends).toEqual(["too_many_silent_frames"]);
   expect([quiet, calls, refused].flatMap(({ ends }) => ends)).toEqual([]);
+});
+
+it("ends a connection that lets the thread rest between the times that it keeps it busy", async () => {
+  const watch = new LagWatch();
+  const [flood, calls] = [watched(watch), watched(watch)];
+  for (let turn = 0; turn < 2; turn++) {
+    for (const each of [flood, calls]) each.socket.bytesRead += READ_BYTES;
+    for (let frame = 0; frame < READ_BYTES / 16_000; frame++) calls.connection?.took();
+    await beBusy();
+    await wait(120);
+  }
+  expect(flood.ends).toEqual(["too_many_silent_frames"]);
+  expect(calls.ends).toEqual([]);
 });
 
 it("counts a late turn alone for nothing, however many bytes came before", async () => {
