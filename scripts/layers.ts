@@ -122,6 +122,11 @@ export const LAYERS: readonly Layer[] = [
       "tracing",
     ],
   },
+  { folder: "comparison", mayImport: [...BASICS, "remote", "replay", "server"] },
+  {
+    folder: "benchmark",
+    mayImport: [...BASICS, "threads", "grpc", "remote", "server"],
+  },
   {
     folder: "testing",
     mayImport: [
@@ -155,6 +160,8 @@ export const LAYERS: readonly Layer[] = [
       "replay",
       "tracing",
       "server",
+      "comparison",
+      "benchmark",
     ],
   },
 ];

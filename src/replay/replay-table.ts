@@ -1,3 +1,4 @@
+import { percentile } from "../observability/percentile.ts";
 import { toColumns } from "../text/columns.ts";
 import type { ReplayOutcome } from "./replay-outcome.ts";
 
@@ -10,11 +11,11 @@ function countLines({ sent, equal, different, failed, unrecorded, latencies }: R
   const sorted = Float64Array.from(latencies).sort();
   const names = ["Requests", "Equal", "Different", "Failed", "Not compared", "p50 ms", "p90 ms", "p99 ms", "Max ms"];
   const counts = [sent, equal, different, failed, unrecorded].map(String);
-  return toColumns([names, [...counts, ...[0.5, 0.9, 0.99, 1].map((share) => percentile(sorted, share))]]);
+  return toColumns([names, [...counts, ...[0.5, 0.9, 0.99, 1].map((share) => percentileText(sorted, share))]]);
 }
 
-function percentile(sorted: Float64Array, share: number): string {
-  const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+function percentileText(sorted: Float64Array, share: number): string {
+  const value = percentile(sorted, share);
   return value === undefined ? "-" : value.toFixed(value < 10 ? 2 : 0);
 }
 

@@ -1,28 +1,31 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { parseExactJson, tensorFromJson } from "../../codecs/json/tensor-from-json.ts";
+import { type Answer, answerOf, compareAnswers } from "../../comparison/comparison.ts";
+import { toComparisonLines } from "../../comparison/comparison-lines.ts";
+import { openModelTarget } from "../../comparison/model-target.ts";
+import { openRemoteTarget } from "../../comparison/remote-target.ts";
+import type { Target } from "../../comparison/target.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
+import { isAddress } from "../../remote/kserve/model-address.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
 import { createTensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
-import { type Answer, answerOf, compareAnswers } from "../compare/comparison.ts";
-import { toComparisonLines } from "../compare/comparison-lines.ts";
-import { openModelTarget } from "../compare/model-target.ts";
-import { openRemoteTarget } from "../compare/remote-target.ts";
-import type { Target } from "../compare/target.ts";
-import { parseExactJson, tensorFromJson } from "../compare/tensor-from-json.ts";
-import { readSetting } from "../settings/read-setting.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { candidates } from "./driver-trials.ts";
 import { readInputs } from "./input-flags.ts";
+import { openModel } from "./open-model.ts";
 import { withProgress } from "./progress.ts";
+import { readCount } from "./read-number.ts";
 
 const EPILOGUE = `
 Examples:
   kserving compare emotion.onnx --driver onnx --driver openvino
   kserving compare emotion.onnx emotion-int8.onnx --input @face.jpg --tolerance 0.05
   kserving compare emotion.onnx http://localhost:9001/v2/models/emotion
+  kserving compare grpc://localhost:9000/emotion grpc://canary:9000/emotion
   kserving infer emotion.onnx --random --json --out golden.json; kserving compare emotion.onnx --golden golden.json
 
 Without --driver a model runs on every driver that takes it; without --input its inputs are random. The first target
@@ -52,7 +55,10 @@ export function createCompareCommand(): Command {
     description: "Runs a model on several drivers, or several models or servers, and compares outputs and speed.",
     epilogue: EPILOGUE,
   })
-    .argument("<target...>", "a model's file or folder, or http://HOST:PORT/v2/models/NAME of a server")
+    .argument(
+      "<target...>",
+      "a model's file or folder, or http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME of a server",
+    )
     .option("--driver <name>", "driver for the models; repeatable (default: all that take them)", collect, [])
     .option("-o, --option <key=value>", "option of the drivers; repeatable", collect, [])
     .option("--input <[name=]value>", "value of an input, or @FILE, as for kserving infer; repeatable", collect, [])
@@ -67,7 +73,7 @@ export function createCompareCommand(): Command {
 async function run(places: readonly string[], flags: CompareFlags): Promise<void> {
   const tolerances = parseTolerances(flags.tolerance);
   const golden = flags.golden === undefined ? [] : [readGolden(flags.golden)];
-  const [runs, seed] = [readCount("--runs", flags.runs), readCount("--seed", flags.seed)];
+  const [runs, seed] = [readCount("--runs", flags.runs, 0), readCount("--seed", flags.seed, 0)];
   const targets: Target[] = [];
   try {
     const refusals = await openTargets(places, flags, targets);
@@ -96,14 +102,17 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
 async function openTargets(places: readonly string[], flags: CompareFlags, targets: Target[]): Promise<string[]> {
   const refusals: string[] = [];
   for (const place of places) {
-    if (/^https?:/.test(place)) {
+    if (isAddress(place)) {
       targets.push(await openRemoteTarget(place));
       continue;
     }
     const isOpen = flags.driver.length === 0;
     for (const driver of isOpen ? await candidates(place) : flags.driver) {
       const name = places.length === 1 ? driver : `${place} (${driver})`;
-      const opened = withProgress(`loading ${name}`, () => openModelTarget(place, { ...flags, driver, name }));
+      const opened = withProgress(`loading ${name}`, async () => {
+        const { server, name: model } = await openModel(place, { option: flags.option, driver });
+        return openModelTarget(server, model, name);
+      });
       const target = await (isOpen
         ? opened.catch((reason) => void refusals.push(`${name}: ${oneLine(reason)}`))
         : opened);
@@ -163,8 +172,4 @@ function readGolden(path: string): Answer {
       cause,
     );
   }
-}
-
-function readCount(source: string, text: string): number {
-  return Number(readSetting({ type: "count", min: 0, help: "", commands: [] }, { source, text }));
 }

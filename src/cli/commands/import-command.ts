@@ -9,6 +9,7 @@ const MODULES: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   inspect: async () => (await import("./inspect-command.ts")).inspect,
   infer: async () => (await import("./infer-command.ts")).infer,
   compare: async () => (await import("./compare-command.ts")).compare,
+  bench: async () => (await import("./bench-command.ts")).bench,
   drivers: async () => (await import("./drivers-command.ts")).drivers,
   new: async () => (await import("./new-command.ts")).create,
   doctor: async () => (await import("./doctor-command.ts")).doctor,

@@ -4,11 +4,11 @@ import { type Command, Option } from "commander";
 import { writeNpy } from "../../codecs/npy/write-npy.ts";
 import { invalidArgument } from "../../errors.ts";
 import { chooseSignature } from "../../signature/choose-signature.ts";
+import { randomTensors } from "../../signature/random-tensors.ts";
 import type { Signature } from "../../signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
-import { readSetting } from "../settings/read-setting.ts";
 import { flowText } from "../status-reporter/flow-text.ts";
 import { FIRM_SPACE } from "../status-reporter/wrapped-table.ts";
 import { collect } from "./collect.ts";
@@ -20,7 +20,7 @@ import { outputImage } from "./output-image.ts";
 import { outputJson } from "./output-json.ts";
 import { outputLines } from "./output-lines.ts";
 import { withProgress } from "./progress.ts";
-import { randomInputs } from "./random-inputs.ts";
+import { readCount } from "./read-number.ts";
 
 const FORMATS = ["table", "json", "npy", "png"] as const;
 type Format = (typeof FORMATS)[number];
@@ -102,6 +102,11 @@ async function predict({ server, name }: OpenModel, spec: Signature | undefined,
   return server.predict(name, { ...others, ...given }, choices);
 }
 
+/** Inputs of sizes on which the model runs. */
+async function randomInputs(server: OpenModel["server"], seed: number): Promise<Tensors> {
+  return randomTensors((await server.exampleInputs())?.inputs ?? [], seed);
+}
+
 function noInput(spec: Signature | undefined): Error {
   const takes =
     spec === undefined
@@ -163,8 +168,4 @@ function readLabels(path: string): readonly string[] {
   } catch (cause) {
     throw invalidArgument(`--labels "${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
   }
-}
-
-function readCount(source: string, text: string, min: number): number {
-  return Number(readSetting({ type: "count", min, help: "", commands: [] }, { source, text }));
 }

@@ -7,6 +7,7 @@ const PARSERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   inspect: async () => (await import("./inspect-command.ts")).createInspectCommand(),
   infer: async () => (await import("./infer-command.ts")).createInferCommand(),
   compare: async () => (await import("./compare-command.ts")).createCompareCommand(),
+  bench: async () => (await import("./bench-command.ts")).createBenchCommand(),
   drivers: async () => (await import("./drivers-command.ts")).createDriversCommand(),
   new: async () => (await import("./new-command.ts")).createNewCommand(),
   doctor: async () => (await import("./doctor-command.ts")).createDoctorCommand(),

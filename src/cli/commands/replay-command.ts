@@ -1,8 +1,6 @@
 import { Command } from "commander";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { createMessageClient } from "../../remote/message-client.ts";
-import { parseRemoteAddress } from "../../remote/remote-address.ts";
-import { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import type { ReplayRate } from "../../replay/pace.ts";
 import { assertRequestLog } from "../../replay/recorded-calls.ts";
 import type { ReplayOutcome } from "../../replay/replay-outcome.ts";
@@ -14,6 +12,7 @@ import { helpWidth } from "../help-width.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { readSetting } from "../settings/read-setting.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
+import { authorizationAt } from "./authorization-at.ts";
 
 const EPILOGUE = `
 Examples:
@@ -101,12 +100,6 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
     process.off("SIGINT", interrupt);
     client.close();
   }
-}
-
-async function authorizationAt(address: string, path: string | undefined): Promise<string | undefined> {
-  return path === undefined
-    ? undefined
-    : (await RemoteCredentials.open(path)).headerFor(parseRemoteAddress(address).authority);
 }
 
 /** The parts of a setting that reading its value does not need. */

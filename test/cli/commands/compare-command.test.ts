@@ -28,6 +28,16 @@ test("compare runs a model on a driver and in a server, and finds both equal", a
   expect(outputs).toEqual([{ target: address, output: "y", distance: 0, isNear: true, text: "" }]);
 });
 
+test("compare reads a server's answers over gRPC too", async () => {
+  const { grpcAddress, httpUrl } = await startServer({ models: { half: { path: half } } });
+  const [grpc, http] = [`grpc://${grpcAddress}/half`, `${httpUrl}/v2/models/half/versions/1`];
+  const { code, stdout } = await compare(grpc, http, "--input", "x=[1,2.5]", "--runs", "0", "--json");
+  expect([code, JSON.parse(stdout).outputs]).toEqual([
+    0,
+    [{ target: http, output: "y", distance: 0, isNear: true, text: "" }],
+  ]);
+});
+
 test("compare tells by its exit code where two servers differ by more than the tolerance", async () => {
   const hooks = {
     postprocess: (outputs: Readonly<Record<string, unknown>>) => ({
@@ -90,7 +100,8 @@ test.each([
   [[half, ...ONE, "--golden", "/nowhere.json"], 2, 'The golden file "/nowhere.json" does not exist'],
   [[half, ...ONE, "--golden", half], 2, "expected what kserving infer --json --out FILE writes"],
   [["http://127.0.0.1:1/v2/models/x", half], 1, "does not answer"],
-  [["http://127.0.0.1:1", half], 2, "expected http://HOST:PORT/v2/models/NAME"],
+  [["http://127.0.0.1:1", half], 2, "expected http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME"],
+  [["grpc://127.0.0.1:1/x", half], 1, "No gRPC server answers at 127.0.0.1:1"],
   [[half, ...ONE, "--tolerance", "x"], 2, "--tolerance"],
 ] as const)("compare %j ends with %i", async (args, code, message) => {
   const outcome = await compare(...args);

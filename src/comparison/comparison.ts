@@ -1,7 +1,7 @@
-import { compareTensors } from "../../replay/compare-tensors.ts";
-import type { Tolerances } from "../../replay/tolerances.ts";
-import type { Values } from "../../tensor/plain-value.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import { compareTensors } from "../replay/compare-tensors.ts";
+import type { Tolerances } from "../replay/tolerances.ts";
+import type { Values } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
 import type { Target } from "./target.ts";
 
 /** Answer of one target. */

@@ -1,6 +1,6 @@
-import type { Signature } from "../../signature/signature.ts";
-import type { Values } from "../../tensor/plain-value.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import type { Signature } from "../signature/signature.ts";
+import type { Values } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
 
 /** Something that answers the inputs of a comparison. */
 export interface Target {

@@ -1,4 +1,4 @@
-import { toColumns } from "../../text/columns.ts";
+import { toColumns } from "../text/columns.ts";
 import type { Answer, Compared } from "./comparison.ts";
 
 /** A comparison for people. */

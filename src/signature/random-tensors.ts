@@ -1,15 +1,9 @@
-import type { Server } from "../../server/server.ts";
-import type { ExampleInput } from "../../signature/example-inputs.ts";
-import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
-import { toBfloat16, toFloat16 } from "../../tensor/float16.ts";
-import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { type NumericDType, numericLayout } from "../tensor/dtype.ts";
+import { toBfloat16, toFloat16 } from "../tensor/float16.ts";
+import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import type { ExampleInput } from "./example-inputs.ts";
 
-/** Inputs that fit a loaded model, of sizes on which it runs: floats from 0 to 1, integers 0 and 1, the same for the same seed. */
-export async function randomInputs(server: Pick<Server, "exampleInputs">, seed: number): Promise<Tensors> {
-  return randomTensors((await server.exampleInputs())?.inputs ?? [], seed);
-}
-
-/** Tensors of these shapes, with such values. */
+/** Tensors of these shapes: floats from 0 to 1, integers 0 and 1, the same for the same seed. */
 export function randomTensors(examples: readonly ExampleInput[], seed: number): Tensors {
   const next = generator(seed);
   return createTensors(examples.map((input) => [input.name, fill(input, next)]));

@@ -1,0 +1,56 @@
+import { toColumns } from "../text/columns.ts";
+import { msText, rateText, shareText } from "./figure-text.ts";
+import { failureCount, isClientBound, type LevelResult } from "./measure/level.ts";
+
+const HEAD = ["Requests/s", "p50 ms", "p90 ms", "p99 ms", "Max ms", "Requests", "Failed", "Client", ""];
+
+/** The results of a sweep as lines, with what is to be known about them below. */
+export function toBenchTable(results: readonly LevelResult[]): string[] {
+  const isOpen = results.some(({ rate }) => rate !== undefined);
+  const rows = results.map((result) => [levelText(result), ...toCells(result)]);
+  return [...toColumns([[isOpen ? "Rate" : "Concurrency", ...HEAD], ...rows]), ...notes(results)];
+}
+
+/** A level for people. */
+export function levelText({ rate, concurrency }: Pick<LevelResult, "rate" | "concurrency">): string {
+  return rate === undefined ? String(concurrency) : `${rate}/s`;
+}
+
+function toCells(result: LevelResult): string[] {
+  const { requestsPerSecond, latencyMs, requests, isStable, clientShare } = result;
+  const { p50, p90, p99, max } = latencyMs ?? {};
+  return [
+    rateText(requestsPerSecond),
+    ...[p50, p90, p99, max].map(msText),
+    ...[String(requests), String(failureCount(result)), shareText(clientShare)],
+    isStable ? "" : "unstable",
+  ];
+}
+
+function notes(results: readonly LevelResult[]): string[] {
+  const bound = results.filter(isClientBound);
+  const late = results.filter(
+    ({ rate, requestsPerSecond, backlog }) => backlog > 0 && requestsPerSecond < 0.98 * (rate ?? 0),
+  );
+  const failures = new Map<string, number>();
+  for (const result of results)
+    for (const [problem, count] of Object.entries(result.failures))
+      failures.set(problem, (failures.get(problem) ?? 0) + count);
+  const lines = [
+    ...(results.some(({ isStable }) => !isStable)
+      ? ["unstable: the last three windows differ by more than 10 %; measure longer (--window, --max-windows)."]
+      : []),
+    ...(bound.length > 0
+      ? [
+          `The client was the bottleneck at ${bound.map(levelText).join(", ")}: the server can do more; give the load more threads (--client-threads), or another machine.`,
+        ]
+      : []),
+    ...(late.length > 0
+      ? [
+          `The server did not keep up with ${late.map(levelText).join(", ")}; latencies grow with the length of the measurement.`,
+        ]
+      : []),
+    ...Array.from(failures, ([problem, count]) => `Failed ${count} times: ${problem}`),
+  ];
+  return lines.length === 0 ? [] : ["", ...lines];
+}

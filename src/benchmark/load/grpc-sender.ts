@@ -1,0 +1,92 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import { frameBytes, PREFIX_BYTES } from "../../grpc/framed-message.ts";
+import type { LoadTarget } from "./load-job.ts";
+import type { Done, Sender } from "./sender.ts";
+
+/** Windows that no answer fills, so that the client never holds a server up. */
+const WINDOW_BYTES = 2 ** 30;
+
+/** Makes unary calls with Node's HTTP/2, without the layers of a gRPC library: the load should cost its own machine little. */
+export class GrpcSender implements Sender {
+  readonly #target: LoadTarget;
+  readonly #message: Buffer;
+  readonly #headers: Record<string, string>;
+  readonly #sessions: (ClientHttp2Session | undefined)[];
+  #next = 0;
+
+  constructor(target: LoadTarget) {
+    this.#target = target;
+    this.#message = Buffer.concat(frameBytes(target.body));
+    this.#headers = {
+      ":method": "POST",
+      ":path": target.path,
+      "content-type": "application/grpc",
+      te: "trailers",
+      ...target.headers,
+    };
+    this.#sessions = new Array(target.connections).fill(undefined);
+  }
+
+  send(done: Done): void {
+    const stream = this.#session().request(this.#headers, { endStream: false });
+    new Call(stream, done);
+    stream.end(this.#message);
+  }
+
+  close(): void {
+    for (const session of this.#sessions) session?.destroy();
+  }
+
+  /** The connections in turn; one that was lost is opened again. */
+  #session(): ClientHttp2Session {
+    const at = this.#next++ % this.#sessions.length;
+    const known = this.#sessions[at];
+    if (known !== undefined && !known.closed && !known.destroyed) return known;
+    const settings = { enablePush: false, initialWindowSize: WINDOW_BYTES };
+    const session = connect(this.#target.origin, { settings });
+    session.on("connect", () => session.setLocalWindowSize(WINDOW_BYTES));
+    // Each open request reports it.
+    session.on("error", () => {});
+    this.#sessions[at] = session;
+    return session;
+  }
+}
+
+/** One call, until its stream has closed. */
+class Call {
+  #status: string | undefined;
+  #bytes = 0;
+  #problem: string | undefined;
+
+  constructor(stream: ClientHttp2Stream, done: Done) {
+    stream.on("response", (headers) => {
+      if (headers[":status"] !== constants.HTTP_STATUS_OK) this.#problem = `HTTP status ${headers[":status"]}`;
+      this.#read(headers);
+    });
+    stream.on("trailers", (headers) => this.#read(headers));
+    stream.on("data", (chunk: Buffer) => {
+      this.#bytes += chunk.length;
+    });
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      this.#problem ??= error.code ?? error.message;
+    });
+    stream.on("close", () => done(this.#outcome()));
+  }
+
+  #read(headers: { readonly [name: string]: unknown }): void {
+    const status = headers["grpc-status"];
+    if (typeof status !== "string") return;
+    this.#status = status;
+    if (status !== "0") this.#problem ??= `gRPC status ${status}: ${messageOf(headers["grpc-message"])}`;
+  }
+
+  #outcome(): string | undefined {
+    if (this.#problem !== undefined) return this.#problem;
+    if (this.#status === undefined) return "the connection ended before the answer";
+    return this.#bytes < PREFIX_BYTES ? "an answer without a message" : undefined;
+  }
+}
+
+function messageOf(text: unknown): string {
+  return typeof text === "string" ? text.slice(0, 100) : "no message";
+}

@@ -1,0 +1,16 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { createLoop } from "./create-loop.ts";
+import { createSender } from "./create-sender.ts";
+import type { LoadJob } from "./load-job.ts";
+import { LoadMeter } from "./load-meter.ts";
+
+/** Milliseconds between two batches: seldom enough to cost nothing, often enough to watch. */
+const EVERY_MS = 100;
+
+const job = workerData as LoadJob;
+const meter = new LoadMeter();
+const loop = createLoop({ job, sender: createSender(job.target), meter });
+setInterval(() => {
+  const batch = meter.take(loop.backlog);
+  parentPort?.postMessage(batch, [batch.latenciesMs.buffer as ArrayBuffer]);
+}, EVERY_MS);

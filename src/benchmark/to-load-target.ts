@@ -1,0 +1,33 @@
+import { INFER_PATH } from "../remote/kserve/grpc-caller.ts";
+import { toModelUrl } from "../remote/kserve/http-caller.ts";
+import { binaryBody, jsonBody } from "../remote/kserve/infer-body.ts";
+import { encodeInferRequest } from "../remote/kserve/infer-message.ts";
+import type { ModelAddress } from "../remote/kserve/model-address.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import type { LoadTarget } from "./load/load-job.ts";
+
+/** Form of a load's requests. */
+export interface RequestForm {
+  /** Form of the values over HTTP. */
+  readonly encoding: "binary" | "json";
+  readonly connections: number;
+  /** `Authorization` header, where the server asks for one. */
+  readonly authorization?: string | undefined;
+}
+
+/** The request that a load sends to a model. */
+export function toLoadTarget(address: ModelAddress, inputs: Tensors, form: RequestForm): LoadTarget {
+  const { encoding, connections, authorization } = form;
+  const own = authorization === undefined ? {} : { authorization };
+  if (address.protocol === "grpc") {
+    const origin = address.server.replace(/^grpc/, "http");
+    const body = encodeInferRequest(address, inputs);
+    return { protocol: "grpc", origin, path: INFER_PATH, headers: own, body, connections };
+  }
+  const url = new URL(`${toModelUrl(address)}/infer`);
+  const { headers, body } = encoding === "json" ? jsonBody(inputs) : binaryBody(inputs);
+  return {
+    protocol: "http",
+    ...{ origin: url.origin, path: url.pathname, headers: { ...headers, ...own }, body, connections },
+  };
+}

@@ -1,0 +1,19 @@
+import { invalidArgument } from "../../errors.ts";
+import type { ExampleInput } from "../../signature/example-inputs.ts";
+
+/** Gives example inputs the shapes of `--shape NAME=1,3,224,224` flags; throws `invalid_argument` for other texts and unknown names. */
+export function applyShapes(examples: readonly ExampleInput[], flags: readonly string[]): readonly ExampleInput[] {
+  const shapes = new Map(flags.map(parseShape));
+  const names = examples.map(({ name }) => name);
+  for (const name of shapes.keys())
+    if (!names.includes(name))
+      throw invalidArgument(`--shape names the input "${name}"; the model has ${names.join(", ")}.`);
+  return examples.map((example) => ({ ...example, shape: shapes.get(example.name) ?? example.shape }));
+}
+
+function parseShape(flag: string): [name: string, shape: readonly number[]] {
+  const [, name, sizes] = /^(.+)=\[?(\d+(?:,\d+)*)?\]?$/.exec(flag) ?? [];
+  if (name === undefined)
+    throw invalidArgument(`--shape is "${flag}"; expected NAME=SIZES, such as image=1,3,224,224.`);
+  return [name, sizes === undefined ? [] : sizes.split(",").map(Number)];
+}

@@ -1,0 +1,68 @@
+import { basename, parse, resolve } from "node:path";
+import type { LoadTarget } from "../../benchmark/load/load-job.ts";
+import type { ServedFacts } from "../../benchmark/server/server-messages.ts";
+import { startServerProcess } from "../../benchmark/server/server-process.ts";
+import { type RequestForm, toLoadTarget } from "../../benchmark/to-load-target.ts";
+import { openKserveClient } from "../../remote/kserve/kserve-client.ts";
+import { isAddress, type ModelAddress, parseModelAddress } from "../../remote/kserve/model-address.ts";
+import type { NamedModelOptions } from "../../server/named-model.ts";
+import { guessExamples } from "../../signature/guess-examples.ts";
+import { randomTensors } from "../../signature/random-tensors.ts";
+import { toTensors } from "../../tensor/plain-value.ts";
+import { readInputs } from "../commands/input-flags.ts";
+import { applyShapes } from "./apply-shapes.ts";
+
+/** The place to send a load to, and its requests. */
+export interface BenchRequest extends RequestForm {
+  /** An address, or the path of a model, which is then served. */
+  readonly place: string;
+  readonly protocol: "grpc" | "http";
+  readonly model: NamedModelOptions;
+  /** `--input` and `--shape` flags. */
+  readonly input: readonly string[];
+  readonly shape: readonly string[];
+  readonly seed: number;
+  readonly signal: AbortSignal;
+}
+
+/** A load's target, whose model has answered its request once. */
+export interface BenchTarget {
+  readonly load: LoadTarget;
+  /** The address; a served model's has the port that was free. */
+  readonly address: string;
+  /** The runtime of a served model, with its version. */
+  readonly runtime?: string;
+  close(): Promise<void>;
+}
+
+/** Opens the target of a load, and sends the request once; rejects with the reason for which it fails. */
+export async function openBenchTarget(request: BenchRequest): Promise<BenchTarget> {
+  if (isAddress(request.place)) return connect(request, parseModelAddress(request.place));
+  const name = parse(basename(resolve(request.place))).name;
+  const served = await startServerProcess({ name, model: request.model }, request.signal);
+  const base = request.protocol === "grpc" ? `grpc://${served.grpcAddress}` : `${served.httpUrl}/v2/models`;
+  try {
+    const target = await connect(request, parseModelAddress(`${base}/${encodeURIComponent(name)}`), served);
+    return { ...target, ...(served.runtime !== undefined && { runtime: served.runtime }), close: served.close };
+  } catch (reason) {
+    await served.close();
+    throw reason;
+  }
+}
+
+async function connect(request: BenchRequest, address: ModelAddress, served?: ServedFacts): Promise<BenchTarget> {
+  const client = await openKserveClient(address, request.authorization);
+  try {
+    const given = toTensors(
+      await readInputs(request.input, client),
+      (name) => client.inputs.find((spec) => spec.name === name)?.dtype,
+    );
+    const examples = applyShapes(served?.examples ?? guessExamples(client.inputs), request.shape);
+    const missing = examples.filter(({ name }) => !Object.hasOwn(given, name));
+    const inputs = { ...given, ...randomTensors(missing, request.seed) };
+    await client.predict(inputs);
+    return { load: toLoadTarget(address, inputs, request), address: address.text, close: async () => {} };
+  } finally {
+    client.close();
+  }
+}

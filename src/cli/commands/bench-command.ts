@@ -1,0 +1,171 @@
+import { type Command, Option } from "commander";
+import { toBenchTable } from "../../benchmark/bench-table.ts";
+import { type Goal, meets, parseGoal } from "../../benchmark/goal.ts";
+import { failureCount, type Level, type LevelResult } from "../../benchmark/measure/level.ts";
+import { parseCounts, parseLevels } from "../../benchmark/parse-levels.ts";
+import { runBench } from "../../benchmark/run-bench.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
+import { printable } from "../../text/printable.ts";
+import { LiveLine } from "../benchmark/live-line.ts";
+import { type BenchTarget, openBenchTarget } from "../benchmark/open-bench-target.ts";
+import { progressText } from "../benchmark/progress-text.ts";
+import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+import { parseOptionFlags } from "../settings/parse-option-flags.ts";
+import { authorizationAt } from "./authorization-at.ts";
+import { collect } from "./collect.ts";
+import { createParser, runParser } from "./create-parser.ts";
+import { addModelFlags, type ModelFlags } from "./model-flags.ts";
+import { withProgress } from "./progress.ts";
+import { readCount, readSeconds } from "./read-number.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving bench emotion.onnx --concurrency 1:16
+  kserving bench grpc://localhost:9000/emotion --concurrency 8 --goal p99=20ms
+  kserving bench http://localhost:9001/v2/models/emotion --rate 50:400 --report emotion.html
+  kserving bench grpc://triton:8001/resnet --shape input=8,3,224,224
+
+A closed load keeps --concurrency requests open; an open one begins --rate of them each second, whatever becomes of
+earlier ones, and counts latencies from the time at which each was due. A sweep is 1,4,16 or 1:32 (doubling) or
+10:50:10. Each step warms up, then measures until three windows in a row agree within 10 %. The exit code is 1 where a
+request fails or a --goal is missed.
+`;
+
+/** Open requests of an open load at most. */
+const OPEN_CONCURRENCY = 1000;
+
+interface BenchFlags extends ModelFlags {
+  readonly concurrency?: string;
+  readonly rate?: string;
+  readonly protocol: "grpc" | "http";
+  readonly encoding: "binary" | "json";
+  readonly connections: string;
+  readonly clientThreads: string;
+  readonly input: readonly string[];
+  readonly shape: readonly string[];
+  readonly seed: string;
+  readonly instances?: string;
+  readonly threads?: string;
+  readonly warmUp: string;
+  readonly window: string;
+  readonly maxWindows: string;
+  readonly goal: readonly string[];
+  readonly remoteAuthFile?: string;
+  readonly json?: boolean;
+}
+
+/** `kserving bench`: throughput and latency of a server's model. Throws `failed_precondition` where requests fail or goals are missed. */
+export async function bench(argv: readonly string[]): Promise<void> {
+  await runParser(createBenchCommand(), argv);
+}
+
+/** The parser of `kserving bench`. */
+export function createBenchCommand(): Command {
+  const command = createParser("bench", {
+    description: "Puts a load on a model of a server, or on one that it serves itself, and measures it.",
+    epilogue: EPILOGUE,
+  })
+    .argument("<target>", "grpc://HOST:PORT/NAME, http://HOST:PORT/v2/models/NAME, or a model's file or folder")
+    .option("--concurrency <levels>", "requests open at a time, or a sweep (default: 1; with --rate 1000 at most)")
+    .option("--rate <levels>", "requests that begin each second, or a sweep; an open load")
+    .addOption(protocolOption())
+    .addOption(encodingOption())
+    .option("--connections <count>", "gRPC connections of each client thread", "1")
+    .option("--client-threads <count>", "threads that put the load on the server", "1")
+    .option("--input <[name=]value>", "value of an input, or @FILE, as for kserving infer; repeatable", collect, [])
+    .option("--shape <name=sizes>", "shape of an input with random values; repeatable", collect, [])
+    .option("--seed <number>", "seed of the random values", "0")
+    .option("--driver <name>", "driver for a model (default: by its path)");
+  return addModelFlags(command)
+    .option("--instances <count>", "copies of a model that is served")
+    .option("--threads <count>", "threads of each copy's runtime")
+    .option("--warm-up <seconds>", "time before each measurement", "1")
+    .option("--window <seconds>", "length of a window of the measurement", "2")
+    .option("--max-windows <count>", "windows at most, where no three agree", "10")
+    .option("--goal <figure=bound>", "latency that every step has to keep, such as p99=20ms; repeatable", collect, [])
+    .option("--remote-auth-file <file>", "credentials at the server, as for kserving replay")
+    .option("--json", "print JSON")
+    .action(run);
+}
+
+function protocolOption(): Option {
+  return new Option("--protocol <name>", "how to call a model that is served")
+    .choices(["grpc", "http"])
+    .default("grpc");
+}
+
+function encodingOption(): Option {
+  return new Option("--encoding <form>", "form of values over HTTP").choices(["binary", "json"]).default("binary");
+}
+
+async function run(place: string, flags: BenchFlags): Promise<void> {
+  const goals = flags.goal.map(parseGoal);
+  const levels = toLevels(flags);
+  const measuring = {
+    threads: readCount("--client-threads", flags.clientThreads, 1),
+    warmUpSeconds: readSeconds("--warm-up", flags.warmUp),
+    windowSeconds: readSeconds("--window", flags.window),
+    maxWindows: readCount("--max-windows", flags.maxWindows, 3),
+  };
+  await untilInterrupted(async (signal) => {
+    const target = await withProgress(`opening ${place}`, () => open(place, flags, signal));
+    const line = new LiveLine();
+    try {
+      const onProgress = (...state: Parameters<typeof progressText>) => line.show(progressText(...state));
+      const results = await runBench(target.load, levels, { ...measuring, signal, onProgress });
+      line.clear();
+      give(target, results, flags.json === true);
+      assertGood(results, goals);
+      signal.throwIfAborted();
+    } finally {
+      line.clear();
+      await target.close();
+    }
+  }, "the figures are those measured until then");
+}
+
+async function open(place: string, flags: BenchFlags, signal: AbortSignal): Promise<BenchTarget> {
+  const { driver, hooks, option, instances, threads, remoteAuthFile, ...others } = flags;
+  return openBenchTarget({
+    ...{
+      place,
+      signal,
+      protocol: others.protocol,
+      encoding: others.encoding,
+      input: others.input,
+      shape: others.shape,
+    },
+    connections: readCount("--connections", others.connections, 1),
+    seed: readCount("--seed", others.seed, 0),
+    authorization: await authorizationAt(place, remoteAuthFile),
+    model: {
+      ...{ path: place, options: parseOptionFlags(option, 1).shared },
+      ...(driver !== undefined && { driver }),
+      ...(hooks !== undefined && { hooks }),
+      ...(instances !== undefined && { instances: readCount("--instances", instances, 1) }),
+      ...(threads !== undefined && { threads: readCount("--threads", threads, 1) }),
+    },
+  });
+}
+
+function toLevels({ concurrency, rate }: BenchFlags): readonly Level[] {
+  const counts = parseCounts("--concurrency", concurrency ?? String(rate === undefined ? 1 : OPEN_CONCURRENCY));
+  if (rate === undefined) return counts.map((count) => ({ concurrency: count }));
+  const most = counts.at(-1) as number;
+  return parseLevels("--rate", rate).map((perSecond) => ({ concurrency: most, rate: perSecond }));
+}
+
+function give({ address, runtime }: BenchTarget, results: readonly LevelResult[], isJson: boolean): void {
+  const heading = [address, ...(runtime === undefined ? [] : [runtime])].join(", ");
+  const lines = [heading, "", ...toBenchTable(results)];
+  console.log(isJson ? JSON.stringify({ address, runtime, levels: results }, null, 2) : printable(lines.join("\n")));
+}
+
+function assertGood(results: readonly LevelResult[], goals: readonly Goal[]): void {
+  if (results.length === 0) throw new ServingError("cancelled", "Nothing was measured.");
+  const failed = results.reduce((sum, result) => sum + failureCount(result), 0);
+  if (failed > 0) throw failedPrecondition(`${failed} requests failed; the reasons are listed above.`);
+  const missed = goals.filter((goal) => !results.every((result) => meets(result, goal)));
+  if (missed.length > 0)
+    throw failedPrecondition(`${missed.map(({ text }) => text).join(" and ")} is missed; the figures are above.`);
+}
