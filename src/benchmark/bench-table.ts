@@ -4,6 +4,9 @@ import { failureCount, isClientBound, type LevelResult } from "./measure/level.t
 
 const HEAD = ["Requests/s", "p50 ms", "p90 ms", "p99 ms", "Max ms", "Requests", "Failed", "Client", ""];
 
+/** Share of an open load below which the server does not keep up with it. */
+const KEPT = 0.95;
+
 /** The results of a sweep as lines, with what is to be known about them below. */
 export function toBenchTable(results: readonly LevelResult[]): string[] {
   const isOpen = results.some(({ rate }) => rate !== undefined);
@@ -29,9 +32,7 @@ function toCells(result: LevelResult): string[] {
 
 function notes(results: readonly LevelResult[]): string[] {
   const bound = results.filter(isClientBound);
-  const late = results.filter(
-    ({ rate, requestsPerSecond, backlog }) => backlog > 0 && requestsPerSecond < 0.98 * (rate ?? 0),
-  );
+  const late = results.filter(({ rate = 0, requestsPerSecond }) => requestsPerSecond < KEPT * rate);
   const failures = new Map<string, number>();
   for (const result of results)
     for (const [problem, count] of Object.entries(result.failures))
