@@ -13,6 +13,7 @@ const LONG = "test/**/*.long.test.ts";
 export default defineConfig(({ mode }) => ({
   resolve: {
     alias: {
+      "kserving/client": new URL("./src/client/node.ts", import.meta.url).pathname,
       "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
       "kserving/drivers": new URL("./src/drivers/driver.ts", import.meta.url).pathname,
       "kserving/testing": new URL("./src/testing/testing.ts", import.meta.url).pathname,

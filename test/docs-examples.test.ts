@@ -13,6 +13,7 @@ const PRINTS = /console\.log\(.*\); \/\/ (.*)$/gm;
 const EXAMPLES = [
   "docs/tensors.md",
   "docs/hooks.md",
+  "docs/client.md",
   "docs/images.md",
   "docs/embedding.md",
   "docs/models.md",
@@ -59,7 +60,11 @@ test("the compiler takes every example in TypeScript, in a strict project of a u
   const compilerOptions = {
     ...{ strict: true, noEmit: true, skipLibCheck: true, target: "es2023", module: "nodenext", types: ["node"] },
     typeRoots: [resolve("node_modules/@types")],
-    paths: { kserving: [resolve("dist/index.d.ts")], "kserving/testing": [resolve("dist/testing/testing.d.ts")] },
+    paths: {
+      kserving: [resolve("dist/index.d.ts")],
+      "kserving/client": [resolve("dist/client/client.d.ts")],
+      "kserving/testing": [resolve("dist/testing/testing.d.ts")],
+    },
   };
   const folder = tempFolder({
     ...Object.fromEntries(examples),

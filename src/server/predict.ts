@@ -3,11 +3,10 @@ import { answeredTensors } from "../protocols/answered-tensors.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { requireSignature } from "../serving/require-signature.ts";
 import { assertOutputs } from "../signature/assert-outputs.ts";
-import type { Dimension, TensorSpec } from "../signature/signature.ts";
-import { takesImages } from "../signature/takes-images.ts";
+import { toInputTensors } from "../signature/to-input-tensors.ts";
 import { copyTensors } from "../tensor/copy-tensors.ts";
-import { toTensors, type Values } from "../tensor/plain-value.ts";
-import { createTensors, elementCount, type Tensor, type Tensors } from "../tensor/tensor.ts";
+import type { Values } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
 
 /** Choices for one request of a program to its own server. */
 export interface PredictChoices {
@@ -43,7 +42,8 @@ export async function predict(
   try {
     const signature = requireSignature(name, lease.description);
     assertOutputs(outputs, signature.spec?.outputs);
-    const tensors = toInputs(inputs, signature.spec?.inputs);
+    // The caller's arrays stay the caller's: what a thread is given may be moved to it.
+    const tensors = copyTensors(toInputTensors(inputs, signature.spec?.inputs));
     return answeredTensors(await lease.infer({ signature, inputs: { kind: "tensors", tensors }, outputs, call }));
   } finally {
     lease.release();
@@ -55,32 +55,4 @@ function timeOf(timeoutMs: number | undefined, signal: AbortSignal | undefined) 
   const given = signal === undefined ? [] : [signal];
   const deadline = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
   return { signal: AbortSignal.any([...given, ...timeout]), ...deadline };
-}
-
-/** The caller's arrays stay the caller's: what a thread is given may be moved to it. */
-function toInputs(values: Values, specs: readonly TensorSpec[] | undefined): Tensors {
-  const specOf = (name: string) => specs?.find((spec) => spec.name === name);
-  const tensors = copyTensors(toTensors(values, (name) => specOf(name)?.dtype));
-  const shaped = Object.entries(tensors).map(([name, tensor]) => {
-    const spec = specOf(name);
-    // One image is a batch of one.
-    if (Buffer.isBuffer(values[name]))
-      return [name, spec && takesImages(spec) ? { ...tensor, shape: [1] } : tensor] as const;
-    return [name, ArrayBuffer.isView(values[name]) ? inShapeOf(tensor, spec) : tensor] as const;
-  });
-  return createTensors(shaped);
-}
-
-/** A typed array has no shape: it takes the input's, where that leaves one size open at most. */
-function inShapeOf(tensor: Tensor, spec: TensorSpec | undefined): Tensor {
-  const { shape = [-1] } = spec ?? {};
-  const fixed = shape.filter(isFixed);
-  const rest = tensor.data.length / elementCount(fixed);
-  const isOneOpen = shape.length === fixed.length + 1 && Number.isInteger(rest);
-  if (!isOneOpen && (shape.length !== fixed.length || rest !== 1)) return tensor;
-  return { ...tensor, shape: shape.map((size) => (isFixed(size) ? size : rest)) };
-}
-
-function isFixed(size: Dimension): size is number {
-  return typeof size === "number" && size >= 0;
 }

@@ -1,5 +1,5 @@
-import { constants } from "node:buffer";
 import { invalidArgument, ServingError } from "../errors.ts";
+import { isBuffer } from "./is-buffer.ts";
 import { isPlainObject } from "./is-plain-object.ts";
 import { type Element, toNested } from "./nested.ts";
 import { createTensor, isTensor, type Tensor } from "./tensor.ts";
@@ -32,7 +32,7 @@ function isTooLong(reason: unknown): boolean {
 }
 
 function tooLong(cause: unknown): ServingError {
-  const message = `The values take more than the ${constants.MAX_STRING_LENGTH} characters that JSON text may have; send and ask for them as tensors.`;
+  const message = "The values take more characters than JSON text may have; send and ask for them as tensors.";
   return new ServingError("out_of_range", message, { cause });
 }
 
@@ -42,7 +42,7 @@ function textOf(value: unknown, place: (string | number)[]): string {
   if (typeof value === "function" || typeof value === "symbol") throw noJson(`a ${typeof value}`, place);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (isTensor(value)) return tensorText(value);
-  if (Buffer.isBuffer(value)) return JSON.stringify(bytesToText(value));
+  if (isBuffer(value)) return JSON.stringify(bytesToText(value));
   if (isList(value)) return `[${Array.from(value, (each, index) => memberText(each, index, place)).join()}]`;
   const { toJSON, then } = value as { toJSON?: unknown; then?: unknown };
   if (typeof then === "function") throw noJson("a promise", place, " Was an await forgotten?");

@@ -2,6 +2,7 @@ import { invalidArgument, reasonText, type ServingError } from "../errors.ts";
 import { chooseDType, type Leaf } from "./choose-dtype.ts";
 import { type DType, type NumericData, type NumericDType, numericLayout } from "./dtype.ts";
 import { toBfloat16, toFloat16 } from "./float16.ts";
+import { isBuffer } from "./is-buffer.ts";
 import { isPlainObject } from "./is-plain-object.ts";
 import { toJsonText } from "./json-text.ts";
 import { assertCarriable, createTensor, createTensors, looksLikeTensor, type Tensor, type Tensors } from "./tensor.ts";
@@ -42,7 +43,7 @@ export function toTensors(values: Values, dtypeOf: (name: string) => DType | und
 /** Turns one value into a tensor by the rules of {@link PlainValue}; throws `invalid_argument` naming the place of what does not fit. */
 export function toTensor(value: Tensor | PlainValue, place: string, wanted?: DType): Tensor {
   if (looksLikeTensor(value)) return checkedTensor(value, place);
-  if (ArrayBuffer.isView(value) && !Buffer.isBuffer(value)) return fromTypedArray(value, place);
+  if (ArrayBuffer.isView(value) && !isBuffer(value)) return fromTypedArray(value, place);
   const leaves: Leaf[] = [];
   const shape = shapeOf(value, place);
   flatten(value, shape, 0, place, leaves);
@@ -87,7 +88,7 @@ function shapeOf(value: unknown, place: string): number[] {
 }
 
 function isList(value: unknown): value is ArrayLike<unknown> {
-  return Array.isArray(value) || (ArrayBuffer.isView(value) && !Buffer.isBuffer(value) && "length" in value);
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && !isBuffer(value) && "length" in value);
 }
 
 function flatten(value: unknown, shape: readonly number[], level: number, place: string, leaves: Leaf[]): void {
@@ -115,7 +116,7 @@ function toLeaf(value: unknown, place: string): Leaf {
     case "string":
       return value;
     case "object":
-      if (Buffer.isBuffer(value)) return value;
+      if (isBuffer(value)) return value;
       if (value !== null && isPlainObject(value) && !looksLikeTensor(value))
         return encoder.encode(toJson(value, place));
   }

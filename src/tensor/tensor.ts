@@ -70,9 +70,13 @@ export function byteSize(tensor: Tensor): number {
 export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): TensorData<D> {
   const { array } = numericLayout(dtype);
   const isAligned = bytes.byteOffset % array.BYTES_PER_ELEMENT === 0;
-  // A copy by Buffer is aligned to 8; small ones share a pool, which costs less than an ArrayBuffer each.
-  const { buffer, byteOffset, byteLength } = isAligned ? bytes : Buffer.from(bytes);
+  const { buffer, byteOffset, byteLength } = isAligned ? bytes : alignedCopy(bytes);
   return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT) as TensorData<D>;
+}
+
+/** By Buffer, where there is one, it is aligned to 8; small ones share a pool, which costs less than an ArrayBuffer each. */
+function alignedCopy(bytes: Uint8Array): Uint8Array {
+  return typeof Buffer === "undefined" ? bytes.slice() : Buffer.from(bytes);
 }
 
 /** The bytes behind numeric data, without a copy. */

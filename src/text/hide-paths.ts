@@ -1,5 +1,3 @@
-import { readdirSync } from "node:fs";
-
 /**
  * Beginnings of absolute paths on POSIX systems, had by this machine or not: libraries name paths of the machine that
  * built them.
@@ -58,7 +56,8 @@ let roots: ReadonlySet<string> | undefined;
 /** A path of this machine begins with a folder of its root, which may have any name in a container. */
 function ownRoots(): string[] {
   try {
-    return readdirSync("/");
+    // Not imported, so that a browser can load the client.
+    return process.getBuiltinModule("node:fs").readdirSync("/");
   } catch {
     return [];
   }

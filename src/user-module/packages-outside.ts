@@ -36,6 +36,7 @@ function outside(file: string, kind: ImportKind): OnResolveResult {
 
 const OWN_MODULES: Readonly<Record<string, string>> = {
   kserving: "index.js",
+  "kserving/client": "client/node.js",
   "kserving/hooks": "hooks/hooks.js",
   "kserving/drivers": "drivers/driver.js",
   "kserving/testing": "testing/testing.js",

@@ -3,6 +3,8 @@ import { type DType, isDType, numericLayout } from "../../tensor/dtype.ts";
 import { toBfloat16, toFloat16 } from "../../tensor/float16.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 
+const encoder = new TextEncoder();
+
 /** Numbers that JSON has no words for, or that JavaScript would round. */
 const EXACT = /(?<=[[,:]\s*)(-?\d{16,}|-?Infinity|NaN)(?=\s*[,\]}])/g;
 
@@ -20,7 +22,7 @@ export function tensorFromJson(name: string, { dtype, shape, data }: Record<stri
 }
 
 function toData(dtype: DType, values: readonly unknown[]) {
-  if (dtype === "bytes") return values.map((value) => Buffer.from(String(value)));
+  if (dtype === "bytes") return values.map((value) => encoder.encode(String(value)));
   const { array } = numericLayout(dtype);
   if (dtype === "float16") return Uint16Array.from(values, (value) => toFloat16(Number(value)));
   if (dtype === "bfloat16") return Uint16Array.from(values, (value) => toBfloat16(Number(value)));

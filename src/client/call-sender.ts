@@ -1,0 +1,93 @@
+import { Backoff } from "../async/backoff.ts";
+import { ServingError } from "../errors.ts";
+import { CallError } from "./call-error.ts";
+import { type ConnectOptions, headersOf } from "./connect-options.ts";
+import { RetryBudget } from "./retry-budget.ts";
+import type { TransportCall } from "./transport.ts";
+
+/** Choices for one call, in addition to those of its connection. */
+export interface CallChoices {
+  /** Time of the call with its retries, in milliseconds. */
+  readonly timeoutMs?: number;
+  /** Gives the call up. */
+  readonly signal?: AbortSignal;
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+const DEFAULTS = { attempts: 4, firstDelayMs: 100, budget: 10 } as const;
+const MAX_DELAY_MS = 5000;
+
+/** Sends calls with the limits of a connection, and again where that is safe, while its budget lasts. */
+export class CallSender {
+  readonly #options: ConnectOptions;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #retries: Required<NonNullable<Exclude<ConnectOptions["retries"], false>>>;
+  readonly #budget: RetryBudget;
+
+  constructor(options: ConnectOptions) {
+    this.#options = options;
+    this.#headers = headersOf(options);
+    const { retries = {} } = options;
+    this.#retries = { ...DEFAULTS, ...(retries === false ? { attempts: 1 } : retries) };
+    this.#budget = new RetryBudget(this.#retries.budget);
+  }
+
+  /** The limits of a call, and its headers. */
+  open({ timeoutMs = this.#options.timeoutMs, signal, metadata = {} }: CallChoices): TransportCall {
+    const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
+    const lower = Object.entries(metadata).map(([name, value]) => [name.toLowerCase(), value]);
+    return {
+      signal: AbortSignal.any([...(signal === undefined ? [] : [signal]), ...timeout]),
+      deadline: timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
+      metadata: { ...this.#headers, ...Object.fromEntries(lower) },
+    };
+  }
+
+  /** Runs a call; rejects with its last {@link CallError}, or a `cancelled` or `deadline_exceeded` one. */
+  async send<Result>(call: TransportCall, run: () => Promise<Result>): Promise<Result> {
+    const backoff = new Backoff({ firstMs: this.#retries.firstDelayMs, maxMs: MAX_DELAY_MS });
+    for (let attempt = 1; ; attempt++) {
+      try {
+        call.signal.throwIfAborted();
+        const result = await run();
+        this.#budget.succeeded();
+        return result;
+      } catch (reason) {
+        const error = call.signal.aborted ? abortError(call.signal) : reason;
+        const delayMs = this.#delayBefore(error, backoff.next());
+        const isLate = call.deadline !== undefined && Date.now() + (delayMs ?? 0) >= call.deadline;
+        if (delayMs === undefined || attempt >= this.#retries.attempts || isLate) throw error;
+        await pause(delayMs, call.signal);
+      }
+    }
+  }
+
+  /** Milliseconds after which a failed call is to be sent again; undefined = not at all. Jitter keeps clients apart. */
+  #delayBefore(error: unknown, backoffMs: number): number | undefined {
+    if (!(error instanceof CallError) || !error.isSafeToRetry || !this.#budget.failed()) return undefined;
+    return error.retryAfterMs ?? backoffMs * (0.8 + 0.4 * Math.random());
+  }
+}
+
+/** The error of a call whose signal has aborted: `cancelled` with the signal's reason, or `deadline_exceeded`. */
+export function abortError(signal: AbortSignal): CallError {
+  const { code } = ServingError.from(signal.reason);
+  const isLate = code === "deadline_exceeded";
+  const message = isLate
+    ? "The call's time was up before the answer came. Give it a longer timeoutMs."
+    : "The call was given up by its signal.";
+  return new CallError(isLate ? "deadline_exceeded" : "cancelled", message, { cause: signal.reason });
+}
+
+/** Ends early where the signal aborts; the next attempt then rejects. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

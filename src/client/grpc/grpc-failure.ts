@@ -1,0 +1,38 @@
+import { type ServiceError, status } from "@grpc/grpc-js";
+import { fromGrpcStatus, reasonText } from "../../errors.ts";
+import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/status-details.ts";
+import { retryDelayMs } from "../../retry-info.ts";
+import { answeredText, CallError } from "../call-error.ts";
+
+/** The error of a call that failed; `hasHeaders`: the server had begun its answer. */
+export function grpcFailure(address: string, error: ServiceError, hasHeaders: boolean): CallError {
+  const { code: number, details: text, metadata } = error;
+  const code = fromGrpcStatus(number);
+  const [encoded] = metadata.get(STATUS_DETAILS);
+  const details = Buffer.isBuffer(encoded) ? decodeStatusDetails(encoded) : undefined;
+  if (!hasHeaders && metadata.get("content-type").length === 0) return unanswered(address, error);
+  return new CallError(code, answeredText(address, `${status[number] ?? number}: ${text || "no reason"}`, code), {
+    ...{ cause: error, details, status: number, serverText: text },
+    isSafeToRetry: code === "unavailable",
+    retryAfterMs: retryDelayMs(details),
+  });
+}
+
+/** The transport's own words: where no connection was made, nothing was sent. */
+function unanswered(address: string, error: ServiceError): CallError {
+  const code = fromGrpcStatus(error.code);
+  const text = (error.details || reasonText(error)).replace(/[.\s]*$/, "");
+  if (code === "deadline_exceeded")
+    return new CallError(code, "The call's time was up before the answer came. Give it a longer timeoutMs.", {
+      cause: error,
+    });
+  if (code !== "unavailable") return new CallError(code, `${address}: ${text}.`, { cause: error });
+  const isUnsent = /No connection established|Name resolution failed/.test(text);
+  const advice = isUnsent
+    ? "Start a server there, or correct the address."
+    : "Send the call again if it may run twice.";
+  return new CallError(code, `${address} cannot be reached: ${text}. ${advice}`, {
+    cause: error,
+    isSafeToRetry: isUnsent,
+  });
+}

@@ -1,0 +1,141 @@
+import { type ChannelCredentials, Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { decodeMessage, encodeAs } from "../../codecs/protobuf/proto-messages.ts";
+import { invalidArgument, reasonText } from "../../errors.ts";
+import { CONNECTION_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
+import { fromMetadata, toMetadata, withoutTransport } from "../../remote/metadata-record.ts";
+import { parseRemoteAddress } from "../../remote/remote-address.ts";
+import { CallError } from "../call-error.ts";
+import { abortError } from "../call-sender.ts";
+import type { ClientTls, ConnectOptions } from "../connect-options.ts";
+import type {
+  ModelAnswer,
+  ModelMetadata,
+  ModelName,
+  ModelRequest,
+  StreamAnswer,
+  Transport,
+  TransportCall,
+} from "../transport.ts";
+import { grpcFailure } from "./grpc-failure.ts";
+import { decodeInferResponse, encodeInferRequest } from "./infer-messages.ts";
+import { inferStream } from "./infer-stream.ts";
+
+const SERVICE = "inference.GRPCInferenceService";
+
+/** KServe V2 over gRPC, on one connection that opens with the first call. */
+export class GrpcTransport implements Transport {
+  readonly address: string;
+  readonly #client: Client;
+
+  /** `address`: `grpc://HOST:PORT`, or `grpcs://`. Throws `invalid_argument` for PEM texts that are none. */
+  constructor(address: string, { tls = {} }: Pick<ConnectOptions, "tls">) {
+    this.address = address;
+    const { authority, isEncrypted } = parseRemoteAddress(address);
+    this.#client = new Client(
+      authority.replace(/\/+$/, ""),
+      isEncrypted ? encrypted(tls) : credentials.createInsecure(),
+      {
+        "grpc.max_receive_message_length": -1,
+        "grpc.max_send_message_length": -1,
+        "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
+        "grpc.enable_channelz": 0,
+      },
+    );
+  }
+
+  async infer(request: ModelRequest, call: TransportCall): Promise<ModelAnswer> {
+    const { message, metadata } = await this.#call("ModelInfer", encodeInferRequest(request), call);
+    return { ...this.#understand(() => decodeInferResponse(message)), metadata };
+  }
+
+  stream(requests: AsyncIterable<ModelRequest>, call: TransportCall): AsyncIterable<StreamAnswer> {
+    return inferStream(
+      { client: this.#client, address: this.address, path: pathOf("ModelStreamInfer") },
+      requests,
+      call,
+    );
+  }
+
+  async describe(name: ModelName, call: TransportCall): Promise<ModelMetadata> {
+    const answer = (await this.#ask("ModelMetadata", nameFields(name), call)) as unknown as ModelMetadata;
+    const sized = (tensors: ModelMetadata["inputs"] = []) =>
+      tensors.map((tensor) => ({ ...tensor, shape: tensor.shape.map(Number) }));
+    return { ...answer, inputs: sized(answer.inputs), outputs: sized(answer.outputs) };
+  }
+
+  async list(call: TransportCall): Promise<readonly string[]> {
+    const { models } = await this.#ask("RepositoryIndex", {}, call);
+    return [...new Set((models as unknown as readonly { readonly name: string }[]).map(({ name }) => name))];
+  }
+
+  async isReady(name: ModelName | undefined, call: TransportCall): Promise<boolean> {
+    if (name === undefined) return (await this.#ask("ServerReady", {}, call)).ready === true;
+    return (await this.#ask("ModelReady", nameFields(name), call)).ready === true;
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  async #ask(method: string, fields: Record<string, string>, call: TransportCall) {
+    const { message } = await this.#call(method, encodeAs(`inference.${method}Request`, fields), call);
+    return this.#understand(() => decodeMessage(`inference.${method}Response`, message));
+  }
+
+  #call(method: string, request: Buffer, { signal, deadline, metadata: sent }: TransportCall) {
+    return new Promise<{ message: Buffer; metadata: Record<string, string> }>((resolve, reject) => {
+      let metadata: Record<string, string> | undefined;
+      const cancel = () => call.cancel();
+      const settle = (error: ServiceError | null, message?: Buffer) => {
+        signal.removeEventListener("abort", cancel);
+        if (signal.aborted) reject(abortError(signal));
+        else if (error !== null) reject(grpcFailure(this.address, error, metadata !== undefined));
+        else resolve({ message: message as Buffer, metadata: metadata ?? {} });
+      };
+      const options = deadline === undefined ? {} : { deadline };
+      const call = this.#client.makeUnaryRequest(
+        pathOf(method),
+        asIs,
+        asIs,
+        request,
+        toMetadata(sent),
+        options,
+        settle,
+      );
+      call.on("metadata", (received: Metadata) => {
+        metadata = withoutTransport(fromMetadata(received));
+      });
+      signal.addEventListener("abort", cancel, { once: true });
+    });
+  }
+
+  #understand<Answer>(read: () => Answer): Answer {
+    try {
+      return read();
+    } catch (cause) {
+      const text = `The answer of ${this.address} cannot be read: ${reasonText(cause)}`;
+      throw new CallError("internal", text, { cause });
+    }
+  }
+}
+
+function pathOf(method: string): string {
+  return `/${SERVICE}/${method}`;
+}
+
+function nameFields({ model, version = "" }: ModelName): Record<string, string> {
+  return { name: model, version };
+}
+
+function encrypted({ ca, cert, key }: ClientTls): ChannelCredentials {
+  const [authorities, ownKey, ownCert] = [ca, key, cert].map((pem) => (pem === undefined ? null : Buffer.from(pem)));
+  try {
+    return credentials.createSsl(authorities, ownKey, ownCert);
+  } catch (cause) {
+    throw invalidArgument(`The tls option cannot be used: ${reasonText(cause)}; expected PEM texts.`, cause);
+  }
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}

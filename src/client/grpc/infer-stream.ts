@@ -1,0 +1,80 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Client, ClientDuplexStream, Metadata, ServiceError } from "@grpc/grpc-js";
+import { toMetadata } from "../../remote/metadata-record.ts";
+import { CallError } from "../call-error.ts";
+import { abortError } from "../call-sender.ts";
+import type { ModelRequest, StreamAnswer, TransportCall } from "../transport.ts";
+import { grpcFailure } from "./grpc-failure.ts";
+import { decodeStreamResponse, encodeInferRequest } from "./infer-messages.ts";
+
+/** The method of a server's streams. */
+interface StreamMethod {
+  readonly client: Client;
+  readonly address: string;
+  readonly path: string;
+}
+
+type Duplex = ClientDuplexStream<Buffer, Buffer>;
+
+/** Sends requests as they come, and gives answers as they come; ends the call where its reader stops. */
+export async function* inferStream(
+  { client, address, path }: StreamMethod,
+  requests: AsyncIterable<ModelRequest>,
+  { signal, deadline, metadata }: TransportCall,
+): AsyncGenerator<StreamAnswer, void, undefined> {
+  const options = deadline === undefined ? {} : { deadline };
+  const call: Duplex = client.makeBidiStreamRequest(path, asIs, asIs, toMetadata(metadata), options);
+  let hasHeaders = false;
+  call.on("metadata", (_: Metadata) => {
+    hasHeaders = true;
+  });
+  const cancel = () => call.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  let unsent: { readonly reason: unknown } | undefined;
+  const sending = sendAll(call, requests).catch((reason) => {
+    unsent = { reason };
+    call.cancel();
+  });
+  try {
+    for await (const message of call) yield toAnswer(address, message as Buffer);
+    await sending;
+  } catch (reason) {
+    if (unsent !== undefined) throw unsent.reason;
+    throw signal.aborted ? abortError(signal) : grpcFailure(address, reason as ServiceError, hasHeaders);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    call.cancel();
+  }
+}
+
+/** Waits while the connection takes no more, and stops where the call is over. */
+async function sendAll(call: Duplex, requests: AsyncIterable<ModelRequest>): Promise<void> {
+  for await (const request of requests) {
+    if (call.destroyed) return;
+    if (!call.write(encodeInferRequest(request))) await nextDrain(call);
+    // A source that never waits would keep answers from being read.
+    await nextTurn();
+  }
+  call.end();
+}
+
+function nextDrain(call: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ["drain", "close", "error"]) call.off(event, done);
+      resolve();
+    };
+    for (const event of ["drain", "close", "error"]) call.on(event, done);
+  });
+}
+
+function toAnswer(address: string, message: Buffer): StreamAnswer {
+  const { id, outputs, errorText } = decodeStreamResponse(message);
+  if (errorText === "") return { id, outputs };
+  const text = `${address} answered in the stream: ${errorText}`;
+  return { id, error: new CallError("unknown", text, { serverText: errorText }) };
+}
+
+function asIs(bytes: Buffer): Buffer {
+  return bytes;
+}

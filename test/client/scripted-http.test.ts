@@ -1,0 +1,120 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { connect, createTensor } from "../../src/client/node.ts";
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface Started {
+  readonly url: string;
+  readonly asked: readonly string[];
+  readonly bodies: readonly string[];
+}
+
+/** A server of somebody else: answers by the path's end, and the paths that were asked for. */
+async function start(answers: Readonly<Record<string, Answer>>): Promise<Started> {
+  const asked: string[] = [];
+  const bodies: string[] = [];
+  const server: Server = createServer(async (request, response) => {
+    asked.push(request.url ?? "");
+    let body = "";
+    for await (const part of request) body += part;
+    bodies.push(body);
+    const name = Object.keys(answers).find((end) => request.url?.endsWith(end));
+    if (name !== undefined) answers[name]?.(request, response);
+    else response.writeHead(404).end('{"detail":"Not Found"}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.closeAllConnections());
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, bodies };
+}
+
+const json =
+  (value: unknown): Answer =>
+  (_, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+const PAGE: Answer = (_, response) => void response.end("<html>");
+const SERVER = { "/v2": json({ name: "other", extensions: [] }) };
+const METADATA = json({ name: "m", inputs: [{ name: "x", datatype: "INT64", shape: [-1] }] });
+const X = createTensor("float32", [1], new Float32Array([1]));
+
+/** Fails so often, then answers without outputs. */
+function failing(times: number, status: number, headers: Record<string, string> = {}): Answer {
+  let left = times;
+  return (request, response) => {
+    if (left-- > 0) response.writeHead(status, headers).end('{"error":"not now"}');
+    else json({ model_name: "m", outputs: [] })(request, response);
+  };
+}
+
+test("a server without the binary extension gets and gives JSON, with exact integers", async () => {
+  const infer: Answer = (_, response) =>
+    response.end(
+      '{"model_name":"m","outputs":[{"name":"y","datatype":"INT64","shape":[2],"data":[9007199254740993,1]}]}',
+    );
+  const { url, bodies } = await start({ ...SERVER, "/infer": infer, "/models/m": METADATA });
+  const { m } = connect(`${url}/`);
+  const { y } = await m!.predict({ x: [9007199254740993n, 1] });
+  expect(y).toEqual(createTensor("int64", [2], new BigInt64Array([9007199254740993n, 1n])));
+  expect(bodies.at(-1)).toContain('"datatype":"INT64","shape":[2],"data":[9007199254740993,1]}]');
+  await expect(m!.predict({ x: createTensor("float32", [1], new Float32Array([Number.NaN])) })).rejects.toThrow("NaN");
+});
+
+test("a 503 is tried again where it says Retry-After, and only then", async () => {
+  const { url, asked } = await start({ ...SERVER, "/infer": failing(2, 503, { "retry-after": "0" }) });
+  expect({ ...(await connect(url).m!.predict({ x: X })) }).toEqual({});
+  expect(asked.filter((path) => path.endsWith("/infer")).length).toBe(3);
+  const other = await start({ ...SERVER, "/infer": failing(9, 503) });
+  await expect(connect(other.url).m!.predict({ x: X })).rejects.toMatchObject({ code: "unavailable", status: 503 });
+  expect(other.asked.filter((path) => path.endsWith("/infer")).length).toBe(1);
+});
+
+test("retries end with the attempts of a call, with the budget of a connection, or where its time would be up", async () => {
+  const { url, asked } = await start({ ...SERVER, "/infer": failing(1000, 503, { "retry-after": "0" }) });
+  const count = async (models: ReturnType<typeof connect>) => {
+    const before = asked.length;
+    await expect(models.m!.predict({ x: X })).rejects.toMatchObject({ serverText: "not now" });
+    return asked.slice(before).filter((path) => path.endsWith("/infer")).length;
+  };
+  const models = connect(url, { retries: { budget: 10 } });
+  expect([await count(models), await count(models), await count(models)]).toEqual([4, 1, 1]);
+  expect(await count(connect(url, { retries: false }))).toBe(1);
+  const slow = await start({ ...SERVER, "/infer": failing(9, 503, { "retry-after": "60" }) });
+  const late = connect(slow.url).m!.predict({ x: X }, { timeoutMs: 10_000 });
+  await expect(late).rejects.toMatchObject({ code: "unavailable", retryAfterMs: 60_000 });
+});
+
+test("an answer that breaks off is not asked for again", async () => {
+  const cut: Answer = (_, response) => {
+    response.writeHead(200, { "content-length": "1000" }).write("{");
+    setImmediate(() => response.destroy());
+  };
+  const { url, asked } = await start({ ...SERVER, "/infer": cut });
+  await expect(connect(url).m!.predict({ x: X })).rejects.toMatchObject({ code: "unavailable" });
+  expect(asked.filter((path) => path.endsWith("/infer")).length).toBe(1);
+});
+
+test.each([
+  ["a page", PAGE, "is not KServe V2's"],
+  [
+    "a short binary part",
+    json({ outputs: [{ name: "y", datatype: "FP32", shape: [9], parameters: { binary_data_size: 36 } }] }),
+    "Expected 36, got 0",
+  ],
+  ["an unknown datatype", json({ outputs: [{ name: "y", datatype: "FP8", shape: [1], data: [1] }] }), "FP8"],
+] as const)("%s as an answer is an error that says so", async (_, infer, text) => {
+  const { url } = await start({ ...SERVER, "/infer": infer });
+  await expect(connect(url).m!.predict({ x: X })).rejects.toThrow(text);
+});
+
+test("models are listed by a server that has a list instead of an index", async () => {
+  const { url } = await start({ "/v2/models": json({ models: ["a", "b"] }) });
+  expect(await connect(url).$list()).toEqual(["a", "b"]);
+});
+
+test("a connection can be awaited, and any name is a model", async () => {
+  const models = await Promise.resolve(connect("http://localhost:1"));
+  expect(models.$model("then")).toBe(models.$model("then"));
+  expect(models.constructor).toBe(models.$model("constructor"));
+});
