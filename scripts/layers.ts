@@ -82,8 +82,13 @@ export const LAYERS: readonly Layer[] = [
   { folder: "grpc", mayImport: TRANSPORT },
   { folder: "proxy", mayImport: TRANSPORT, packages: ["express", "busboy"] },
   { folder: "protocols", mayImport: [...TRANSPORT, "media", "grpc", "proxy"], packages: ["@grpc/**", "busboy"] },
-  { folder: "page", mayImport: ["protocols", "observability"], packages: ["preact", "uplot"] },
+  { folder: "page", mayImport: ["tensor", "protocols", "observability"], packages: ["preact", "uplot"] },
   { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
+  {
+    folder: "client",
+    mayImport: [...BASICS, "limits", "codecs", "grpc", "protocols", "remote"],
+    packages: ["@grpc/**"],
+  },
   {
     folder: "request-log",
     mayImport: [...BASICS, "limits", "codecs", "codec-host", "drivers", "pipeline", "serving", "protocols"],

@@ -1,3 +1,4 @@
+import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "../tensor/float16.ts";
 import type { Element } from "./form-tensor.ts";
 
 type Write = (view: DataView, at: number, value: never) => void;
@@ -49,13 +50,13 @@ const LAYOUTS: Readonly<Record<string, Layout>> = {
   },
   FP16: {
     bytes: 2,
-    write: (view, at, value) => view.setUint16(at, toHalf(value), true),
-    read: (view, at) => fromHalf(view.getUint16(at, true)),
+    write: (view, at, value) => view.setUint16(at, toFloat16(value), true),
+    read: (view, at) => fromFloat16(view.getUint16(at, true)),
   },
   BF16: {
     bytes: 2,
-    write: (view, at, value) => view.setUint16(at, toBrain(value), true),
-    read: (view, at) => fromBrain(view.getUint16(at, true)),
+    write: (view, at, value) => view.setUint16(at, toBfloat16(value), true),
+    read: (view, at) => fromBfloat16(view.getUint16(at, true)),
   },
   FP32: {
     bytes: 4,
@@ -116,35 +117,4 @@ function splitTexts(data: Uint8Array, view: DataView): Uint8Array[] {
     at += 4 + length;
   }
   return texts;
-}
-
-const floatBits = new DataView(new ArrayBuffer(4));
-
-function toBrain(value: number): number {
-  floatBits.setFloat32(0, value);
-  return floatBits.getUint16(0);
-}
-
-function fromBrain(bits: number): number {
-  floatBits.setUint32(0, bits << 16);
-  return floatBits.getFloat32(0);
-}
-
-/** Rounds to the nearest, which is enough for a form. */
-function toHalf(value: number): number {
-  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
-  const size = Math.abs(value);
-  if (Number.isNaN(size)) return 0x7e00;
-  if (size >= 65520) return sign | 0x7c00;
-  if (size < 2 ** -14) return sign | Math.round(size * 2 ** 24);
-  const power = Math.floor(Math.log2(size));
-  // A mantissa that rounds up to 1024 carries into the exponent by the addition.
-  return sign | (((power + 15) << 10) + Math.round((size / 2 ** power - 1) * 1024));
-}
-
-function fromHalf(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const [power, part] = [(bits >> 10) & 31, bits & 1023];
-  if (power === 31) return part === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  return sign * (power === 0 ? part * 2 ** -24 : (1 + part / 1024) * 2 ** (power - 15));
 }
