@@ -2,10 +2,10 @@ import { fileURLToPath } from "node:url";
 import type { ServiceDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { frameBytes, frameParts } from "../../src/grpc/framed-message.ts";
-import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { DecodeBudget } from "../../src/limits/decode-budget.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryPool } from "../../src/limits/memory-pool.ts";
 import { decodeInferRequest, INFER_NESTING } from "../../src/protocols/kserve/grpc-request.ts";
 import { inferResponseParts } from "../../src/protocols/kserve/grpc-response.ts";
 import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
@@ -67,7 +67,7 @@ function rawMessage(): Comparison {
 /** The message of a call, from what its stream brought; its memory is new, as that of a message for a model in a thread. */
 function receive(pieces: readonly Buffer[]): Uint8Array {
   const memory = new MemoryBudget(MAX_BYTES).open();
-  const reader = new MessageReader({ maxBytes: MAX_BYTES, memory, pool: new MessagePool(), nesting: INFER_NESTING });
+  const reader = new MessageReader({ maxBytes: MAX_BYTES, memory, pool: new MemoryPool(), nesting: INFER_NESTING });
   for (const piece of pieces) reader.add(piece);
   return reader.finish();
 }

@@ -1,10 +1,10 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { MemoryPool } from "../limits/memory-pool.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import type { MessageClock } from "./message-clock.ts";
-import type { MessagePool } from "./message-pool.ts";
 import type { SendWatch } from "./send-watch.ts";
 
 /** Settings and limits that all calls of a server share. */
@@ -14,7 +14,7 @@ export interface CallContext {
   /** Counts the bytes of all requests. */
   readonly memory: MemoryBudget;
   /** Reusable memory for large messages. */
-  readonly pool: MessagePool;
+  readonly pool: MemoryPool;
   /** Time in which a message must arrive, in milliseconds. */
   readonly messageTimeoutMs: number;
   /** Ends calls whose message takes longer. */

@@ -9,6 +9,7 @@ import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { LAST_CALL_MS } from "../limits/last-call.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
+import { MemoryPool } from "../limits/memory-pool.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/authority.ts";
@@ -30,7 +31,6 @@ import type { GrpcCall } from "./grpc-call.ts";
 import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.ts";
 import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
-import { MessagePool } from "./message-pool.ts";
 import { refuseHttp1 } from "./refuse-http1.ts";
 import { SendWatch } from "./send-watch.ts";
 
@@ -155,7 +155,7 @@ function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): Call
     options,
   );
   const limits = { maxMessageBytes, memory, messageTimeoutMs, clock, sends, clients: options.clients };
-  return { ...limits, pool: new MessagePool(), policy, observer, log };
+  return { ...limits, pool: new MemoryPool(), policy, observer, log };
 }
 
 type NamedProtocol = GrpcProtocol & { readonly name: string };

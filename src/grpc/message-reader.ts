@@ -1,9 +1,9 @@
 import { ServingError } from "../errors.ts";
 import { leadTo, MAX_PREALLOCATED_BYTES } from "../limits/byte-list.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import type { MemoryPool } from "../limits/memory-pool.ts";
 import { MessageArrival } from "../limits/message-arrival.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
-import type { MessagePool } from "./message-pool.ts";
 import { type Nesting, payloadStart } from "./payload-start.ts";
 
 /** The error for a message that takes too long to arrive. */
@@ -25,7 +25,7 @@ export interface MessageLimits {
   /** Count of the message's bytes. */
   readonly memory: MemoryShare;
   /** Reusable memory for the message. */
-  readonly pool: MessagePool;
+  readonly pool: MemoryPool;
   /** Place of its large values; absent = it has none. */
   readonly nesting?: Nesting | undefined;
   /** True where the call's headers name a compression. Default false. */

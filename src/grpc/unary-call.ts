@@ -1,13 +1,14 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
+import { returnMemory } from "../limits/lent-memory.ts";
+import { isPooled } from "../limits/memory-pool.ts";
 import type { CallContext } from "./call-context.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import type { CallInfo, UnaryRoute } from "./grpc-route.ts";
 import { Timed } from "./message-clock.ts";
 import { type CallEncoding, compressMessage } from "./message-encoding.ts";
-import { isPooled } from "./message-pool.ts";
 import { MessageReader, tooSlow } from "./message-reader.ts";
 import { receiveMessage } from "./receive-message.ts";
 import { writeLast } from "./slice-writer.ts";
@@ -45,6 +46,7 @@ export class UnaryCall extends GrpcCall {
     writeLast(this.stream, framed, this.guard);
     // Only after the whole answer is sent, which may contain parts of the message's memory.
     if (isRecycled) this.stream.once("finish", () => reader.recycle());
+    if (this.memory.isWireOnly) this.stream.once("finish", () => returnAll(framed));
   }
 
   #reader(compression: Compression | undefined): MessageReader {
@@ -78,6 +80,10 @@ export class UnaryCall extends GrpcCall {
     memory.shrink(received.length);
     return inflated;
   }
+}
+
+function returnAll(pieces: FramedMessage): void {
+  for (const { buffer } of pieces) returnMemory(buffer);
 }
 
 /**

@@ -58,10 +58,11 @@ export class MappedFile {
     this.#written = end;
   }
 
-  /** A copy of the bytes at a place, which another process may be changing; throws where they do not fit. */
-  read(place: number, bytes: number): ArrayBuffer {
-    const start = this.#startFor(place + bytes);
-    return copyFromNative(Buffer.allocUnsafeSlow(bytes), start + BigInt(place)).buffer;
+  /** Fills memory with a copy of the bytes at a place, which another process may be changing; throws where the file has none. */
+  read(place: number, memory: ArrayBuffer): ArrayBuffer {
+    const start = this.#startFor(place + memory.byteLength);
+    copyFromNative(new Uint8Array(memory), start + BigInt(place));
+    return memory;
   }
 
   get isClosed(): boolean {

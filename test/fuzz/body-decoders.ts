@@ -1,8 +1,8 @@
 import { deflateSync, gzipSync } from "node:zlib";
-import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { type Compression, inflate } from "../../src/limits/inflate.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryPool } from "../../src/limits/memory-pool.ts";
 import { parseKibernetikaJson } from "../../src/protocols/kibernetika/http-codec.ts";
 import { parseKibernetikaForm } from "../../src/protocols/kibernetika/http-multipart.ts";
 import { encodePredictRequest, PREDICT_NESTING } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
@@ -68,7 +68,7 @@ function framed(message: Buffer): Buffer {
 }
 
 function readPieces(bytes: Buffer): Uint8Array {
-  const limits = { maxBytes: MAX_BYTES, memory: new MemoryBudget(MAX_BYTES).open(), pool: new MessagePool() };
+  const limits = { maxBytes: MAX_BYTES, memory: new MemoryBudget(MAX_BYTES).open(), pool: new MemoryPool() };
   const reader = new MessageReader({ ...limits, nesting: PREDICT_NESTING });
   const step = bytes.length > 1000 ? 16_384 : 3;
   for (let at = 0; at < bytes.length; at += step) reader.add(bytes.subarray(at, at + step));

@@ -1,18 +1,36 @@
 import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
+import { borrowMemory } from "../../src/limits/lent-memory.ts";
+import type { MemoryShare } from "../../src/limits/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
-import { createTensor, createTensors, type Tensor, toBytes } from "../../src/tensor/tensor.ts";
+import { createTensor, createTensors, type Tensor, type Tensors, toBytes } from "../../src/tensor/tensor.ts";
 import { managePipeline } from "../serving/manage.ts";
 import { connect } from "./byte-client.ts";
 import { Random } from "./random.ts";
-import { serve } from "./scripted-service.ts";
+import { echo, ScriptedService, serve } from "./scripted-service.ts";
 
 const FLOATS = 50_000;
+
+/** A server that answers with what came, in memory that was borrowed for it. */
+async function startLending(): Promise<string> {
+  const service = new ScriptedService((request) => {
+    const { inputs } = request as { inputs: { tensors: Tensors } };
+    const { data, shape } = inputs.tensors.x as Tensor<"float32">;
+    const copy = new Float32Array(borrowMemory(data.byteLength));
+    copy.set(data);
+    (request.memory as MemoryShare).isWireOnly = true;
+    const outputs = { x: createTensor("float32", shape, copy) };
+    return { ...echo(request), outputs: { kind: "tensors", tensors: createTensors(Object.entries(outputs)) } };
+  });
+  return (await serve(service)).address;
+}
+
+const WAYS = { "in memory that the request came in": start, "in memory that was borrowed": startLending };
 
 async function start(hooks?: Hooks): Promise<string> {
   const manager = await managePipeline({ ...(hooks && { hooks }) });
@@ -45,9 +63,9 @@ function isSame(data: Float32Array, expected: Float32Array): boolean {
   return Buffer.compare(toBytes(data), toBytes(expected)) === 0;
 }
 
-describe("large messages", () => {
-  it("of many calls at once keep apart, whatever memory they come into", async () => {
-    const client = connect(await start());
+describe.each(Object.entries(WAYS))("large answers %s", (_, startServer) => {
+  it("of many calls at once keep apart, whatever memory they are in", async () => {
+    const client = connect(await startServer());
     const random = new Random(7);
     const ask = async (number: number) => {
       // Near in size, so that each fits where another lay.
@@ -62,7 +80,7 @@ describe("large messages", () => {
   });
 
   it("stay what they are for a client that reads late, while others come", async () => {
-    const address = await start();
+    const address = await startServer();
     const session = connectHttp2(`http://${address}`, { settings: { initialWindowSize: 1000 } });
     const late = session.request({ ":method": "POST", ":path": PREDICT_PATH, "content-type": "application/grpc" });
     const message = encode(numbered(1));
@@ -77,7 +95,9 @@ describe("large messages", () => {
     session.destroy();
     expect(isSame(dataOf(Buffer.concat(chunks).subarray(5)), numbered(1).data)).toBe(true);
   });
+});
 
+describe("large messages", () => {
   it("that a hook of this thread keeps are never written over", async () => {
     const kept: Tensor<"float32">[] = [];
     const keep: Hooks["preprocess"] = (values) => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { bytesField, encodeMessage, integerField, messageField } from "../../src/codecs/protobuf/wire-writer.ts";
-import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryPool } from "../../src/limits/memory-pool.ts";
 
 const MESSAGE = Buffer.from(Array.from({ length: 300 }, (_, index) => index % 251));
 
@@ -12,7 +12,7 @@ function prefixed(message: Buffer, { compressed = 0, claim = message.length } = 
   return Buffer.concat([prefix, message]);
 }
 
-function open(maxBytes = 1000, pool = new MessagePool()) {
+function open(maxBytes = 1000, pool = new MemoryPool()) {
   return new MessageReader({ maxBytes, memory: new MemoryBudget(2 * maxBytes).open(), pool, nesting: [2] });
 }
 
@@ -62,7 +62,7 @@ it("counts what it holds, and refuses what the memory has no room for", () => {
   const others = budget.open();
   others.grow(200);
   const memory = budget.open();
-  const reader = new MessageReader({ maxBytes: 1000, memory, pool: new MessagePool() });
+  const reader = new MessageReader({ maxBytes: 1000, memory, pool: new MemoryPool() });
   reader.add(prefixed(MESSAGE).subarray(0, 200));
   expect(() => reader.add(prefixed(MESSAGE).subarray(200))).toThrow(/hold 400 bytes/);
   memory.release();
@@ -113,7 +113,7 @@ describe("a large value", () => {
   });
 
   it("comes into the memory of an earlier one, where that was given back", () => {
-    const pool = new MessagePool();
+    const pool = new MemoryPool();
     const [first, second, third] = [1, 2, 3].map(() => open(2 * MEGABYTES, pool)) as [
       MessageReader,
       MessageReader,

@@ -1,10 +1,10 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { describe, expect, it } from "vitest";
 import { CancelSource } from "../../src/async/cancel-source.ts";
-import { MessagePool } from "../../src/grpc/message-pool.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { receiveMessage } from "../../src/grpc/receive-message.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryPool } from "../../src/limits/memory-pool.ts";
 import { openStream } from "./open-stream.ts";
 import { Random } from "./random.ts";
 
@@ -22,7 +22,7 @@ function shadowPlace(stream: ServerHttp2Stream): () => void {
 }
 
 function readerOf(maxBytes: number): MessageReader {
-  return new MessageReader({ maxBytes, memory: new MemoryBudget(1e9).open(), pool: new MessagePool() });
+  return new MessageReader({ maxBytes, memory: new MemoryBudget(1e9).open(), pool: new MemoryPool() });
 }
 
 describe.each([true, false])("a stream that can be told where to put bytes (%s)", (hasPlace) => {

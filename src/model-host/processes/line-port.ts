@@ -1,3 +1,4 @@
+import { returnMemory } from "../../limits/lent-memory.ts";
 import type { Frame } from "../../threads/frame.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import type { ProcessLink } from "./process-link.ts";
@@ -16,8 +17,10 @@ export class LinePort implements HostPort {
     this.#link = link;
   }
 
-  post(message: unknown): void {
-    if (this.#isOpen) this.#link.post(this.#line, message as Frame);
+  post(message: unknown, given: readonly ArrayBuffer[] = []): void {
+    if (!this.#isOpen) return;
+    this.#link.post(this.#line, message as Frame);
+    for (const memory of given) returnMemory(memory);
   }
 
   onMessage(listener: (message: unknown) => void): void {

@@ -1,3 +1,4 @@
+import { borrowMemory } from "../../limits/lent-memory.ts";
 import type { Frame } from "../../threads/frame.ts";
 import { MalformedMessage } from "../../threads/malformed-message.ts";
 import type { RingReader } from "./ring-reader.ts";
@@ -96,18 +97,23 @@ export class LinkReader {
       if (place === IN_STREAM) {
         contents.push(ownCopy(bytes, start, size));
         start += size;
-      } else contents.push(this.#fromRing(place, size));
+      } else contents.push(this.#fromRing(place, size, index === 0 ? newMemory : borrowMemory));
     }
     const [frame, ...buffers] = contents;
     const message = frame === undefined || buffers.length === 0 ? frame : ([frame, ...buffers] as const);
     this.#options.onMessage(bytes.readUInt32LE(0), message, bytes.readUInt32LE(8));
   }
 
-  #fromRing(place: number, size: number): ArrayBuffer {
+  /** The frame itself may hold tensors of several requests; any other part belongs to one. */
+  #fromRing(place: number, size: number, allocate: (bytes: number) => ArrayBuffer): ArrayBuffer {
     const { ring } = this.#options;
     if (ring === undefined) throw new MalformedMessage("there is no memory file that it could name");
-    return ring.read(place, size);
+    return ring.read(place, size, allocate);
   }
+}
+
+function newMemory(bytes: number): ArrayBuffer {
+  return Buffer.allocUnsafeSlow(bytes).buffer;
 }
 
 /** Memory of its own for each part: tensors view it, and may be handed to other threads. */

@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { borrowMemory, returnMemory } from "../../../src/limits/lent-memory.ts";
+import { LinePort } from "../../../src/model-host/processes/line-port.ts";
 import { ProcessLink } from "../../../src/model-host/processes/process-link.ts";
 import { RingReader } from "../../../src/model-host/processes/ring-reader.ts";
 import { RingWriter } from "../../../src/model-host/processes/ring-writer.ts";
@@ -34,6 +36,7 @@ async function startLinks(ringBytes?: number) {
   });
   const common = { maxBytes: 1 << 24, onMalformed: (reason: unknown) => expect.unreachable(String(reason)) };
   const received: number[][] = [];
+  const parts: ArrayBuffer[] = [];
   let tell = () => {};
   let answers = 0;
   const onAnswer = () => {
@@ -47,8 +50,9 @@ async function startLinks(ringBytes?: number) {
   const receiver = new ProcessLink({
     ...{ ...common, stream: far },
     onMessage: (_, message) => {
-      const parts = message instanceof ArrayBuffer ? [message] : message;
-      received.push(parts.flatMap((part) => [part.byteLength, new Uint8Array(part).at(-1) ?? 0]));
+      const own = message instanceof ArrayBuffer ? [message] : message;
+      received.push(own.flatMap((part) => [part.byteLength, new Uint8Array(part).at(-1) ?? 0]));
+      parts.push(...own);
       receiver.post(1, new ArrayBuffer(8));
     },
     ...(farFiles && { out: new RingWriter(farFiles.out), in: new RingReader(farFiles.in) }),
@@ -59,7 +63,7 @@ async function startLinks(ringBytes?: number) {
         tell = resolve;
       });
   };
-  return { sender, received, until, bytesOnSocket: () => near.bytesWritten };
+  return { sender, received, parts, until, bytesOnSocket: () => near.bytesWritten };
 }
 
 /** A frame and a large content, with a number at their ends. */
@@ -87,4 +91,23 @@ test("what was read leaves its room in the memory file to others", async () => {
   }
   // Five of them would fill it, and all of them are 8 MB.
   expect(bytesOnSocket()).toBeLessThan(1 << 20);
+});
+
+test("contents come in memory that may be used again, but frames, which may hold several requests, do not", async () => {
+  const { sender, parts, until } = await startLinks(1 << 20);
+  sender.post(1, [filled(100_000, 1), filled(100_000, 2)]);
+  await until(1);
+  for (const part of parts) returnMemory(part);
+  expect(parts.map(({ byteLength }) => byteLength)).toEqual([100_000, 0]);
+});
+
+test("memory that came from the other side is free again once it was given away in an answer", async () => {
+  const { sender, received, until } = await startLinks(1 << 20);
+  const line = new LinePort(1, sender);
+  const [lent, own, kept] = [borrowMemory(100_000), new ArrayBuffer(100_000), borrowMemory(100_000)];
+  new Uint8Array(lent).fill(6);
+  line.post([filled(8, 5), lent, own, kept], [lent, own]);
+  expect([lent, own, kept].map(({ byteLength }) => byteLength)).toEqual([0, 100_000, 100_000]);
+  await until(1);
+  expect(received).toEqual([[8, 5, 100_000, 6, 100_000, 0, 100_000, expect.any(Number)]]);
 });

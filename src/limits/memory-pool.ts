@@ -2,24 +2,28 @@
 const MAX_KEPT_BYTES = 16 * 1024 * 1024;
 /** Smaller buffers are cheap to allocate. */
 const MIN_KEPT_BYTES = 64 * 1024;
-/**
- * Maximum number of bytes in a buffer beyond those needed: a buffer that is much larger than its tensor is not
- * transferred to other threads.
- */
+/** A buffer that is much larger than its tensor is not transferred to other threads. */
 const MAX_SPARE_BYTES = 512;
 
 /**
- * Reusable memory of large messages: new memory costs a page fault for every 4 KB, and makes V8 collect garbage as if
+ * Reusable memory of large contents: new memory costs a page fault for every 4 KB, and makes V8 collect garbage as if
  * its heap had grown.
  */
-export class MessagePool {
+export class MemoryPool {
+  readonly #maxSpareBytes: number;
   /** Oldest first. */
   readonly #kept: ArrayBuffer[] = [];
   #keptBytes = 0;
 
+  /** `maxSpareBytes`: bytes that memory may have beyond those needed. */
+  constructor(maxSpareBytes = MAX_SPARE_BYTES) {
+    this.#maxSpareBytes = maxSpareBytes;
+  }
+
   /** Memory of at least this size, with arbitrary contents; undefined where none fits. */
   take(bytes: number): ArrayBuffer | undefined {
     if (!isPooled(bytes)) return undefined;
+    const isFit = (spareBytes: number) => spareBytes >= 0 && spareBytes <= this.#maxSpareBytes;
     const index = this.#kept.findLastIndex(({ byteLength }) => isFit(byteLength - bytes));
     return index < 0 ? undefined : this.#remove(index);
   }
@@ -43,8 +47,4 @@ export class MessagePool {
 /** Checks that memory of this size is worth pooling. */
 export function isPooled(bytes: number): boolean {
   return bytes >= MIN_KEPT_BYTES && bytes <= MAX_KEPT_BYTES;
-}
-
-function isFit(spareBytes: number): boolean {
-  return spareBytes >= 0 && spareBytes <= MAX_SPARE_BYTES;
 }

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { MessagePool } from "../../src/grpc/message-pool.ts";
+import { MemoryPool } from "../../src/limits/memory-pool.ts";
 
 const KILOBYTE = 1024;
 const MEGABYTE = 1024 * KILOBYTE;
 
 it("gives memory out once, to who needs nearly as much", () => {
-  const pool = new MessagePool();
+  const pool = new MemoryPool();
   const memory = new ArrayBuffer(600 * KILOBYTE);
   pool.release(memory);
   expect(pool.take(500 * KILOBYTE)).toBeUndefined();
@@ -15,7 +15,7 @@ it("gives memory out once, to who needs nearly as much", () => {
 });
 
 it("keeps neither small memory, nor more than it may hold, nor what went to another thread", () => {
-  const pool = new MessagePool();
+  const pool = new MemoryPool();
   const gone = new ArrayBuffer(600 * KILOBYTE);
   structuredClone(gone, { transfer: [gone] });
   for (const memory of [new ArrayBuffer(KILOBYTE), new ArrayBuffer(17 * MEGABYTE), gone]) pool.release(memory);
@@ -23,7 +23,7 @@ it("keeps neither small memory, nor more than it may hold, nor what went to anot
 });
 
 it("lets the oldest go for newer ones", () => {
-  const pool = new MessagePool();
+  const pool = new MemoryPool();
   const [oldest, newer, newest] = [6, 7, 8].map((megabytes) => new ArrayBuffer(megabytes * MEGABYTE));
   for (const memory of [oldest, newer, newest]) pool.release(memory as ArrayBuffer);
   expect(pool.take(6 * MEGABYTE)).toBeUndefined();
