@@ -32,7 +32,8 @@ export const LAYERS: readonly Layer[] = [
   { folder: "text", mayImport: [] },
   { folder: "async", mayImport: [] },
   { folder: "observability", mayImport: ["text"] },
-  { folder: "limits", mayImport: ["text", "async", "observability"] },
+  { folder: "machine", mayImport: [] },
+  { folder: "limits", mayImport: ["text", "async", "observability", "machine"] },
   { folder: "net", mayImport: ["limits"] },
   { folder: "user-module", mayImport: ["text", "observability"] },
   { folder: "archives", mayImport: [] },
@@ -41,23 +42,23 @@ export const LAYERS: readonly Layer[] = [
   { folder: "codecs", mayImport: ["text", "tensor", "limits"], packages: ["yaml"] },
   {
     folder: "storage",
-    mayImport: ["text", "async", "observability", "user-module", "archives", "codecs"],
+    mayImport: ["text", "async", "observability", "machine", "user-module", "archives", "codecs"],
     packages: ["jose"],
   },
   { folder: "tracing", mayImport: ["async", "observability", "codecs"] },
   { folder: "access", mayImport: ["text", "observability", "limits", "codecs"], packages: ["jose"] },
   { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
-  { folder: "codec-host", mayImport: ["text", "async", "limits", "tensor", "threads"] },
-  { folder: "native", mayImport: ["text", "observability"], packages: ["koffi"] },
+  { folder: "codec-host", mayImport: ["text", "async", "machine", "limits", "tensor", "threads"] },
+  { folder: "native", mayImport: ["text", "observability", "machine"], packages: ["koffi"] },
   { folder: "processes", mayImport: ["observability"] },
   {
     folder: "runtimes",
-    mayImport: ["text", "async", "observability", "user-module", "archives", "native"],
+    mayImport: ["text", "async", "observability", "machine", "user-module", "archives", "native"],
     packages: ["koffi", "onnxruntime-node"],
   },
   {
     folder: "drivers",
-    mayImport: [...BASICS, "user-module", "archives", "codecs", "native", "processes", "runtimes"],
+    mayImport: [...BASICS, "machine", "user-module", "archives", "codecs", "native", "processes", "runtimes"],
     packages: ["koffi", "onnxruntime-node"],
   },
   {
@@ -68,7 +69,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "hooks", mayImport: [...BASICS, "user-module", "media", "drivers"] },
   {
     folder: "model-host",
-    mayImport: [...BASICS, "limits", "user-module", "media", "threads", "native", "processes", "drivers"],
+    mayImport: [...BASICS, "machine", "limits", "user-module", "media", "threads", "native", "processes", "drivers"],
   },
   {
     folder: "pipeline",
@@ -76,7 +77,7 @@ export const LAYERS: readonly Layer[] = [
   },
   {
     folder: "hook-host",
-    mayImport: [...BASICS, "user-module", "media", "threads", "drivers", "hooks", "model-host", "pipeline"],
+    mayImport: [...BASICS, "machine", "user-module", "media", "threads", "drivers", "hooks", "model-host", "pipeline"],
   },
   { folder: "serving", mayImport: [...BASICS, "limits", "drivers", "hooks", "model-host", "pipeline"] },
   { folder: "grpc", mayImport: TRANSPORT },
@@ -150,6 +151,7 @@ export const LAYERS: readonly Layer[] = [
     folder: "cli",
     mayImport: [
       ...TRANSPORT,
+      "machine",
       "user-module",
       "native",
       "storage",

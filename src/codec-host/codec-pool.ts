@@ -1,6 +1,6 @@
-import { availableParallelism } from "node:os";
 import type { CancelSignal } from "../async/cancel-source.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
+import { processors } from "../machine/processors.ts";
 import { CodecWorker } from "./codec-worker.ts";
 import type { Job } from "./job.ts";
 import { fromJobMessage, toJobMessage } from "./job-message.ts";
@@ -144,7 +144,7 @@ export class CodecPool {
 }
 
 function defaultThreads(): number {
-  return Math.min(Math.max(availableParallelism() - 1, 1), MAX_THREADS);
+  return Math.min(Math.max(processors() - 1, 1), MAX_THREADS);
 }
 
 function fits({ memory, scratchBytes = 0 }: JobOptions): boolean {

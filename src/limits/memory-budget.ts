@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import { containerRoom } from "./container-room.ts";
 import { threadMemory } from "./thread-memory.ts";
 
 /** Size up to which requests are not refused because of images: one large image would exclude all other clients. */
@@ -13,7 +14,8 @@ const SMALL_SHARE = 1 / 8;
 /**
  * Memory that all requests of a server hold, over any transport: each body from its first byte on, its inflated form,
  * its inputs, its outputs, and its answer until that has been sent. Memory of threads counts too: decoded images,
- * copies of inputs. A single request is always admitted.
+ * copies of inputs. A single request is always admitted,
+ * as long as the container has memory for it.
  */
 export class MemoryBudget {
   /** Maximum number of bytes. */
@@ -46,9 +48,10 @@ export class MemoryBudget {
 
   /** Throws `unavailable` unless a request with `ownBytes` could get `bytes` more now. */
   check(bytes: number, ownBytes: number): void {
+    const totalBytes = ownBytes + bytes;
+    if (totalBytes > SMALL_BYTES && !containerRoom.has(bytes)) throw noRoom(containerRoom.freeBytes);
     const isAlone = this.#heldBytes === ownBytes;
     if (isAlone) return;
-    const totalBytes = ownBytes + bytes;
     const limitBytes = totalBytes <= this.#smallBytes ? this.maxBytes * (1 + SMALL_SHARE) : this.maxBytes;
     const isSmall = totalBytes <= SMALL_BYTES;
     if (this.#heldBytes + bytes <= limitBytes && (isSmall || threadMemory.hasRoom(bytes))) return;
@@ -69,6 +72,13 @@ export class MemoryBudget {
     this.#heldBytes += bytes;
     threadMemory.addRequestBytes(bytes);
   }
+}
+
+function noRoom(freeBytes: number): ServingError {
+  return new ServingError(
+    "unavailable",
+    `The server's container has ${freeBytes} bytes of free memory, too little for this request; try again later.`,
+  );
 }
 
 /** One request's part of a {@link MemoryBudget}. */

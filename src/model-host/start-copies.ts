@@ -1,4 +1,4 @@
-import { availableParallelism } from "node:os";
+import { processors } from "../machine/processors.ts";
 import { sumThreads } from "../observability/thread-counts.ts";
 import type { MalformedListener } from "../threads/malformed-message.ts";
 import type { ModelFacts } from "./model-facts.ts";
@@ -80,7 +80,7 @@ function toProcess({ found: { driver }, path, name = path }: ModelSource): OwnPr
 
 /** Each copy's runtime gets its share of the cores. */
 function defaultThreads(instances: number): number {
-  return Math.max(1, Math.floor(availableParallelism() / instances));
+  return Math.max(1, Math.floor(processors() / instances));
 }
 
 /** Starts one after the other, so that a model that does not load fails once. */

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
-import { devNull, homedir } from "node:os";
+import { devNull } from "node:os";
 import { join } from "node:path";
 import { invalidArgument } from "../errors.ts";
+import { homeFolder } from "../machine/home-folder.ts";
 
 const DEFAULT_INDEX = "https://pypi.org/simple";
 
@@ -28,7 +29,7 @@ function fromConfigFiles(env: NodeJS.ProcessEnv): string | undefined {
 function configFiles(env: NodeJS.ProcessEnv): string[] {
   const { PIP_CONFIG_FILE: named, VIRTUAL_ENV: environment } = env;
   if (named === devNull) return [];
-  const { system, user, name } = (FILES[process.platform] ?? FILES.linux)(env, homedir());
+  const { system, user, name } = (FILES[process.platform] ?? FILES.linux)(env, homeFolder());
   const inEnvironment = environment ? [join(environment, name)] : [];
   return [...system, ...(named ? [] : user), ...inEnvironment, ...(named ? [named] : [])];
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join, posix, resolve, win32 } from "node:path";
+import { homeFolder } from "../machine/home-folder.ts";
 
 /** Environment variables by name. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -32,7 +32,11 @@ export const MANIFEST = "runtime.json";
 /**
  * The folder where runtimes are installed: `KSERVING_RUNTIMES_DIR`, else the user's data folder as each system has it.
  */
-export function runtimesFolder(env: Environment = process.env, platform = process.platform, home = homedir()): string {
+export function runtimesFolder(
+  env: Environment = process.env,
+  platform = process.platform,
+  home = homeFolder(),
+): string {
   const own = env.KSERVING_RUNTIMES_DIR;
   if (own !== undefined && own !== "") return resolve(own);
   const { join } = platform === "win32" ? win32 : posix;

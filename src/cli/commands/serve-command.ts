@@ -10,7 +10,6 @@ import { EXIT } from "../exit-codes.ts";
 import { startHttpServerCommand } from "../http-server-command/http-server-command.ts";
 import { endOnError } from "../lifecycle/end-on-error.ts";
 import { takeInheritedSockets } from "../lifecycle/inherited-sockets.ts";
-import { MemoryLimit } from "../lifecycle/memory-limit.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
 import { reopenOnDemand } from "../lifecycle/reopen-on-demand.ts";
@@ -18,6 +17,7 @@ import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { openSystemdReporter } from "../lifecycle/systemd-reporter.ts";
 import { tuneHeap } from "../lifecycle/tune-heap.ts";
+import { watchMemory } from "../lifecycle/watch-memory.ts";
 import { openProgramLog } from "../program-log.ts";
 import { ONLY_MODEL_ALIAS } from "../settings/apply-words.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
@@ -78,7 +78,7 @@ export async function serve(
     log,
     ...(rescan && { rescan }),
   });
-  const memory = new MemoryLimit(settings.maxRss, log);
+  const memory = watchMemory(settings.maxRss, log);
   const stopping = { delayMs: settings.shutdownDelay * 1000, ends: memory.exceeded };
   const stopped = runUntilSignal(running, reporter, stopping).finally(stopReloading);
   releaseSignals();

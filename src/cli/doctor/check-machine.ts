@@ -1,7 +1,8 @@
 import { accessSync, constants, readFileSync, statfsSync } from "node:fs";
-import { availableParallelism, cpus, tmpdir, totalmem } from "node:os";
+import { cpus, tmpdir, totalmem } from "node:os";
 import { reasonText } from "../../errors.ts";
 import { freeMemory } from "../../limits/free-memory.ts";
+import { processors } from "../../machine/processors.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { sizeText } from "../../text/size-text.ts";
 import type { Finding } from "./finding.ts";
@@ -55,7 +56,7 @@ function checkProcessor(): Finding {
   const found = FEATURES.filter((feature) => flags.includes(feature));
   const model = cpus()[0]?.model.trim() ?? "unknown processor";
   const list = found.length === 0 ? "" : `, ${found.join(" ")}`;
-  const text = `${availableParallelism()} cores, ${model}${list}`;
+  const text = `${processors()} cores, ${model}${list}`;
   if (process.arch !== "x64" || flags.length === 0 || flags.includes("avx"))
     return { check: "Processor", state: "ok", text };
   return {

@@ -1,6 +1,7 @@
 import type { ConfigFile } from "../../repository/config/read-config-file.ts";
 import type { ForeignCommandLine } from "../foreign/foreign-program.ts";
 import { applyWords } from "./apply-words.ts";
+import { containerDefaults } from "./container-defaults.ts";
 import type { Environment } from "./environment.ts";
 import { type ParsedCommandLine, parseSettings } from "./parse-settings.ts";
 import { FILE_SETTINGS, type FileSettings, readFileSettings } from "./read-file-settings.ts";
@@ -23,7 +24,7 @@ export async function readServeSettings(
   env: Environment,
   foreign?: ForeignCommandLine,
 ): Promise<ServeCommandLine> {
-  const defaults = foreign?.defaults ?? new Map();
+  const defaults: FileSettings = new Map([...containerDefaults(), ...(foreign?.defaults ?? [])]);
   const sources = { env, foreign: foreign?.settings ?? new Map() };
   const parsed = parseSettings("serve", argv, { ...sources, files: defaults });
   const given = { ...(foreign && { foreign }) };

@@ -1,10 +1,10 @@
-import { availableParallelism } from "node:os";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startWithFirst } from "../../drivers/python/first-python.ts";
 import { PythonProcess, SLOTS } from "../../drivers/python/python-process.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { HookSet } from "../../hooks/hook-set.ts";
+import { processors } from "../../machine/processors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { HookThreadData } from "../hook-protocol.ts";
 import { HookAnswers } from "./hook-answers.ts";
@@ -74,7 +74,7 @@ const INTERPRETER = {
 async function startProcess(python: string, { answer }: HookAnswers, log: Logger): Promise<PythonProcess> {
   const process = await PythonProcess.start({
     python,
-    threads: availableParallelism(),
+    threads: processors(),
     timeoutMs: 0,
     log,
     onCall: answer,

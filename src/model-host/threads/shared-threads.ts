@@ -1,4 +1,4 @@
-import { availableParallelism } from "node:os";
+import { processors } from "../../machine/processors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { type ModelThread, ModelThreadHost } from "./model-thread-host.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
@@ -10,7 +10,7 @@ export class SharedThreads {
   readonly #hosts = new Map<string, ModelThreadHost[]>();
 
   /** `size` is the number of threads for each driver, at most. */
-  constructor(size: number = availableParallelism()) {
+  constructor(size: number = processors()) {
     this.#size = size;
   }
 

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { importPKCS8, SignJWT } from "jose";
 import { failedPrecondition, reasonText } from "../../errors.ts";
+import { homeFolder } from "../../machine/home-folder.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 import type { Expiring } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
@@ -43,7 +43,7 @@ type Key = Readonly<Record<string, string>>;
 
 function configFolder(env: Environment): string {
   if (process.platform === "win32") return join(env.APPDATA ?? "", "gcloud");
-  return firstOf(env, "CLOUDSDK_CONFIG") ?? join(homedir(), ".config", "gcloud");
+  return firstOf(env, "CLOUDSDK_CONFIG") ?? join(homeFolder(), ".config", "gcloud");
 }
 
 async function readKey(path: string, isNamed: boolean): Promise<Key | undefined> {

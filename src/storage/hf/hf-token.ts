@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
+import { homeFolder } from "../../machine/home-folder.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 import type { Expiring } from "../expiring.ts";
 
@@ -22,7 +22,7 @@ export async function findHfToken(env: Environment): Promise<HfToken> {
   const expiresMs = Date.now() + FILE_MS;
   if (isOn(env.HF_HUB_DISABLE_IMPLICIT_TOKEN)) return { expiresMs };
   const home =
-    firstOf(env, "HF_HOME") ?? join(firstOf(env, "XDG_CACHE_HOME") ?? join(homedir(), ".cache"), "huggingface");
+    firstOf(env, "HF_HOME") ?? join(firstOf(env, "XDG_CACHE_HOME") ?? join(homeFolder(), ".cache"), "huggingface");
   const text = await readFile(firstOf(env, "HF_TOKEN_PATH") ?? join(home, "token"), "utf8").catch(() => "");
   return text.trim() === "" ? { expiresMs } : { token: text.trim(), expiresMs };
 }

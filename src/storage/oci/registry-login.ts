@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
+import { homeFolder } from "../../machine/home-folder.ts";
 import { type Environment, firstOf } from "../environment.ts";
 
 /** Logins as Docker and podman keep them. */
@@ -18,7 +18,7 @@ interface LoginFile {
  * `failed_precondition` where a program keeps it.
  */
 export async function findLogin(registry: string, env: Environment): Promise<string | undefined> {
-  const folder = firstOf(env, "DOCKER_CONFIG") ?? join(homedir(), ".docker");
+  const folder = firstOf(env, "DOCKER_CONFIG") ?? join(homeFolder(), ".docker");
   const text = await readFile(firstOf(env, "REGISTRY_AUTH_FILE") ?? join(folder, "config.json"), "utf8").catch(
     () => "{}",
   );

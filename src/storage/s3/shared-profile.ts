@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
+import { homeFolder } from "../../machine/home-folder.ts";
 import { type Environment, firstOf } from "../environment.ts";
 
 /** Keys and values of one profile. */
@@ -13,7 +13,7 @@ export type SharedProfile = Readonly<Record<string, string>>;
  */
 export async function readSharedProfile(env: Environment): Promise<SharedProfile> {
   const name = firstOf(env, "AWS_PROFILE", "AWS_DEFAULT_PROFILE");
-  const folder = join(homedir(), ".aws");
+  const folder = join(homeFolder(), ".aws");
   const config = await readIni(firstOf(env, "AWS_CONFIG_FILE") ?? join(folder, "config"));
   const credentials = await readIni(firstOf(env, "AWS_SHARED_CREDENTIALS_FILE") ?? join(folder, "credentials"));
   const wanted = name ?? "default";

@@ -1,5 +1,5 @@
-import { availableParallelism } from "node:os";
 import { ServingError } from "../../../errors.ts";
+import { processors } from "../../../machine/processors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { maxAsyncCalls } from "../../../native/max-async-calls.ts";
 import { findLibrary } from "../../../runtimes/find-library.ts";
@@ -82,7 +82,7 @@ function findTensorflow({ tensorflow_lib }: TensorflowOptions, { log }: DriverHo
 
 /** Every run of the process shares the pools: half of the threads within operators serve one caller as fast as all, and many callers better. */
 function defaultPools(threads: number): { readonly intra: number; readonly inter: number } {
-  return { intra: Math.ceil(threads / 2), inter: availableParallelism() };
+  return { intra: Math.ceil(threads / 2), inter: processors() };
 }
 
 /** Ends the runs, then this thread, which the server replaces. */

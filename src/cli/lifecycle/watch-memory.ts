@@ -1,0 +1,17 @@
+import { watchContainerRoom } from "../../limits/container-room.ts";
+import { containerMemory } from "../../machine/container-memory.ts";
+import { containerProcessors } from "../../machine/processors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { MemoryLimit } from "./memory-limit.ts";
+
+/**
+ * Watches the program's memory: `maxRss` above which it stops, and the container's, without which large requests are
+ * refused. Tells the limits of the container in the log.
+ */
+export function watchMemory(maxRss: number, log: Pick<Logger, "info" | "error">): MemoryLimit {
+  const [memoryBytes, processors] = [containerMemory(), containerProcessors()];
+  if (memoryBytes !== undefined) watchContainerRoom();
+  const limits = { ...(memoryBytes !== undefined && { memoryBytes }), ...(processors !== undefined && { processors }) };
+  if (Object.keys(limits).length > 0) log.info("the limits of the container count", limits);
+  return new MemoryLimit(maxRss, log);
+}

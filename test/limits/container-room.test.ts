@@ -1,0 +1,56 @@
+import { expect, onTestFinished, test } from "vitest";
+import { containerRoom, watchContainerRoom } from "../../src/limits/container-room.ts";
+import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+
+const MIB = 1024 ** 2;
+const refused = expect.objectContaining({ code: "unavailable", message: expect.stringMatching(/container has \d+ b/) });
+
+/** The container has so much free memory until the test ends. */
+function hasFree(mebibytes: number): void {
+  containerRoom.update({ bytes: mebibytes * MIB, of: "this container" });
+  onTestFinished(() => containerRoom.update(undefined));
+}
+
+function openBudget(): MemoryBudget {
+  const budget = new MemoryBudget(1000 * MIB);
+  onTestFinished(() => budget.close());
+  return budget;
+}
+
+test("a request that would take the container's last memory is refused, though it is alone", () => {
+  hasFree(100);
+  const budget = openBudget();
+  expect(() => budget.open().grow(51 * MIB)).toThrow(refused);
+  budget.open().grow(50 * MIB);
+});
+
+test("requests that came since the memory was read count, and no longer once they are over", () => {
+  hasFree(100);
+  const budget = openBudget();
+  const first = budget.open();
+  first.grow(40 * MIB);
+  expect(() => budget.open().grow(20 * MIB)).toThrow(refused);
+  first.release();
+  budget.open().grow(50 * MIB);
+});
+
+test("small requests are answered to the last", () => {
+  hasFree(0);
+  expect(() => openBudget().open().grow(1024)).not.toThrow();
+});
+
+test("the memory of a machine without limits refuses nobody", () => {
+  containerRoom.update({ bytes: 0, of: "this machine" });
+  expect(() =>
+    openBudget()
+      .open()
+      .grow(10 * MIB),
+  ).not.toThrow();
+});
+
+test("the free memory is read at once, and counts until nobody watches it", async () => {
+  const stop = watchContainerRoom(async () => ({ bytes: MIB, of: "this container" }));
+  await expect.poll(() => containerRoom.freeBytes).toBe(MIB);
+  stop();
+  expect(containerRoom.freeBytes).toBe(Number.POSITIVE_INFINITY);
+});
