@@ -163,6 +163,7 @@ export const LAYERS: readonly Layer[] = [
       "repository",
       "proxy",
       "protocols",
+      "client",
       "remote",
       "replay",
       "tracing",

@@ -10,6 +10,7 @@ const MODULES: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   infer: async () => (await import("./infer-command.ts")).infer,
   compare: async () => (await import("./compare-command.ts")).compare,
   bench: async () => (await import("./bench-command.ts")).bench,
+  client: async () => (await import("./client-command.ts")).client,
   drivers: async () => (await import("./drivers-command.ts")).drivers,
   new: async () => (await import("./new-command.ts")).create,
   doctor: async () => (await import("./doctor-command.ts")).doctor,

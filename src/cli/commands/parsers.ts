@@ -8,6 +8,7 @@ const PARSERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   infer: async () => (await import("./infer-command.ts")).createInferCommand(),
   compare: async () => (await import("./compare-command.ts")).createCompareCommand(),
   bench: async () => (await import("./bench-command.ts")).createBenchCommand(),
+  client: async () => (await import("./client-command.ts")).createClientCommand(),
   drivers: async () => (await import("./drivers-command.ts")).createDriversCommand(),
   new: async () => (await import("./new-command.ts")).createNewCommand(),
   doctor: async () => (await import("./doctor-command.ts")).createDoctorCommand(),

@@ -1,0 +1,45 @@
+import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
+
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+/** The TypeScript declarations of models by name, for `connect<Models>()`; `source` says where they are from. */
+export function writeModelTypes(models: ReadonlyMap<string, DescribedModel>, source: string): string {
+  const body = [...models].map(([name, model]) => modelLines(name, model)).join("");
+  const used = ["AnyModel", "In", "Out"].filter((name) => new RegExp(`\\b${name}\\b`).test(withoutTexts(body)));
+  const imports = used.length === 0 ? "" : `import type { ${used.join(", ")} } from "kserving/client";\n\n`;
+  const comment = source.replaceAll("*/", "* /");
+  return `/** Written by \`kserving client\`; write it again where the models change. */\n${imports}/** The models of ${comment}. */\nexport interface Models {\n${body}}\n`;
+}
+
+function modelLines(name: string, { inputs, outputs }: DescribedModel): string {
+  const members = [
+    ["inputs", inputs, "In"],
+    ["outputs", outputs, "Out"],
+  ] as const;
+  const lines = members.map(([member, tensors, type]) =>
+    tensors === undefined ? `    ${member}: AnyModel["${member}"];\n` : tensorLines(member, tensors, type),
+  );
+  return `  ${keyOf(name)}: {\n${lines.join("")}  };\n`;
+}
+
+function tensorLines(member: string, tensors: readonly TypedTensor[], type: "In" | "Out"): string {
+  if (tensors.length === 0) return `    ${member}: Record<string, never>;\n`;
+  const lines = tensors.map(
+    (tensor) => `      ${keyOf(tensor.name)}${tensor.isOptional ? "?" : ""}: ${typeOf(tensor, type)};\n`,
+  );
+  return `    ${member}: {\n${lines.join("")}    };\n`;
+}
+
+function typeOf({ dtype, shape }: TypedTensor, type: "In" | "Out"): string {
+  if (dtype === undefined) return type;
+  return shape === undefined ? `${type}<"${dtype}">` : `${type}<"${dtype}", [${shape.join(", ")}]>`;
+}
+
+/** A name that is no identifier as a text; a text in JSON is one of TypeScript too. */
+function keyOf(name: string): string {
+  return IDENTIFIER.test(name) ? name : JSON.stringify(name);
+}
+
+function withoutTexts(body: string): string {
+  return body.replace(/^ *(?:"(?:[^"\\]|\\.)*"|[\w$]+)\??:/gm, "");
+}

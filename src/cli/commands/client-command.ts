@@ -1,0 +1,75 @@
+import { writeFileSync } from "node:fs";
+import type { Command } from "commander";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
+import { describeFile, describeServed } from "../client-types/describe-models.ts";
+import { writeModelTypes } from "../client-types/write-model-types.ts";
+import { authorizationAt } from "./authorization-at.ts";
+import { collect } from "./collect.ts";
+import { createParser, runParser } from "./create-parser.ts";
+import { addModelFlags, type ModelFlags } from "./model-flags.ts";
+import { withProgress } from "./progress.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving client http://localhost:9001 --out models.d.ts
+  kserving client grpc://localhost:9000 --model emotion --model faces
+  kserving client emotion.onnx --out models.d.ts
+
+In a program: import type { Models } from "./models.d.ts", then connect<Models>("http://localhost:9001").
+`;
+
+interface ClientFlags extends ModelFlags {
+  readonly out?: string;
+  readonly model: readonly string[];
+  readonly remoteAuthFile?: string;
+  readonly json?: boolean;
+}
+
+/** `kserving client`: the types of served models, for `kserving/client`. */
+export async function client(argv: readonly string[]): Promise<void> {
+  await runParser(createClientCommand(), argv);
+}
+
+/** The parser of `kserving client`. */
+export function createClientCommand(): Command {
+  const command = createParser("client", {
+    description: "Writes the types of a server's models, or of one model, for programs that call them.",
+    epilogue: EPILOGUE,
+  })
+    .argument("<place>", "http://HOST:PORT or grpc://HOST:PORT of a server, or a model's file or folder")
+    .option("--out <file>", "write the types to a file, models.d.ts")
+    .option("--model <name>", "model of the server; repeatable (default: all that are ready)", collect, [])
+    .option("--driver <name>", "driver for a model (default: by its path)");
+  return addModelFlags(command)
+    .option("--remote-auth-file <file>", "credentials at the server, as for kserving replay")
+    .option("--json", "print JSON")
+    .action(run);
+}
+
+async function run(place: string, flags: ClientFlags): Promise<void> {
+  const models = await withProgress(`asking ${place}`, () => describe(place, flags));
+  if (models.size === 0)
+    throw failedPrecondition(`${place} has no model that is ready; wait for one, or name it by --model.`);
+  const content = flags.json
+    ? `${JSON.stringify({ models: Object.fromEntries(models) }, null, 2)}\n`
+    : writeModelTypes(models, place);
+  if (flags.out === undefined) process.stdout.write(content);
+  else writeOut(flags.out, content);
+}
+
+async function describe(place: string, { model, remoteAuthFile, ...flags }: ClientFlags) {
+  if (!/^(?:https?|grpcs?):\/\//.test(place)) {
+    if (model.length > 0) throw invalidArgument(`--model is for servers; "${place}" is one model's file or folder.`);
+    return describeFile(place, flags);
+  }
+  return describeServed({ address: place, authorization: await authorizationAt(place, remoteAuthFile), names: model });
+}
+
+function writeOut(path: string, content: string): void {
+  try {
+    writeFileSync(path, content);
+  } catch (cause) {
+    throw invalidArgument(`--out "${path}" ${readProblem(cause)}; expected a file that can be written.`, cause);
+  }
+}
