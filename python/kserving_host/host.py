@@ -9,6 +9,7 @@ import time
 
 from .errors import HostError, one_line, traceback_text
 from .parent import end_with_parent
+from .signals import pass_over_sigterm
 
 LIFE_FD = 0
 
@@ -142,8 +143,7 @@ def _import_framework(name, needed):
 def _guard(fds):
     """Keeps the server's descriptors from the model, from what it starts and what it forks; standard input is at its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Whoever stops a group of processes sends it to all, and the server drains first. A handler, since programs that the model starts would inherit SIG_IGN.
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    pass_over_sigterm()
     life = os.dup(LIFE_FD)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, LIFE_FD)

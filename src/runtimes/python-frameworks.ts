@@ -82,6 +82,44 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
     files: "a .pmml file",
     endings: [".pmml"],
   },
+  h2o: {
+    title: "H2O",
+    project: "h2o",
+    module: "h2o",
+    install: "pip install h2o jpype1, and Java 8 or later",
+    files: "a MOJO, as model.download_mojo writes it (.zip)",
+    endings: [".mojo"],
+  },
+  paddle: {
+    title: "PaddlePaddle",
+    project: "paddlepaddle",
+    module: "paddle",
+    install: "pip install paddlepaddle",
+    files: "a .json or .pdmodel file with its .pdiparams, or their folder",
+    endings: [".pdmodel"],
+  },
+  mxnet: {
+    title: "MXNet",
+    project: "mxnet",
+    module: "mxnet",
+    install: "pip install mxnet",
+    files: "a NAME-symbol.json with its NAME-0000.params, or their folder",
+    endings: ["-symbol.json"],
+  },
+  transformers: {
+    title: "Transformers",
+    project: "transformers",
+    module: "transformers",
+    install: "pip install transformers torch",
+    files: "a folder with config.json, weights and a tokenizer, as save_pretrained writes them",
+  },
+  spacy: {
+    title: "spaCy",
+    project: "spacy",
+    module: "spacy",
+    install: "pip install spacy",
+    files: "the folder of a pipeline, as nlp.to_disk writes it",
+  },
 };
 
 /** Names of drivers that consist of a {@link PYTHON_FRAMEWORKS} entry and its Python module alone. */

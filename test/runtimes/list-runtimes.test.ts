@@ -42,6 +42,11 @@ test("lists each runtime with what is found where, which one is used, and why on
     "catboost",
     "statsmodels",
     "pmml",
+    "h2o",
+    "paddle",
+    "mxnet",
+    "transformers",
+    "spacy",
   ]);
   expect(found.tensorflow?.[0]).toEqual({
     source: "environment",

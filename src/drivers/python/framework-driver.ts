@@ -1,17 +1,19 @@
 import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../runtimes/python-frameworks.ts";
 import { type Driver, defineDriver } from "../driver.ts";
+import type { OptionTable } from "../option-table.ts";
 import { boosterLibrary } from "./booster-file.ts";
+import { frameworkOptions } from "./framework-options.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./host-options.ts";
 import { loadPythonModel } from "./load-python-model.ts";
-import { PICKLE_OPTIONS, type PickleOptions } from "./pickle-options.ts";
 
-/** The driver of a framework that needs nothing but its entry of {@link PYTHON_FRAMEWORKS} and its Python module. */
+/** The driver of a framework that needs nothing but its entry of {@link PYTHON_FRAMEWORKS}, its options and its Python module. */
 export function frameworkDriver(name: string): Driver {
-  const { title, module, install, files = "", endings = [], hasPickles } = PYTHON_FRAMEWORKS[name] as PythonFramework;
+  const { title, module, install, files = "", endings = [] } = PYTHON_FRAMEWORKS[name] as PythonFramework;
   const framework = { name, title, module, files, howToInstall: `Install it there: ${install}.` };
-  return defineDriver<PythonHostOptions & Partial<Pick<PickleOptions, "allow_pickle">>>({
+  const ownTable = frameworkOptions(name);
+  return defineDriver<PythonHostOptions>({
     name,
-    options: hasPickles ? PICKLE_OPTIONS : PYTHON_HOST_OPTIONS,
+    options: { ...ownTable, ...PYTHON_HOST_OPTIONS } as OptionTable<PythonHostOptions>,
     placement: "inline",
     isIsolated: true,
     detect: (path) => {
@@ -19,7 +21,7 @@ export function frameworkDriver(name: string): Driver {
       return library === undefined ? endings.some((ending) => path.toLowerCase().endsWith(ending)) : library === name;
     },
     load: (path, options, host) => {
-      const own = hasPickles ? { allow_pickle: options.allow_pickle } : {};
+      const own = Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(ownTable, key)));
       return loadPythonModel({ framework, path, options, own }, host);
     },
   });

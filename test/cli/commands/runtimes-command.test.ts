@@ -122,6 +122,11 @@ test("lists what is there as JSON and as a table", async () => {
     "catboost",
     "statsmodels",
     "pmml",
+    "h2o",
+    "paddle",
+    "mxnet",
+    "transformers",
+    "spacy",
   ]);
   const version = reports.find(({ name }) => name === "onnx")?.found[0]?.version;
   expect(table.stdout).toMatch(new RegExp(`^\\*  onnx +${version} +cpu`, "m"));

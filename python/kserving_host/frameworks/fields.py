@@ -1,0 +1,53 @@
+"""Models of named fields: the inputs are the fields by name, one value a row, or one array with rows of all fields in their order."""
+
+import numpy as np
+
+from .. import arrays
+from ..errors import invalid
+from ..framework import BaseFramework, one_input
+
+
+class FieldFramework(BaseFramework):
+    """`fields` has a dtype by field."""
+
+    dry_runs = False
+    fields = {}
+
+    def suggested(self):
+        return [{"name": name, "dtype": dtype, "shape": [-1]} for name, dtype in self.fields.items()]
+
+    def is_pure(self):
+        return True
+
+    def facts(self):
+        return {"class": self.kind(), "features": len(self.fields), "feature_names": list(self.fields)}
+
+    def kind(self):
+        """What sort of model it is, for the log and for hooks."""
+        raise NotImplementedError
+
+    def rows(self, inputs):
+        """Lists of values in the fields' order; refuses columns of different lengths."""
+        columns = self._columns(inputs)
+        sizes = {len(column) for column in columns}
+        if len(sizes) > 1:
+            raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")
+        return [list(row) for row in zip(*columns)]
+
+    def _columns(self, inputs):
+        names = list(self.fields)
+        if len(inputs) == 1 and (next(iter(inputs)) not in self.fields or len(names) > 1):
+            array = _values(one_input(inputs))
+            if array.ndim != 2 or array.shape[1] != len(names):
+                raise invalid(f"The model takes {', '.join(names)}, or rows of these {len(names)}; the input's shape is {list(array.shape)}.")
+            return [array[:, index].tolist() for index in range(len(names))]
+        self.check_names(inputs, names, names)
+        return [_values(inputs[name]).reshape(-1).tolist() for name in names]
+
+
+def _values(array):
+    if isinstance(array, arrays.Bits):
+        raise invalid("The input is bfloat16, which such models do not have; send float32.")
+    if array.dtype == object:
+        return np.array([each.decode() for each in array.reshape(-1)], object).reshape(array.shape)
+    return array
