@@ -3,7 +3,8 @@ import { basename, dirname, parse, resolve } from "node:path";
 import { invalidArgument } from "../../errors.ts";
 import { parseVersion } from "../../repository/folders/parse-version.ts";
 import { addressName } from "../../storage/address-name.ts";
-import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { claimPath } from "../../storage/claim-path.ts";
+import { isRemoteAddress, schemeOf } from "../../storage/remote-address.ts";
 import type { ParsedCommandLine } from "./parse-settings.ts";
 import { flagOf, type SettingName } from "./settings.ts";
 
@@ -14,8 +15,8 @@ type Parsed = ParsedCommandLine<"serve">;
 
 /**
  * The command line with the flags that its bare words stand for: a model file or a folder with one model is `--model-path` under its own
- * name, several are `--model`, a folder of models or versions is `--model-repository`, and a script is `--hooks`. HTTP is on, and every
- * file has to load, unless settings say otherwise. Throws `invalid_argument` for words that do not go together, or not with flags.
+ * name, several are `--model`, and so is an address in a bucket, where versions may lie; a folder of models or versions is
+ * `--model-repository`, and a script is `--hooks`. HTTP is on, and every file has to load, unless settings say otherwise. Throws `invalid_argument` for words that do not go together, or not with flags.
  */
 export async function applyWords(parsed: Parsed): Promise<Parsed> {
   if (parsed.words.length === 0) return parsed;
@@ -29,7 +30,8 @@ export async function applyWords(parsed: Parsed): Promise<Parsed> {
 async function withModels(parsed: Parsed, words: readonly string[]): Promise<Parsed> {
   const [only, ...others] = words;
   if (only === undefined) return parsed;
-  if (others.length === 0 && !(await holdsSeveral(only))) return withPipeline(parsed, only);
+  if (others.length === 0 && !(await holdsSeveral(only)) && !mayHoldVersions(only, parsed))
+    return withPipeline(parsed, only);
   const folders: string[] = [];
   const models: string[] = [];
   for (const word of words) {
@@ -86,9 +88,18 @@ function nameIn({ origins, settings }: Parsed): string | undefined {
   return origins.has("name") ? settings.name : undefined;
 }
 
+/** Settings that only one pipeline has, which is not versioned. */
+const OF_PIPELINE: readonly SettingName[] = ["driver", "hooks", "name", "warmup"];
+
+/** An address in a bucket, which is not listed before the start. */
+function mayHoldVersions(word: string, { origins, words }: Parsed): boolean {
+  const isBucket = ["s3", "gs", "az", "as"].includes(schemeOf(word) ?? "");
+  return isBucket && !words.some(isScript) && !OF_PIPELINE.some((name) => origins.has(name));
+}
+
 /** A folder of versions or of models. */
 async function holdsSeveral(path: string): Promise<boolean> {
-  const isFolder = await stat(path).then(
+  const isFolder = await stat(claimPath(path)).then(
     (found) => found.isDirectory(),
     () => false,
   );

@@ -41,6 +41,17 @@ describe("a path without a flag means", () => {
     expect((await read("oci://host/emotion:v1")).settings).toMatchObject({ name: "emotion" });
   });
 
+  test("the versions, if there are any, of a folder in a bucket", async () => {
+    const address = "s3://models/emotion";
+    expect((await read(address)).settings).toMatchObject({
+      model: [`emotion=${address}`],
+      modelPath: [],
+      failFast: true,
+    });
+    for (const more of [["hooks.ts"], ["--driver", "onnx"], ["--name", "face"]])
+      expect((await read(address, ...more)).settings).toMatchObject({ modelPath: [address], model: [] });
+  });
+
   test.each(["models", "models/emotion"])("the models or versions of the folder %s", async (path) => {
     const { settings } = await read(at(path));
     expect(settings).toMatchObject({ modelRepository: [at(path)], modelPath: [], httpEnable: true, failFast: false });
