@@ -1,6 +1,7 @@
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../signature/signature.ts";
+import { takesImages } from "../signature/takes-images.ts";
 
 /** Facts about hooks that decide a pipeline's signatures; plain data. */
 export interface HookEdges {
@@ -66,9 +67,11 @@ function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   };
 }
 
-/** Uses the model's own input where the declared one equals it, so that it takes images as the model's does. */
+/** Uses the model's own input where the declared one equals it, so that it takes images as the model's does; others do not. */
 function withModelFacts(spec: TensorSpec, { inputs = [] }: Signature): TensorSpec {
-  return { ...inputs.find((input) => isSameInput(spec, input)), ...spec };
+  const own = inputs.find((input) => isSameInput(spec, input));
+  if (own === undefined) return takesImages(spec) ? { ...spec, refusesImages: true } : spec;
+  return { ...own, ...spec };
 }
 
 /** Checks that two inputs have the same name, dtype and shape. */

@@ -41,6 +41,8 @@ export interface TensorSpec {
   readonly declaredDType?: DType;
   /** Layout of an input's images; set by a driver only where one of its own options determines it. */
   readonly imageLayout?: "NHWC" | "NCHW";
+  /** True where hooks stand between a client's image and what would decode it; the server sets it. */
+  readonly refusesImages?: true;
   /** True where numbers of other dtypes are converted to the input's; the server sets it. */
   readonly convertsNumbers?: true;
   /** Names of an output's classes, by index. */

@@ -37,6 +37,7 @@ const SPEC: Checks<NonNullable<ModelFacts["signatures"][string]["inputs"]>[numbe
   nativeName: isAbsentOr(isText),
   declaredDType: isAbsentOr((value) => isText(value) && isDType(value as string)),
   imageLayout: isAbsentOr((value) => value === "NHWC" || value === "NCHW"),
+  refusesImages: isAbsentOr((value) => value === true),
   convertsNumbers: isAbsentOr((value) => value === true),
   labels: isAbsentOr(isListOf(isText)),
 };

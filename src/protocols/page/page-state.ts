@@ -64,12 +64,13 @@ function toSignature(name: string, { inputs, suggestedInputs, inputNames, output
   return { name, inputs: known?.map(toTensor), outputs: outputs?.map(toTensor) };
 }
 
-function toTensor({ name, dtype, shape, labels, default: value }: LooseSpec & Partial<TensorSpec>): PageTensor {
+function toTensor(spec: LooseSpec & Partial<TensorSpec>): PageTensor {
+  const { name, dtype, shape, labels, default: value } = spec;
   return {
     name,
     datatype: dtype === undefined ? "" : (datatypeOf(dtype)?.name ?? dtype),
     shape: shape?.map(toSize),
-    takesImages: dtype !== undefined && takesImages({ dtype, ...(shape && { shape }) }),
+    takesImages: dtype !== undefined && takesImages({ ...spec, dtype }),
     isOptional: value !== undefined,
     labels,
   };

@@ -55,7 +55,11 @@ test("a slash behind the page leads to the page, whatever the prefix", async () 
 
 test("the page hears of states with their reasons, stages, hooks and signatures", async () => {
   const hooks = {
-    inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
+    inputs: [
+      { name: "x", dtype: "float32", shape: [-1, 2] },
+      // Of a model it would take images.
+      { name: "pixels", dtype: "uint8", shape: [-1, 8, 8, 3] },
+    ],
     preprocess: [null, (inputs: object) => inputs],
     postprocess: (outputs: object) => outputs,
   } as const;
@@ -74,6 +78,7 @@ test("the page hears of states with their reasons, stages, hooks and signatures"
   expect(chain.stages.map(({ driver }) => driver)).toEqual(["null", "null"]);
   expect(chain.signatures[0]?.inputs).toEqual([
     { name: "x", datatype: "FP32", shape: [-1, 2], takesImages: false, isOptional: false },
+    { name: "pixels", datatype: "UINT8", shape: [-1, 8, 8, 3], takesImages: false, isOptional: false },
   ]);
   expect(gone).toMatchObject({
     model: "gone",
