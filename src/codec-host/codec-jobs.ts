@@ -1,5 +1,6 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { inOrder } from "../async/in-order.ts";
+import { borrowMemory, lendMemory } from "../limits/lent-memory.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import { codecs } from "./codecs.ts";
 import { type EncodedForm, encodingBytes } from "./encoding-bytes.ts";
@@ -47,18 +48,30 @@ export function encodeInThread<Args extends readonly unknown[], Result>(
   return codecs.run(job, args, { transfer, signal, memory, scratchBytes: encodingBytes(args, form) });
 }
 
+/** Part of the most memory that writing a message takes that its bytes seldom exceed: buffers that grow are counted twice. */
+const ROOM_SHARE = 0.55;
+/** Rooms of few sizes are used again more often, in bytes. */
+const ROOM_UNIT = 128 * 1024;
+
 /**
  * Parts of one large message in order: bytes as they are, and the results of a job, which several threads do at the same time. What its
- * arguments view is copied when their turn comes, and no more of it is done than is taken.
+ * arguments view is copied when their turn comes, and no more of it is done than is taken. The job gets room to write in; whoever
+ * has sent a part should return its memory.
  */
 export function encodeInParts<Args extends readonly unknown[]>(
-  job: Job<Args, Uint8Array>,
+  job: Job<readonly [...Args, room: Uint8Array], Uint8Array>,
   parts: Iterable<Uint8Array | Args>,
   { signal, memory, form = "protobuf" }: EncodeOptions,
 ): AsyncIterable<Uint8Array> {
-  const encode = async (part: Uint8Array | Args) =>
-    part instanceof Uint8Array
-      ? part
-      : codecs.run(job, part, { signal, memory, scratchBytes: encodingBytes(part, form) });
-  return inOrder(parts, encode, codecs.maxThreads + 1);
+  const encode = async (part: Uint8Array | Args) => {
+    if (part instanceof Uint8Array) return part;
+    const scratchBytes = encodingBytes(part, form);
+    const room = borrowMemory(Math.ceil((ROOM_SHARE * scratchBytes) / ROOM_UNIT) * ROOM_UNIT);
+    const options = { transfer: new Set([room]), signal, memory, scratchBytes };
+    const made = await codecs.run(job, [...part, new Uint8Array(room)] as const, options);
+    lendMemory(made.buffer);
+    return made;
+  };
+  // One is sent, and another waits for that, while the threads make others.
+  return inOrder(parts, encode, codecs.maxThreads + 2);
 }

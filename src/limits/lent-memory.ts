@@ -10,8 +10,13 @@ const lent = new WeakSet<ArrayBufferLike>();
  */
 export function borrowMemory(bytes: number): ArrayBuffer {
   const memory = pool.take(bytes) ?? Buffer.allocUnsafeSlow(bytes).buffer;
-  if (isPooled(bytes)) lent.add(memory);
+  lendMemory(memory);
   return memory;
+}
+
+/** Makes memory that nobody else uses as if it had been borrowed: what comes back from another thread is not the same object. */
+export function lendMemory(memory: ArrayBufferLike): void {
+  if (isPooled(memory.byteLength)) lent.add(memory);
 }
 
 /**

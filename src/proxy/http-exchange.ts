@@ -80,7 +80,7 @@ export class HttpExchange {
 
   /** Parts of a very large answer in order: bytes, and what codec threads make of the arguments of a job, while the parts are sent. */
   encodeParts<Args extends readonly unknown[]>(
-    job: Job<Args, Uint8Array>,
+    job: Job<readonly [...Args, room: Uint8Array], Uint8Array>,
     parts: Iterable<Uint8Array | Args>,
   ): AsyncIterable<Uint8Array> {
     return encodeInParts(job, parts, { signal: this.#cancel, memory: this.#memory, form: "text" });

@@ -1,4 +1,5 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
+import { returnMemory } from "../limits/lent-memory.ts";
 import { TurnUse, turns } from "../limits/turns.ts";
 import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -83,6 +84,7 @@ async function writeStream(
     // What its end has caused is no failure.
     if (!response.destroyed) throw reason;
   }
+  response.once("finish", () => writer.returnWritten());
   response.end();
   return writer.bytes;
 }
@@ -95,6 +97,8 @@ class SliceWriter {
   readonly #closed: Promise<unknown>;
   readonly #use = new TurnUse();
   #unwaited = 0;
+  /** Parts that were written, and of which the end may not have gone to the system. */
+  #written: Uint8Array[] = [];
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -112,9 +116,17 @@ class SliceWriter {
         continue;
       }
       await Promise.race([written(this.#response, slice), this.#closed]);
+      this.returnWritten();
       await turns.next(this.#use);
       this.#unwaited = 0;
     }
+    this.#written.push(part);
+  }
+
+  /** Returns the memory of all parts that have gone to the system; what a client that has left did not take is garbage. */
+  returnWritten(): void {
+    if (!this.#response.destroyed) for (const { buffer } of this.#written) returnMemory(buffer);
+    this.#written = [];
   }
 }
 

@@ -1,4 +1,5 @@
-import { request } from "node:http";
+import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
@@ -66,6 +67,18 @@ function post(url: string, body: string, headers: Readonly<Record<string, string
   });
 }
 
+/** Sends a request, waits for the head of its answer, and gives a function that reads the rest. */
+async function askAndWait(url: string, body: string): Promise<() => Promise<Buffer>> {
+  const sent = request(url, { method: "POST", agent: false });
+  sent.end(body);
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  return async () => {
+    const pieces: Buffer[] = [];
+    for await (const piece of response) pieces.push(piece);
+    return Buffer.concat(pieces);
+  };
+}
+
 describe("a very large answer", () => {
   test.each(ROUTES)("of %s to %s is the text of one written at once, in parts", async (path, body, text) => {
     const memory = new MemoryBudget(1e9);
@@ -74,6 +87,29 @@ describe("a very large answer", () => {
     expect(headers["transfer-encoding"]).toBe("chunked");
     expect(bytes.toString() === text()).toBe(true);
     expect(memory.heldBytes).toBe(0);
+  });
+
+  test("keeps apart from others, whatever memory their parts are in, also for a client that reads late", async () => {
+    const boxes = (number: number) =>
+      createTensor(
+        "float32",
+        [4000, 85],
+        BOXES.map((value) => value + number),
+      );
+    let asked = 0;
+    const { url } = await serveHttp(
+      new ScriptedService(() => {
+        const tensors = createTensors([["boxes", boxes(asked++)]]);
+        return { ...respond(), outputs: { kind: "tensors", tensors } };
+      }),
+    );
+    const path = `${url}/v1/models/m:predict`;
+    const late = await askAndWait(path, '{"inputs": [1]}');
+    for (let number = 1; number < 4; number++) {
+      const { bytes } = await post(path, '{"inputs": [1]}');
+      expect(bytes.equals(writePredictions(createTensors([["boxes", boxes(number)]]), "column"))).toBe(true);
+    }
+    expect((await late()).equals(writePredictions(createTensors([["boxes", boxes(0)]]), "column"))).toBe(true);
   });
 
   test("is compressed on its way", async () => {

@@ -16,9 +16,10 @@ export class JsonWriter {
   #view: DataView | undefined;
   #length = 0;
 
-  /** `expectedBytes` spares the buffer some growing. */
-  constructor(expectedBytes = INITIAL_BYTES) {
-    this.#buffer = Buffer.allocUnsafe(Math.max(expectedBytes, INITIAL_BYTES));
+  /** The number of bytes that are expected spares the buffer some growing; or memory to write to, as far as the text fits. */
+  constructor(expected: number | Uint8Array = INITIAL_BYTES) {
+    this.#buffer =
+      typeof expected === "number" ? Buffer.allocUnsafe(Math.max(expected, INITIAL_BYTES)) : toBuffer(expected);
   }
 
   /** Room for `bytes` more, from {@link length} on; written bytes count after {@link advance}. */

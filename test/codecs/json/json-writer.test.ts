@@ -29,6 +29,17 @@ describe("JsonWriter", () => {
     expect(written((writer) => writer.base64(bytes))).toBe('"Af/+"');
   });
 
+  test("writes to memory that it was given, as long as the text fits", () => {
+    const memory = new Uint8Array(8);
+    const writer = new JsonWriter(memory.subarray(2));
+    writer.ascii("123456");
+    expect(writer.finish().buffer).toBe(memory.buffer);
+    expect([...memory]).toEqual([0, 0, ...Buffer.from("123456")]);
+    writer.ascii("7");
+    expect(writer.finish().toString()).toBe("1234567");
+    expect(writer.finish().buffer).not.toBe(memory.buffer);
+  });
+
   test("grows as far as it must", () => {
     const text = written((writer) => {
       for (let round = 0; round < 10_000; round++) writer.ascii("0123456789");
