@@ -1,4 +1,5 @@
 import type { JsonCursor } from "./json-cursor.ts";
+import { readIntegerRun } from "./json-integer-run.ts";
 import { readNumber } from "./json-number.ts";
 import type { NumberStore } from "./json-value.ts";
 
@@ -10,8 +11,12 @@ const NINE = 0x39;
 
 /** Moves the number at the cursor to the store, and those that follow it as long as only commas come between, up to the cursor's pause. */
 export function readNumberRun(cursor: JsonCursor, store: NumberStore): void {
-  do readNumber(cursor, store);
-  while (skipToNumber(cursor));
+  let isInteger = true;
+  do {
+    // A list that goes on with other numbers has few integers.
+    isInteger &&= readIntegerRun(cursor, store);
+    if (!isInteger) readNumber(cursor, store);
+  } while (skipToNumber(cursor));
 }
 
 /** Moves over a comma to the number behind it; stays where it is if something else follows. */

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { JsonCursor } from "../../../src/codecs/json/json-cursor.ts";
+import { readNumber } from "../../../src/codecs/json/json-number.ts";
+import { readNumberRun } from "../../../src/codecs/json/json-number-run.ts";
+import { NumberStore } from "../../../src/codecs/json/json-value.ts";
+import { Random } from "../../grpc/random.ts";
+import { ampleBudget } from "../../proxy/ample-budget.ts";
+import { randomNumber } from "../../proxy/random-json.ts";
+
+function storeAfter(text: string, read: typeof readNumberRun) {
+  const cursor = new JsonCursor(Buffer.from(text));
+  const store = new NumberStore(64, ampleBudget());
+  read(cursor, store);
+  const { length, values, fractions, exact } = store;
+  const numbers = { values: [...values.slice(0, length)], fractions: [...fractions.slice(0, length)] };
+  return { end: cursor.pos, ...numbers, exact: [...(exact ?? [])] };
+}
+
+/** One number after the other, each as if it stood alone. */
+const readEach: typeof readNumberRun = (cursor, store) => {
+  for (;;) {
+    readNumber(cursor, store);
+    const more = /^\s*,\s*(?=[-\d])/.exec(cursor.bytes.toString("latin1", cursor.pos, cursor.end));
+    if (more === null) return cursor.skipSpace();
+    cursor.pos += more[0].length;
+  }
+};
+
+const randomInteger = (random: Random) => String(random.below(10 ** (1 + random.below(9))));
+
+test("a run of integers and others, however they are separated, is what each of them is", () => {
+  const random = new Random(5);
+  for (let round = 0; round < 2000; round++) {
+    const texts = Array.from({ length: 1 + random.below(60) }, () =>
+      random.below(8) > 0 ? randomInteger(random) : randomNumber(random),
+    );
+    const text = texts.reduce((all, each) => `${all}${random.pick([",", ",", ", ", " ,\n"])}${each}`);
+    const ended = text + random.pick(["]", "],[1", " ]", ",null]", ",]", "}"]);
+    expect(storeAfter(ended, readNumberRun)).toEqual(storeAfter(ended, readEach));
+  }
+});
+
+test.each([
+  ["1,2.,3]", "Miss fraction part in number. at offset: 4"],
+  ["10,2e]", "Miss exponent in number. at offset: 5"],
+  ["7, -]", "Invalid value. at offset: 4"],
+  [`1,${"9".repeat(400)}]`, "Number too big to be stored in double. at offset: 2"],
+])("a run with a number that is none is refused where that stands: %.20j", (text, message) => {
+  expect(() => storeAfter(text, readNumberRun)).toThrow(message);
+});
+
+test.each([
+  ["1,02]", [1, 0], 3],
+  ["007,5]", [0], 1],
+])("a run ends behind a zero that more digits follow: %j", (text, values, end) => {
+  expect(storeAfter(text, readNumberRun)).toMatchObject({ values, end });
+});
