@@ -147,6 +147,7 @@ export const LAYERS: readonly Layer[] = [
       "server",
     ],
   },
+  { folder: "tuning", mayImport: ["text", "benchmark"] },
   {
     folder: "cli",
     mayImport: [
@@ -170,6 +171,7 @@ export const LAYERS: readonly Layer[] = [
       "server",
       "comparison",
       "benchmark",
+      "tuning",
     ],
   },
 ];

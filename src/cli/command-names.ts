@@ -19,6 +19,7 @@ export const COMMANDS = {
   compare: "run a model on several drivers or servers, and compare outputs and speed",
   bench: "put a load on a model, and measure throughput and latency",
   client: "write the types of served models, for programs that call them",
+  tune: "try drivers, threads and batch sizes for a model, and print the best",
   drivers: "list drivers and their options",
   new: "write a folder with hooks, a driver or a project, and its test",
   doctor: "look at this machine, runtimes and settings: what is wrong, and what mends it",

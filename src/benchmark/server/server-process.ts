@@ -22,8 +22,11 @@ export async function startServerProcess(job: ServeJob, signal?: AbortSignal): P
     // Ctrl-C at a terminal reaches the whole group: this process decides when its server ends.
     detached: process.platform !== "win32",
   });
-  const close = () => endChild(child);
-  signal?.addEventListener("abort", close, { once: true });
+  const close = () => {
+    signal?.removeEventListener("abort", close);
+    return endChild(child);
+  };
+  signal?.addEventListener("abort", close);
   child.send(job);
   try {
     const report = await reportOf(child);

@@ -2,8 +2,8 @@
 export class LiveLine {
   readonly #isShown = process.stderr.isTTY === true;
 
-  show(text: string): void {
-    if (this.#isShown) process.stderr.write(`\r\u001b[K${text.slice(0, (process.stderr.columns ?? 80) - 1)}`);
+  show(text: () => string): void {
+    if (this.#isShown) process.stderr.write(`\r\u001b[K${text().slice(0, (process.stderr.columns ?? 80) - 1)}`);
   }
 
   clear(): void {

@@ -1,5 +1,5 @@
 import { basename, parse, resolve } from "node:path";
-import type { LoadTarget } from "../../benchmark/load/load-job.ts";
+import type { BenchTarget } from "../../benchmark/bench-target.ts";
 import type { ServedFacts } from "../../benchmark/server/server-messages.ts";
 import { startServerProcess } from "../../benchmark/server/server-process.ts";
 import { type RequestForm, toLoadTarget } from "../../benchmark/to-load-target.ts";
@@ -23,16 +23,6 @@ export interface BenchRequest extends RequestForm {
   readonly shape: readonly string[];
   readonly seed: number;
   readonly signal: AbortSignal;
-}
-
-/** A load's target, whose model has answered its request once. */
-export interface BenchTarget {
-  readonly load: LoadTarget;
-  /** The address; a served model's has the port that was free. */
-  readonly address: string;
-  /** The runtime of a served model, with its version. */
-  readonly runtime?: string;
-  close(): Promise<void>;
 }
 
 /** Opens the target of a load, and sends the request once; rejects with the reason for which it fails. */
@@ -61,7 +51,9 @@ async function connect(request: BenchRequest, address: ModelAddress, served?: Se
     const missing = examples.filter(({ name }) => !Object.hasOwn(given, name));
     const inputs = { ...given, ...randomTensors(missing, request.seed) };
     await client.predict(inputs);
-    return { load: toLoadTarget(address, inputs, request), address: address.text, close: async () => {} };
+    const load = toLoadTarget(address, inputs, request);
+    const hasOpenRows = client.inputs.length > 0 && client.inputs.every(({ shape }) => shape?.[0] === -1);
+    return { load, address: address.text, hasOpenRows, close: async () => {} };
   } finally {
     client.close();
   }

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { toBenchTable } from "../../benchmark/bench-table.ts";
+import type { BenchTarget } from "../../benchmark/bench-target.ts";
 import { type Goal, meets, parseGoal } from "../../benchmark/goal.ts";
 import { failureCount, type Level, type LevelResult } from "../../benchmark/measure/level.ts";
 import { parseCounts, parseLevels } from "../../benchmark/parse-levels.ts";
@@ -7,7 +8,7 @@ import { runBench } from "../../benchmark/run-bench.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { printable } from "../../text/printable.ts";
 import { LiveLine } from "../benchmark/live-line.ts";
-import { type BenchTarget, openBenchTarget } from "../benchmark/open-bench-target.ts";
+import { openBenchTarget } from "../benchmark/open-bench-target.ts";
 import { progressText } from "../benchmark/progress-text.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
@@ -111,7 +112,7 @@ async function run(place: string, flags: BenchFlags): Promise<void> {
     const target = await withProgress(`opening ${place}`, () => open(place, flags, signal));
     const line = new LiveLine();
     try {
-      const onProgress = (...state: Parameters<typeof progressText>) => line.show(progressText(...state));
+      const onProgress = (...state: Parameters<typeof progressText>) => line.show(() => progressText(...state));
       const results = await runBench(target.load, levels, { ...measuring, signal, onProgress });
       line.clear();
       give(target, results, flags.json === true);

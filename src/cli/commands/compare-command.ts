@@ -6,6 +6,7 @@ import { toComparisonLines } from "../../comparison/comparison-lines.ts";
 import { openModelTarget } from "../../comparison/model-target.ts";
 import { openRemoteTarget } from "../../comparison/remote-target.ts";
 import type { Target } from "../../comparison/target.ts";
+import { driversFor } from "../../drivers/drivers-for.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { isAddress } from "../../remote/kserve/model-address.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
@@ -14,7 +15,6 @@ import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
-import { candidates } from "./driver-trials.ts";
 import { readInputs } from "./input-flags.ts";
 import { openModel } from "./open-model.ts";
 import { withProgress } from "./progress.ts";
@@ -107,7 +107,7 @@ async function openTargets(places: readonly string[], flags: CompareFlags, targe
       continue;
     }
     const isOpen = flags.driver.length === 0;
-    for (const driver of isOpen ? await candidates(place) : flags.driver) {
+    for (const driver of isOpen ? await driversFor(place) : flags.driver) {
       const name = places.length === 1 ? driver : `${place} (${driver})`;
       const opened = withProgress(`loading ${name}`, async () => {
         const { server, name: model } = await openModel(place, { option: flags.option, driver });

@@ -1,5 +1,5 @@
+import { driversFor } from "../../drivers/drivers-for.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
-import { DRIVER_NAMES, findDriver } from "../../drivers/registry.ts";
 import { reasonText } from "../../errors.ts";
 import { createSilentLogger } from "../../observability/logger.ts";
 import type { Signature } from "../../signature/signature.ts";
@@ -24,24 +24,14 @@ interface Trials {
   readonly option: readonly string[];
 }
 
-/** Drivers whose runtimes read many formats, whatever a file is called. */
-const READERS = ["onnx", "openvino", "tensorflow"];
-
 /** Lets drivers load a model, one after the other. */
 export async function tryDrivers(path: string, { driver, option }: Trials): Promise<readonly DriverTrial[]> {
-  const names = driver.length > 0 ? driver : await candidates(path);
+  const names = driver.length > 0 ? driver : await driversFor(path);
   const { shared } = parseOptionFlags(option, 1);
   const trials: DriverTrial[] = [];
   for (const name of names)
     trials.push(await withProgress(`loading ${path} with ${name}`, () => tryDriver(name, path, shared)));
   return trials;
-}
-
-/** Drivers that may take a model, those that recognise it first. */
-export async function candidates(path: string): Promise<string[]> {
-  const found = await Promise.all(DRIVER_NAMES.map(findDriver));
-  const own = found.filter(({ driver }) => driver.detect?.(path)).map(({ driver }) => driver.name);
-  return [...new Set([...own, ...READERS])];
 }
 
 async function tryDriver(driver: string, path: string, options: RawOptions): Promise<DriverTrial> {

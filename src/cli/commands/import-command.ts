@@ -11,6 +11,7 @@ const MODULES: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   compare: async () => (await import("./compare-command.ts")).compare,
   bench: async () => (await import("./bench-command.ts")).bench,
   client: async () => (await import("./client-command.ts")).client,
+  tune: async () => (await import("./tune-command.ts")).tune,
   drivers: async () => (await import("./drivers-command.ts")).drivers,
   new: async () => (await import("./new-command.ts")).create,
   doctor: async () => (await import("./doctor-command.ts")).doctor,

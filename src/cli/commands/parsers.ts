@@ -9,6 +9,7 @@ const PARSERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   compare: async () => (await import("./compare-command.ts")).createCompareCommand(),
   bench: async () => (await import("./bench-command.ts")).createBenchCommand(),
   client: async () => (await import("./client-command.ts")).createClientCommand(),
+  tune: async () => (await import("./tune-command.ts")).createTuneCommand(),
   drivers: async () => (await import("./drivers-command.ts")).createDriversCommand(),
   new: async () => (await import("./new-command.ts")).createNewCommand(),
   doctor: async () => (await import("./doctor-command.ts")).createDoctorCommand(),

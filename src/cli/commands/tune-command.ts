@@ -1,0 +1,114 @@
+import { availableParallelism } from "node:os";
+import { basename, parse, resolve } from "node:path";
+import type { Command } from "commander";
+import { type Goal, parseGoal } from "../../benchmark/goal.ts";
+import { driversFor } from "../../drivers/drivers-for.ts";
+import { failedPrecondition } from "../../errors.ts";
+import { printable } from "../../text/printable.ts";
+import { type Candidate, candidateText } from "../../tuning/candidate.ts";
+import { runTuning, type TuningOutcome } from "../../tuning/run-tuning.ts";
+import type { TunedModel } from "../../tuning/to-config.ts";
+import { toTuningLines } from "../../tuning/tuning-lines.ts";
+import { LiveLine } from "../benchmark/live-line.ts";
+import { openBenchTarget } from "../benchmark/open-bench-target.ts";
+import { progressText } from "../benchmark/progress-text.ts";
+import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+import { parseOptionFlags } from "../settings/parse-option-flags.ts";
+import { collect } from "./collect.ts";
+import { createParser, runParser } from "./create-parser.ts";
+import { addModelFlags, type ModelFlags } from "./model-flags.ts";
+import { readCount, readSeconds } from "./read-number.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving tune emotion.onnx --goal p99=20ms
+  kserving tune model.xml --driver openvino --time 60 --json
+
+Tries the drivers that take the model, then threads and instances, batch sizes and options of the best. Each is served
+in a process of its own under more and more load, over gRPC. The best is measured again in turn with the defaults. The
+exit code is 1 where nothing meets the goal.
+`;
+
+interface TuneFlags extends Omit<ModelFlags, "driver"> {
+  readonly goal?: string;
+  readonly time: string;
+  readonly driver: readonly string[];
+  readonly input: readonly string[];
+  readonly shape: readonly string[];
+  readonly seed: string;
+  readonly json?: boolean;
+}
+
+/** `kserving tune`: the way to serve a model best. Throws `failed_precondition` where nothing meets the goal. */
+export async function tune(argv: readonly string[]): Promise<void> {
+  await runParser(createTuneCommand(), argv);
+}
+
+/** The parser of `kserving tune`. */
+export function createTuneCommand(): Command {
+  const command = createParser("tune", {
+    description: "Tries ways to serve a model, and prints the best trade-offs of throughput and latency.",
+    epilogue: EPILOGUE,
+  })
+    .argument("<model>", "a model's file or folder")
+    .option("--goal <figure=bound>", "latency to keep, such as p99=20ms (default: none, the most throughput)")
+    .option("--time <seconds>", "time for the trials", "180")
+    .option("--driver <name>", "driver to try; repeatable (default: all that take the model)", collect, [])
+    .option("--input <[name=]value>", "value of an input, or @FILE, as for kserving infer; repeatable", collect, [])
+    .option("--shape <name=sizes>", "shape of an input with random values; repeatable", collect, [])
+    .option("--seed <number>", "seed of the random values", "0");
+  return addModelFlags(command).option("--json", "print JSON").action(run);
+}
+
+async function run(path: string, flags: TuneFlags): Promise<void> {
+  const goal = flags.goal === undefined ? undefined : parseGoal(flags.goal);
+  const seconds = readSeconds("--time", flags.time);
+  const model: TunedModel = {
+    ...{ name: parse(basename(resolve(path))).name, path, options: parseOptionFlags(flags.option, 1).shared },
+    ...(flags.hooks !== undefined && { hooks: flags.hooks }),
+  };
+  const drivers = flags.driver.length > 0 ? flags.driver : await driversFor(path);
+  await untilInterrupted(async (signal) => {
+    const line = new LiveLine();
+    const outcome = await runTuning({
+      ...{ goal, seconds, drivers, signal, cores: availableParallelism() },
+      open: (candidate, until) => open({ model, candidate, flags, signal: until }),
+      onProgress: (candidate, ...state) => line.show(() => `${candidateText(candidate)}: ${progressText(...state)}`),
+    });
+    line.clear();
+    console.log(flags.json ? toJson(outcome, goal) : printable(toTuningLines(outcome, model, goal).join("\n")));
+    signal.throwIfAborted();
+    if (outcome.best === undefined) throw failedPrecondition(failure(outcome, goal));
+  }, "the figures are those measured until then");
+}
+
+interface Opening {
+  readonly model: TunedModel;
+  readonly candidate: Candidate;
+  readonly flags: TuneFlags;
+  readonly signal: AbortSignal;
+}
+
+function open({ model, candidate, flags, signal }: Opening) {
+  const { path, hooks } = model;
+  return openBenchTarget({
+    ...{ place: path, protocol: "grpc", encoding: "binary", connections: 1, signal },
+    ...{ input: flags.input, shape: flags.shape, seed: readCount("--seed", flags.seed, 0) },
+    model: {
+      ...{ path, ...candidate, options: { ...model.options, ...candidate.options } },
+      ...(hooks !== undefined && { hooks }),
+    },
+  });
+}
+
+function toJson({ trials, best, confirmation, untried }: TuningOutcome, goal: Goal | undefined): string {
+  return JSON.stringify({ goal: goal?.text, best: best?.candidate, confirmation, trials, untried }, null, 2);
+}
+
+function failure({ trials }: TuningOutcome, goal: Goal | undefined): string {
+  const isServed = trials.some(({ levels }) => levels.length > 0);
+  if (isServed) return `Nothing meets ${goal?.text}.`;
+  if (trials.length === 0) return "There was no time for a trial; give more by --time.";
+  const problems = trials.map(({ candidate, problem }) => `${candidate.driver}: ${problem}`);
+  return `No driver runs the model; ${problems.join("; ")}`;
+}

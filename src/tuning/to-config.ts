@@ -1,0 +1,45 @@
+import type { Candidate } from "./candidate.ts";
+
+/** A model as the user gave it. */
+export interface TunedModel {
+  readonly name: string;
+  readonly path: string;
+  /** `-o` options that the user gave. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly hooks?: string;
+}
+
+/** A candidate as lines of a configuration file. */
+export function toConfig(model: TunedModel, { driver, instances, threads, options }: Candidate): string[] {
+  const all = Object.entries({ ...model.options, ...options }).map(([key, value]) => `${plain(key)}: ${plain(value)}`);
+  return [
+    "models:",
+    `  - name: ${plain(model.name)}`,
+    `    path: ${plain(model.path)}`,
+    `    driver: ${plain(driver)}`,
+    ...(model.hooks === undefined ? [] : [`    hooks: ${plain(model.hooks)}`]),
+    ...(instances === undefined ? [] : [`    instances: ${instances}`]),
+    ...(threads === undefined ? [] : [`    threads: ${threads}`]),
+    ...(all.length === 0 ? [] : [`    options: { ${all.join(", ")} }`]),
+  ];
+}
+
+/** A candidate as a command line. */
+export function toCommand(model: TunedModel, { driver, instances, threads, options }: Candidate): string {
+  return [
+    `kserving ${quoted(model.path)} --driver ${quoted(driver)}`,
+    ...(model.hooks === undefined ? [] : [`--hooks ${quoted(model.hooks)}`]),
+    ...(instances === undefined ? [] : [`--instances ${instances}`]),
+    ...(threads === undefined ? [] : [`--threads ${threads}`]),
+    ...Object.entries({ ...model.options, ...options }).map(([key, value]) => `-o ${quoted(`${key}=${value}`)}`),
+  ].join(" ");
+}
+
+/** A scalar of YAML; JSON's strings are. */
+function plain(text: string): string {
+  return /^[A-Za-z\d./_][\w./-]*$/.test(text) ? text : JSON.stringify(text);
+}
+
+function quoted(text: string): string {
+  return /^[\w./=:,@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

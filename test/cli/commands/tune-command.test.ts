@@ -1,0 +1,14 @@
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { runCommand } from "./run-command.ts";
+
+const half = fileURLToPath(new URL("../../fixtures/models/half-plus-two.onnx", import.meta.url));
+
+test.each([
+  [[half, "--goal", "20ms"], 2, "expected a latency with its bound"],
+  [["none.onnx", "--driver", "onnx"], 1, 'No driver runs the model; onnx: The model "'],
+  [[half, "--shape", "y=1", "--driver", "onnx"], 1, 'onnx: --shape names the input "y"; the model has x.'],
+] as const)("tune %j ends with %i", async (args, code, message) => {
+  const outcome = await runCommand(["tune", ...args]);
+  expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(message)]);
+});
