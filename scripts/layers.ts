@@ -83,7 +83,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "grpc", mayImport: TRANSPORT },
   { folder: "proxy", mayImport: TRANSPORT, packages: ["express", "busboy"] },
   { folder: "protocols", mayImport: [...TRANSPORT, "media", "grpc", "proxy"], packages: ["@grpc/**", "busboy"] },
-  { folder: "page", mayImport: ["tensor", "protocols", "observability"], packages: ["preact", "uplot"] },
+  { folder: "page", mayImport: ["text", "tensor", "protocols", "observability"], packages: ["preact", "uplot"] },
   { folder: "remote", mayImport: [...TRANSPORT, "pipeline", "grpc", "protocols"], packages: ["@grpc/**"] },
   {
     folder: "client",

@@ -1,19 +1,25 @@
-import { useEffect, useState } from "preact/hooks";
 import type { LiveSample } from "../observability/live/live-sample.ts";
-import { CallError, callServer } from "./call-server.ts";
 import { ChartView } from "./chart-view.tsx";
 import { RequestList } from "./request-list.tsx";
+import { type Followed, useFollowed } from "./use-followed.ts";
 
-/** Milliseconds between two looks, and of what is shown. */
-const [EVERY_MS, SHOWN_MS] = [5000, 3_600_000];
+/** Milliseconds that are shown. */
+const SHOWN_MS = 3_600_000;
+
+const HISTORY: Followed<LiveSample> = {
+  pathAfter: (last) => `ui/history?after=${last?.at ?? 0}`,
+  itemsOf: ({ samples }: { readonly samples: readonly LiveSample[] }) => samples,
+  keep: (samples) => samples.filter(({ at }) => at > Date.now() - SHOWN_MS),
+  everyMs: 5000,
+};
 
 /** Charts of the last hour, and the last requests. */
 export function ActivityPart() {
-  const { samples, error } = useSamples();
-  if (error !== "") return <p class="notice bad">{error}</p>;
+  const { items: samples, error } = useFollowed(HISTORY);
   return (
     <>
       <h2>Activity</h2>
+      {error !== "" && <p class="notice bad">{error}</p>}
       <section aria-label="Charts of the last hour" class="charts">
         {CHARTS.map(({ title, unit, lines }) => (
           <ChartView key={title} title={title} unit={unit} lines={lines} samples={samples} />
@@ -33,31 +39,3 @@ const CHARTS = [
   { title: "Threads", unit: "", lines: { threads: "of hooks and models" } },
   { title: "Memory", unit: "MB", lines: { rssBytes: "of the process" } },
 ] as const;
-
-/** The samples of the last hour, of which each look fetches what is new. */
-function useSamples(): { readonly samples: readonly LiveSample[]; readonly error: string } {
-  const [samples, setSamples] = useState<readonly LiveSample[]>([]);
-  const [error, setError] = useState("");
-  useEffect(() => {
-    const stop = new AbortController();
-    let known: readonly LiveSample[] = [];
-    const look = async () => {
-      try {
-        const response = await callServer(`ui/history?after=${known.at(-1)?.at ?? 0}`, { signal: stop.signal });
-        const { samples: fresh } = (await response.json()) as { samples: readonly LiveSample[] };
-        known = [...known, ...fresh].filter(({ at }) => at > Date.now() - SHOWN_MS);
-        setSamples(known);
-        setError("");
-      } catch (reason) {
-        if (reason instanceof CallError) setError(reason.message);
-      }
-    };
-    void look();
-    const timer = setInterval(() => void look(), EVERY_MS);
-    return () => {
-      stop.abort();
-      clearInterval(timer);
-    };
-  }, []);
-  return { samples, error };
-}

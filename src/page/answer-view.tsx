@@ -46,9 +46,9 @@ function Output({ output, labels }: { readonly output: FormTensor; readonly labe
   );
 }
 
-/** The elements, by the first dimension. */
+/** The elements in rows. */
 function Values({ output: { name, datatype, shape, values } }: { readonly output: FormTensor }) {
-  const rowSize = shape.length < 2 ? 1 : countOf(shape.slice(1));
+  const rowSize = sizeOfRow(shape);
   const rows = Math.min(rowSize === 0 ? 0 : values.length / rowSize, MAX_ROWS);
   const columns = Math.min(rowSize, MAX_COLUMNS);
   const isCut = values.length > rows * columns;
@@ -72,6 +72,13 @@ function Values({ output: { name, datatype, shape, values } }: { readonly output
       </tbody>
     </table>
   );
+}
+
+/** Elements of a row: those of the first size that is not a batch of one. */
+function sizeOfRow(shape: readonly number[]): number {
+  const [first, ...rest] = shape;
+  if (rest.length > 1 && first === 1) return sizeOfRow(rest);
+  return rest.length === 0 ? 1 : countOf(rest);
 }
 
 function rawText(outputs: readonly FormTensor[]): string {

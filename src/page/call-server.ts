@@ -29,6 +29,11 @@ export function keepAuthorization(value: string | undefined): void {
   else sessionStorage.setItem(KEY, value);
 }
 
+/** True where calls have credentials that a person has given to the page. */
+export function isSignedIn(): boolean {
+  return sessionStorage.getItem(KEY) !== null;
+}
+
 /** Sends a request to this server; throws {@link CallError} for an answer that is no success. */
 export async function callServer(path: string, init: RequestInit = {}): Promise<Response> {
   const authorization = sessionStorage.getItem(KEY);

@@ -1,5 +1,5 @@
 import type { PageStage, PageVersion } from "../protocols/page/page-data.ts";
-import { sizeText } from "./size-text.ts";
+import { sizeText } from "../text/size-text.ts";
 
 /** The way of a request through hooks and models, as a drawn chain. */
 export function Chain({ of: { stages, hooks, maxBatchSize } }: { readonly of: PageVersion }) {

@@ -1,7 +1,8 @@
 import { useId, useState } from "preact/hooks";
 import type { PageTensor } from "../protocols/page/page-data.ts";
+import { sizeText } from "../text/size-text.ts";
+import { CameraField } from "./camera-field.tsx";
 import { chooseFile, type InputState } from "./input-state.ts";
-import { sizeText } from "./size-text.ts";
 
 interface FileFieldProps {
   readonly tensor: PageTensor;
@@ -10,10 +11,11 @@ interface FileFieldProps {
 }
 
 /** A place for a file: dropped, pasted, or chosen. */
-export function FileField({ tensor: { name, takesImages }, value, onChange }: FileFieldProps) {
+export function FileField({ tensor, value, onChange }: FileFieldProps) {
+  const { name, takesImages } = tensor;
   const [isOver, setOver] = useState(false);
   const id = useId();
-  const take = async (list: FileList | null | undefined) => {
+  const take = async (list: ArrayLike<File> | null | undefined) => {
     const file = list?.[0];
     if (file !== undefined) onChange({ ...value, file: await chooseFile(file), isOmitted: false });
   };
@@ -51,6 +53,7 @@ export function FileField({ tensor: { name, takesImages }, value, onChange }: Fi
             ? "Drop a file here, paste one, or choose one."
             : `${file.name}, ${sizeText(file.bytes.length)}`}
         </p>
+        {isForImages(tensor) && <CameraField name={name} onTake={(picture) => void take([picture])} />}
         {file !== undefined && (
           <button type="button" onClick={() => onChange({ ...value, file: undefined })}>
             Without the file
@@ -59,4 +62,9 @@ export function FileField({ tensor: { name, takesImages }, value, onChange }: Fi
       </div>
     </div>
   );
+}
+
+/** Hooks that take images as bytes say so by the name alone. */
+function isForImages({ name, takesImages }: PageTensor): boolean {
+  return takesImages || /image|photo|picture|frame/i.test(name);
 }

@@ -1,35 +1,19 @@
-import { useEffect, useState } from "preact/hooks";
 import type { LogLine } from "../observability/live/log-line.ts";
-import { callServer } from "./call-server.ts";
+import { type Followed, useFollowed } from "./use-followed.ts";
 
-/** Milliseconds between two looks, and lines that are shown. */
-const [EVERY_MS, MAX_LINES] = [2000, 500];
+/** Lines that are shown. */
+const MAX_LINES = 500;
+
+const LOG: Followed<LogLine> = {
+  pathAfter: (last) => `ui/log?after=${last?.number ?? 0}`,
+  itemsOf: ({ lines }: { readonly lines: readonly LogLine[] }) => lines,
+  keep: (lines) => lines.slice(-MAX_LINES),
+  everyMs: 2000,
+};
 
 /** The end of the server's log. */
 export function LogPart() {
-  const [lines, setLines] = useState<readonly LogLine[]>([]);
-  const [error, setError] = useState("");
-  useEffect(() => {
-    const stop = new AbortController();
-    let known: readonly LogLine[] = [];
-    const look = async () => {
-      try {
-        const response = await callServer(`ui/log?after=${known.at(-1)?.number ?? 0}`, { signal: stop.signal });
-        const { lines: fresh } = (await response.json()) as { lines: readonly LogLine[] };
-        known = [...known, ...fresh].slice(-MAX_LINES);
-        setLines(known);
-        setError("");
-      } catch (reason) {
-        if (!stop.signal.aborted) setError(reason instanceof Error ? reason.message : String(reason));
-      }
-    };
-    void look();
-    const timer = setInterval(() => void look(), EVERY_MS);
-    return () => {
-      stop.abort();
-      clearInterval(timer);
-    };
-  }, []);
+  const { items: lines, error } = useFollowed(LOG);
   return (
     <>
       <h2>Log</h2>

@@ -1,4 +1,9 @@
 import { countOf, type Element, type FormTensor } from "./form-tensor.ts";
+import type { Part, Program } from "./program.ts";
+import { writeCurl } from "./write-curl.ts";
+import { writeGo } from "./write-go.ts";
+import { writePython } from "./write-python.ts";
+import { writeTypeScript } from "./write-typescript.ts";
 
 /** A program's language. */
 export const LANGUAGES = ["curl", "Python", "TypeScript", "Go"] as const;
@@ -12,10 +17,16 @@ export interface SentRequest {
   readonly model: string;
   readonly version: string;
   readonly inputs: readonly FormTensor[];
+  /** True where the page has credentials, of which a program gets no copy but a place for its own. */
+  readonly isSignedIn: boolean;
 }
 
-/** A part of a body as each language writes it: JSON, a file in base64, or the same value many times. */
-type Part = string | { readonly file: string } | { readonly fill: string; readonly count: number };
+const WRITERS: Readonly<Record<Language, (program: Program) => string>> = {
+  curl: writeCurl,
+  Python: writePython,
+  TypeScript: writeTypeScript,
+  Go: writeGo,
+};
 
 /** Above so many equal values a loop is written. */
 const MAX_EQUAL = 24;
@@ -27,7 +38,7 @@ export function snippet(language: Language, request: SentRequest): string {
   // Files go as base64, which TensorFlow Serving's protocol has a form for.
   const url = `${request.base}${hasFile ? `v1/models/${path}:predict` : `v2/models/${path}/infer`}`;
   const parts = merge(hasFile ? tensorflowBody(request.inputs) : kserveBody(request.inputs));
-  return WRITERS[language](url, parts);
+  return WRITERS[language]({ url, parts, needsCredentials: request.isSignedIn });
 }
 
 function kserveBody(inputs: readonly FormTensor[]): readonly Part[] {
@@ -84,89 +95,4 @@ function merge(parts: readonly Part[]): readonly Part[] {
     else merged.push(part);
   }
   return merged;
-}
-
-const WRITERS: Readonly<Record<Language, (url: string, parts: readonly Part[]) => string>> = {
-  curl: (url, parts) => {
-    const [only] = parts;
-    if (parts.length === 1) return `curl ${url} -d ${quoted(only as string)}\n`;
-    const words = parts.map((part) => {
-      if (typeof part === "string") return quoted(part);
-      return "file" in part
-        ? `"$(base64 < ${quoted(part.file)} | tr -d '\\n')"`
-        : `"$(yes ${quoted(part.fill)} | head -n ${part.count} | paste -sd, -)"`;
-    });
-    return `printf %s ${words.join("")} |\n  curl ${url} -d @-\n`;
-  },
-  Python: (url, parts) => {
-    const write = (part: Exclude<Part, string>) =>
-      "file" in part
-        ? `base64.b64encode(open(${JSON.stringify(part.file)}, "rb").read()).decode()`
-        : `",".join([${JSON.stringify(part.fill)}] * ${part.count})`;
-    return `import base64, json, urllib.request
-
-body = ${expression(parts, write, pythonText)}
-request = urllib.request.Request(${JSON.stringify(url)}, body.encode(), {"Content-Type": "application/json"})
-print(json.load(urllib.request.urlopen(request)))
-`;
-  },
-  TypeScript: (url, parts) => {
-    const write = (part: Exclude<Part, string>) =>
-      "file" in part
-        ? `readFileSync(${JSON.stringify(part.file)}, "base64")`
-        : `Array(${part.count}).fill(${JSON.stringify(part.fill)}).join()`;
-    const needsFiles = parts.some((part) => typeof part === "object" && "file" in part);
-    return `${needsFiles ? 'import { readFileSync } from "node:fs";\n\n' : ""}const body = ${expression(parts, write)};
-const response = await fetch(${JSON.stringify(url)}, {
-  method: "POST",
-  headers: { "content-type": "application/json" },
-  body,
-});
-console.log(await response.text());
-`;
-  },
-  Go: (url, parts) => {
-    const write = (part: Exclude<Part, string>) =>
-      "file" in part
-        ? `file(${JSON.stringify(part.file)})`
-        : `strings.Repeat(${JSON.stringify(`${part.fill},`)}, ${part.count - 1}) + ${JSON.stringify(part.fill)}`;
-    const needsFiles = parts.some((part) => typeof part === "object" && "file" in part);
-    return `package main
-
-import (
-${needsFiles ? '\t"encoding/base64"\n' : ""}\t"io"
-\t"net/http"
-\t"os"
-\t"strings"
-)
-${needsFiles ? "\nfunc file(name string) string {\n\tbytes, err := os.ReadFile(name)\n\tif err != nil {\n\t\tpanic(err)\n\t}\n\treturn base64.StdEncoding.EncodeToString(bytes)\n}\n" : ""}
-func main() {
-\tbody := ${expression(parts, write)}
-\tresponse, err := http.Post(${JSON.stringify(url)}, "application/json", strings.NewReader(body))
-\tif err != nil {
-\t\tpanic(err)
-\t}
-\tdefer response.Body.Close()
-\tio.Copy(os.Stdout, response.Body)
-}
-`;
-  },
-};
-
-/** Texts in quotes, with what is written between them. */
-function expression(
-  parts: readonly Part[],
-  write: (part: Exclude<Part, string>) => string,
-  text: (text: string) => string = JSON.stringify,
-): string {
-  return parts.map((part) => (typeof part === "string" ? text(part) : write(part))).join(" + ");
-}
-
-/** JSON's escapes are Python's, but for one half of a pair of UTF-16, which Python's encoder refuses. */
-function pythonText(text: string): string {
-  return /^[^'\\\n]*$/.test(text) ? `'${text}'` : JSON.stringify(text);
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

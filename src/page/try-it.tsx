@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
-import type { PageVersion } from "../protocols/page/page-data.ts";
+import type { PageTensor, PageVersion } from "../protocols/page/page-data.ts";
 import { AnswerView } from "./answer-view.tsx";
-import { callServer, urlOf } from "./call-server.ts";
+import type { Sides } from "./boxes-of.ts";
+import { callServer, isSignedIn, urlOf } from "./call-server.ts";
 import type { FormTensor } from "./form-tensor.ts";
 import { parseFreeInputs } from "./free-inputs.ts";
 import { readOutputs } from "./infer-answer.ts";
 import { inferRequest } from "./infer-request.ts";
 import { InputField } from "./input-field.tsx";
-import { toFormTensor } from "./input-state.ts";
+import { type InputState, toFormTensor } from "./input-state.ts";
+import { OverlayView, type SentImage } from "./overlay-view.tsx";
 import { SnippetsView } from "./snippets-view.tsx";
 import { useForm } from "./use-form.ts";
 
@@ -16,6 +18,8 @@ interface Outcome {
   readonly outputs?: readonly FormTensor[];
   readonly error?: string;
   readonly ms?: number;
+  /** The image that was sent. */
+  readonly image?: SentImage | undefined;
 }
 
 const FREE = '{"x": [1, 2, 3]}';
@@ -32,7 +36,8 @@ export function TryIt({ shown }: { readonly shown: PageVersion }) {
   const run = async (event: Event) => {
     event.preventDefault();
     setRunning(true);
-    setOutcome(await infer(shown, readInputs));
+    const image = sentImage(inputs ?? [], stateOf);
+    setOutcome({ ...(await infer(shown, readInputs)), image });
     setRunning(false);
   };
   return (
@@ -64,13 +69,31 @@ export function TryIt({ shown }: { readonly shown: PageVersion }) {
       </form>
       <div aria-live="polite">
         {outcome.error !== undefined && <p class="notice bad">{outcome.error}</p>}
+        {outcome.outputs !== undefined && outcome.image !== undefined && (
+          <OverlayView outputs={outcome.outputs} image={outcome.image} />
+        )}
         {outcome.outputs !== undefined && (
           <AnswerView outputs={outcome.outputs} ms={outcome.ms ?? 0} specs={signatures[0]?.outputs ?? []} />
         )}
       </div>
-      <SnippetsView readRequest={() => ({ base: urlOf("./"), model, version, inputs: readInputs() })} />
+      <SnippetsView
+        readRequest={() => ({ base: urlOf("./"), model, version, inputs: readInputs(), isSignedIn: isSignedIn() })}
+      />
     </section>
   );
+}
+
+/** The first image among the inputs, with the size that its input has in the model. */
+function sentImage(inputs: readonly PageTensor[], stateOf: (name: string) => InputState): SentImage | undefined {
+  const sent = inputs.find(({ name }) => stateOf(name).file?.imageUrl !== undefined);
+  const url = sent && stateOf(sent.name).file?.imageUrl;
+  return url === undefined ? undefined : { url, sides: sidesOf(sent?.shape ?? []) };
+}
+
+/** Height and width of an input of images: the two sizes that are no channels. */
+function sidesOf(shape: readonly number[]): Sides | undefined {
+  const [height = -1, width = -1] = shape.slice(-3).filter((size) => size !== 1 && size !== 3);
+  return height > 4 && width > 4 ? { width, height } : undefined;
 }
 
 async function infer({ model, version }: PageVersion, readInputs: () => readonly FormTensor[]): Promise<Outcome> {

@@ -16,13 +16,16 @@ export function lacksChromium(): boolean {
   return true;
 }
 
+/** A camera that shows a moving pattern. */
+const CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+
 let browser: Promise<Browser> | undefined;
 afterAll(async () => (await browser)?.close());
 
 /** A page in a browser of its own user; the test fails where it logs an error, or asks another server for anything. */
 export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<Page> {
   // Chromium's sandbox does not work for root.
-  browser ??= chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+  browser ??= chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", ...CAMERA] });
   const context = await (await browser).newContext(options);
   const page = await context.newPage();
   const wrong: string[] = [];

@@ -44,7 +44,7 @@ describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [fil
     const folder = tempFolder();
     writeFileSync(`${folder}/a photo's.bin`, Uint8Array.of(0, 255, 7));
     const run = async (inputs: readonly FormTensor[]) => {
-      const request = { base: `${httpUrl}/`, model: "a model", version: "1", inputs };
+      const request = { base: `${httpUrl}/`, model: "a model", version: "1", inputs, isSignedIn: false };
       writeFileSync(`${folder}/${file}`, snippet(language as Language, request));
       const { stdout } = await promisify(execFile)(program, args, { cwd: folder });
       return stdout;
@@ -55,5 +55,16 @@ describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [fil
     const sent = await run(FILE);
     expect(sent).toContain("AP8H");
     expect(sent.replace(/\s|\.0\b/g, "")).toMatch(/\[\[1,2\],\[3,4\]\]/);
+  });
+
+  test.skipIf(lacks(program))("takes credentials from the environment", { timeout: 300_000 }, async () => {
+    const auth = { username: "ann", password: "a password of a test" };
+    const { httpUrl } = await startServer({ models: { m: { stages: [{ driver: "null" }] } }, auth });
+    const folder = tempFolder();
+    const request = { base: `${httpUrl}/`, model: "m", version: "1", inputs: PLAIN, isSignedIn: true };
+    writeFileSync(`${folder}/${file}`, snippet(language as Language, request));
+    const env = { ...process.env, AUTHORIZATION: `Basic ${btoa(`${auth.username}:${auth.password}`)}` };
+    const { stdout } = await promisify(execFile)(program, args, { cwd: folder, env });
+    expect(stdout).toContain("9007199254740993");
   });
 });

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { mapOf } from "../../src/page/map-of.ts";
+
+const map = (shape: readonly number[], values: readonly number[]) =>
+  mapOf({ name: "map", datatype: "FP32", shape, values });
+const alphas = (pixels: Uint8ClampedArray | undefined) => [...(pixels ?? [])].filter((_, at) => at % 4 === 3);
+
+test.each([
+  ["[H, W]", [8, 10]],
+  ["[1, H, W]", [1, 8, 10]],
+  ["[1, 1, H, W]", [1, 1, 8, 10]],
+  ["[1, H, W, 1]", [1, 8, 10, 1]],
+])("one value for each place of %s is heat, from nothing to the highest", (_, shape) => {
+  const found = map(shape, [0.5, ...new Array(78).fill(0), 1]);
+  expect([found?.width, found?.height]).toEqual([10, 8]);
+  expect([alphas(found?.pixels).at(0), alphas(found?.pixels).at(1), alphas(found?.pixels).at(-1)]).toEqual([
+    100, 0, 200,
+  ]);
+});
+
+test("several values for each place are classes, of which the first is the background", () => {
+  const planes = [...new Array(64).fill(0.5), 0.9, ...new Array(63).fill(0.1)];
+  const rows = Array.from({ length: 64 }, (_, at) => [0.5, at === 0 ? 0.9 : 0.1]).flat();
+  const expected = [150, ...new Array(63).fill(0)];
+  expect(alphas(map([1, 2, 8, 8], planes)?.pixels)).toEqual(expected);
+  expect(alphas(map([1, 8, 8, 2], rows)?.pixels)).toEqual(expected);
+});
+
+test.each([
+  ["an image", [1, 8, 8, 3]],
+  ["an image by planes", [1, 3, 8, 8]],
+  ["features", [1, 64, 4, 4]],
+  ["scores", [1, 64]],
+])("%s is no map", (_, shape) => {
+  expect(map(shape, new Array(shape.reduce((one, other) => one * other)).fill(1))).toBeUndefined();
+});
