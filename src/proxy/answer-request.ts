@@ -55,7 +55,7 @@ export async function answerRequest(
       compression === undefined || plain.contentEncoding !== undefined
         ? plain
         : await compressAnswer(plain, compression, exchange);
-    exchange.beginSending();
+    exchange.beginSending([made.body, ...(made.rest ?? [])]);
     setServerTiming(response, exchange.record);
     const sent = sendAnswer(response, made, { id: exchange.record.id, log });
     const bytes = typeof sent === "number" ? sent : await sent;

@@ -3,6 +3,7 @@ import { CancelSource } from "../async/cancel-source.ts";
 import { decodeInThread, encodeInParts, encodeInThread } from "../codec-host/codec-jobs.ts";
 import type { Job } from "../codec-host/job.ts";
 import { ServingError } from "../errors.ts";
+import { returnMemory } from "../limits/lent-memory.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import { SMALL_REQUEST_BYTES } from "../limits/small-request.ts";
 import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
@@ -91,9 +92,16 @@ export class HttpExchange {
     this.#memory.setTo(bytes);
   }
 
-  /** Keeps the counted memory reserved until the answer has been sent. */
-  beginSending(): void {
+  /**
+   * Keeps the counted memory reserved until the answer has been sent. Then the memory of its bytes is returned, where nothing else
+   * than this answer can need it.
+   */
+  beginSending(pieces: readonly Uint8Array[]): void {
     this.#isSending = true;
+    if (!this.#memory.isWireOnly) return;
+    this.#response.once("finish", () => {
+      for (const { buffer } of pieces) returnMemory(buffer);
+    });
   }
 
   /** Releases the request's memory, unless an answer is being sent; to be called at its end, whatever its result. */
