@@ -2,8 +2,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { endChildrenOnSignal } from "./children.ts";
 import { benchFile, startKserving } from "./engine/servers.ts";
-import { quantile } from "./load.ts";
-import { askWires, WIRE_NAMES, type WireName } from "./rest-vs-grpc/wires.ts";
+import { median } from "./load.ts";
+import { readServerParts, type ServerParts } from "./rest-vs-grpc/server-parts.ts";
+import { askWires, type ClientWork, WIRE_NAMES, type WireName } from "./rest-vs-grpc/wires.ts";
 import { tableLines } from "./table.ts";
 
 /** A published model, its milliseconds with REST and with gRPC, and a time for it on a processor without a GPU. */
@@ -24,6 +25,13 @@ const PUBLISHED: readonly Published[] = [
 
 type Latencies = Readonly<Record<WireName, number>>;
 
+/** Latencies, and what they consist of in the server, both medians; and the work of a client that is in neither. */
+interface Measured {
+  readonly latencies: Latencies;
+  readonly parts: Readonly<Record<WireName, ServerParts>>;
+  readonly work: Readonly<Record<WireName, ClientWork>>;
+}
+
 /**
  * Latency of a model by wire, one request at a time from a client that has its bodies ready: the table of the publication
  * that measured 4.5 and 8.7 times between REST and gRPC. Only ratios compare: theirs ran on a GPU and contains the client's work.
@@ -34,39 +42,54 @@ export async function runRestVsGrpc(args: readonly string[]): Promise<void> {
   for (const published of PUBLISHED) {
     const without = await measure(published, 0, quick);
     const withModel = await measure(published, published.modelMs, quick);
-    print(published, without, withModel);
+    print(published, without.latencies, withModel.latencies);
+    printParts(without);
   }
 }
 
-async function measure({ name, size, rounds }: Published, modelMs: number, isQuick: boolean): Promise<Latencies> {
+async function measure({ name, size, rounds }: Published, modelMs: number, isQuick: boolean): Promise<Measured> {
   const options = ["-o", `published=${name}`, "-o", `model_ms=${modelMs}`];
   const server = await startKserving(["--driver", benchFile("published-models-driver.ts"), ...options]);
-  const times: Record<WireName, number[]> = { "REST JSON": [], "REST b64": [], "REST binary": [], gRPC: [] };
-  const { ask, close } = await askWires(server, size);
+  const times = forWires<number[]>(() => []);
+  const parts = forWires<ServerParts[]>(() => []);
+  const work = forWires<ClientWork>(() => NO_WORK);
+  const { ask, work: workOf, close } = await askWires(server, size);
   try {
     // One more than is counted: the first warms both sides.
     for (let round = 0; round <= (isQuick ? 2 : rounds); round++) {
       for (const wire of WIRE_NAMES) {
+        const before = await readServerParts(server.httpPort);
         const started = performance.now();
         await ask(wire);
         if (round > 0) times[wire].push(performance.now() - started);
+        if (round > 0) parts[wire].push(difference(await readServerParts(server.httpPort), before));
         // What is freed after one wire's answer is not to be paid by the next.
         await wait(20);
       }
     }
+    if (modelMs === 0) for (const wire of WIRE_NAMES) work[wire] = await workOf(wire);
   } finally {
     close();
     await server.stop();
   }
-  return Object.fromEntries(
-    WIRE_NAMES.map((wire) => [
-      wire,
-      quantile(
-        times[wire].sort((a, b) => a - b),
-        0.5,
-      ),
-    ]),
-  ) as Latencies;
+  return {
+    latencies: forWires((wire) => median(times[wire])),
+    parts: forWires((wire) => ({
+      decodeMs: median(parts[wire].map(({ decodeMs }) => decodeMs)),
+      encodeMs: median(parts[wire].map(({ encodeMs }) => encodeMs)),
+    })),
+    work,
+  };
+}
+
+const NO_WORK: ClientWork = { composeMs: 0, readMs: 0 };
+
+function forWires<Value>(make: (wire: WireName) => Value): Record<WireName, Value> {
+  return Object.fromEntries(WIRE_NAMES.map((wire) => [wire, make(wire)])) as Record<WireName, Value>;
+}
+
+function difference(after: ServerParts, before: ServerParts): ServerParts {
+  return { decodeMs: after.decodeMs - before.decodeMs, encodeMs: after.encodeMs - before.encodeMs };
 }
 
 function print({ name, size, rest, grpc, modelMs }: Published, without: Latencies, withModel: Latencies): void {
@@ -89,5 +112,23 @@ function print({ name, size, rest, grpc, modelMs }: Published, without: Latencie
     "published",
     "",
   ];
+  console.log(`${tableLines([heading, ...rows]).join("\n")}\n`);
+}
+
+function printParts({ parts, work }: Measured): void {
+  const heading = [
+    "without model, of which",
+    "server reads",
+    "server writes",
+    "and in addition:",
+    "client writes",
+    "reads",
+  ];
+  const rows = WIRE_NAMES.map((wire) => {
+    const { decodeMs, encodeMs } = parts[wire];
+    const { composeMs, readMs } = work[wire];
+    const [reads, writes, composed, read] = [decodeMs, encodeMs, composeMs, readMs].map((ms) => `${ms.toFixed(1)} ms`);
+    return [wire, reads, writes, "", composed, read] as string[];
+  });
   console.log(`${tableLines([heading, ...rows]).join("\n")}\n`);
 }

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { Client, credentials } from "@grpc/grpc-js";
 import sharp from "sharp";
-import { encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import type { BenchServer } from "../engine/servers.ts";
 
@@ -14,7 +14,29 @@ export type WireName = (typeof WIRE_NAMES)[number];
 interface WireClient {
   /** Sends an image whose bytes are ready; resolves once the whole answer is there. */
   ask(wire: WireName): Promise<void>;
+  /** Does once what a client does beside that, for the image as numbers and the outputs as numbers. */
+  work(wire: WireName): Promise<ClientWork>;
   close(): void;
+}
+
+/** Milliseconds that a client spends on making a request, and on reading its answer. */
+export interface ClientWork {
+  readonly composeMs: number;
+  readonly readMs: number;
+}
+
+/** One way to ask. */
+interface Wire {
+  compose(): Buffer;
+  /** Sends a body; the answer is empty where it is not to be kept. */
+  send(body: Buffer, isKept: boolean): Promise<Answer>;
+  read(answer: Answer): unknown;
+}
+
+interface Answer {
+  readonly bytes: Buffer;
+  /** Bytes of the JSON before binary values. */
+  readonly headBytes: number;
 }
 
 const PREDICT = "/tensorflow.serving.PredictionService/Predict";
@@ -30,22 +52,50 @@ export async function askWires({ httpPort, grpcPort }: BenchServer, size: number
     "grpc.max_receive_message_length": -1,
     "grpc-node.flow_control_window": 16 * 1024 * 1024,
   });
-  const message = toPredictRequest(pixels, size);
-  const binary = toBinary(pixels, size);
-  const json = Buffer.from(JSON.stringify({ inputs: { image: [toRows(pixels, size)] } }));
-  const b64 = Buffer.from(JSON.stringify({ inputs: { image: [{ b64: jpeg.toString("base64") }] } }));
-  const rest = { agent, port: httpPort, path: "/v1/models/default:predict" };
-  const asks: Record<WireName, () => Promise<void>> = {
-    "REST JSON": () => post({ ...rest, body: json }),
-    "REST b64": () => post({ ...rest, body: b64 }),
-    "REST binary": () => post({ ...rest, path: "/v2/models/default/infer", ...binary }),
-    gRPC: () => call(grpc, message),
+  const rows = toRows(pixels, size);
+  const target = { agent, port: httpPort };
+  const rest = { ...target, path: "/v1/models/default:predict" };
+  const sendJson: Wire["send"] = (body, isKept) => post({ ...rest, body, isKept });
+  const readJson: Wire["read"] = ({ bytes }) => JSON.parse(bytes.toString());
+  const { head, headers } = binaryHead(pixels.length, size);
+  const wires: Record<WireName, Wire> = {
+    "REST JSON": { compose: () => toJson([rows]), send: sendJson, read: readJson },
+    "REST b64": { compose: () => toJson([{ b64: jpeg.toString("base64") }]), send: sendJson, read: readJson },
+    "REST binary": {
+      compose: () => Buffer.concat([head, pixels]),
+      send: (body, isKept) => post({ ...target, path: "/v2/models/default/infer", body, headers, isKept }),
+      read: readBinary,
+    },
+    gRPC: {
+      compose: () => toPredictRequest(pixels, size),
+      send: async (body) => ({ bytes: await call(grpc, body), headBytes: 0 }),
+      read: ({ bytes }) => decodePredictResponse(bytes, 2 ** 30),
+    },
   };
+  const bodies = Object.fromEntries(WIRE_NAMES.map((wire) => [wire, wires[wire].compose()]));
   const close = () => {
     agent.destroy();
     grpc.close();
   };
-  return { ask: (wire) => asks[wire](), close };
+  return {
+    ask: async (wire) => void (await wires[wire].send(bodies[wire] as Buffer, false)),
+    work: (wire) => measureWork(wires[wire]),
+    close,
+  };
+}
+
+async function measureWork({ compose, send, read }: Wire): Promise<ClientWork> {
+  const started = performance.now();
+  const body = compose();
+  const composeMs = performance.now() - started;
+  const answer = await send(body, true);
+  const arrived = performance.now();
+  read(answer);
+  return { composeMs, readMs: performance.now() - arrived };
+}
+
+function toJson(image: unknown): Buffer {
+  return Buffer.from(JSON.stringify({ inputs: { image } }));
 }
 
 /** Smooth shapes with some noise. */
@@ -68,14 +118,26 @@ function toPredictRequest(pixels: Uint8Array, size: number): Buffer {
   return encodePredictRequest({ spec, inputs: { image }, outputFilter: [] }, "content");
 }
 
-function toBinary(pixels: Uint8Array, size: number) {
-  const parameters = { binary_data_size: pixels.length };
-  const input = { name: "image", datatype: "UINT8", shape: [1, size, size, 3], parameters };
-  const json = Buffer.from(JSON.stringify({ parameters: { binary_data_output: true }, inputs: [input] }));
-  return {
-    body: Buffer.concat([json, pixels]),
-    headers: { "inference-header-content-length": String(json.length) },
+function binaryHead(bytes: number, size: number) {
+  const input = {
+    name: "image",
+    datatype: "UINT8",
+    shape: [1, size, size, 3],
+    parameters: { binary_data_size: bytes },
   };
+  const head = Buffer.from(JSON.stringify({ parameters: { binary_data_output: true }, inputs: [input] }));
+  return { head, headers: { "inference-header-content-length": String(head.length) } };
+}
+
+/** The outputs' values follow the JSON object, in its order. */
+function readBinary({ bytes, headBytes }: Answer): Float32Array[] {
+  const { outputs } = JSON.parse(bytes.toString("utf8", 0, headBytes));
+  let at = headBytes;
+  return outputs.map(({ parameters }: { readonly parameters: { readonly binary_data_size: number } }) => {
+    const start = bytes.byteOffset + at;
+    at += parameters.binary_data_size;
+    return new Float32Array(bytes.buffer.slice(start, bytes.byteOffset + at));
+  });
 }
 
 interface Post {
@@ -84,26 +146,34 @@ interface Post {
   readonly path: string;
   readonly body: Buffer;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly isKept: boolean;
 }
 
-function post({ body, headers = {}, ...target }: Post): Promise<void> {
+function post({ body, headers = {}, isKept, ...target }: Post): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(
       { ...target, method: "POST", headers: { ...headers, "content-length": body.length } },
       (response) => {
         const isGood = response.statusCode === 200;
         const pieces: Buffer[] = [];
-        response.on("data", (piece) => isGood || pieces.push(piece));
-        response.on("end", () => (isGood ? resolve() : reject(new Error(Buffer.concat(pieces).toString()))));
+        response.on("data", (piece) => (isGood && !isKept) || pieces.push(piece));
+        response.on("end", () => {
+          const bytes = Buffer.concat(pieces);
+          if (isGood) resolve({ bytes, headBytes: Number(response.headers["inference-header-content-length"] ?? 0) });
+          else reject(new Error(bytes.toString()));
+        });
       },
     );
     sent.on("error", reject).end(body);
   });
 }
 
-function call(client: Client, message: Buffer): Promise<void> {
+function call(client: Client, message: Buffer): Promise<Buffer> {
   const asIs = (bytes: Buffer) => bytes;
   return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(PREDICT, asIs, asIs, message, (error) => (error === null ? resolve() : reject(error)));
+    client.makeUnaryRequest(PREDICT, asIs, asIs, message, (error, answer) => {
+      if (error === null) resolve(answer as Buffer);
+      else reject(error);
+    });
   });
 }
