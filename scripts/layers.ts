@@ -109,6 +109,7 @@ export const LAYERS: readonly Layer[] = [
       "serving",
     ],
   },
+  { folder: "export", mayImport: ["codecs", "runtimes"] },
   { folder: "replay", mayImport: [...BASICS, "codecs", "protocols", "remote", "repository"] },
   {
     folder: "server",
@@ -162,6 +163,7 @@ export const LAYERS: readonly Layer[] = [
       "media",
       "model-host",
       "repository",
+      "export",
       "proxy",
       "protocols",
       "client",

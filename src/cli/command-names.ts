@@ -22,6 +22,7 @@ export const COMMANDS = {
   tune: "try drivers, threads and batch sizes for a model, and print the best",
   drivers: "list drivers and their options",
   new: "write a folder with hooks, a driver or a project, and its test",
+  export: "write the files that run a command line in Docker, Kubernetes, KServe or SageMaker",
   doctor: "look at this machine, runtimes and settings: what is wrong, and what mends it",
   completion: "print a script by which bash, zsh or fish complete command lines",
   replay: "send recorded requests again, and compare the answers",

@@ -14,6 +14,7 @@ const MODULES: Readonly<Record<CommandName, () => Promise<RunCommand>>> = {
   tune: async () => (await import("./tune-command.ts")).tune,
   drivers: async () => (await import("./drivers-command.ts")).drivers,
   new: async () => (await import("./new-command.ts")).create,
+  export: async () => (await import("./export-command.ts")).exportCommand,
   doctor: async () => (await import("./doctor-command.ts")).doctor,
   completion: async () => (await import("./completion-command.ts")).completion,
   replay: async () => (await import("./replay-command.ts")).replay,

@@ -1,10 +1,11 @@
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Argument, type Command } from "commander";
 import { invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { SCAFFOLD_KINDS, type ScaffoldKind, scaffoldFiles } from "../scaffold/scaffold-files.ts";
+import { assertEmptyFolder } from "./assert-empty-folder.ts";
 import { createParser, runParser } from "./create-parser.ts";
 
 const EPILOGUE = `
@@ -40,7 +41,7 @@ async function run(
 ): Promise<void> {
   const name = given ?? kind;
   const folder = resolve(name);
-  assertEmpty(folder, name);
+  assertEmptyFolder(folder, name);
   const packageRoot = fileURLToPath(new URL("../../../", import.meta.url)).replace(/[\\/]$/, "");
   const files = scaffoldFiles(kind, folder, packageRoot);
   try {
@@ -54,21 +55,4 @@ async function run(
   console.log(
     [`${name} has ${Object.keys(files).join(", ")}.`, "", `  cd ${name}`, "  npm test", "  npm start"].join("\n"),
   );
-}
-
-function assertEmpty(folder: string, name: string): void {
-  let entries: readonly string[] = [];
-  try {
-    entries = readdirSync(folder);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw invalidArgument(
-      `The folder "${name}" ${readProblem(cause)}; expected one that is empty or not there.`,
-      cause,
-    );
-  }
-  if (entries.length > 0)
-    throw invalidArgument(
-      `The folder "${name}" has ${entries.slice(0, 3).join(", ")} in it; expected one that is empty or not there.`,
-    );
 }

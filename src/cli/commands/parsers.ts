@@ -12,6 +12,7 @@ const PARSERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   tune: async () => (await import("./tune-command.ts")).createTuneCommand(),
   drivers: async () => (await import("./drivers-command.ts")).createDriversCommand(),
   new: async () => (await import("./new-command.ts")).createNewCommand(),
+  export: async () => (await import("./export-command.ts")).createExportCommand([]),
   doctor: async () => (await import("./doctor-command.ts")).createDoctorCommand(),
   completion: async () => (await import("./create-completion-command.ts")).createCompletionCommand(),
   replay: async () => (await import("./replay-command.ts")).createReplayCommand(),

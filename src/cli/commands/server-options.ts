@@ -130,7 +130,8 @@ export function toClientOptions(settings: Settings<"serve"> | Settings<"proxy">)
   };
 }
 
-function isModelFlag(flag: ListedFlag): flag is ModelFlag {
+/** Checks for a flag that names a model or its driver. */
+export function isModelFlag(flag: ListedFlag): flag is ModelFlag {
   return flag.flag === "driver" || flag.flag === "model-path";
 }
 

@@ -1,0 +1,104 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { Argument, type Command } from "commander";
+import { invalidArgument } from "../../errors.ts";
+import { WORK_FOLDER } from "../../export/deployment.ts";
+import { EXPORT_TARGETS, type ExportTarget, exportFiles } from "../../export/export-files.ts";
+import { MODEL_FILE, modelImage } from "../../export/kserve-files.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { readProblem } from "../../text/read-problem.ts";
+import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
+import { assertEmptyFolder } from "./assert-empty-folder.ts";
+import { createParser, runParser } from "./create-parser.ts";
+
+const EPILOGUE = `
+Examples:
+  kserving export docker -- models/emotion.onnx hooks.ts
+  kserving export kubernetes --to deploy --image registry.example/faces:1 -- --config models.yaml
+  kserving export kserve -- models/iris.joblib
+
+What stands behind -- is a command line of kserving serve, with its files below this folder. The image is built from
+here: docker build -f deploy/Dockerfile . (docs/kubernetes.md)
+`;
+
+/** `kserving export`: writes the files that run a command line elsewhere. */
+export async function exportCommand(argv: readonly string[]): Promise<void> {
+  const end = argv.indexOf("--");
+  const [own, args] = end === -1 ? [argv, []] : [argv.slice(0, end), argv.slice(end + 1)];
+  await runParser(createExportCommand(args), own);
+}
+
+/** The parser of `kserving export`, for a command line of `kserving serve`. */
+export function createExportCommand(args: readonly string[]): Command {
+  return createParser("export", {
+    description: "Writes the files that run a command line of kserving elsewhere.",
+    epilogue: EPILOGUE,
+  })
+    .addArgument(new Argument("<target>", "what runs it").choices(EXPORT_TARGETS))
+    .option("--to <folder>", "a folder that is empty or not there (default: the target's name)")
+    .option("--name <name>", "name of what is deployed (default: the model's)")
+    .option("--image <image>", "image that is built (default: NAME:latest)")
+    .action((target: ExportTarget, flags: ExportFlags) => run(target, flags, args));
+}
+
+interface ExportFlags extends DeploymentNames {
+  readonly to?: string;
+}
+
+async function run(target: ExportTarget, flags: ExportFlags, args: readonly string[]): Promise<void> {
+  if (args.length === 0)
+    throw invalidArgument(`kserving export ${target} needs a command line, such as: -- models/emotion.onnx hooks.ts`);
+  const { to = target } = flags;
+  const folder = resolve(to);
+  assertEmptyFolder(folder, to);
+  const deployment = await readDeployment(args, flags);
+  const paths = { up: relative(folder, resolve()) || ".", down: relative(resolve(), folder) || "." };
+  const files = exportFiles(target, deployment, { folder: paths, isRemote: isRemoteAddress });
+  writeAll(files, { folder, to });
+  const steps = nextSteps(target, { to, ...deployment, hasModelImage: MODEL_FILE in files });
+  console.log(
+    [`${to} has ${Object.keys(files).join(", ")}.`, ...secretNote(deployment.secrets), "", ...steps].join("\n"),
+  );
+}
+
+/** A key in an image is everybody's who has the image. */
+function secretNote(flags: readonly string[]): readonly string[] {
+  if (flags.length === 0) return [];
+  return [
+    `Files of ${flags.join(", ")} are not in the image: mount them below ${WORK_FOLDER}, as the flags have them.`,
+  ];
+}
+
+function writeAll(files: Readonly<Record<string, string>>, { folder, to }: { folder: string; to: string }): void {
+  try {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), text, { mode: name.endsWith(".sh") ? 0o755 : 0o644 });
+    }
+  } catch (cause) {
+    throw invalidArgument(`The folder "${to}" ${readProblem(cause)}; expected one that can be written.`, cause);
+  }
+}
+
+interface Written {
+  readonly to: string;
+  readonly name: string;
+  readonly image: string;
+  readonly hasModelImage: boolean;
+}
+
+/** The commands that use the files. */
+function nextSteps(target: ExportTarget, { to, name, image, hasModelImage }: Written): readonly string[] {
+  const buildAs = (file: string, tag: string) => `  docker build -f ${to}/${file} -t ${tag} .`;
+  const build = buildAs("Dockerfile", image);
+  const model = hasModelImage ? [buildAs(MODEL_FILE, modelImage(image))] : [];
+  const steps: Readonly<Record<ExportTarget, readonly string[]>> = {
+    docker: [build],
+    compose: [`  docker compose -f ${to}/compose.yaml up --build`],
+    kubernetes: [build, `  kubectl apply -f ${to}/kubernetes.yaml`],
+    helm: [build, `  helm install ${name} ${to}`],
+    kserve: [build, ...model, `  kubectl apply -f ${to}/kserve.yaml`],
+    sagemaker: [build, `  sh ${to}/pack-model.sh`],
+  };
+  return steps[target];
+}

@@ -1,0 +1,151 @@
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import type { DeployedModel, Deployment } from "../../export/deployment.ts";
+import { pairModels } from "../../repository/command-line.ts";
+import type { ModelConfig } from "../../repository/config/model-config.ts";
+import { listModels } from "../../repository/folders/list-models.ts";
+import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { readVersion } from "../../version.ts";
+import { toModelSources } from "../commands/model-sources.ts";
+import { isModelFlag } from "../commands/server-options.ts";
+import { AUTH_SETTINGS } from "../settings/auth-settings.ts";
+import { ENCRYPTION_SETTINGS } from "../settings/encryption-settings.ts";
+import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
+import type { Setting } from "../settings/setting.ts";
+import { envOf, flagOf, type SettingName } from "../settings/settings.ts";
+import { driversOf } from "./drivers-of.ts";
+import { filesOfModel, filesOfModule } from "./files-of.ts";
+
+/** Names of the deployment and of its image, where the user gives them. */
+export interface DeploymentNames {
+  readonly name?: string;
+  readonly image?: string;
+}
+
+/**
+ * Reads a command line of `kserving serve` as it is to run elsewhere. Variables of the environment do not count. Throws
+ * as the command line would, and `failed_precondition` for files that are not below `folder`, which is what an image is
+ * built from.
+ */
+export async function readDeployment(
+  args: readonly string[],
+  { name, image }: DeploymentNames,
+  folder = process.cwd(),
+): Promise<Deployment> {
+  const commandLine = await readServeSettings(args, {});
+  const { settings } = commandLine;
+  if (/^(?:localhost|127\.|\[?::1)/.test(settings.host))
+    throw invalidArgument(`--host ${settings.host} is reached from within the container alone; leave it out.`);
+  const models = await modelsOf(commandLine);
+  const hooks = await filesOfModule(settings.hooks);
+  const toOwn = (path: string) => toRelative(path, folder);
+  const files = [...settings.config, ...(await filesOf(models, commandLine)), ...hooks];
+  const [mainHook, ...imported] = hooks.map(toOwn);
+  const title = toLabel(name ?? models[0]?.name ?? settings.name);
+  return {
+    name: title,
+    image: image ?? `${title}:latest`,
+    version: readVersion(),
+    args: args.map((word) => word.replaceAll(`${folder}${sep}`, "")),
+    files: [...new Set(files.filter((path) => !isRemoteAddress(path)).map(toOwn))],
+    models: models.flatMap(({ path, ...rest }) =>
+      path === undefined ? [] : [{ ...rest, path: ownPath(path, toOwn) }],
+    ),
+    ...(mainHook !== undefined && { hooks: [mainHook, ...imported] as const }),
+    secrets: secretsOf(commandLine),
+    variables: variablesOf(commandLine),
+    hasConfig: settings.config.length > 0,
+    drivers: await driversOf(models, hooks),
+    grpcPort: settings.port,
+    ...(settings.httpEnable && { httpPort: settings.httpPort }),
+    stopSeconds: settings.shutdownDelay + settings.drainTimeout,
+  };
+}
+
+/** A model, or a stage of one, as the command line has it. */
+type GivenModel = Omit<DeployedModel, "path"> & { readonly path?: string };
+
+async function modelsOf(commandLine: ServeCommandLine): Promise<readonly GivenModel[]> {
+  const sources = toModelSources(commandLine);
+  if (sources === undefined) {
+    const stages = pairModels(commandLine.listed.filter(isModelFlag));
+    return stages.map(({ driver, path }) => ({
+      name: commandLine.settings.name,
+      driver: driver as string,
+      path: path as string,
+    }));
+  }
+  const local = (sources.folders ?? []).filter((path) => !isRemoteAddress(path));
+  const listed = await Promise.all(local.map(listModels));
+  const configs = [...(sources.models ?? []), ...commandLine.configs.flatMap((config) => config.models)];
+  return [...configs, ...listed.flatMap(({ models }) => models)].flatMap(withStages);
+}
+
+function withStages({ name, path = "", driver, stages }: ModelConfig): readonly GivenModel[] {
+  const own = driver === undefined ? {} : { driver };
+  if (stages === undefined) return [{ name, path, ...own }];
+  return stages.map((stage) => ({
+    name,
+    path: resolve(path, stage.path ?? ""),
+    ...(typeof stage.driver === "string" && { driver: stage.driver }),
+  }));
+}
+
+/** Files of models and folders of models, and of the hooks that configurations name. */
+async function filesOf(
+  models: readonly GivenModel[],
+  { configs, settings }: ServeCommandLine,
+): Promise<readonly string[]> {
+  const paths = [...settings.modelRepository, ...models.map(({ path }) => path)];
+  const ofModels = await Promise.all(paths.map(filesOfModel));
+  const hooks = configs
+    .flatMap((config) => config.models)
+    .map(({ hooks: file }) => (typeof file === "string" ? file : undefined));
+  return [...ofModels, ...(await Promise.all(hooks.map(filesOfModule)))].flat();
+}
+
+/** Settings that the files of the targets say in their own way. */
+const OWN_WAY: readonly SettingName[] = [
+  ...(["driver", "modelPath", "model", "modelRepository", "config", "hooks", "name"] as const),
+  ...(["host", "port", "httpEnable", "httpPort", "httpServerCommand"] as const),
+];
+
+function variablesOf({ settings, origins }: ServeCommandLine): Readonly<Record<string, string>> {
+  const names = [...origins.keys()].filter((name) => !OWN_WAY.includes(name));
+  return Object.fromEntries(names.map((name) => [envOf(name), textOf(settings[name as keyof typeof settings])]));
+}
+
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.join(",") : String(value);
+}
+
+/** Flags of keys, certificates and users. */
+function secretsOf({ origins }: ServeCommandLine): readonly string[] {
+  const all: Readonly<Record<string, Setting>> = { ...AUTH_SETTINGS, ...ENCRYPTION_SETTINGS };
+  return [...origins.keys()].filter((name) => all[name]?.isPath).map(flagOf);
+}
+
+function ownPath(path: string, toOwn: (path: string) => string): string {
+  return isRemoteAddress(path) ? path : toOwn(path);
+}
+
+/** A path from the folder on; it ends with a slash where it is a folder's, as `path` does. */
+function toRelative(path: string, folder: string): string {
+  const own = relative(folder, resolve(folder, path));
+  if (own === ".." || own.startsWith(`..${sep}`) || isAbsolute(own))
+    throw failedPrecondition(
+      `"${path}" is not below "${folder}", from which the image is built; expected a command line given in a folder around all of its files.`,
+    );
+  const isFolder = path.endsWith("/") || own === "";
+  return (isFolder ? `${own}/` : own).split(sep).join("/").replace(/^\/$/, "./");
+}
+
+/** A name as Kubernetes takes it. */
+function toLabel(name: string): string {
+  const label = name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 50)
+    .replace(/^-+|-+$/g, "");
+  return /^[a-z]/.test(label) ? label : `kserving${label === "" ? "" : `-${label}`}`;
+}

@@ -1,0 +1,44 @@
+/** A command line as it is to run elsewhere. */
+export interface Deployment {
+  /** Name of what is deployed: small letters, digits and dashes. */
+  readonly name: string;
+  /** Image that is built and run, with its tag. */
+  readonly image: string;
+  /** Version of this program. */
+  readonly version: string;
+  /** Arguments of `kserving`, with paths relative to {@link WORK_FOLDER}. */
+  readonly args: readonly string[];
+  /** Files and folders of the command line, relative to the folder where it is given. */
+  readonly files: readonly string[];
+  readonly models: readonly DeployedModel[];
+  /** The hook file and the local files that it imports; absent where there are no hooks. */
+  readonly hooks?: readonly [string, ...string[]];
+  /** Flags that name files with secrets, which an image must not have. */
+  readonly secrets: readonly string[];
+  /** The settings that say how the server runs, as variables of the environment. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** True where a configuration file describes models. */
+  readonly hasConfig: boolean;
+  /** Drivers of the models, each once. */
+  readonly drivers: readonly string[];
+  readonly grpcPort: number;
+  /** Absent where HTTP is off. */
+  readonly httpPort?: number;
+  /** Seconds from SIGTERM until it has stopped at the latest. */
+  readonly stopSeconds: number;
+}
+
+/** A model of the command line. */
+export interface DeployedModel {
+  /** Absent where the command line has none. */
+  readonly name?: string;
+  /** A relative path, or an address. */
+  readonly path: string;
+  readonly driver?: string;
+}
+
+/** Texts of files by their names. */
+export type ExportedFiles = Readonly<Record<string, string>>;
+
+/** Folder of the image in which the program starts. */
+export const WORK_FOLDER = "/srv/kserving";

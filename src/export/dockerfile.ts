@@ -1,0 +1,72 @@
+import { dirname, posix } from "node:path";
+import { PYTHON_FRAMEWORKS } from "../runtimes/python-frameworks.ts";
+import { portsOf, USER_ID } from "./container.ts";
+import { type Deployment, WORK_FOLDER } from "./deployment.ts";
+
+/** Drivers whose runtime `kserving runtimes install` gets. */
+const RUNTIMES = ["openvino", "pytorch"];
+const PYTHON_FOLDER = "/opt/python";
+
+/** The Dockerfile of a deployment; it is built where the command line was given. */
+export function dockerfile(deployment: Deployment): string {
+  return [
+    ...programLines(deployment),
+    `WORKDIR ${WORK_FOLDER}`,
+    ...deployment.files.map(copyLine),
+    ...endLines(deployment),
+    `CMD ${JSON.stringify(deployment.args)}`,
+    "",
+  ].join("\n");
+}
+
+/** The lines that make an image with the program and the runtimes that the models need, without the models. */
+export function programLines({ version, drivers }: Deployment): readonly string[] {
+  const runtimes = RUNTIMES.filter((name) => drivers.includes(name));
+  return [
+    "# Give a digest to build the same image again: --build-arg NODE_IMAGE=node@sha256:...",
+    "ARG NODE_IMAGE=node:24-bookworm-slim",
+    `FROM \${NODE_IMAGE}`,
+    "# Another version, or the address of a package: --build-arg KSERVING=...",
+    `ARG KSERVING=kserving@${version}`,
+    "ENV NODE_ENV=production KSERVING_RUNTIMES_DIR=/opt/kserving/runtimes",
+    ...pythonLines(drivers),
+    `RUN npm install --global "$KSERVING" && npm cache clean --force`,
+    ...runtimes.map((name) => `RUN kserving runtimes install ${name}`),
+  ];
+}
+
+/** The lines that say how the image runs. */
+export function endLines(deployment: Deployment): readonly string[] {
+  return [
+    "# Any other id works too, and so does a read-only root with a writable /tmp.",
+    `USER ${USER_ID}:0`,
+    `EXPOSE ${portsOf(deployment)
+      .map(({ port }) => port)
+      .join(" ")}`,
+    `HEALTHCHECK --interval=5s --timeout=4s --start-period=10m CMD ["kserving", "health", "127.0.0.1:${deployment.grpcPort}"]`,
+    `ENTRYPOINT ["kserving"]`,
+  ];
+}
+
+/** A Dockerfile's line that copies a file or folder to the same place. */
+function copyLine(file: string): string {
+  return `COPY ${JSON.stringify([file, isFolder(file) ? file : `${posix.normalize(dirname(file))}/`])}`;
+}
+
+function isFolder(file: string): boolean {
+  return file.endsWith("/");
+}
+
+/** Python with the frameworks of the drivers that run in it. */
+function pythonLines(drivers: readonly string[]): readonly string[] {
+  const frameworks = drivers.filter((name) => Object.hasOwn(PYTHON_FRAMEWORKS, name));
+  if (frameworks.length === 0) return [];
+  const projects = frameworks
+    .filter((name) => !RUNTIMES.includes(name))
+    .map((name) => PYTHON_FRAMEWORKS[name]?.project);
+  return [
+    "RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-venv && rm -rf /var/lib/apt/lists/*",
+    `RUN python3 -m venv ${PYTHON_FOLDER} && ${PYTHON_FOLDER}/bin/pip install --no-cache-dir ${["numpy", ...projects].join(" ")}`,
+    `ENV VIRTUAL_ENV=${PYTHON_FOLDER}`,
+  ];
+}

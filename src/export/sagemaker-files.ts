@@ -1,0 +1,65 @@
+import { posix } from "node:path";
+import { failedPrecondition } from "../errors.ts";
+import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
+import { endLines, programLines } from "./dockerfile.ts";
+import { assertNoConfig, hookTargets } from "./hook-targets.ts";
+
+/** Ports that SageMaker's containers have. */
+const PORTS = { httpPort: 8080, grpcPort: 9000 };
+
+/** Files for SageMaker: an image without models, and a script that packs the models and hooks as it unpacks them. */
+export function sagemakerFiles(deployment: Deployment, isRemote: (path: string) => boolean): ExportedFiles {
+  assertNoConfig(deployment, "SageMaker");
+  const remote = deployment.models.find(({ path }) => isRemote(path));
+  if (remote !== undefined)
+    throw failedPrecondition(
+      `SageMaker gets its models as an archive; expected files of this machine, not ${remote.path}.`,
+    );
+  const own = { ...deployment, ...PORTS };
+  return {
+    Dockerfile: [...programLines(own), ...variableLines(own), ...endLines(own), `CMD ["serve"]`, ""].join("\n"),
+    "pack-model.sh": packScript(deployment),
+  };
+}
+
+/** A folder of versions stays as it is; everything else becomes version 1. */
+function packScript(deployment: Deployment): string {
+  const hooks = hookTargets(deployment);
+  return [
+    "#!/bin/sh",
+    "# Writes model.tar.gz; run it where the command line was given.",
+    "set -eu",
+    "folder=$(mktemp -d)",
+    ...deployment.models.flatMap(packLines),
+    ...hooks.flatMap(({ file, target }) => [
+      `mkdir -p "$folder/code/"${quoted(posix.dirname(target))}`,
+      `cp ${quoted(file)} "$folder/code/"${quoted(target)}`,
+    ]),
+    `tar -czf model.tar.gz -C "$folder" .`,
+    `rm -rf "$folder"`,
+    "",
+  ].join("\n");
+}
+
+function packLines({ name = "model", path }: DeployedModel): readonly string[] {
+  const target = `"$folder/"${quoted(name)}`;
+  if (!path.endsWith("/")) return [`mkdir -p ${target}/1`, `cp ${stemPattern(path)} ${target}/1/`];
+  return [
+    `if ls -d ${quoted(path)}[0-9]*/ >/dev/null 2>&1; then mkdir -p ${target} && cp -R ${quoted(path)}. ${target}/; else mkdir -p ${target}/1 && cp -R ${quoted(path)}. ${target}/1/; fi`,
+  ];
+}
+
+/** A model's file with those beside it whose names begin alike, such as weights. */
+function stemPattern(path: string): string {
+  const stem = path.replace(/\.[^./]+$/, "");
+  return `${quoted(stem)}*`;
+}
+
+function variableLines({ variables }: Deployment): readonly string[] {
+  return Object.entries(variables).map(([name, value]) => `ENV ${name}=${JSON.stringify(value)}`);
+}
+
+/** A word of a shell, whatever is in it. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readDeployment } from "../../../src/cli/export/read-deployment.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { runCommand } from "./run-command.ts";
+
+const MODEL = "test/fixtures/models/half-plus-two.onnx";
+const HOOKS = "examples/hooks/ui.ts";
+
+test("export writes the files for a command line, and says what to do with them", async () => {
+  const folder = join(tempFolder(), "out");
+  const { code, stdout } = await runCommand(["export", "kserve", "--to", folder, "--image", "r/half:1", "--", MODEL]);
+  expect([code, readdirSync(folder)]).toEqual([0, ["Dockerfile", "kserve.yaml", "model.Dockerfile"]]);
+  expect(stdout).toContain(`docker build -f ${folder}/model.Dockerfile -t r/half-model:1 .`);
+  expect(readFileSync(join(folder, "model.Dockerfile"), "utf8")).toContain(`COPY ["${MODEL}","/models/"]`);
+});
+
+test("a command line is read as it would be served", async () => {
+  const args = [MODEL, "--port=9100", "--max-queue", "7", "--shutdown-delay=1", "--tls-cert=a", "--tls-key=b"];
+  expect(await readDeployment(args, {})).toEqual({
+    ...{ name: "half-plus-two", image: "half-plus-two:latest", version: expect.any(String), args, files: [MODEL] },
+    models: [{ name: "half-plus-two", path: MODEL }],
+    ...{ drivers: ["onnx"], grpcPort: 9100, httpPort: 9001, stopSeconds: 21, hasConfig: false },
+    secrets: ["--tls-cert", "--tls-key"],
+    variables: expect.objectContaining({ KSERVING_MAX_QUEUE: "7", KSERVING_SHUTDOWN_DELAY: "1" }),
+  });
+});
+
+test("files are the model's with its weights, folders, hooks with what they import, and configurations", async () => {
+  const folder = tempFolder({
+    "models/net.xml": "<net/>",
+    "models/net.bin": "",
+    "models/other.onnx": "",
+    "all/a/model.onnx": "",
+    "hooks.ts": 'import { one } from "./lib/one.ts";\nexport const preprocess = () => one;\n',
+    "lib/one.ts": "export const one = {};\n",
+    "models.yaml": "models:\n  - { name: b, path: all/a }\n",
+  });
+  const at = (path: string) => join(folder, path);
+  const piped = await readDeployment([at("models/net.xml"), at("hooks.ts")], {}, folder);
+  expect(piped).toMatchObject({ args: ["models/net.xml", "hooks.ts"], hooks: ["hooks.ts", "lib/one.ts"] });
+  expect([...piped.files].sort()).toEqual(["hooks.ts", "lib/one.ts", "models/net.bin", "models/net.xml"]);
+  const named = await readDeployment(["--config", at("models.yaml"), "--model-repository", at("all")], {}, folder);
+  expect([...named.files].sort()).toEqual(["all/", "all/a/", "models.yaml"]);
+  expect(named).toMatchObject({ hasConfig: true, drivers: ["onnx"] });
+});
+
+test.each([
+  [[], "needs a command line"],
+  [["--", "/nowhere/m.onnx"], "is not below"],
+  [["--", "examples/none.onnx"], "does not exist"],
+  [["--", MODEL, "--host", "127.0.0.1"], "reached from within the container alone"],
+  [["--", MODEL, "--mystery"], "unknown option"],
+])("export refuses %j", async (args, message) => {
+  const { code, stderr } = await runCommand(["export", "docker", "--to", join(tempFolder(), "out"), ...args]);
+  expect([code > 0, stderr]).toEqual([true, expect.stringContaining(message)]);
+});
+
+test("export refuses files around the folder, a folder in use, and other targets", async () => {
+  const folder = tempFolder({ "m.onnx": "" });
+  await expect(readDeployment([join(folder, "m.onnx")], {}, HOOKS)).rejects.toThrow("is not below");
+  const used = await runCommand(["export", "docker", "--to", folder, "--", MODEL]);
+  expect(used.stderr).toContain("has m.onnx in it");
+  expect((await runCommand(["export", "nomad", "--", MODEL])).stderr).toContain("Allowed choices are docker, compose");
+});
