@@ -65,7 +65,7 @@ async function fromKey(key: Key): Promise<GsToken> {
   }
   if (key.type !== "service_account")
     throw failedPrecondition(
-      `the file of GOOGLE_APPLICATION_CREDENTIALS is of the type "${key.type}"; expected a service account's key, or a login of gcloud`,
+      `the file of GOOGLE_APPLICATION_CREDENTIALS is of the type "${key.type}", which is not supported; expected a service account's key, a login of gcloud (authorized_user), or no file where the machine has an account`,
     );
   const secret = await importPKCS8(key.private_key ?? "", "RS256").catch((cause: unknown) => {
     throw failedPrecondition("the private_key of the file of GOOGLE_APPLICATION_CREDENTIALS cannot be used", cause);

@@ -37,7 +37,7 @@ export async function findS3Credentials(env: Environment, profile: SharedProfile
   );
   if (other !== undefined)
     throw failedPrecondition(
-      `the profile of AWS_PROFILE has ${other}, which is not used here. Pass keys: eval "$(aws configure export-credentials --format env)"`,
+      `the profile of AWS_PROFILE has ${other}, which is not supported. Pass keys: eval "$(aws configure export-credentials --format env)"`,
     );
   const container = firstOf(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (container !== undefined) return fromContainer(env);

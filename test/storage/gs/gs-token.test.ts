@@ -98,7 +98,7 @@ test.each([
   [
     "another type",
     { type: "external_account", private_key: "s3cret" },
-    /is of the type "external_account"; expected a service/,
+    /is of the type "external_account", which is not supported; expected a service/,
   ],
   [
     "no key",
